@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cordon.h: run a command inside a boundary that the kernel enforces.
+ *
+ * The pattern of use:
+ *
+ *     struct cordon *cordon = NULL;
+ *     struct cordon_request *request = NULL;
+ *     struct cordon_result *result = NULL;
+ *     struct cordon_error err;
+ *     const char *const argv[] = { "make", "test", NULL };
+ *
+ *     if (cordon_open(NULL, &cordon, &err) < 0 ||
+ *         cordon_request_new(&request, &err) < 0 ||
+ *         cordon_request_set(request, "workspace", "/home/me/project", &err) < 0 ||
+ *         cordon_request_set(request, "timeout", "30s", &err) < 0 ||
+ *         cordon_request_command(request, argv, &err) < 0 ||
+ *         cordon_run(cordon, request, &result, &err) < 0)
+ *             report(cordon_class_name(err.class), err.reason, err.remediation);
+ *     else
+ *             use(result->exit_code, result->stdout_data, result->stdout_length);
+ *
+ *     cordon_result_unref(result);
+ *     cordon_request_unref(request);
+ *     cordon_unref(cordon);
+ *
+ * Conventions. A function that can fail returns 0 or a negative number; on failure it fills `err` and leaves every
+ * `ret_` argument untouched, on success it leaves `err` untouched. Every `_unref` takes NULL. The library never prints,
+ * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
+ * may be shared between threads, a request or an execution belongs to one thread at a time.
+ */
+#ifndef CORDON_H
+#define CORDON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORDON_VERSION "0.1.0"
+#define CORDON_MUST_CHECK __attribute__((warn_unused_result))
+
+/* ---- Errors: one value at every door ---------------------------------------------------------------------------- */
+
+enum cordon_class {
+	CORDON_OK = 0,
+#define CORDON_CLASS(id, name, retriable, meaning) CORDON_E_##id,
+#include "cordon-codes.def"
+#undef CORDON_CLASS
+	CORDON_CLASS_MAX
+};
+
+/* The six steps of the walk; an error names the one that refused. */
+enum cordon_step {
+	CORDON_STEP_NONE = 0,
+	CORDON_STEP_SESSION,
+	CORDON_STEP_CWD,
+	CORDON_STEP_CAPABILITY,
+	CORDON_STEP_PROFILE,
+	CORDON_STEP_RUN,
+	CORDON_STEP_AUDIT,
+	CORDON_STEP_MAX
+};
+
+/* What can be held; the keys of `isolation`. */
+enum cordon_wall {
+#define CORDON_WALL(id, name, keeps) CORDON_WALL_##id,
+#include "cordon-walls.def"
+#undef CORDON_WALL
+	CORDON_WALL_MAX
+};
+
+/* A plain value without pointers: copy it, keep it, send it through a pipe. */
+struct cordon_error {
+	int32_t class;          /* enum cordon_class */
+	int32_t step;           /* enum cordon_step */
+	int32_t os_errno;       /* 0 where no system call failed */
+	int32_t retriable;
+	char boundary[24];      /* the wall or the part that refused */
+	char audit_id[40];      /* the ledger row, if there is one */
+	char subject[640];      /* what it was about: a path, a key, a program */
+	char reason[640];
+	char remediation[640];
+};
+
+const char *cordon_class_name(enum cordon_class class);
+const char *cordon_step_name(enum cordon_step step);
+const char *cordon_wall_name(enum cordon_wall wall);
+
+/* The error as `{"error":{…}}`. The text is the caller's to free(). NULL when memory is short. */
+char *cordon_error_json(const struct cordon_error *err);
+
+/* ---- The library's state ---------------------------------------------------------------------------------------- */
+
+struct cordon;
+
+/* Where cordon keeps its own data; NULL or an empty field means the default. */
+struct cordon_options {
+	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
+};
+
+int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+void cordon_unref(struct cordon *cordon);
+
+/* ---- A request -------------------------------------------------------------------------------------------------- */
+
+struct cordon_request;
+
+int cordon_request_new(struct cordon_request **ret_request, struct cordon_error *err) CORDON_MUST_CHECK;
+void cordon_request_unref(struct cordon_request *request);
+
+/* One setting, as text: the same keys and spellings as the options of `cordon run` (docs: cordon(1)).
+ * Keys that may be given more than once add; the others replace. The strings are copied. */
+int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
+/* The program and its arguments, ended by NULL; copied. */
+int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
+/* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends.
+ * -1, the default, is an empty input. The command never gets `fd` itself. */
+void cordon_request_stdin(struct cordon_request *request, int fd);
+
+enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
+
+/* Called with output as it comes, besides being captured. */
+typedef void (*cordon_output_fn)(void *arg, enum cordon_stream stream, const void *data, size_t length);
+void cordon_request_output(struct cordon_request *request, cordon_output_fn fn, void *arg);
+
+/* ---- Running ---------------------------------------------------------------------------------------------------- */
+
+struct cordon_denial {
+	const char *what;       /* the path, host, system call or limit */
+	const char *wall;       /* the wall that refused it */
+	const char *note;       /* what was done about it */
+	const char *grant;      /* the smallest grant that would allow it, or "" */
+};
+
+/* Read-only; the library's until cordon_result_unref(). */
+struct cordon_result {
+	int exit_code;                  /* -1 where a signal ended it */
+	int signal;                     /* 0, or the signal that ended the command */
+	bool timed_out, truncated, oom_killed;
+	const char *limit_hit;          /* the limit that ended it, or NULL */
+	const char *stdout_data, *stderr_data;
+	size_t stdout_length, stderr_length;
+	uint64_t stdout_bytes, stderr_bytes;
+	uint64_t duration_ms, cpu_ms, max_rss_kb;
+	const char *driver;
+	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
+	const struct cordon_denial *denials;
+	size_t denial_count;
+	const char *audit_id;
+};
+
+/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded. */
+int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
+               struct cordon_error *err) CORDON_MUST_CHECK;
+void cordon_result_unref(struct cordon_result *result);
+
+/* The result as JSON, to be free()d. NULL when memory is short. */
+char *cordon_result_json(const struct cordon_result *result);
+
+/* The same, driven by the caller's own event loop: poll the descriptor for input, step when it is ready. The request
+ * and the cordon are borrowed until the execution is gone. */
+struct cordon_execution;
+int cordon_start(struct cordon *cordon, const struct cordon_request *request,
+                 struct cordon_execution **ret_execution, struct cordon_error *err) CORDON_MUST_CHECK;
+int cordon_execution_fd(const struct cordon_execution *execution);
+/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. */
+int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* Sends a signal to the command, as a terminal would: to its whole process group. */
+void cordon_execution_signal(struct cordon_execution *execution, int signal);
+/* With the setting `tty`: the size of the command's terminal. */
+void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns);
+/* Only after it finished. */
+int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
+                            struct cordon_error *err) CORDON_MUST_CHECK;
+/* Kills the command if it still runs. */
+void cordon_execution_unref(struct cordon_execution *execution);
+
+/* Steps 1 to 4 only: the walls for this request as JSON, to be free()d. Runs nothing and creates nothing. */
+int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json,
+                   struct cordon_error *err) CORDON_MUST_CHECK;
+
+/* ---- What this machine can hold --------------------------------------------------------------------------------- */
+
+/* Tries every driver for real and tells what holds, as JSON to be free()d: cordon(1), `doctor`.
+ * *ret_holds: whether the default driver holds every wall. */
+int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,99 @@
+/* A bump allocator over malloc'ed chunks: see arena.h. */
+#include "base/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK_SIZE (32 * 1024)
+
+struct arena_chunk {
+	struct arena_chunk *next;
+	size_t used, size;
+	_Alignas(16) unsigned char bytes[];
+};
+
+void arena_free(struct arena *arena)
+{
+	for (struct arena_chunk *chunk = arena->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
+	arena->chunks = NULL;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+	if (size > SIZE_MAX / 2)
+		return NULL;
+	size = (size + 15) & ~(size_t)15;
+	struct arena_chunk *chunk = arena->chunks;
+	if (!chunk || chunk->size - chunk->used < size) {
+		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+		chunk = calloc(1, sizeof(*chunk) + room);
+		if (!chunk)
+			return NULL;
+		chunk->size = room;
+		chunk->next = arena->chunks;
+		arena->chunks = chunk;
+	}
+	void *memory = chunk->bytes + chunk->used;
+	chunk->used += size;
+	return memory;
+}
+
+char *arena_strndup(struct arena *arena, const char *text, size_t length)
+{
+	char *copy = arena_alloc(arena, length + 1);
+	if (copy)
+		memcpy(copy, text, length);
+	return copy;
+}
+
+char *arena_strdup(struct arena *arena, const char *text)
+{
+	return arena_strndup(arena, text, strlen(text));
+}
+
+char *arena_printf(struct arena *arena, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	int length = vsnprintf(NULL, 0, format, args);
+	va_end(args);
+	char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+	if (!text)
+		return NULL;
+	va_start(args, format);
+	vsnprintf(text, (size_t)length + 1, format, args);
+	va_end(args);
+	return text;
+}
+
+int strings_add(struct arena *arena, struct strings *list, const char *item)
+{
+	if (!item)
+		return -1;
+	if (list->count + 1 >= list->capacity) {
+		size_t capacity = list->capacity ? list->capacity * 2 : 8;
+		const char **items = arena_alloc(arena, capacity * sizeof(*items));
+		if (!items)
+			return -1;
+		if (list->count)
+			memcpy(items, list->items, list->count * sizeof(*items));
+		list->items = items;
+		list->capacity = capacity;
+	}
+	list->items[list->count++] = item;
+	list->items[list->count] = NULL;
+	return 0;
+}
+
+long strings_find(const struct strings *list, const char *item)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (!strcmp(list->items[i], item))
+			return (long)i;
+	return -1;
+}

@@ -1,0 +1,26 @@
+/* What lives for one request lives in its arena and is freed with it, never singly.
+ * Every function returns NULL when memory is short; memory comes zeroed. */
+#pragma once
+#include <stdarg.h>
+#include <stddef.h>
+
+struct arena_chunk;
+struct arena {
+	struct arena_chunk *chunks;
+};
+
+void arena_free(struct arena *arena);
+void *arena_alloc(struct arena *arena, size_t size);
+char *arena_strdup(struct arena *arena, const char *text);
+char *arena_strndup(struct arena *arena, const char *text, size_t length);
+char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A growing list of strings, borrowed; `items` always has room for, and is ended by, a NULL. */
+struct strings {
+	const char **items;
+	size_t count, capacity;
+};
+/* 0, or -1 when memory is short. */
+int strings_add(struct arena *arena, struct strings *list, const char *item);
+/* The item of this value, or -1. */
+long strings_find(const struct strings *list, const char *item);

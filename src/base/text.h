@@ -1,0 +1,27 @@
+/* Small questions about text: units, paths, nearest spelling. No side effects. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+
+/* "2G", "512M", "64k", "100" (bytes); powers of 1024; an optional "B" or "iB" follows. */
+bool text_parse_size(const char *text, uint64_t *ret_bytes);
+/* "60s", "1500ms", "2m", "1h", "90" (seconds). */
+bool text_parse_duration(const char *text, uint64_t *ret_ms);
+/* A decimal number up to `max`. */
+bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number);
+
+/* The candidate closest to `word`, or NULL if none is close enough to suggest. */
+const char *text_nearest(const char *word, const char *const *candidates, size_t count);
+
+/* True if there is a byte below 0x20 or 0x7f. */
+bool text_has_control(const char *text);
+
+/* Resolves ".", "..", doubled and trailing slashes by text alone. `path` must be absolute; NULL if it is not, or if
+ * memory is short. */
+char *path_normalise(struct arena *arena, const char *path);
+
+/* Component-wise: is `path` the same as `root` or beneath it? Both normalised: "/data/ab" is not beneath "/data/a". */
+bool path_within(const char *path, const char *root);

@@ -1,0 +1,93 @@
+/* The walls for one command, as plain data. Nothing here makes a system call: the walk gathers the facts, profile_make()
+ * turns them into this, a driver raises it. Everything is borrowed from the arena that made it. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/place.h"
+#include "cordon.h"
+#include "policy/capability.h"
+
+enum view { VIEW_SYSTEM, VIEW_HOST_READONLY, VIEW_BARE, VIEW_MAX };
+extern const char *const view_names[VIEW_MAX];
+
+/* One step in building the private root; played in order. Targets are absolute paths inside. */
+enum mount_kind {
+	MOUNT_DIRECTORY,        /* make the directory `target`, and its parents, if missing */
+	MOUNT_LINK,             /* a symbolic link to the text `source` */
+	MOUNT_TEXT,             /* a small read-only file holding `source` */
+	MOUNT_BIND,             /* the host's `source`, with all that is mounted beneath */
+	MOUNT_SCRATCH,          /* an empty writable directory of its own, in memory, at most `size` bytes */
+	MOUNT_PROC,             /* a fresh procfs */
+	MOUNT_PTS,              /* a fresh devpts */
+	MOUNT_MASK,             /* nothing readable: covers a file or a directory */
+	MOUNT_FREEZE,           /* what is at `target` inside, read-only from here on */
+	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed away */
+	MOUNT_KIND_MAX
+};
+extern const char *const mount_kind_names[MOUNT_KIND_MAX];
+
+enum mount_flag {
+	MOUNT_READ_ONLY = 1 << 0,
+	MOUNT_NO_EXEC = 1 << 1,
+	MOUNT_IS_FILE = 1 << 2,
+	MOUNT_GRANTED = 1 << 3,         /* the caller's files: id-mapped for a root caller, identity checked */
+	MOUNT_OPTIONAL = 1 << 4,        /* skipped where the source is gone meanwhile */
+	MOUNT_DEVICE = 1 << 5,          /* device nodes stay usable */
+};
+
+struct mount_op {
+	enum mount_kind kind;
+	unsigned flags;
+	const char *target, *source;
+	uint64_t size;                  /* MOUNT_SCRATCH */
+	unsigned mode;                  /* MOUNT_DIRECTORY, MOUNT_SCRATCH */
+	uint64_t device, inode;         /* MOUNT_BIND with MOUNT_GRANTED: what the source must be */
+};
+
+struct mount_plan {
+	struct mount_op *ops;
+	size_t count, capacity;
+};
+
+/* What Landlock allows beneath a path (or on a file). */
+enum landlock_access {
+	LANDLOCK_SEE = 1 << 0,          /* read files and list directories */
+	LANDLOCK_START = 1 << 1,        /* execute */
+	LANDLOCK_CHANGE = 1 << 2,       /* write, create, remove, rename, truncate */
+	LANDLOCK_DEVICE = 1 << 3,       /* read, write and ioctl on device files */
+};
+
+struct landlock_rule {
+	const char *path;
+	unsigned access;
+};
+
+struct landlock_plan {
+	struct landlock_rule *rules;
+	size_t count, capacity;
+};
+
+struct profile {
+	const char *driver;
+	enum view view;
+	const char *session_id, *sandbox_id;
+	const char *workspace, *cwd, *home;
+	const char *program;                    /* argv[0] */
+	struct strings argv, environment;       /* environment as K=V */
+	struct strings candidates;              /* paths to try for the program, in order */
+	struct mount_plan mounts;
+	struct landlock_plan landlock;
+	unsigned seccomp;                       /* enum seccomp_option: what this command's filter refuses besides */
+	enum network_mode network;
+	bool spawn, tty;
+	struct strings programs;
+	struct limits limits;
+	uint32_t walls;                         /* 1 << enum cordon_wall: what must hold, or nothing runs */
+	const char *unmasked;                   /* what the bound on finding names left unseen, or NULL */
+};
+
+struct json;
+void profile_write_json(struct json *json, const struct profile *profile);
