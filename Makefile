@@ -1,0 +1,57 @@
+# The front door; meson does the work. `make help` lists the targets.
+PREFIX ?= /usr/local
+MESON ?= meson
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+.PHONY: all help run test bench lint fuzz install clean deps deps-test
+all: $(BUILD)/build.ninja
+	@ninja -C $(BUILD) -j $(JOBS)
+
+help:
+	@echo 'make           build build/cordon and the library'
+	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
+	@echo 'make test      install what is missing, then the whole suite; as root it also runs as an ordinary user'
+	@echo 'make lint      clang-tidy and cppcheck'
+	@echo 'make bench     side by side with bubblewrap and with no sandbox at all'
+	@echo 'make fuzz      each fuzz target for a few seconds (FUZZ_SECONDS=10)'
+	@echo 'make install   to PREFIX (default /usr/local), honours DESTDIR; needs no root where PREFIX is yours'
+	@echo 'make clean     remove the build directories'
+
+$(BUILD)/build.ninja:
+	@command -v $(MESON) >/dev/null && command -v ninja >/dev/null || \
+		{ echo 'cordon: meson or ninja is missing; "make deps" installs what the build needs' >&2; exit 1; }
+	@$(MESON) setup $(BUILD) -Dtests=$(if $(shell pkg-config --exists cmocka 2>/dev/null && echo yes),true,false) >/dev/null || \
+		{ echo 'cordon: meson setup failed, see $(BUILD)/meson-logs/meson-log.txt; "make deps" installs what the build needs' >&2; exit 1; }
+
+deps:
+	@packaging/apt-install build
+deps-test:
+	@packaging/apt-install build test
+
+run: deps
+	@$(MAKE) --no-print-directory all
+	@CORDON=$(BUILD)/cordon packaging/demo.sh
+
+test: deps-test
+	@tests/run
+
+lint:
+	@packaging/apt-install build test
+	@tools/lint
+
+bench: deps-test
+	@$(MAKE) --no-print-directory all
+	@bench/run
+
+FUZZ_SECONDS ?= 10
+fuzz: deps-test
+	@tools/fuzz $(FUZZ_SECONDS)
+
+install: $(BUILD)/build.ninja
+	@$(MESON) configure $(BUILD) -Dprefix=$(abspath $(PREFIX))
+	@ninja -C $(BUILD) -j $(JOBS)
+	@$(MESON) install -C $(BUILD) --no-rebuild
+
+clean:
+	rm -rf build build-asan build-clang build-arm64 build-fuzz

@@ -1,0 +1,90 @@
+"""The machine around the tests: the ordinary user, a place that this user can read, and what was left behind."""
+import ctypes
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+USER = "cordon-test"
+
+
+class Account:
+    """The ordinary user: our caller if it is one, else one that is made for the run and removed after."""
+    def __init__(self):
+        self.made = False
+        if os.geteuid() != 0:
+            self.entry = pwd.getpwuid(os.geteuid())
+            self.prefix = []
+            return
+        try:
+            self.entry = pwd.getpwnam(USER)
+        except KeyError:
+            subprocess.run(["useradd", "--create-home", "--shell", "/bin/bash", USER], check=True, capture_output=True)
+            self.made = True
+            self.entry = pwd.getpwnam(USER)
+        self.prefix = ["setpriv", f"--reuid={USER}", f"--regid={self.entry.pw_gid}", "--init-groups",
+                       "--inh-caps=-all", "--reset-env", "--"]
+
+    def remove(self):
+        """An error text, or None."""
+        if not self.made:
+            return None
+        done = subprocess.run(["userdel", "--remove", USER], capture_output=True, text=True)
+        noise = "mail spool"  # userdel's only complaint about a user that never had mail
+        errors = [line for line in done.stderr.splitlines() if noise not in line]
+        return None if done.returncode in (0, 12) and not errors else f"userdel: {done.returncode} {errors}"
+
+
+def stage(root, account, build_files):
+    """Where `account` can read and run what was built: the checkout itself, or a copy where a parent is closed to it."""
+    wanted = [root / "tests/run", *(root / "build" / name for name in build_files)]
+    if all(subprocess.run([*account.prefix, "test", "-r", str(path)]).returncode == 0 for path in wanted):
+        return root, None
+    place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-suite-"))
+    for name in ("tests", "include", "src", "bench", "docs", "packaging"):
+        shutil.copytree(root / name, place / name, symlinks=True,
+                        ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "build").mkdir()
+    for name in build_files:
+        shutil.copy2(root / "build" / name, place / "build" / name)
+    subprocess.run(["chmod", "-R", "u=rwX,go=rX", str(place)], check=True)
+    return place, place
+
+
+def adopt_orphans():
+    """Whatever a test leaves running becomes our child, so that it can be named and ended."""
+    PR_SET_CHILD_SUBREAPER = 36
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
+
+
+def children():
+    """Our living children as {pid: command}; the dead ones among the adopted are reaped."""
+    living = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        for pid in map(int, (task / "children").read_text().split()):
+            try:
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+            except OSError:
+                continue
+            if state == "Z":
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+            else:
+                living[pid] = command or "?"
+    return living
+
+
+def footprint():
+    """What tests could leave on the machine, as comparable sets. Only what carries our name, since others live here."""
+    mounts = {" ".join(line.split()[3:5]) for line in open("/proc/self/mountinfo") if "cordon" in line or USER in line}
+    places = [("/tmp", "cordon*"), ("/var/tmp", "cordon*"), ("/dev/shm", "cordon*"), ("/run", "cordon*")]
+    files = {str(path) for place, pattern in places for path in pathlib.Path(place).glob(pattern)}
+    groups = {str(path) for path in pathlib.Path("/sys/fs/cgroup").glob("**/cordon*")} \
+        if os.path.isdir("/sys/fs/cgroup") else set()
+    return {"mounts": mounts, "files": files, "cgroups": groups}
