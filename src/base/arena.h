@@ -12,10 +12,11 @@ struct arena {
 void arena_free(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
+/* Exactly `length` bytes, and a NUL. */
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A growing list of strings, borrowed; `items` always has room for, and is ended by, a NULL. */
+/* A growing list of strings, borrowed; `items` is NULL while empty, and ended by a NULL from the first item on. */
 struct strings {
 	const char **items;
 	size_t count, capacity;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 _Static_assert(sizeof(struct cordon_error) <= PIPE_BUF, "an error must travel in one atomic pipe write");
 
@@ -55,25 +56,53 @@ enum cordon_class error_class_from_name(const char *name)
 	return CORDON_OK;
 }
 
+/* Untranslated, and without the lock that gettext takes: a child fills an error between clone and exec. */
+static const char *errno_text(int os_errno)
+{
+#ifdef __GLIBC__
+	const char *text = strerrordesc_np(os_errno);
+	return text ? text : "unknown error";
+#else
+	return strerror(os_errno);
+#endif
+}
+
+/* snprintf() into a field, except that a character which does not fit whole is left out. */
+__attribute__((format(printf, 3, 0))) static void put(char *field, size_t size, const char *format, va_list args)
+{
+	int length = vsnprintf(field, size, format, args);
+	if (length >= (int)size)
+		field[size - 1 - utf8_cut_tail(field, size - 1)] = '\0';
+}
+
+__attribute__((format(printf, 3, 4))) static void put_text(char *field, size_t size, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	put(field, size, format, args);
+	va_end(args);
+}
+
 int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const char *subject, const char *format, ...)
 {
 	int saved = errno;
 	if (!err)
 		return -1;
-	memset(err, 0, sizeof(*err));
-	err->class = class;
-	err->os_errno = os_errno;
-	err->retriable = classes[class].retriable;
+	/* Made aside: the arguments may be parts of the error that is replaced. */
+	struct cordon_error made = { .class = (unsigned)class < CORDON_CLASS_MAX ? class : CORDON_E_INTERNAL,
+	                             .os_errno = os_errno };
+	made.retriable = classes[made.class].retriable;
 	if (subject)
-		snprintf(err->subject, sizeof(err->subject), "%s", subject);
+		put_text(made.subject, sizeof(made.subject), "%s", subject);
 	va_list args;
 	va_start(args, format);
-	vsnprintf(err->reason, sizeof(err->reason), format, args);
+	put(made.reason, sizeof(made.reason), format, args);
 	va_end(args);
 	if (os_errno) {
-		size_t used = strlen(err->reason);
-		snprintf(err->reason + used, sizeof(err->reason) - used, ": %s", strerror(os_errno));
+		size_t used = strlen(made.reason);
+		put_text(made.reason + used, sizeof(made.reason) - used, ": %s", errno_text(os_errno));
 	}
+	*err = made;
 	errno = saved;
 	return -1;
 }
@@ -87,17 +116,19 @@ int fail_remedy(struct cordon_error *err, const char *format, ...)
 {
 	if (!err)
 		return -1;
+	char made[sizeof(err->remediation)] = "";
 	va_list args;
 	va_start(args, format);
-	vsnprintf(err->remediation, sizeof(err->remediation), format, args);
+	put(made, sizeof(made), format, args);
 	va_end(args);
+	memcpy(err->remediation, made, sizeof(made));
 	return -1;
 }
 
 int fail_boundary(struct cordon_error *err, const char *boundary)
 {
 	if (err)
-		snprintf(err->boundary, sizeof(err->boundary), "%s", boundary);
+		put_text(err->boundary, sizeof(err->boundary), "%s", boundary);
 	return -1;
 }
 

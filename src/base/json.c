@@ -131,7 +131,7 @@ static void append_quoted(struct json *json, const char *bytes, size_t length)
 void json_bytes(struct json *json, const char *bytes, size_t length)
 {
 	separate(json);
-	append_quoted(json, bytes, length);
+	append_quoted(json, length ? bytes : "", length);
 	json->need_comma = true;
 }
 

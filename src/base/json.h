@@ -26,6 +26,7 @@ void json_key(struct json *json, const char *key);
 
 /* NULL is written as null. */
 void json_string(struct json *json, const char *text);
+/* `bytes` may be NULL where `length` is 0. */
 void json_bytes(struct json *json, const char *bytes, size_t length);
 void json_int(struct json *json, int64_t number);
 void json_uint(struct json *json, uint64_t number);

@@ -1,6 +1,7 @@
 /* Text questions: see text.h. */
 #include "base/text.h"
 
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -78,7 +79,7 @@ static unsigned distance(const char *a, const char *b)
 	size_t a_length = strlen(a), b_length = strlen(b);
 	unsigned rows[3][64];
 	if (a_length > 63 || b_length > 63)
-		return 64;
+		return UINT_MAX;
 	unsigned *before = rows[0], *last = rows[1], *now = rows[2];
 	for (unsigned j = 0; j <= b_length; j++)
 		last[j] = j;
@@ -156,5 +157,5 @@ bool path_within(const char *path, const char *root)
 	size_t length = strlen(root);
 	if (length == 1)
 		return path[0] == '/';
-	return !strncmp(path, root, length) && (path[length] == '/' || path[length] == '\0');
+	return length && !strncmp(path, root, length) && (path[length] == '/' || path[length] == '\0');
 }

@@ -49,6 +49,8 @@ size_t utf8_cut_tail(const char *text, size_t length)
 		unsigned char byte = bytes[length - back];
 		if (continuation(byte))
 			continue;
+		if (back > 1 && !second_fits(byte, bytes[length - back + 1]))
+			return 0;
 		return announced(byte) > back ? back : 0;
 	}
 	return 0;

@@ -1,0 +1,26 @@
+/* The append-only record: JSON Lines, one file per UTC day, `<data_dir>/ledger/YYYY-MM-DD.jsonl`.
+ * No row, no run: whatever goes wrong is CORDON_E_AUDIT_UNAVAILABLE, with the reason and what to do about it. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "cordon.h"
+
+#define LEDGER_LINE_MAX ((size_t)1 << 20)
+
+struct ledger;
+
+/* Touches nothing yet: the directories and the day's file are made by the first row. `data_dir` is absolute, copied.
+ * With `sync_disk` a row is on the disk when its append returns; without, it survives every process but not the loss
+ * of power. */
+int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger, struct cordon_error *err) must_check;
+void ledger_unref(struct ledger *ledger);
+
+/* One row: a JSON object without newlines, shorter than LEDGER_LINE_MAX. Either the whole line is in the file
+ * afterwards, or nothing of it. From any thread, in any number of processes. */
+int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err) must_check;
+
+/* Whether a row could be written now, as far as that can be told without writing one; makes the day's file and repairs
+ * a torn last line. */
+int ledger_check(struct ledger *ledger, struct cordon_error *err) must_check;
