@@ -1,0 +1,36 @@
+/* The beginning of every command: words in, options out, or a refusal in the form that was asked for. */
+#include "door/cli.h"
+
+#include "base/error.h"
+#include "door/report.h"
+
+static int fail_operand(const struct options *options, enum command_id command, size_t max, struct cordon_error *err)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[max], "cordon %s takes no such argument",
+	     commands[command].name);
+	return fail_remedy(err, "see cordon help %s", commands[command].name);
+}
+
+bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
+                 int *ret_status)
+{
+	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE;
+	struct options options = { 0 };
+	struct cordon_error err;
+	int status = starts_program ? STATUS_REFUSED : STATUS_USAGE;
+	if (options_parse(command, words, &options, &err) < 0) {
+		report_error(&err, options_want_json(words));
+	} else if (options_flag(&options, "help")) {
+		cli_print_help(command);
+		status = 0;
+	} else if (options.operand_count > operands_max) {
+		fail_operand(&options, command, operands_max, &err);
+		report_error(&err, options_flag(&options, "json"));
+	} else {
+		*ret_options = options;
+		return true;
+	}
+	options_free(&options);
+	*ret_status = status;
+	return false;
+}

@@ -1,0 +1,16 @@
+/* What the commands share. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "door/command.h"
+#include "door/options.h"
+
+/* Sorts the words of a command, and deals with bad ones and with --help. True: go on with *ret_options. False: the
+ * command is over, with *ret_status. */
+bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
+                 int *ret_status) must_check;
+
+/* Prints the help of a command, or of the program for COMMAND_MAX. */
+void cli_print_help(enum command_id command);

@@ -1,0 +1,28 @@
+/* What the program itself has to say: errors, and remarks about a finished command. */
+#pragma once
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cordon.h"
+
+/* Exit statuses of cordon's own. */
+enum {
+	STATUS_USAGE = 2,               /* of every command but run and profile */
+	STATUS_TIMED_OUT = 124,
+	STATUS_REFUSED = 125,
+	STATUS_NOT_EXECUTABLE = 126,
+	STATUS_NOT_FOUND = 127,
+	STATUS_SIGNAL = 128,
+};
+
+/* Control and direction-changing characters, and what is not UTF-8, come out escaped. */
+void report_untrusted(FILE *out, const char *text);
+
+/* One line of JSON on standard output, or text on standard error. */
+void report_error(const struct cordon_error *err, bool json);
+/* The exit status of `cordon run` for this error. */
+int report_error_status(const struct cordon_error *err);
+
+/* On standard error, and only if there is something to say. The flags tell which streams were written as the library
+ * kept them, so that the caller missed what was cut. */
+void report_remarks(const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept);

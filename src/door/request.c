@@ -1,0 +1,67 @@
+/* Hands the options to the library, row by row, under the names they have in the table. */
+#include "door/request.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* A person who types `cordon run` means the project they stand in. A session has a workspace of its own. */
+static int set_workspace(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+{
+	char here[PATH_MAX];
+	if (options_value(options, "workspace") || options_value(options, "session"))
+		return 0;
+	if (!getcwd(here, sizeof(here))) {
+		fail(err, CORDON_E_INVALID_REQUEST, errno, NULL, "the current directory has no name");
+		return fail_remedy(err, "go to a directory that exists, or name one with --workspace");
+	}
+	return cordon_request_set(request, "workspace", here, err);
+}
+
+static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+{
+	const char *line = options_value(options, "c");
+	if (!line) {
+		if (options->operand_count)
+			return cordon_request_command(request, options->operands, err);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "no command was given");
+		return fail_remedy(err, "add it after --, as in: cordon run -- ls -l");
+	}
+	auto_free const char **words = calloc(options->operand_count + 4, sizeof(*words));
+	if (!words)
+		return fail_oom(err);
+	words[0] = "/bin/sh";
+	words[1] = "-c";
+	words[2] = line;
+	for (size_t i = 0; i < options->operand_count; i++)
+		words[3 + i] = options->operands[i];
+	return cordon_request_command(request, words, err);
+}
+
+static int fill(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+{
+	for (size_t i = 0; i < options->given_count; i++) {
+		const struct option_given *given = &options->given[i];
+		if (given->option->actor == OPTION_REQUEST &&
+		    cordon_request_set(request, given->option->name, given->value, err) < 0)
+			return -1;
+	}
+	if (set_workspace(request, options, err) < 0)
+		return -1;
+	return set_command(request, options, err);
+}
+
+int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	if (fill(request, options, err) < 0) {
+		cordon_request_unref(request);
+		return -1;
+	}
+	*ret_request = request;
+	return 0;
+}

@@ -1,0 +1,9 @@
+/* From the words of `cordon run` and `cordon profile` to a request. */
+#pragma once
+#include "base/cleanup.h"
+#include "cordon.h"
+#include "door/options.h"
+
+/* Settings and command; not the streams. To be released with cordon_request_unref(). */
+int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+	must_check;

@@ -1,0 +1,125 @@
+/* A terminal is shown everything as it comes. Anything else gets exactly what the library keeps: the head as it comes,
+ * and after the end the marker and the tail. The head is 40 % of what is kept; a few bytes less are written early,
+ * since the library does not split a character there.
+ *
+ * Nothing here may block while the command runs: a reader that stalls must not keep a timeout or a signal waiting. A
+ * pipe that polls writable takes PIPE_BUF bytes. A terminal gives no such promise, and O_NONBLOCK on the caller's
+ * would change it for the caller too, so it is opened once more. */
+#include "door/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHARACTER_MAX 4
+
+void sink_open(struct sink *sink, int fd, uint64_t kept)
+{
+	*sink = (struct sink){ .fd = fd, .own_fd = -1, .is_terminal = isatty(fd) };
+	uint64_t head = kept / 5 * 2;
+	sink->live_limit = head > CHARACTER_MAX ? head - CHARACTER_MAX : 0;
+	if (!sink->is_terminal)
+		return;
+	sink->live_limit = UINT64_MAX;
+	char path[32];
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	sink->own_fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (sink->own_fd >= 0)
+		sink->fd = sink->own_fd;
+}
+
+static bool is_writable(const struct sink *sink)
+{
+	struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
+	return poll(&ready, 1, 0) == 1;
+}
+
+void sink_pump(struct sink *sink)
+{
+	while (sink_waiting(sink) && is_writable(sink)) {
+		size_t length = sink_waiting(sink);
+		if (sink->own_fd < 0 && length > PIPE_BUF)
+			length = PIPE_BUF;
+		ssize_t written = write(sink->fd, sink->waiting + sink->waiting_from, length);
+		if (written >= 0)
+			sink->waiting_from += (size_t)written;
+		else if (errno == EAGAIN)
+			return;
+		else if (errno != EINTR)
+			sink->error = errno;
+	}
+	if (sink->waiting_from == sink->waiting_to)
+		sink->waiting_from = sink->waiting_to = 0;
+}
+
+static void enqueue(struct sink *sink, const char *data, size_t length)
+{
+	if (sink->waiting_size - sink->waiting_to < length) {
+		size_t used = sink->waiting_to - sink->waiting_from;
+		size_t size = (used + length) * 2;
+		char *grown = malloc(size);
+		if (!grown) {
+			sink->error = ENOMEM;
+			return;
+		}
+		if (used)
+			memcpy(grown, sink->waiting + sink->waiting_from, used);
+		free(sink->waiting);
+		sink->waiting = grown;
+		sink->waiting_size = size;
+		sink->waiting_from = 0;
+		sink->waiting_to = used;
+	}
+	memcpy(sink->waiting + sink->waiting_to, data, length);
+	sink->waiting_to += length;
+}
+
+void sink_live(struct sink *sink, const void *data, size_t length)
+{
+	if (length > sink->live_limit - sink->accepted)
+		length = (size_t)(sink->live_limit - sink->accepted);
+	if (!length || sink->error)
+		return;
+	sink->accepted += length;
+	enqueue(sink, data, length);
+	sink_pump(sink);
+}
+
+static void write_all(struct sink *sink, const char *data, size_t length)
+{
+	while (length && !sink->error) {
+		ssize_t written = write(sink->fd, data, length);
+		if (written >= 0) {
+			data += written;
+			length -= (size_t)written;
+		} else if (errno == EAGAIN) {
+			struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
+			poll(&ready, 1, -1);
+		} else if (errno != EINTR) {
+			sink->error = errno;
+		}
+	}
+}
+
+void sink_finish(struct sink *sink, const char *kept, size_t length)
+{
+	if (sink_waiting(sink))
+		write_all(sink, sink->waiting + sink->waiting_from, sink_waiting(sink));
+	sink->waiting_from = sink->waiting_to = 0;
+	if (!sink->is_terminal && length > sink->accepted)
+		write_all(sink, kept + sink->accepted, length - sink->accepted);
+}
+
+void sink_close(struct sink *sink)
+{
+	if (sink->own_fd >= 0)
+		close(sink->own_fd);
+	free(sink->waiting);
+	sink->own_fd = -1;
+	sink->waiting = NULL;
+}

@@ -1,0 +1,31 @@
+/* Where a command's output goes: one of cordon's own standard streams. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sink {
+	int fd;                 /* a standard stream, or `own_fd` */
+	int own_fd;             /* the same terminal, opened again for writing without blocking; or -1 */
+	bool is_terminal;
+	uint64_t live_limit;    /* how much is written while the command runs */
+	uint64_t accepted;      /* how much was, written or waiting */
+	char *waiting;
+	size_t waiting_from, waiting_to, waiting_size;
+	int error;              /* the errno that ended writing, or 0 */
+};
+
+/* `kept` is how much of the stream the library keeps. */
+void sink_open(struct sink *sink, int fd, uint64_t kept);
+/* Takes output as it comes. Never blocks. */
+void sink_live(struct sink *sink, const void *data, size_t length);
+/* Writes what waits, as far as that goes without blocking. */
+void sink_pump(struct sink *sink);
+/* Writes the rest, given what the library kept. May block. */
+void sink_finish(struct sink *sink, const char *kept, size_t length);
+void sink_close(struct sink *sink);
+
+static inline size_t sink_waiting(const struct sink *sink)
+{
+	return sink->error ? 0 : sink->waiting_to - sink->waiting_from;
+}

@@ -1,0 +1,74 @@
+/* With --tty the command has a terminal of its own, and the caller's merely carries bytes to and from it: raw, so that
+ * Ctrl-C and Ctrl-Z act inside. A shell whose terminal is left raw is unusable, so the old settings come back at every
+ * end of the process that leaves time for it: ordinary exit, and the signals of a crash. There is one terminal per
+ * process, hence the file's own state. */
+#include "door/terminal.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+static struct termios saved;
+static volatile sig_atomic_t is_raw;
+
+bool terminal_is_ours(void)
+{
+	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+void terminal_restore(void)
+{
+	if (!is_raw)
+		return;
+	is_raw = 0;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
+}
+
+static void on_crash(int signal)
+{
+	terminal_restore();
+	raise(signal); /* SA_RESETHAND: this one is deadly */
+}
+
+static void restore_at_every_end(void)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+	struct sigaction action = { .sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND };
+	static bool done;
+	if (done)
+		return;
+	done = true;
+	atexit(terminal_restore);
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
+		sigaction(crashes[i], &action, NULL);
+}
+
+void terminal_raw(void)
+{
+	if (is_raw || tcgetattr(STDIN_FILENO, &saved) < 0)
+		return;
+	struct termios raw = saved;
+	cfmakeraw(&raw);
+	restore_at_every_end();
+	is_raw = 1;
+	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+}
+
+void terminal_size(unsigned short *ret_rows, unsigned short *ret_columns)
+{
+	static const int streams[] = { STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO };
+	*ret_rows = 24;
+	*ret_columns = 80;
+	for (size_t i = 0; i < ARRAY_SIZE(streams); i++) {
+		struct winsize size;
+		if (ioctl(streams[i], TIOCGWINSZ, &size) < 0 || !size.ws_row || !size.ws_col)
+			continue;
+		*ret_rows = size.ws_row;
+		*ret_columns = size.ws_col;
+		return;
+	}
+}
