@@ -95,7 +95,7 @@ void json_array_end(struct json *json) { end(json, "]"); }
 
 void json_key(struct json *json, const char *key)
 {
-	json_string(json, key);
+	json_text(json, key);
 	append(json, json->pretty ? ": " : ":", json->pretty ? 2 : 1);
 	json->after_key = true;
 }
@@ -135,12 +135,12 @@ void json_bytes(struct json *json, const char *bytes, size_t length)
 	json->need_comma = true;
 }
 
-void json_string(struct json *json, const char *text)
+void json_text(struct json *json, const char *text)
 {
 	if (text)
 		json_bytes(json, text, strlen(text));
 	else
-		json_null(json);
+		json_nil(json);
 }
 
 static void word(struct json *json, const char *text)
@@ -165,12 +165,12 @@ void json_uint(struct json *json, uint64_t number)
 }
 
 void json_bool(struct json *json, bool value) { word(json, value ? "true" : "false"); }
-void json_null(struct json *json) { word(json, "null"); }
+void json_nil(struct json *json) { word(json, "null"); }
 
 void json_key_string(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);
-	json_string(json, text);
+	json_text(json, text);
 }
 
 void json_key_int(struct json *json, const char *key, int64_t number)
@@ -196,6 +196,6 @@ void json_key_strings(struct json *json, const char *key, const char *const *ite
 	json_key(json, key);
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++)
-		json_string(json, items[i]);
+		json_text(json, items[i]);
 	json_array_end(json);
 }
