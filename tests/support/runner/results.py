@@ -30,6 +30,8 @@ def read_tap(text, returncode, name):
             notes = []
         else:
             notes.append(line)
+            if cases and cases[-1].outcome == "failed":  # cmocka explains after the line, scripts before
+                cases[-1].detail += "\n" + line
     failed = any(case.outcome == "failed" for case in cases)
     if returncode != 0 and not failed:
         cases.append(Case(name, "failed", "\n".join(notes[-60:] + [f"ended with status {returncode}"])))
