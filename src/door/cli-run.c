@@ -57,12 +57,11 @@ static void on_output(void *arg, enum cordon_stream stream, const void *data, si
 static void open_sinks(struct run *run, const struct options *options)
 {
 	const char *text = options_value(options, "max-output");
-	uint64_t kept = STDOUT_KEPT;
-	if (text)
-		text_parse_size(text, &kept);
-	sink_open(&run->out, STDOUT_FILENO, kept);
-	/* The smaller of what the limit can mean here: writing less of it early is never wrong. */
-	sink_open(&run->err, STDERR_FILENO, kept / 4 < STDERR_KEPT ? kept / 4 : STDERR_KEPT);
+	uint64_t kept = 0;
+	if (text && !text_parse_size(text, &kept))
+		kept = UINT64_MAX; /* "unlimited": the library took the value, so it is one of the two */
+	sink_open(&run->out, STDOUT_FILENO, text ? kept : STDOUT_KEPT);
+	sink_open(&run->err, STDERR_FILENO, text ? kept : STDERR_KEPT);
 	cordon_request_output(run->request, on_output, run);
 }
 
@@ -154,11 +153,11 @@ static int loop(struct run *run, struct cordon_error *err)
 
 static int start(struct run *run, const struct options *options, struct cordon_error *err)
 {
-	bool ours = terminal_is_ours();
+	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	if (request_build(options, &run->request, err) < 0 || cordon_open(NULL, &run->cordon, err) < 0)
 		return -1;
 	/* Reading the terminal from the background would stop us, and the command with us. */
-	if (ours || !isatty(STDIN_FILENO))
+	if (ours || !is_terminal)
 		cordon_request_stdin(run->request, STDIN_FILENO);
 	if (!run->json)
 		open_sinks(run, options);

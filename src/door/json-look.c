@@ -21,17 +21,15 @@ static const char *skip_string(const char *at)
 
 static const char *skip_value(const char *at)
 {
-	unsigned depth = 0;
-	do {
+	for (unsigned depth = 0; *at && (depth || !strchr(",}] \t\r\n", *at));) {
 		if (*at == '"') {
 			at = skip_string(at);
 			continue;
 		}
 		depth += *at == '{' || *at == '[';
-		if (*at == '}' || *at == ']')
-			depth--;
+		depth -= *at == '}' || *at == ']';
 		at++;
-	} while (*at && (depth || !strchr(",}] \t\r\n", *at)));
+	}
 	return skip_space(at);
 }
 
@@ -85,11 +83,11 @@ long json_look_number(const char *value)
 static char unescape(const char **at)
 {
 	static const char letters[] = "bfnrt", meanings[] = "\b\f\n\r\t";
-	if (**at != '\\')
+	if (**at != '\\' || !(*at)[1])
 		return *(*at)++;
 	char letter = (*at)[1];
 	*at += 2;
-	const char *found = letter ? strchr(letters, letter) : NULL;
+	const char *found = strchr(letters, letter);
 	if (found)
 		return meanings[found - letters];
 	if (letter != 'u')

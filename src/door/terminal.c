@@ -17,7 +17,7 @@ static volatile sig_atomic_t is_raw;
 
 bool terminal_is_ours(void)
 {
-	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+	return tcgetpgrp(STDIN_FILENO) == getpgrp();
 }
 
 void terminal_restore(void)
