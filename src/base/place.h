@@ -1,6 +1,7 @@
 /* A path that was resolved once: what it is called, what it really is, and what it was at that moment. */
 #pragma once
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct place {
@@ -8,4 +9,22 @@ struct place {
 	const char *alias;      /* as it was named, where that differs from `path`; else NULL */
 	uint64_t device, inode; /* checked again when it is mounted: a place that was swapped is refused */
 	bool is_directory;
+};
+
+/* A path of the host's that belongs to the system base view. */
+enum host_kind { HOST_DIRECTORY, HOST_FILE, HOST_LINK };
+struct host_entry {
+	const char *path, *source;      /* `source` differs where a link leads out of the view */
+	const char *link;               /* HOST_LINK: its text */
+	enum host_kind kind;
+};
+
+struct host_entries {
+	struct host_entry *items;
+	size_t count, capacity;
+};
+
+struct places {
+	struct place *items;
+	size_t count, capacity;
 };

@@ -16,15 +16,17 @@ extern const char *const view_names[VIEW_MAX];
 /* One step in building the private root; played in order. Targets are absolute paths inside. */
 enum mount_kind {
 	MOUNT_DIRECTORY,        /* make the directory `target`, and its parents, if missing */
+	MOUNT_FILE,             /* an empty file to mount a file on */
 	MOUNT_LINK,             /* a symbolic link to the text `source` */
 	MOUNT_TEXT,             /* a small read-only file holding `source` */
-	MOUNT_BIND,             /* the host's `source`, with all that is mounted beneath */
+	MOUNT_BIND,             /* the host's `source`, with all that is mounted beneath; onto "/" only as the first */
 	MOUNT_SCRATCH,          /* an empty writable directory of its own, in memory, at most `size` bytes */
 	MOUNT_PROC,             /* a fresh procfs */
 	MOUNT_PTS,              /* a fresh devpts */
 	MOUNT_MASK,             /* nothing readable: covers a file or a directory */
 	MOUNT_FREEZE,           /* what is at `target` inside, read-only from here on */
 	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed away */
+	MOUNT_LOCK,             /* the mount at `target` read-only, but not what is mounted beneath */
 	MOUNT_KIND_MAX
 };
 extern const char *const mount_kind_names[MOUNT_KIND_MAX];
@@ -32,9 +34,9 @@ extern const char *const mount_kind_names[MOUNT_KIND_MAX];
 enum mount_flag {
 	MOUNT_READ_ONLY = 1 << 0,
 	MOUNT_NO_EXEC = 1 << 1,
-	MOUNT_IS_FILE = 1 << 2,
-	MOUNT_GRANTED = 1 << 3,         /* the caller's files: id-mapped for a root caller, identity checked */
-	MOUNT_OPTIONAL = 1 << 4,        /* skipped where the source is gone meanwhile */
+	MOUNT_GRANTED = 1 << 2,         /* the caller's files: id-mapped for a root caller, identity checked */
+	MOUNT_OWNED = 1 << 3,           /* the caller's files too, but named by cordon itself */
+	MOUNT_OPTIONAL = 1 << 4,        /* skipped where the path is gone meanwhile */
 	MOUNT_DEVICE = 1 << 5,          /* device nodes stay usable */
 };
 
@@ -43,7 +45,8 @@ struct mount_op {
 	unsigned flags;
 	const char *target, *source;
 	uint64_t size;                  /* MOUNT_SCRATCH */
-	unsigned mode;                  /* MOUNT_DIRECTORY, MOUNT_SCRATCH */
+	unsigned mode;                  /* MOUNT_SCRATCH */
+	bool is_directory;              /* MOUNT_MASK */
 	uint64_t device, inode;         /* MOUNT_BIND with MOUNT_GRANTED: what the source must be */
 };
 
@@ -57,7 +60,7 @@ enum landlock_access {
 	LANDLOCK_SEE = 1 << 0,          /* read files and list directories */
 	LANDLOCK_START = 1 << 1,        /* execute */
 	LANDLOCK_CHANGE = 1 << 2,       /* write, create, remove, rename, truncate */
-	LANDLOCK_DEVICE = 1 << 3,       /* read, write and ioctl on device files */
+	LANDLOCK_USE = 1 << 3,          /* read, write and ioctl on files that are there: devices, /proc */
 };
 
 struct landlock_rule {
@@ -68,6 +71,41 @@ struct landlock_rule {
 struct landlock_plan {
 	struct landlock_rule *rules;
 	size_t count, capacity;
+};
+
+/* ---- What the walk found out, from which a profile is made ---------------------------------------------------------- */
+
+/* What a driver can do to a profile. */
+struct profile_abilities {
+	const char *driver;
+	bool private_root;              /* mounts: what is not granted is not there */
+	bool network_namespace;
+	int landlock_abi;               /* 0: none */
+};
+
+struct profile_input {
+	struct profile_abilities abilities;
+	const struct capability_set *capabilities;
+	enum view view;
+	const char *session_id, *sandbox_id;
+	struct place workspace;
+	struct places reads, writes, devices, sockets, programs;
+	struct strings interpreters;    /* what the kernel starts to run the programs: loaders, #! lines */
+	struct strings libraries;       /* directories that programs map code from */
+	const char *cwd;
+	const char *home, *home_source; /* inside, and outside (NULL: in memory) */
+	const char *scratch;            /* without a private root: the command's own directory for temporary files */
+	const char *data_dir;           /* cordon's own data, never shown */
+	struct host_entries host;
+	struct host_entries shown;      /* toolchains, read-only */
+	struct places masked;           /* denied names, sockets, credentials */
+	struct strings protect;         /* absolute: protected names that exist */
+	const char *git_config;         /* text of /etc/gitconfig, or NULL */
+	const char *user;
+	uint32_t uid, gid;              /* as seen inside */
+	struct strings argv, environment;
+	bool tty;
+	const char *unmasked;
 };
 
 struct profile {
@@ -88,6 +126,11 @@ struct profile {
 	uint32_t walls;                         /* 1 << enum cordon_wall: what must hold, or nothing runs */
 	const char *unmasked;                   /* what the bound on finding names left unseen, or NULL */
 };
+
+/* 0, or -1 when memory is short. */
+int profile_make(struct arena *arena, const struct profile_input *input, struct profile *ret_profile);
+int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan);
+int profile_make_landlock(struct arena *arena, const struct profile_input *input, struct landlock_plan *ret_plan);
 
 struct json;
 void profile_write_json(struct json *json, const struct profile *profile);

@@ -1,5 +1,5 @@
-/* The init program (init.c) as an ELF image in memory; the build makes the bytes (tools/embed). */
+/* The init program as bytes, made by the build from init.c. */
 #pragma once
 
 extern const unsigned char cordon_init_blob[];
-extern const unsigned cordon_init_blob_size;
+extern const unsigned int cordon_init_blob_size;

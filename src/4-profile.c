@@ -1,0 +1,307 @@
+/* Step 4: the walls as data. Gathers the facts (what the host has, which names must be hidden, which toolchains are
+ * there) and hands them to profile/, which makes no system call. */
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "driver/idmap.h"
+#include "execute.h"
+#include "policy/env.h"
+#include "policy/git-identity.h"
+#include "policy/toolchain.h"
+#include "profile/unwall.h"
+#include "session/beneath.h"
+#include "session/host.h"
+
+extern char **environ;
+
+/* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
+#define NAMES_BUDGET_US 800
+
+static int choose_driver(struct execution *execution, struct cordon_error *err)
+{
+	const char *name = execution->request->driver ? execution->request->driver : DRIVER_DEFAULT;
+	if (!strcmp(name, "disabled")) {
+		fail(err, CORDON_E_SANDBOX_DISABLED, 0, name, "the sandbox is switched off, so nothing runs");
+		return fail_remedy(err, "choose another driver");
+	}
+	if (!strcmp(name, "auto")) {
+		if (probe_choose(execution->cordon, &execution->profile.driver, err) < 0)
+			return -1;
+	} else if (!(execution->profile.driver = driver_find(name))) {
+		static const char *const names[] = { "auto", "namespaces", "landlock", "bwrap", "local", "disabled" };
+		const char *nearest = text_nearest(name, names, ARRAY_SIZE(names));
+		fail(err, CORDON_E_INVALID_REQUEST, 0, name, "there is no such driver");
+		return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
+	}
+	execution->profile.facts = (struct driver_facts){
+		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
+		.landlock_abi = driver_landlock_abi(),
+	};
+	return 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static int add_place(struct arena *arena, struct places *places, const char *path, bool is_directory)
+{
+	if (places->count == places->capacity) {
+		size_t capacity = places->capacity ? places->capacity * 2 : 16;
+		struct place *items = arena_alloc(arena, capacity * sizeof(*items));
+		if (!items)
+			return -1;
+		if (places->count)
+			memcpy(items, places->items, places->count * sizeof(*items));
+		places->items = items;
+		places->capacity = capacity;
+	}
+	if (!path)
+		return -1;
+	places->items[places->count++] = (struct place){ .path = path, .is_directory = is_directory };
+	return 0;
+}
+
+static bool is_granted_socket(const struct execution *execution, const char *path)
+{
+	for (size_t i = 0; i < execution->capability.sockets.count; i++)
+		if (!strcmp(execution->capability.sockets.items[i].path, path))
+			return true;
+	return false;
+}
+
+/* What a link leads to, where that is in the same tree; elsewhere it is not visible by this name. */
+static const char *follow(struct execution *execution, const struct looked_at *tree, const char *relative)
+{
+	auto_close int fd = beneath_open(tree->fd, relative, O_PATH);
+	return fd < 0 ? NULL : beneath_path(&execution->arena, fd);
+}
+
+static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
+                     struct profile_input *input)
+{
+	const char *path = name->is_link ? follow(execution, tree, name->path)
+	                                 : arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
+	if (!path)
+		return name->is_link ? 0 : -1;
+	if (name->kind == NAME_PROTECTED)
+		return tree->writable ? strings_add(&execution->arena, &input->protect, path) : 0;
+	if (name->kind == NAME_SOCKET && is_granted_socket(execution, path))
+		return 0;
+	return add_place(&execution->arena, &input->masked, path, name->is_directory);
+}
+
+static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input)
+{
+	for (size_t i = 0; i < tree->before.count; i++)
+		if (take_name(execution, tree, &tree->before.items[i], input) < 0)
+			return -1;
+	if (tree->before.note)
+		input->unmasked = tree->before.note;
+	return 0;
+}
+
+static int look_at(struct execution *execution, const struct place *place, bool writable, struct profile_input *input,
+                   struct cordon_error *err)
+{
+	const struct name_rules rules = { &execution->capability.set.deny, &execution->capability.set.protect };
+	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
+	if (!place->is_directory)
+		return 0;
+	*tree = (struct looked_at){ .place = *place, .writable = writable,
+	                            .fd = open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
+	if (tree->fd < 0)
+		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
+	execution->profile.tree_count++;
+	if (names_find(&execution->arena, tree->fd, place->path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
+	               &tree->before, err) < 0)
+		return -1;
+	bool changeable = !execution->profile.driver->private_root;
+	if (writable && planted_record(&execution->arena, tree->fd, &tree->before, changeable, &tree->planted, err) < 0)
+		return -1;
+	return take_names(execution, tree, input) < 0 ? fail_oom(err) : 0;
+}
+
+static int find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct places *reads = &execution->capability.reads, *writes = &execution->capability.writes;
+	const char *cache = arena_printf(&execution->arena, "%s/names", execution->cordon->data_dir);
+	execution->profile.trees = arena_alloc(&execution->arena, (reads->count + writes->count + 1) *
+	                                                                  sizeof(*execution->profile.trees));
+	if (!execution->profile.trees || !cache)
+		return fail_oom(err);
+	if (!execution->dry)
+		mkdir(cache, 0700);
+	execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (look_at(execution, &execution->session.workspace, true, input, err) < 0)
+		return -1;
+	for (size_t i = 0; i < writes->count; i++)
+		if (look_at(execution, &writes->items[i], true, input, err) < 0)
+			return -1;
+	for (size_t i = 0; i < reads->count; i++)
+		if (look_at(execution, &reads->items[i], false, input, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* With all of the host in view, at least what is known to hold secrets, in every home. */
+static int mask_homes(struct execution *execution, struct profile_input *input)
+{
+	static const char *const secrets[] = { ".ssh", ".aws", ".gnupg", ".netrc", ".config/gcloud", ".kube", ".docker",
+	                                       ".azure", ".npmrc", ".pypirc", ".git-credentials", ".config/gh",
+	                                       ".local/share/keyrings", ".mozilla", ".config/google-chrome",
+	                                       ".config/chromium", ".password-store", ".bash_history", ".env" };
+	const char *homes[] = { "/root", getenv("HOME") };
+	for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
+		for (size_t j = 0; homes[i] && *homes[i] == '/' && j < ARRAY_SIZE(secrets); j++) {
+			struct stat info;
+			const char *path = arena_printf(&execution->arena, "%s/%s", homes[i], secrets[j]);
+			if (!path)
+				return -1;
+			if (lstat(path, &info) == 0 && !S_ISLNK(info.st_mode) &&
+			    add_place(&execution->arena, &input->masked, path, S_ISDIR(info.st_mode)) < 0)
+				return -1;
+		}
+	return 0;
+}
+
+/* ---- toolchains, programs, environment -------------------------------------------------------------------------- */
+
+static int show_toolchain(struct execution *execution, const char *path, struct profile_input *input)
+{
+	struct place place;
+	if (path_within(path, execution->session.workspace.path) ||
+	    beneath_resolve(&execution->arena, path, &place, NULL, NULL) < 0)
+		return 0;
+	struct host_entries *shown = &input->shown;
+	if (shown->count == shown->capacity) {
+		size_t capacity = shown->capacity ? shown->capacity * 2 : 16;
+		struct host_entry *items = arena_alloc(&execution->arena, capacity * sizeof(*items));
+		if (!items)
+			return -1;
+		if (shown->count)
+			memcpy(items, shown->items, shown->count * sizeof(*items));
+		shown->items = items;
+		shown->capacity = capacity;
+	}
+	shown->items[shown->count++] = (struct host_entry){ .path = path, .source = place.path,
+	                                                    .kind = place.is_directory ? HOST_DIRECTORY : HOST_FILE };
+	return 0;
+}
+
+static int find_toolchains(struct execution *execution, struct profile_input *input, struct strings *environment,
+                           struct cordon_error *err)
+{
+	const struct cordon_request *request = execution->request;
+	struct arena *arena = &execution->arena;
+	const char *home = getenv("HOME"), *name, *email;
+	const char *const *environment_of_caller = (const char *const *)environ;
+	struct toolchains found;
+	if (request->view == VIEW_BARE && !request->choose_toolchains)
+		return 0;
+	if (toolchain_find(arena, home, environment_of_caller, request->choose_toolchains ? &request->toolchains : NULL,
+	                   &found, err) < 0 ||
+	    toolchain_environment(arena, &found, input->home, environment, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.show.count; i++)
+		if (show_toolchain(execution, found.show.items[i], input) < 0)
+			return fail_oom(err);
+	for (size_t i = 0; i < found.mask.count; i++) {
+		struct stat info;
+		if (stat(found.mask.items[i], &info) == 0 &&
+		    add_place(arena, &input->masked, found.mask.items[i], S_ISDIR(info.st_mode)) < 0)
+			return fail_oom(err);
+	}
+	if (git_identity(arena, home, getenv("XDG_CONFIG_HOME"), environment_of_caller, &name, &email, err) < 0)
+		return -1;
+	input->git_config = name || email ? git_identity_text(arena, name, email) : NULL;
+	return 0;
+}
+
+static int find_program_parts(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	for (size_t i = 0; i < input->programs.count; i++)
+		if (host_program_parts(&execution->arena, input->programs.items[i].path, &input->interpreters, err) < 0)
+			return -1;
+	return input->programs.count ? host_library_directories(&execution->arena, &input->libraries, err) : 0;
+}
+
+static int make_environment(struct execution *execution, const struct strings *toolchains, struct profile_input *input,
+                            struct cordon_error *err)
+{
+	const struct cordon_request *request = execution->request;
+	const struct env_request wanted = {
+		.passthrough = &request->pass_env, .set = &request->env, .toolchains = toolchains, .user = input->user,
+		.home = input->home, .workspace = input->workspace.path, .session_id = input->session_id,
+		.sandbox_id = input->sandbox_id, .driver = execution->profile.driver->name,
+		.network = network_mode_names[execution->capability.set.network], .tmpdir = input->scratch,
+	};
+	return env_build(&execution->arena, environ, &wanted, &input->environment, err);
+}
+
+/* Without a private root there is no private /tmp and no home in memory: one directory of the command's own is both. */
+static int make_scratch(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	if (execution->profile.driver->private_root)
+		return 0;
+	const char *parent = arena_printf(&execution->arena, "%s/scratch", execution->cordon->data_dir);
+	const char *path = arena_printf(&execution->arena, "%s/%s", parent, execution->audit.id);
+	if (!parent || !path)
+		return fail_oom(err);
+	if (!execution->dry && ((mkdir(parent, 0700) < 0 && errno != EEXIST) || mkdir(path, 0700) < 0))
+		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make a directory for temporary files");
+	execution->session.scratch = input->scratch = path;
+	if (strcmp(input->home, input->workspace.path))
+		input->home = input->home_source ? input->home_source : path;
+	return 0;
+}
+
+int profile_step(struct execution *execution, struct cordon_error *err)
+{
+	assert(execution->done == CORDON_STEP_CAPABILITY);
+	struct arena *arena = &execution->arena;
+	execution->profile.cache_fd = -1;
+	if (choose_driver(execution, err) < 0)
+		return -1;
+	const struct driver *driver = execution->profile.driver;
+	bool root = execution->profile.facts.caller_is_root;
+	struct strings toolchains = { 0 };
+	struct profile_input input = {
+		.abilities = { driver->name, driver->private_root, driver->network_namespace,
+		               execution->profile.facts.landlock_abi },
+		.capabilities = &execution->capability.set,
+		.view = execution->request->view,
+		.session_id = execution->session.id,
+		.sandbox_id = execution->audit.id,
+		.workspace = execution->session.workspace,
+		.reads = execution->capability.reads,
+		.writes = execution->capability.writes,
+		.devices = execution->capability.devices,
+		.sockets = execution->capability.sockets,
+		.programs = execution->capability.programs,
+		.cwd = execution->cwd.path,
+		.home = execution->session.home,
+		.home_source = execution->session.home_source,
+		.data_dir = execution->cordon->data_dir,
+		.user = root ? "user" : host_user_name(arena, execution->profile.facts.uid),
+		.uid = root ? IDMAP_INSIDE : execution->profile.facts.uid,
+		.gid = root ? IDMAP_INSIDE : execution->profile.facts.gid,
+		.argv = execution->request->argv,
+		.tty = execution->request->tty,
+	};
+	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, &input.host, err) < 0 ||
+	    find_names(execution, &input, err) < 0 || find_toolchains(execution, &input, &toolchains, err) < 0 ||
+	    find_program_parts(execution, &input, err) < 0 || make_environment(execution, &toolchains, &input, err) < 0)
+		return -1;
+	if (input.view == VIEW_HOST_READONLY && mask_homes(execution, &input) < 0)
+		return fail_oom(err);
+	if (profile_make(arena, &input, &execution->profile.profile) < 0)
+		return fail_oom(err);
+#ifdef CORDON_UNWALL
+	profile_unwall(&execution->profile.profile, getenv("CORDON_UNWALL"));
+#endif
+	execution->done = CORDON_STEP_PROFILE;
+	return 0;
+}

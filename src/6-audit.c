@@ -1,0 +1,153 @@
+/* Step 6: the ledger. An intent row is written before the command starts and a result row closes it; a refusal gets a
+ * denial row. Arguments are recorded by their shape and a hash, never by value: they may hold secrets. */
+#include <sodium/crypto_hash_sha256.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "audit/ledger.h"
+#include "base/json.h"
+#include "execute.h"
+
+static void begin_row(struct json *json, const struct execution *execution, const char *kind)
+{
+	struct timespec now;
+	struct tm utc;
+	char time_text[40];
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &utc);
+	size_t length = strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(time_text + length, sizeof(time_text) - length, ".%03ldZ", now.tv_nsec / 1000000);
+	json_init(json);
+	json_object_begin(json);
+	json_key_string(json, "row", kind);
+	json_key_string(json, "id", execution->audit.id);
+	json_key_string(json, "time", time_text);
+	json_key_string(json, "session", execution->session.id);
+}
+
+static int end_row(struct json *json, const struct execution *execution, struct cordon_error *err)
+{
+	json_object_end(json);
+	size_t length = json->length;
+	auto_free char *line = json_take(json);
+	if (!line)
+		return fail_oom(err);
+	return ledger_append(execution->cordon->ledger, line, length, err);
+}
+
+/* The shape is how many arguments and how long each; the hash tells whether two commands were the same. */
+static void write_command(struct json *json, const struct strings *argv)
+{
+	crypto_hash_sha256_state state;
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	char hex[2 * sizeof(hash) + 1];
+	crypto_hash_sha256_init(&state);
+	json_key_string(json, "program", argv->count ? argv->items[0] : "");
+	json_key(json, "argv_shape");
+	json_array_begin(json);
+	for (size_t i = 0; i < argv->count; i++) {
+		size_t length = strlen(argv->items[i]);
+		if (i < 64)
+			json_uint(json, length);
+		crypto_hash_sha256_update(&state, (const unsigned char *)argv->items[i], length + 1);
+	}
+	json_array_end(json);
+	crypto_hash_sha256_final(&state, hash);
+	for (size_t i = 0; i < sizeof(hash); i++)
+		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
+	json_key_string(json, "argv_sha256", hex);
+}
+
+static void write_capabilities(struct json *json, const struct capability_set *set)
+{
+	json_key(json, "capabilities");
+	json_object_begin(json);
+	json_key_strings(json, "fs_read", set->fs_read.items, set->fs_read.count);
+	json_key_strings(json, "fs_write", set->fs_write.items, set->fs_write.count);
+	json_key_string(json, "network", network_mode_names[set->network]);
+	json_key_bool(json, "spawn", set->spawn);
+	json_key_strings(json, "programs", set->programs.items, set->programs.count);
+	json_key_strings(json, "devices", set->devices.items, set->devices.count);
+	json_key_strings(json, "sockets", set->sockets.items, set->sockets.count);
+	json_key_uint(json, "memory_bytes", set->limits.memory_bytes);
+	json_key_uint(json, "processes", set->limits.processes);
+	json_key_uint(json, "wall_ms", set->limits.wall_ms);
+	json_object_end(json);
+}
+
+static void write_isolation(struct json *json, const char *const isolation[CORDON_WALL_MAX])
+{
+	json_key(json, "isolation");
+	json_object_begin(json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (isolation[wall])
+			json_key_string(json, cordon_wall_name(wall), isolation[wall]);
+	json_object_end(json);
+}
+
+int audit_step_intent(struct execution *execution, struct cordon_error *err)
+{
+	struct json json;
+	begin_row(&json, execution, "intent");
+	write_command(&json, &execution->request->argv);
+	json_key_string(&json, "cwd", execution->cwd.path);
+	json_key_string(&json, "workspace", execution->session.workspace.path);
+	json_key_string(&json, "driver", execution->profile.driver->name);
+	json_key_string(&json, "platform", "linux");
+	write_capabilities(&json, &execution->capability.set);
+	return end_row(&json, execution, err);
+}
+
+static void write_stream(struct json *json, const char *key, const struct captured *captured)
+{
+	json_key(json, key);
+	json_object_begin(json);
+	json_key_uint(json, "bytes", captured->total);
+	json_key_string(json, "sha256", captured->sha256);
+	json_key_bool(json, "truncated", captured->truncated);
+	json_object_end(json);
+}
+
+int audit_step_result(struct execution *execution, struct cordon_error *err)
+{
+	const struct supervision *supervision = &execution->run.supervision;
+	int status = supervision->status;
+	struct json json;
+	begin_row(&json, execution, "result");
+	json_key_string(&json, "driver", execution->profile.driver->name);
+	write_isolation(&json, execution->run.isolation);
+	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	json_key_bool(&json, "timed_out", supervision->timed_out);
+	json_key_uint(&json, "duration_ms", (supervision->end_us - supervision->start_us) / 1000);
+	json_key_uint(&json, "cpu_ms", supervision->cpu_us / 1000);
+	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
+	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
+	json_key(&json, "denials");
+	json_array_begin(&json);
+	for (size_t i = 0; i < execution->run.denial_count; i++) {
+		json_object_begin(&json);
+		json_key_string(&json, "what", execution->run.denials[i].what);
+		json_key_string(&json, "wall", execution->run.denials[i].wall);
+		json_key_string(&json, "note", execution->run.denials[i].note);
+		json_object_end(&json);
+	}
+	json_array_end(&json);
+	return end_row(&json, execution, err);
+}
+
+void audit_step_denial(struct execution *execution, struct cordon_error *err)
+{
+	struct json json;
+	struct cordon_error unwritten;
+	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
+	begin_row(&json, execution, "denial");
+	write_command(&json, &execution->request->argv);
+	json_key(&json, "error");
+	error_write_json(&json, err);
+	/* The command is refused already; a ledger that cannot say so must not hide why. */
+	if (end_row(&json, execution, &unwritten) < 0)
+		err->audit_id[0] = '\0';
+}

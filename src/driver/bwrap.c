@@ -1,0 +1,154 @@
+/* Drives the external program bubblewrap through its descriptor interfaces: the options go through --args, the filter
+ * through --seccomp, synthesised files through --ro-bind-data, so that none of it shows in a process list. bubblewrap
+ * runs as the command of a subreaper init, which supervises and ends it like any other. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/compat.h"
+#include "driver/driver.h"
+#include "driver/idmap.h"
+#include "profile/bwrap.h"
+
+enum { ARGS_FD = 3, SECCOMP_FD = 4, TEXT_FD = 5 };
+
+static const char *const programs[] = { "/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap" };
+
+static int memory_of(const void *bytes, size_t length)
+{
+	auto_close int fd = memfd_create("cordon", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("cordon", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, bytes, length) != (ssize_t)length || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	return take_fd(&fd);
+}
+
+static int memory_of_arguments(struct arena *arena, const struct strings *arguments)
+{
+	size_t length = 0, at = 0;
+	for (size_t i = 0; i < arguments->count; i++)
+		length += strlen(arguments->items[i]) + 1;
+	char *bytes = arena_alloc(arena, length);
+	if (!bytes)
+		return -1;
+	for (size_t i = 0; i < arguments->count; i++) {
+		size_t size = strlen(arguments->items[i]) + 1;
+		memcpy(bytes + at, arguments->items[i], size);
+		at += size;
+	}
+	return memory_of(bytes, length);
+}
+
+static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, const struct launch_seal *seal,
+                            struct launch *launch, struct driver_held *held, struct cordon_error *err)
+{
+	int *fds = arena_alloc(arena, LAUNCH_PASS_MAX * sizeof(*fds));
+	size_t count = 0;
+	if (!fds)
+		return fail_oom(err);
+	fds[count++] = memory_of_arguments(arena, &plan->arguments);
+	fds[count++] = memory_of(seal->filter, seal->filter_length * sizeof(*seal->filter));
+	for (size_t i = 0; i < plan->text_count; i++)
+		fds[count++] = memory_of(plan->texts[i].text, strlen(plan->texts[i].text));
+	*held = (struct driver_held){ fds, count };
+	for (size_t i = 0; i < count; i++) {
+		if (fds[i] < 0)
+			return fail(err, CORDON_E_INTERNAL, errno, "memfd_create", "cannot hand the walls to bubblewrap");
+		launch->pass[i] = fds[i];
+	}
+	launch->pass[count] = -1;
+	return 0;
+}
+
+/* bubblewrap itself cannot tell "not found" from "failed", so the program is looked for first. */
+static int find_program(const struct profile *profile, struct cordon_error *err)
+{
+	for (size_t i = 0; i < profile->candidates.count; i++)
+		if (access(profile->candidates.items[i], X_OK) == 0 || profile->candidates.items[i][0] != '/')
+			return 0;
+	return fail(err, CORDON_E_PROGRAM_NOT_FOUND, 0, profile->program, "no such program is visible inside");
+}
+
+static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                   struct launch *launch, struct driver_held *held, struct cordon_error *err)
+{
+	const char *program = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(programs) && !program; i++)
+		if (access(programs[i], X_OK) == 0)
+			program = programs[i];
+	if (!program) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, ENOENT, "bwrap", "bubblewrap is not installed");
+		return fail_remedy(err, "install the package bubblewrap, or choose another driver");
+	}
+	if (profile->walls & WALL_BIT(PROGRAMS))
+		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "programs",
+		            "this driver cannot hold a list of programs that may start");
+	struct bwrap_plan plan;
+	struct launch_seal seal;
+	if (find_program(profile, err) < 0 || driver_seal(arena, profile, facts, false, &seal, err) < 0)
+		return -1;
+	uint32_t uid = facts->caller_is_root ? IDMAP_INSIDE : facts->uid, gid = facts->caller_is_root ? IDMAP_INSIDE : facts->gid;
+	if (bwrap_render(arena, profile, uid, gid, SECCOMP_FD, TEXT_FD, &plan) < 0)
+		return fail_oom(err);
+	struct strings argv = { 0 }, candidates = { 0 };
+	if (strings_add(arena, &argv, program) < 0 || strings_add(arena, &argv, "--args") < 0 ||
+	    strings_add(arena, &argv, "3") < 0 || strings_add(arena, &argv, "--") < 0 ||
+	    strings_add(arena, &candidates, program) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < profile->argv.count; i++)
+		if (strings_add(arena, &argv, profile->argv.items[i]) < 0)
+			return fail_oom(err);
+	driver_set_common(profile, launch);
+	launch->cwd = "/";
+	launch->argv = argv.items;
+	launch->candidates = candidates.items;
+	launch->check_program = false;
+	launch->seal.rlimits = seal.rlimits;
+	launch->seal.rlimit_count = seal.rlimit_count;
+	return fill_descriptors(arena, &plan, &seal, launch, held, err);
+}
+
+static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                     const struct launch *launch, const char *isolation[CORDON_WALL_MAX])
+{
+	(void)arena;
+	(void)launch;
+	const struct driver_mechanism rows[] = {
+		{ CORDON_WALL_FILESYSTEM, "bubblewrap" },
+		{ CORDON_WALL_PROTECTED, "bubblewrap, and a check at the end" },
+		{ CORDON_WALL_MASKED, "bubblewrap" },
+		{ CORDON_WALL_SOCKETS, "bubblewrap" },
+		{ CORDON_WALL_PROC, "bubblewrap" },
+		{ CORDON_WALL_DEVICES, "bubblewrap" },
+		{ CORDON_WALL_PROCESSES, "bubblewrap" },
+		{ CORDON_WALL_NETWORK, "bubblewrap" },
+		{ CORDON_WALL_IPC, "bubblewrap" },
+		{ CORDON_WALL_HOSTNAME, "bubblewrap" },
+		{ CORDON_WALL_CGROUP_VIEW, "bubblewrap, where the kernel can" },
+		{ CORDON_WALL_TERMINAL, "bubblewrap, seccomp" },
+		{ CORDON_WALL_DESCRIPTORS, "close_range, pipes" },
+		{ CORDON_WALL_PRIVILEGES, "bubblewrap" },
+		{ CORDON_WALL_IDENTITY, facts->caller_is_root ? "caller's user, without privileges" : "caller's user, unprivileged" },
+		{ CORDON_WALL_USER_NAMESPACES, "seccomp" },
+		{ CORDON_WALL_KERNEL_SURFACE, "seccomp" },
+		{ CORDON_WALL_SPAWN, "seccomp" },
+		{ CORDON_WALL_KEYRING, "seccomp" },
+		{ CORDON_WALL_LIFETIME, "bubblewrap, init" },
+		{ CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
+		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
+		{ CORDON_WALL_LIMIT_FILES, "rlimit" },
+	};
+	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
+}
+
+const struct driver driver_bwrap = {
+	.name = "bwrap",
+	.private_root = true,
+	.network_namespace = true,
+	.prepare = prepare,
+	.describe = describe,
+};

@@ -1,0 +1,131 @@
+/* The list of drivers, and the parts they share. */
+#include "driver/driver.h"
+
+#include <linux/landlock.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "profile/seccomp.h"
+#include "run/control.h"
+
+const struct driver *const drivers[] = { &driver_namespaces, &driver_bwrap, &driver_landlock, &driver_local, NULL };
+
+const struct driver *driver_find(const char *name)
+{
+	for (const struct driver *const *driver = drivers; *driver; driver++)
+		if (!strcmp((*driver)->name, name))
+			return *driver;
+	return NULL;
+}
+
+void driver_release(struct driver_held *held)
+{
+	for (size_t i = 0; i < held->count; i++)
+		if (held->fds[i] >= 0)
+			close(take_fd(&held->fds[i]));
+	held->count = 0;
+}
+
+int driver_landlock_abi(void)
+{
+	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	return abi > 0 ? (int)abi : 0;
+}
+
+/* ---- limits ----------------------------------------------------------------------------------------------------- */
+
+static void add_limit(struct launch_rlimit *limits, size_t *count, int resource, uint64_t most)
+{
+	struct rlimit now;
+	struct rlimit value = { most, most };
+	/* A hard limit cannot be raised; a lower one that is there already holds as well. */
+	if (getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
+		value = (struct rlimit){ now.rlim_max, now.rlim_max };
+	limits[(*count)++] = (struct launch_rlimit){ resource, value };
+}
+
+static int make_limits(struct arena *arena, const struct profile *profile, bool count_processes, struct launch_seal *seal)
+{
+	struct launch_rlimit *limits = arena_alloc(arena, 8 * sizeof(*limits));
+	size_t count = 0;
+	if (!limits)
+		return -1;
+	if (profile->walls & WALL_BIT(LIMIT_MEMORY))
+		add_limit(limits, &count, RLIMIT_DATA, profile->limits.memory_bytes);
+	/* One more, for init. */
+	if ((profile->walls & WALL_BIT(LIMIT_PROCESSES)) && count_processes)
+		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1);
+	if (profile->walls & WALL_BIT(LIMIT_FILES)) {
+		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
+		add_limit(limits, &count, RLIMIT_FSIZE, profile->limits.disk_bytes);
+		add_limit(limits, &count, RLIMIT_CORE, 0);
+	}
+	seal->rlimits = limits;
+	seal->rlimit_count = count;
+	return 0;
+}
+
+/* ---- what is shared --------------------------------------------------------------------------------------------- */
+
+int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                bool count_processes, struct launch_seal *ret_seal, struct cordon_error *err)
+{
+	struct launch_seal seal = { 0 };
+	if (profile->walls & (WALL_BIT(FILESYSTEM_SECOND) | WALL_BIT(PROGRAMS))) {
+		seal.landlock_abi = facts->landlock_abi;
+		seal.landlock_execute = profile->walls & WALL_BIT(PROGRAMS);
+		seal.rules = profile->landlock.rules;
+		seal.rule_count = profile->landlock.count;
+	}
+	if (profile->walls & WALL_BIT(KERNEL_SURFACE)) {
+		struct sock_filter *filter = arena_alloc(arena, SECCOMP_FILTER_MAX * sizeof(*filter));
+		if (!filter)
+			return fail_oom(err);
+		seal.filter = filter;
+		seal.filter_length = (unsigned short)seccomp_emit(seccomp_native_arch, profile->seccomp, filter,
+		                                                  SECCOMP_FILTER_MAX);
+		if (!seal.filter_length)
+			return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "seccomp",
+			            "there is no system call table for this architecture");
+	}
+	seal.drop_privileges = profile->walls & WALL_BIT(PRIVILEGES);
+	seal.new_keyring = profile->walls & WALL_BIT(KEYRING);
+	if (make_limits(arena, profile, count_processes, &seal) < 0)
+		return fail_oom(err);
+	*ret_seal = seal;
+	return 0;
+}
+
+void driver_set_common(const struct profile *profile, struct launch *launch)
+{
+	launch->cwd = profile->cwd;
+	launch->cwd_fd = -1;
+	launch->pass[0] = -1;
+	launch->candidates = profile->candidates.items;
+	launch->argv = profile->argv.items;
+	launch->environment = profile->environment.items;
+	launch->own_session = profile->walls & WALL_BIT(TERMINAL);
+	launch->close_descriptors = profile->walls & WALL_BIT(DESCRIPTORS);
+	launch->check_program = profile->walls & WALL_BIT(PRIVILEGES);
+	launch->init_mode = INIT_SUBREAPER;
+}
+
+void driver_describe(const struct profile *profile, const struct driver_mechanism *rows, size_t count,
+                     const char *isolation[CORDON_WALL_MAX])
+{
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		isolation[wall] = profile->walls & (UINT32_C(1) << wall) ? "none" : NULL;
+	for (size_t i = 0; i < count; i++)
+		if (isolation[rows[i].wall])
+			isolation[rows[i].wall] = rows[i].mechanism;
+}
+
+const char *driver_landlock_text(struct arena *arena, const struct launch *launch)
+{
+	if (!launch->seal.landlock_abi)
+		return "none";
+	const char *text = arena_printf(arena, "Landlock ABI %d", launch->seal.landlock_abi);
+	return text ? text : "Landlock";
+}

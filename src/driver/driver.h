@@ -1,0 +1,58 @@
+/* What raises the walls on one platform. A driver turns a profile into a launch (data for the code between clone and
+ * exec) and tells, for each wall, the mechanism that really holds it. It is two functions behind this header. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "profile/profile.h"
+#include "run/launch.h"
+
+/* What a driver needs to know besides the profile; gathered by the walk. */
+struct driver_facts {
+	int cwd_fd;             /* the working directory, open */
+	bool caller_is_root;
+	uint32_t uid, gid;      /* the caller's */
+	int landlock_abi;
+};
+
+/* What one launch holds on to until it has started. */
+struct driver_held {
+	int *fds;
+	size_t count;
+};
+
+struct driver {
+	const char *name;
+	bool private_root, network_namespace;
+	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
+	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
+	/* After prepare: the mechanism for each wall in profile->walls; "none" where nothing holds it. */
+	void (*describe)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+	                 const struct launch *launch, const char *isolation[CORDON_WALL_MAX]);
+};
+
+extern const struct driver driver_namespaces, driver_landlock, driver_bwrap, driver_local;
+
+/* By strength, the strongest first; the order `auto` tries them in. Ended by NULL. */
+extern const struct driver *const drivers[];
+const struct driver *driver_find(const char *name);
+void driver_release(struct driver_held *held);
+
+#define DRIVER_DEFAULT "namespaces"
+#define WALL_BIT(name) (UINT32_C(1) << CORDON_WALL_##name)
+
+/* Parts that drivers share. */
+int driver_landlock_abi(void);
+int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                bool count_processes, struct launch_seal *ret_seal, struct cordon_error *err) must_check;
+void driver_set_common(const struct profile *profile, struct launch *launch);
+struct driver_mechanism {
+	enum cordon_wall wall;
+	const char *mechanism;
+};
+/* Writes the rows of walls that are asked for; every other wall that is asked for is "none". */
+void driver_describe(const struct profile *profile, const struct driver_mechanism *rows, size_t count,
+                     const char *isolation[CORDON_WALL_MAX]);
+/* "Landlock ABI 7" */
+const char *driver_landlock_text(struct arena *arena, const struct launch *launch);

@@ -1,0 +1,159 @@
+/* The default driver: every kind of namespace, a private root, Landlock as a second layer, seccomp. No external program
+ * and no privilege is needed.
+ *
+ * A root caller's command runs as an unprivileged user: a process in between becomes that user, and what was granted is
+ * mounted with its owners mapped, so that files on disk keep the caller's ownership. Where a filesystem cannot be mapped
+ * so, the command keeps the caller's user, without its privileges, and `isolation` says so. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <fcntl.h>
+
+#include "base/compat.h"
+#include "driver/driver.h"
+#include "driver/idmap.h"
+#include "run/control.h"
+
+/* Bound on the root's own tmpfs, which holds mount points and a few small files. */
+#define ROOT_BYTES (4u << 20)
+
+static const struct {
+	enum cordon_wall wall;
+	uint64_t flag;
+} namespaces[] = {
+	{ CORDON_WALL_PROCESSES, CLONE_NEWPID }, { CORDON_WALL_NETWORK, CLONE_NEWNET },  { CORDON_WALL_IPC, CLONE_NEWIPC },
+	{ CORDON_WALL_HOSTNAME, CLONE_NEWUTS },  { CORDON_WALL_CGROUP_VIEW, CLONE_NEWCGROUP },
+	{ CORDON_WALL_FILESYSTEM, CLONE_NEWNS },
+};
+
+static int open_one(const struct mount_op *op, int user_namespace)
+{
+	auto_close int tree = (int)syscall(SYS_open_tree, AT_FDCWD, op->source,
+	                                   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (tree < 0)
+		return -1;
+	struct mount_attr attributes = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_namespace };
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes)) < 0)
+		return -1;
+	return take_fd(&tree);
+}
+
+/* The caller's own files as detached mounts with mapped owners. False where one of them cannot be had. */
+static bool open_mapped(struct arena *arena, const struct mount_plan *plan, const int **ret_trees,
+                        struct driver_held *held)
+{
+	int user_namespace = idmap_namespace();
+	int *trees = arena_alloc(arena, plan->count * sizeof(*trees));
+	if (user_namespace < 0 || !trees)
+		return false;
+	for (size_t i = 0; i < plan->count; i++)
+		trees[i] = -1;
+	*held = (struct driver_held){ trees, plan->count };
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount_op *op = &plan->ops[i];
+		if (op->kind != MOUNT_BIND || !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)))
+			continue;
+		trees[i] = open_one(op, user_namespace);
+		if (trees[i] < 0 && !(op->flags & MOUNT_OPTIONAL)) {
+			driver_release(held);
+			return false;
+		}
+	}
+	*ret_trees = trees;
+	return true;
+}
+
+static int set_identity(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                        struct launch *launch, struct launch_root *root, struct driver_held *held,
+                        struct cordon_error *err)
+{
+	uint32_t inside_uid = facts->uid, inside_gid = facts->gid, outside_uid = facts->uid, outside_gid = facts->gid;
+	if (facts->caller_is_root) {
+		inside_uid = inside_gid = IDMAP_INSIDE;
+		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, &profile->mounts, &root->trees, held)) {
+			launch->become = true;
+			outside_uid = outside_gid = launch->uid = launch->gid = IDMAP_OUTSIDE;
+		}
+	}
+	launch->uid_map = arena_printf(arena, "%u %u 1\n", inside_uid, outside_uid);
+	launch->gid_map = arena_printf(arena, "%u %u 1\n", inside_gid, outside_gid);
+	return launch->uid_map && launch->gid_map ? 0 : fail_oom(err);
+}
+
+static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                   struct launch *launch, struct driver_held *held, struct cordon_error *err)
+{
+	struct launch_root *root = arena_alloc(arena, sizeof(*root));
+	if (!root)
+		return fail_oom(err);
+	*root = (struct launch_root){ .ops = profile->mounts.ops, .count = profile->mounts.count, .root_bytes = ROOT_BYTES };
+	driver_set_common(profile, launch);
+	launch->namespaces = CLONE_NEWUSER;
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
+		if (profile->walls & (UINT32_C(1) << namespaces[i].wall))
+			launch->namespaces |= namespaces[i].flag;
+	if (launch->namespaces & CLONE_NEWPID)
+		launch->init_mode = INIT_PID_NAMESPACE;
+	if (launch->namespaces & CLONE_NEWUTS)
+		launch->hostname = "cordon";
+	launch->loopback = launch->namespaces & CLONE_NEWNET;
+	if (launch->namespaces & CLONE_NEWNS)
+		launch->root = root;
+	else
+		launch->cwd_fd = facts->cwd_fd;
+	if ((profile->walls & WALL_BIT(PROGRAMS)) && !facts->landlock_abi)
+		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "programs",
+		            "only listed programs may start, and that needs Landlock, which this kernel does not offer");
+	if (set_identity(arena, profile, facts, launch, root, held, err) < 0)
+		return -1;
+	return driver_seal(arena, profile, facts, true, &launch->seal, err);
+}
+
+static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                     const struct launch *launch, const char *isolation[CORDON_WALL_MAX])
+{
+	const char *landlock = driver_landlock_text(arena, launch);
+	const char *identity = launch->become ? "unprivileged user, owners mapped"
+	                       : facts->caller_is_root ? "caller's user (the filesystem cannot map owners)"
+	                                               : "caller's user, unprivileged";
+	const char *masked = profile->unmasked ? arena_printf(arena, "mounts; unseen: %s", profile->unmasked) : "mounts";
+	const struct driver_mechanism rows[] = {
+		{ CORDON_WALL_FILESYSTEM, "mount namespace" },
+		{ CORDON_WALL_FILESYSTEM_SECOND, landlock },
+		{ CORDON_WALL_PROTECTED, "mounts, and a check at the end" },
+		{ CORDON_WALL_MASKED, masked ? masked : "mounts" },
+		{ CORDON_WALL_SOCKETS, "mounts" },
+		{ CORDON_WALL_PROC, "procfs of its own pid namespace" },
+		{ CORDON_WALL_DEVICES, "mounts" },
+		{ CORDON_WALL_PROCESSES, "pid namespace" },
+		{ CORDON_WALL_NETWORK, "network namespace" },
+		{ CORDON_WALL_IPC, "ipc namespace" },
+		{ CORDON_WALL_HOSTNAME, "uts namespace" },
+		{ CORDON_WALL_CGROUP_VIEW, "cgroup namespace, no cgroupfs" },
+		{ CORDON_WALL_TERMINAL, "own session, seccomp" },
+		{ CORDON_WALL_DESCRIPTORS, "close_range, pipes" },
+		{ CORDON_WALL_PRIVILEGES, "no capabilities, no_new_privs" },
+		{ CORDON_WALL_IDENTITY, identity },
+		{ CORDON_WALL_USER_NAMESPACES, "seccomp" },
+		{ CORDON_WALL_KERNEL_SURFACE, "seccomp" },
+		{ CORDON_WALL_SPAWN, "seccomp" },
+		{ CORDON_WALL_PROGRAMS, "Landlock, mounts without execution" },
+		{ CORDON_WALL_KEYRING, "own session keyring, seccomp" },
+		{ CORDON_WALL_LIFETIME, "pid namespace" },
+		{ CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_PROCESSES, facts->caller_is_root && !launch->become ? "none" : "rlimit" },
+		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
+		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
+		{ CORDON_WALL_LIMIT_FILES, "rlimit" },
+	};
+	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
+}
+
+const struct driver driver_namespaces = {
+	.name = "namespaces",
+	.private_root = true,
+	.network_namespace = true,
+	.prepare = prepare,
+	.describe = describe,
+};

@@ -1,0 +1,30 @@
+/* No walls: limits, environment, supervision and the ledger only. Must be named to be used. */
+#include "driver/driver.h"
+
+static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                   struct launch *launch, struct driver_held *held, struct cordon_error *err)
+{
+	(void)held;
+	struct profile unwalled = *profile;
+	unwalled.walls &= WALL_BIT(LIMIT_MEMORY) | WALL_BIT(LIMIT_FILES) | WALL_BIT(TERMINAL) | WALL_BIT(DESCRIPTORS);
+	driver_set_common(&unwalled, launch);
+	launch->cwd_fd = facts->cwd_fd;
+	return driver_seal(arena, &unwalled, facts, false, &launch->seal, err);
+}
+
+static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
+                     const struct launch *launch, const char *isolation[CORDON_WALL_MAX])
+{
+	(void)arena;
+	(void)facts;
+	(void)launch;
+	static const struct driver_mechanism rows[] = {
+		{ CORDON_WALL_PROTECTED, "a check at the end" },      { CORDON_WALL_TERMINAL, "own session" },
+		{ CORDON_WALL_DESCRIPTORS, "close_range, pipes" },    { CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_TIME, "supervisor" },             { CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
+		{ CORDON_WALL_LIMIT_FILES, "rlimit" },
+	};
+	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
+}
+
+const struct driver driver_local = { .name = "local", .prepare = prepare, .describe = describe };

@@ -1,0 +1,227 @@
+/* What calls the six steps, in their order, and nothing else: no step is left out, none comes twice. */
+#include "execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "audit/ledger.h"
+#include "base/json.h"
+#include "run/linger.h"
+#include "session/workspace.h"
+
+static const struct {
+	enum cordon_step step;
+	int (*take)(struct execution *execution, struct cordon_error *err);
+} to_profile[] = {
+	{ CORDON_STEP_SESSION, session_step },
+	{ CORDON_STEP_CWD, cwd_step },
+	{ CORDON_STEP_CAPABILITY, capability_step },
+	{ CORDON_STEP_PROFILE, profile_step },
+}, to_start[] = {
+	{ CORDON_STEP_AUDIT, audit_step_intent },
+	{ CORDON_STEP_RUN, run_step_start },
+};
+
+/* ---- the library's state ---------------------------------------------------------------------------------------- */
+
+int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
+{
+	struct cordon *cordon = calloc(1, sizeof(*cordon));
+	if (!cordon)
+		return fail_oom(err);
+	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
+	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0) {
+		cordon_unref(cordon);
+		return -1;
+	}
+	*ret_cordon = cordon;
+	return 0;
+}
+
+void cordon_unref(struct cordon *cordon)
+{
+	if (!cordon)
+		return;
+	linger_settle();
+	ledger_unref(cordon->ledger);
+	arena_free(&cordon->arena);
+	free(cordon);
+}
+
+/* ---- the walk --------------------------------------------------------------------------------------------------- */
+
+static int make_execution(struct cordon *cordon, const struct cordon_request *request, bool dry,
+                          struct execution **ret_execution, struct cordon_error *err)
+{
+	if (!request->argv.count)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
+	struct execution *execution = calloc(1, sizeof(*execution));
+	if (!execution)
+		return fail_oom(err);
+	execution->cordon = cordon;
+	execution->request = request;
+	execution->dry = dry;
+	execution->session.workspace_fd = execution->cwd.fd = execution->profile.cache_fd = -1;
+	id_make(execution->audit.id);
+	execution->session.id = execution->audit.id;
+	*ret_execution = execution;
+	return 0;
+}
+
+void execute_free(struct execution *execution)
+{
+	if (!execution)
+		return;
+	int *const owned[] = { &execution->session.workspace_fd, &execution->cwd.fd, &execution->profile.cache_fd };
+	driver_release(&execution->run.held);
+	if (execution->run.prepared)
+		supervise_free(&execution->run.supervision);
+	run_step_clean(execution);
+	for (size_t i = 0; i < execution->profile.tree_count; i++)
+		close(execution->profile.trees[i].fd);
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		if (*owned[i] >= 0)
+			close(*owned[i]);
+	arena_free(&execution->arena);
+	free(execution);
+}
+
+static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++)
+		if (to_profile[i].take(execution, err) < 0) {
+			err->step = (int32_t)to_profile[i].step;
+			return -1;
+		}
+	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
+		if (to_start[i].step == CORDON_STEP_AUDIT && !record)
+			continue;
+		if (to_start[i].take(execution, err) < 0) {
+			err->step = (int32_t)to_start[i].step;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int follow(struct execution *execution, struct cordon_error *err)
+{
+	bool finished = false;
+	while (!finished)
+		if (supervise_step(&execution->run.supervision, -1, &finished, err) < 0)
+			return -1;
+	return run_step_finish(execution, err);
+}
+
+int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
+                       struct cordon_error *err)
+{
+	struct execution *execution;
+	if (make_execution(cordon, request, false, &execution, err) < 0)
+		return -1;
+	if (walk(execution, true, false, err) < 0 || follow(execution, err) < 0) {
+		execute_free(execution);
+		return -1;
+	}
+	*ret_execution = execution;
+	return 0;
+}
+
+/* ---- the public calls ------------------------------------------------------------------------------------------- */
+
+struct cordon_execution {
+	struct execution *walk;
+};
+
+int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
+                 struct cordon_error *err)
+{
+	struct cordon_execution *execution = calloc(1, sizeof(*execution));
+	if (!execution)
+		return fail_oom(err);
+	if (make_execution(cordon, request, false, &execution->walk, err) < 0) {
+		free(execution);
+		return -1;
+	}
+	if (walk(execution->walk, true, true, err) < 0) {
+		audit_step_denial(execution->walk, err);
+		cordon_execution_unref(execution);
+		return -1;
+	}
+	*ret_execution = execution;
+	return 0;
+}
+
+int cordon_execution_fd(const struct cordon_execution *execution)
+{
+	return execution->walk->run.supervision.epoll_fd;
+}
+
+int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
+{
+	return supervise_step(&execution->walk->run.supervision, 0, ret_finished, err);
+}
+
+void cordon_execution_signal(struct cordon_execution *execution, int signal)
+{
+	supervise_signal(&execution->walk->run.supervision, signal);
+}
+
+void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns)
+{
+	supervise_resize(&execution->walk->run.supervision, rows, columns);
+}
+
+void cordon_execution_unref(struct cordon_execution *execution)
+{
+	if (!execution)
+		return;
+	execute_free(execution->walk);
+	free(execution);
+}
+
+int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
+                            struct cordon_error *err)
+{
+	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
+	return result_take(execution->walk, ret_result, err);
+}
+
+int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
+               struct cordon_error *err)
+{
+	struct cordon_execution *execution;
+	if (cordon_start(cordon, request, &execution, err) < 0)
+		return -1;
+	bool finished = false;
+	int result = 0;
+	while (!finished && result == 0)
+		result = supervise_step(&execution->walk->run.supervision, -1, &finished, err);
+	if (result == 0)
+		result = cordon_execution_result(execution, ret_result, err);
+	cordon_execution_unref(execution);
+	return result;
+}
+
+int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json, struct cordon_error *err)
+{
+	struct execution *execution;
+	struct json json;
+	if (make_execution(cordon, request, true, &execution, err) < 0)
+		return -1;
+	if (walk(execution, false, false, err) < 0) {
+		execute_free(execution);
+		return -1;
+	}
+	json_init(&json);
+	json.pretty = true;
+	profile_write_json(&json, &execution->profile.profile);
+	execute_free(execution);
+	char *text = json_take(&json);
+	if (!text)
+		return fail_oom(err);
+	*ret_json = text;
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* The walk: six steps, always in this order. One field per step, filled by that step, read by later ones, changed by
+ * none. Each step is one file: 1-session.c … 6-audit.c. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/place.h"
+#include "driver/driver.h"
+#include "policy/capability.h"
+#include "profile/profile.h"
+#include "request.h"
+#include "run/supervise.h"
+#include "session/names.h"
+#include "session/planted.h"
+
+struct ledger;
+
+/* The library's state: where its data is, and the ledger. */
+struct cordon {
+	struct arena arena;
+	const char *data_dir;
+	struct ledger *ledger;
+};
+
+/* A tree in which names were looked for, before the command and again after it. */
+struct looked_at {
+	struct place place;
+	int fd;
+	bool writable;
+	struct names before;
+	struct planted_before planted;          /* of a writable one */
+};
+
+struct execution {
+	struct arena arena;
+	struct cordon *cordon;
+	const struct cordon_request *request;
+	enum cordon_step done;                  /* the last step that was taken */
+	bool dry;                               /* steps 1 to 4 only: nothing is made */
+
+	struct {
+		const char *id;
+		struct place workspace;
+		int workspace_fd;
+		const char *home, *home_source;     /* inside and outside; no outside: in memory */
+		const char *scratch;                /* a directory for one command, removed at its end; or NULL */
+	} session;
+	struct {
+		const char *path;
+		int fd;
+	} cwd;
+	struct {
+		struct capability_set set;
+		struct places reads, writes, devices, sockets, programs;
+	} capability;
+	struct {
+		const struct driver *driver;
+		struct driver_facts facts;
+		struct profile profile;
+		struct looked_at *trees;
+		size_t tree_count;
+		int cache_fd;
+	} profile;
+	struct {
+		struct launch launch;
+		struct driver_held held;
+		struct supervision supervision;
+		bool prepared, started;
+		const char *isolation[CORDON_WALL_MAX];
+		struct captured streams[3];
+		struct cordon_denial *denials;
+		size_t denial_count;
+	} run;
+	struct {
+		char id[ID_SIZE];
+	} audit;
+};
+
+int session_step(struct execution *execution, struct cordon_error *err) must_check;
+int cwd_step(struct execution *execution, struct cordon_error *err) must_check;
+int capability_step(struct execution *execution, struct cordon_error *err) must_check;
+int profile_step(struct execution *execution, struct cordon_error *err) must_check;
+/* Step 5 has a start, events in between, and a finish. */
+int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
+int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* Removes what was made for this one command. */
+void run_step_clean(struct execution *execution);
+/* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */
+int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
+/* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */
+int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
+int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
+void audit_step_denial(struct execution *execution, struct cordon_error *err);
+
+/* Which driver `auto` stands for here; probes what it does not know yet. */
+int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err) must_check;
+
+/* The walk without the ledger, for probes: runs `request` with nothing recorded. */
+int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
+                       struct cordon_error *err) must_check;
+void execute_free(struct execution *execution);

@@ -1,0 +1,212 @@
+/* What this machine can hold, found out by doing it: the real walls are raised around a trivial program. `auto` is the
+ * strongest driver that passes; the answer is kept per boot. `cordon doctor` shows it all. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+#include "execute.h"
+
+/* ---- one probe -------------------------------------------------------------------------------------------------- */
+
+static int probe_in(struct cordon *cordon, const struct driver *driver, const char *workspace,
+                    struct execution **ret_execution, struct cordon_error *err)
+{
+	static const char *const argv[] = { "/bin/true", NULL };
+	struct cordon_request *request = NULL;
+	int result = cordon_request_new(&request, err);
+	if (result == 0 && (cordon_request_set(request, "workspace", workspace, err) < 0 ||
+	                    cordon_request_set(request, "driver", driver->name, err) < 0 ||
+	                    cordon_request_set(request, "toolchain", "none", err) < 0 ||
+	                    cordon_request_set(request, "timeout", "10s", err) < 0 ||
+	                    cordon_request_command(request, argv, err) < 0))
+		result = -1;
+	struct execution *execution = NULL;
+	if (result == 0)
+		result = execute_unrecorded(cordon, request, &execution, err);
+	if (result == 0 && execution->run.supervision.status != 0) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, argv[0], "a trivial program does not run behind these walls");
+		execute_free(execution);
+		result = -1;
+	}
+	cordon_request_unref(request);
+	if (result == 0)
+		*ret_execution = execution;
+	return result;
+}
+
+static int probe(struct cordon *cordon, const struct driver *driver, struct execution **ret_execution,
+                 struct cordon_error *err)
+{
+	char workspace[] = "/tmp/cordon-probe-XXXXXX";
+	if (!mkdtemp(workspace))
+		return fail(err, CORDON_E_INTERNAL, errno, workspace, "cannot make a directory to probe in");
+	int result = probe_in(cordon, driver, workspace, ret_execution, err);
+	rmdir(workspace);
+	return result;
+}
+
+/* ---- auto ------------------------------------------------------------------------------------------------------- */
+
+/* The key of the answer: this boot, this user, this version. */
+static const char *cache_path(struct cordon *cordon, struct arena *arena)
+{
+	char boot[64] = "";
+	auto_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, boot, sizeof(boot) - 1);
+	boot[length > 0 ? length : 0] = '\0';
+	boot[strcspn(boot, "\n")] = '\0';
+	return arena_printf(arena, "%s/probe-%s-%u-" CORDON_VERSION, cordon->data_dir, boot, (unsigned)geteuid());
+}
+
+static const struct driver *cached(const char *path)
+{
+	char name[32];
+	auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+	ssize_t length = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
+	name[length > 0 ? length : 0] = '\0';
+	return driver_find(name);
+}
+
+static void remember(const char *path, const char *name)
+{
+	auto_close int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+	if (fd >= 0 && write(fd, name, strlen(name)) < 0)
+		unlink(path);
+}
+
+int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct cordon_error first = { 0 };
+	const char *path = cache_path(cordon, &arena);
+	const struct driver *chosen = cached(path);
+	/* The last one raises no walls; it is never chosen for anybody. */
+	for (const struct driver *const *driver = drivers; !chosen && *driver && *driver != &driver_local; driver++) {
+		struct execution *execution;
+		struct cordon_error failure;
+		if (probe(cordon, *driver, &execution, &failure) < 0) {
+			if (driver == drivers)
+				first = failure;
+			continue;
+		}
+		chosen = *driver;
+		execute_free(execution);
+		remember(path, chosen->name);
+	}
+	arena_free(&arena);
+	if (!chosen) {
+		*err = first;
+		return -1;
+	}
+	*ret_driver = chosen;
+	return 0;
+}
+
+/* ---- doctor ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum cordon_wall wall;
+	const char *fix;
+} fixes[] = {
+	{ CORDON_WALL_FILESYSTEM, "use the namespaces driver, or a kernel with Landlock (5.13 or later, landlock in lsm=)" },
+	{ CORDON_WALL_FILESYSTEM_SECOND, "boot with landlock in the kernel's lsm= list; the first layer holds without it" },
+	{ CORDON_WALL_MASKED, "needs a private root: use the namespaces or bwrap driver" },
+	{ CORDON_WALL_PROC, "needs a pid namespace: use the namespaces or bwrap driver" },
+	{ CORDON_WALL_HOSTNAME, "needs a uts namespace: use the namespaces or bwrap driver" },
+	{ CORDON_WALL_CGROUP_VIEW, "needs a mount namespace: use the namespaces or bwrap driver" },
+	{ CORDON_WALL_IDENTITY, "call cordon as an ordinary user" },
+	{ CORDON_WALL_LIFETIME, "needs a pid namespace, or Landlock ABI 6 (Linux 6.12) to keep signals from init" },
+	{ CORDON_WALL_LIMIT_PROCESSES, "needs a user namespace and an unprivileged user; use the namespaces driver" },
+	{ CORDON_WALL_LIMIT_MEMORY, "use any driver but disabled" },
+};
+
+static const char *fix_for(enum cordon_wall wall)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fixes); i++)
+		if (fixes[i].wall == wall)
+			return fixes[i].fix;
+	return "use the namespaces driver";
+}
+
+static bool write_walls(struct json *json, const struct execution *execution)
+{
+	bool all = true;
+	json_key(json, "walls");
+	json_array_begin(json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
+		const char *mechanism = execution->run.isolation[wall];
+		if (!mechanism)
+			continue;
+		bool holds = strcmp(mechanism, "none") != 0;
+		all &= holds;
+		json_object_begin(json);
+		json_key_string(json, "wall", cordon_wall_name(wall));
+		json_key_string(json, "mechanism", mechanism);
+		json_key_bool(json, "holds", holds);
+		json_key_string(json, "found", holds ? "raised around a trivial program, which ran"
+		                                     : "this driver has nothing here that would hold it");
+		json_key_string(json, "fix", holds ? "" : fix_for(wall));
+		json_object_end(json);
+	}
+	json_array_end(json);
+	return all;
+}
+
+/* Whether every wall holds. */
+static bool examine(struct cordon *cordon, const struct driver *driver, struct json *json)
+{
+	struct execution *execution = NULL;
+	struct cordon_error err;
+	bool works = probe(cordon, driver, &execution, &err) == 0, all = works;
+	json_object_begin(json);
+	json_key_string(json, "name", driver->name);
+	json_key_bool(json, "works", works);
+	json_key(json, "error");
+	if (works)
+		json_null(json);
+	else
+		error_write_json(json, &err);
+	if (works)
+		all = write_walls(json, execution);
+	json_key_bool(json, "holds", all);
+	json_object_end(json);
+	execute_free(execution);
+	return all;
+}
+
+int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struct cordon_error *err)
+{
+	struct json json;
+	struct utsname kernel = { 0 };
+	bool holds = false;
+	uname(&kernel);
+	json_init(&json);
+	json_object_begin(&json);
+	json_key_string(&json, "version", CORDON_VERSION);
+	json_key_string(&json, "kernel", kernel.release);
+	json_key_string(&json, "machine", kernel.machine);
+	json_key_int(&json, "landlock_abi", driver_landlock_abi());
+	json_key_bool(&json, "root", geteuid() == 0);
+	json_key_string(&json, "default_driver", DRIVER_DEFAULT);
+	json_key(&json, "drivers");
+	json_array_begin(&json);
+	for (const struct driver *const *driver = drivers; *driver; driver++) {
+		bool all = examine(cordon, *driver, &json);
+		if (!strcmp((*driver)->name, DRIVER_DEFAULT))
+			holds = all;
+	}
+	json_array_end(&json);
+	json_key_bool(&json, "holds", holds);
+	json_object_end(&json);
+	char *text = json_take(&json);
+	if (!text)
+		return fail_oom(err);
+	*ret_json = text;
+	*ret_holds = holds;
+	return 0;
+}

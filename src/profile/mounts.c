@@ -1,0 +1,356 @@
+/* The private root as an ordered list of operations. Order is the design: the base first, then what is granted (parents
+ * before children, so that the narrower grant wins), then what must win over every grant: covers, pins, masks. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/profile.h"
+
+#define DEVICE_FLAGS (MOUNT_DEVICE | MOUNT_NO_EXEC)
+#define HOME_BYTES (1024ull << 20)
+
+static struct mount_op *add(struct arena *arena, struct mount_plan *plan, enum mount_kind kind, const char *target,
+                            const char *source, unsigned flags)
+{
+	if (!target)
+		return NULL;
+	if (plan->count == plan->capacity) {
+		size_t capacity = plan->capacity ? plan->capacity * 2 : 96;
+		struct mount_op *ops = arena_alloc(arena, capacity * sizeof(*ops));
+		if (!ops)
+			return NULL;
+		if (plan->count)
+			memcpy(ops, plan->ops, plan->count * sizeof(*ops));
+		plan->ops = ops;
+		plan->capacity = capacity;
+	}
+	struct mount_op *op = &plan->ops[plan->count++];
+	*op = (struct mount_op){ .kind = kind, .target = target, .source = source, .flags = flags };
+	return op;
+}
+
+static int add_scratch(struct arena *arena, struct mount_plan *plan, const char *target, uint64_t size, unsigned mode,
+                       unsigned flags)
+{
+	struct mount_op *op = add(arena, plan, MOUNT_SCRATCH, target, NULL, flags);
+	if (!op)
+		return -1;
+	op->size = size;
+	op->mode = mode;
+	return 0;
+}
+
+/* A mount point for `target`, unless a mount that is already planned brings it along. */
+static int add_point(struct arena *arena, struct mount_plan *plan, const char *target, bool is_directory)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->ops[i].kind == MOUNT_BIND && path_within(target, plan->ops[i].target))
+			return 0;
+	return add(arena, plan, is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, target, NULL, 0) ? 0 : -1;
+}
+
+/* ---- the base view ---------------------------------------------------------------------------------------------- */
+
+static int add_host(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	for (size_t i = 0; i < input->host.count; i++) {
+		const struct host_entry *entry = &input->host.items[i];
+		if (entry->kind == HOST_LINK) {
+			if (!add(arena, plan, MOUNT_LINK, entry->path, entry->link, 0))
+				return -1;
+			continue;
+		}
+		if (add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0 ||
+		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source, MOUNT_READ_ONLY | MOUNT_OPTIONAL | exec))
+			return -1;
+	}
+	return 0;
+}
+
+static int add_accounts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	const char *passwd = arena_printf(arena,
+		"root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u::%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+		input->user, input->uid, input->gid, input->home);
+	const char *group = arena_printf(arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", input->user, input->gid);
+	if (!passwd || !group || !add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) ||
+	    !add(arena, plan, MOUNT_TEXT, "/etc/passwd", passwd, 0) || !add(arena, plan, MOUNT_TEXT, "/etc/group", group, 0))
+		return -1;
+	if (input->git_config && !add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0))
+		return -1;
+	return 0;
+}
+
+static int add_proc(struct arena *arena, struct mount_plan *plan)
+{
+	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
+	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger" };
+	if (!add(arena, plan, MOUNT_DIRECTORY, "/proc", NULL, 0) || !add(arena, plan, MOUNT_PROC, "/proc", NULL, 0) ||
+	    !add(arena, plan, MOUNT_FREEZE, "/proc/sys", NULL, MOUNT_READ_ONLY))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(masked); i++)
+		if (!add(arena, plan, MOUNT_MASK, masked[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	return 0;
+}
+
+static int add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+	                                     "/dev/tty" };
+	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
+	                                        { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
+	                                        { "/dev/ptmx", "pts/ptmx" } };
+	bool own = input->view == VIEW_HOST_READONLY;
+	if (own ? add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0
+	        : !add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
+		if (!add(arena, plan, MOUNT_FILE, nodes[i], NULL, 0) ||
+		    !add(arena, plan, MOUNT_BIND, nodes[i], nodes[i], DEVICE_FLAGS))
+			return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (!add(arena, plan, MOUNT_LINK, links[i][0], links[i][1], 0))
+			return -1;
+	for (size_t i = 0; i < input->devices.count; i++) {
+		const struct place *device = &input->devices.items[i];
+		if (!add(arena, plan, device->is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, device->path, NULL, 0) ||
+		    !add(arena, plan, MOUNT_BIND, device->path, device->path, DEVICE_FLAGS))
+			return -1;
+	}
+	if (!add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) || !add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0) ||
+	    !add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0) ||
+	    add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) < 0)
+		return -1;
+	return own && !add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) ? -1 : 0;
+}
+
+/* Places that programs expect to exist, with nothing of the host's in them. */
+static int add_private(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	uint64_t tmp_bytes = input->capabilities->limits.tmp_bytes;
+	if (!add(arena, plan, MOUNT_DIRECTORY, "/tmp", NULL, 0) ||
+	    add_scratch(arena, plan, "/tmp", tmp_bytes, 01777, exec) < 0 ||
+	    !add(arena, plan, MOUNT_DIRECTORY, "/run", NULL, 0) || !add(arena, plan, MOUNT_DIRECTORY, "/var", NULL, 0))
+		return -1;
+	if (input->view == VIEW_HOST_READONLY)
+		return add_scratch(arena, plan, "/run", 1 << 20, 0755, exec) < 0 ||
+		       !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ||
+		       !add(arena, plan, MOUNT_MASK, "/var/tmp", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ? -1 : 0;
+	return add(arena, plan, MOUNT_LINK, "/var/tmp", "/tmp", 0) ? 0 : -1;
+}
+
+static int add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	if (!strcmp(input->home, input->workspace.path))
+		return 0;
+	if (!add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
+		return -1;
+	if (!input->home_source)
+		return add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);
+	return add(arena, plan, MOUNT_BIND, input->home, input->home_source, MOUNT_OWNED | exec) ? 0 : -1;
+}
+
+/* ---- what is granted -------------------------------------------------------------------------------------------- */
+
+struct grant {
+	const struct place *place;
+	bool writable;
+};
+
+static bool wider(const struct grant *a, const struct grant *b)
+{
+	int order = strcmp(a->place->path, b->place->path);
+	return order ? order < 0 : !a->writable && b->writable;
+}
+
+/* Sorted so that a parent comes before its children, and on the same path the writable one last. */
+static struct grant *collect(struct arena *arena, const struct profile_input *input, size_t *ret_count)
+{
+	size_t count = 0, most = input->reads.count + input->writes.count + input->sockets.count + 1;
+	struct grant *grants = arena_alloc(arena, most * sizeof(*grants));
+	if (!grants)
+		return NULL;
+	for (size_t i = 0; i < input->reads.count; i++)
+		grants[count++] = (struct grant){ &input->reads.items[i], false };
+	for (size_t i = 0; i < input->sockets.count; i++)
+		grants[count++] = (struct grant){ &input->sockets.items[i], false };
+	for (size_t i = 0; i < input->writes.count; i++)
+		grants[count++] = (struct grant){ &input->writes.items[i], true };
+	grants[count++] = (struct grant){ &input->workspace, true };
+	for (size_t i = 1; i < count; i++) {
+		struct grant grant = grants[i];
+		size_t at = i;
+		for (; at > 0 && wider(&grant, &grants[at - 1]); at--)
+			grants[at] = grants[at - 1];
+		grants[at] = grant;
+	}
+	*ret_count = count;
+	return grants;
+}
+
+static int add_grant(struct arena *arena, struct mount_plan *plan, const struct grant *grant, unsigned exec)
+{
+	const struct place *place = grant->place;
+	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
+	if (add_point(arena, plan, place->path, place->is_directory) < 0)
+		return -1;
+	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	if (!op)
+		return -1;
+	op->device = place->device;
+	op->inode = place->inode;
+	return 0;
+}
+
+/* The name under which it was granted leads to it, unless that name comes with another mount anyway. */
+static int add_alias(struct arena *arena, struct mount_plan *plan, const struct place *place)
+{
+	if (!place->alias)
+		return 0;
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->ops[i].kind != MOUNT_DIRECTORY && path_within(place->alias, plan->ops[i].target))
+			return 0;
+	const char *slash = strrchr(place->alias, '/');
+	const char *parent = slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
+	return parent && add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
+	       add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
+}
+
+static bool shows(const struct grant *grants, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (path_within(path, grants[i].place->path) && strcmp(path, grants[i].place->path))
+			return true;
+	return false;
+}
+
+/* cordon's own data is hidden even where a parent was granted; a workspace inside it is mounted on top again. */
+static int add_cover(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	return add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL) < 0 ? -1 : 0;
+}
+
+static int add_grants(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	size_t count;
+	struct grant *grants = collect(arena, input, &count);
+	if (!grants)
+		return -1;
+	bool cover = shows(grants, count, input->data_dir) || input->view == VIEW_HOST_READONLY;
+	for (size_t i = 0; i < count; i++) {
+		if (cover && strcmp(grants[i].place->path, input->data_dir) > 0) {
+			cover = false;
+			if (add_cover(arena, input, plan) < 0)
+				return -1;
+		}
+		if (path_within(grants[i].place->path, input->data_dir) &&
+		    !add(arena, plan, MOUNT_DIRECTORY, grants[i].place->path, NULL, 0))
+			return -1;
+		if (add_grant(arena, plan, &grants[i], exec) < 0)
+			return -1;
+	}
+	if (cover && add_cover(arena, input, plan) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++)
+		if (add_alias(arena, plan, grants[i].place) < 0)
+			return -1;
+	return 0;
+}
+
+static int add_shown(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OWNED | MOUNT_OPTIONAL | exec;
+	for (size_t i = 0; i < input->shown.count; i++) {
+		const struct host_entry *entry = &input->shown.items[i];
+		if (!add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
+		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags))
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- what wins over every grant --------------------------------------------------------------------------------- */
+
+/* Only listed programs: everything was mounted without execution; what they are made of is mounted again with it. */
+static int add_programs(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OPTIONAL;
+	for (size_t i = 0; i < input->libraries.count; i++)
+		if (!add(arena, plan, MOUNT_BIND, input->libraries.items[i], input->libraries.items[i], flags))
+			return -1;
+	for (size_t i = 0; i < input->interpreters.count; i++)
+		if (!add(arena, plan, MOUNT_BIND, input->interpreters.items[i], input->interpreters.items[i], flags))
+			return -1;
+	for (size_t i = 0; i < input->programs.count; i++)
+		if (!add(arena, plan, MOUNT_BIND, input->programs.items[i].path, input->programs.items[i].path, MOUNT_READ_ONLY))
+			return -1;
+	return 0;
+}
+
+/* The directories between a writable root and a protected name, so that none can be renamed away. */
+static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path)
+{
+	size_t start = strlen(root);
+	for (const char *slash = strchr(path + start + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		const char *parent = arena_strndup(arena, path, (size_t)(slash - path));
+		bool known = false;
+		for (size_t i = 0; parent && i < plan->count && !known; i++)
+			known = plan->ops[i].kind == MOUNT_PIN && !strcmp(plan->ops[i].target, parent);
+		if (!parent || (!known && !add(arena, plan, MOUNT_PIN, parent, NULL, MOUNT_OPTIONAL)))
+			return -1;
+	}
+	return 0;
+}
+
+static const char *writable_root(const struct profile_input *input, const char *path)
+{
+	if (path_within(path, input->workspace.path))
+		return input->workspace.path;
+	for (size_t i = 0; i < input->writes.count; i++)
+		if (path_within(path, input->writes.items[i].path))
+			return input->writes.items[i].path;
+	return NULL;
+}
+
+static int add_protection(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	for (size_t i = 0; i < input->protect.count; i++) {
+		const char *path = input->protect.items[i], *root = writable_root(input, path);
+		if (root && strcmp(root, path) && add_pins(arena, plan, root, path) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < input->protect.count; i++)
+		if (!add(arena, plan, MOUNT_FREEZE, input->protect.items[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	for (size_t i = 0; i < input->masked.count; i++) {
+		const struct place *place = &input->masked.items[i];
+		struct mount_op *op = add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL);
+		if (!op)
+			return -1;
+		op->is_directory = place->is_directory;
+	}
+	return 0;
+}
+
+int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan)
+{
+	struct mount_plan plan = { 0 };
+	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
+	bool whole = input->view == VIEW_HOST_READONLY;
+	if (whole && !add(arena, &plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec))
+		return -1;
+	if (input->view == VIEW_SYSTEM && add_host(arena, input, &plan, exec) < 0)
+		return -1;
+	if ((!whole && add_accounts(arena, input, &plan) < 0) || add_proc(arena, &plan) < 0 ||
+	    add_devices(arena, input, &plan, exec) < 0 || add_private(arena, input, &plan, exec) < 0 ||
+	    add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, exec) < 0 ||
+	    add_grants(arena, input, &plan, exec) < 0)
+		return -1;
+	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
+		return -1;
+	if (add_protection(arena, input, &plan) < 0 || (!whole && !add(arena, &plan, MOUNT_LOCK, "/", NULL, 0)))
+		return -1;
+	*ret_plan = plan;
+	return 0;
+}

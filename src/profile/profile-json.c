@@ -1,0 +1,109 @@
+/* A profile as JSON: what `cordon profile` shows and golden tests compare. */
+#include <linux/audit.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "profile/profile.h"
+#include "profile/seccomp.h"
+
+struct flag_name {
+	unsigned flag;
+	const char *name;
+};
+
+static void write_flags(struct json *json, const char *key, unsigned flags, const struct flag_name *names, size_t count)
+{
+	json_key(json, key);
+	json_array_begin(json);
+	for (size_t i = 0; i < count; i++)
+		if (flags & names[i].flag)
+			json_string(json, names[i].name);
+	json_array_end(json);
+}
+
+static void write_mounts(struct json *json, const struct mount_plan *plan)
+{
+	static const struct flag_name names[] = {
+		{ MOUNT_READ_ONLY, "read_only" }, { MOUNT_NO_EXEC, "no_exec" },   { MOUNT_GRANTED, "granted" },
+		{ MOUNT_OWNED, "owned" },     { MOUNT_OPTIONAL, "optional" },   { MOUNT_DEVICE, "device" },
+	};
+	json_key(json, "mounts");
+	json_array_begin(json);
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount_op *op = &plan->ops[i];
+		json_object_begin(json);
+		json_key_string(json, "kind", mount_kind_names[op->kind]);
+		json_key_string(json, "target", op->target);
+		if (op->source)
+			json_key_string(json, op->kind == MOUNT_TEXT ? "text" : "source", op->source);
+		if (op->size)
+			json_key_uint(json, "size", op->size);
+		if (op->flags)
+			write_flags(json, "flags", op->flags, names, ARRAY_SIZE(names));
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_landlock(struct json *json, const struct landlock_plan *plan)
+{
+	static const struct flag_name names[] = {
+		{ LANDLOCK_SEE, "see" }, { LANDLOCK_START, "start" }, { LANDLOCK_CHANGE, "change" }, { LANDLOCK_USE, "use" },
+	};
+	json_key(json, "landlock");
+	json_array_begin(json);
+	for (size_t i = 0; i < plan->count; i++) {
+		json_object_begin(json);
+		json_key_string(json, "path", plan->rules[i].path);
+		write_flags(json, "access", plan->rules[i].access, names, ARRAY_SIZE(names));
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_limits(struct json *json, const struct limits *limits)
+{
+	json_key(json, "limits");
+	json_object_begin(json);
+	json_key_uint(json, "memory_bytes", limits->memory_bytes);
+	json_key_uint(json, "cpu_percent", limits->cpu_percent);
+	json_key_uint(json, "processes", limits->processes);
+	json_key_uint(json, "disk_bytes", limits->disk_bytes);
+	json_key_uint(json, "wall_ms", limits->wall_ms);
+	json_key_uint(json, "stdout_bytes", limits->stdout_bytes);
+	json_key_uint(json, "stderr_bytes", limits->stderr_bytes);
+	json_key_uint(json, "open_files", limits->open_files);
+	json_key_uint(json, "tmp_bytes", limits->tmp_bytes);
+	json_object_end(json);
+}
+
+void profile_write_json(struct json *json, const struct profile *profile)
+{
+	json_object_begin(json);
+	json_key_string(json, "driver", profile->driver);
+	json_key_string(json, "view", view_names[profile->view]);
+	json_key_string(json, "session", profile->session_id);
+	json_key_string(json, "workspace", profile->workspace);
+	json_key_string(json, "cwd", profile->cwd);
+	json_key_string(json, "home", profile->home);
+	json_key_strings(json, "argv", profile->argv.items, profile->argv.count);
+	json_key_strings(json, "environment", profile->environment.items, profile->environment.count);
+	json_key_string(json, "network", network_mode_names[profile->network]);
+	json_key_bool(json, "spawn", profile->spawn);
+	json_key_bool(json, "tty", profile->tty);
+	json_key_strings(json, "programs", profile->programs.items, profile->programs.count);
+	write_limits(json, &profile->limits);
+	json_key(json, "walls");
+	json_array_begin(json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (profile->walls & (UINT32_C(1) << wall))
+			json_string(json, cordon_wall_name(wall));
+	json_array_end(json);
+	write_mounts(json, &profile->mounts);
+	write_landlock(json, &profile->landlock);
+	json_key(json, "seccomp");
+	seccomp_listing(json, seccomp_native_arch, profile->seccomp);
+	if (profile->unmasked)
+		json_key_string(json, "unmasked", profile->unmasked);
+	json_object_end(json);
+}

@@ -1,0 +1,108 @@
+/* From what the walk found out to the walls of one command. Pure: the same input makes the same profile. */
+#include "profile/profile.h"
+
+#include <string.h>
+
+#include "profile/seccomp.h"
+
+const char *const view_names[VIEW_MAX] = { "system", "host-readonly", "bare" };
+const char *const mount_kind_names[MOUNT_KIND_MAX] = {
+	[MOUNT_DIRECTORY] = "directory", [MOUNT_FILE] = "file",     [MOUNT_LINK] = "link",     [MOUNT_TEXT] = "text",
+	[MOUNT_BIND] = "bind",           [MOUNT_SCRATCH] = "scratch", [MOUNT_PROC] = "proc",   [MOUNT_PTS] = "pts",
+	[MOUNT_MASK] = "mask",           [MOUNT_FREEZE] = "freeze", [MOUNT_PIN] = "pin",       [MOUNT_LOCK] = "lock",
+};
+
+#define WALL(name) (UINT32_C(1) << CORDON_WALL_##name)
+
+/* What must hold for every command; the rest depends on what was asked for. */
+#define ALWAYS (WALL(FILESYSTEM) | WALL(FILESYSTEM_SECOND) | WALL(PROTECTED) | WALL(MASKED) | WALL(SOCKETS) | WALL(PROC) | \
+                WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) | \
+                WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | \
+                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME) | WALL(LIMIT_MEMORY) | WALL(LIMIT_PROCESSES) | \
+                WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
+_Static_assert(CORDON_WALL_MAX <= 32, "the walls fit one word");
+
+static uint32_t walls(const struct capability_set *capabilities)
+{
+	uint32_t set = ALWAYS;
+	if (capabilities->network != NETWORK_ALL)
+		set |= WALL(NETWORK);
+	if (!capabilities->spawn)
+		set |= WALL(SPAWN);
+	if (capabilities->programs.count)
+		set |= WALL(PROGRAMS);
+	return set;
+}
+
+static unsigned seccomp_options(const struct profile_input *input)
+{
+	const struct capability_set *capabilities = input->capabilities;
+	unsigned options = 0;
+	if (!capabilities->spawn)
+		options |= SECCOMP_NO_SPAWN;
+	if (capabilities->programs.count)
+		options |= SECCOMP_NO_MEMFD;
+	if (!input->abilities.network_namespace && capabilities->network == NETWORK_NONE)
+		options |= SECCOMP_NO_NETWORK;
+	/* Without namespaces, what they would keep apart must not be asked for at all. */
+	if (!input->abilities.private_root)
+		options |= SECCOMP_NO_UNIX | SECCOMP_NO_IPC | SECCOMP_OWN_LIMITS;
+	return options;
+}
+
+static const char *path_of(const struct strings *environment)
+{
+	for (size_t i = 0; i < environment->count; i++)
+		if (!strncmp(environment->items[i], "PATH=", 5))
+			return environment->items[i] + 5;
+	return "";
+}
+
+/* As a shell would look for it: a name with a slash is a path, any other is looked for along PATH. */
+static int make_candidates(struct arena *arena, const struct profile_input *input, struct strings *ret_candidates)
+{
+	const char *name = input->argv.items[0];
+	if (strchr(name, '/'))
+		return strings_add(arena, ret_candidates, name);
+	for (const char *path = path_of(&input->environment); *path;) {
+		size_t length = strcspn(path, ":");
+		if (length && strings_add(arena, ret_candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)
+			return -1;
+		path += length + (path[length] == ':');
+	}
+	return 0;
+}
+
+int profile_make(struct arena *arena, const struct profile_input *input, struct profile *ret_profile)
+{
+	struct profile profile = {
+		.driver = input->abilities.driver,
+		.view = input->view,
+		.session_id = input->session_id,
+		.sandbox_id = input->sandbox_id,
+		.workspace = input->workspace.path,
+		.cwd = input->cwd,
+		.home = input->home,
+		.program = input->argv.items[0],
+		.argv = input->argv,
+		.environment = input->environment,
+		.network = input->capabilities->network,
+		.spawn = input->capabilities->spawn,
+		.tty = input->tty,
+		.programs = input->capabilities->programs,
+		.limits = input->capabilities->limits,
+		.walls = walls(input->capabilities),
+		.seccomp = seccomp_options(input),
+		.unmasked = input->unmasked,
+	};
+	/* NULL-ended even when empty: exec wants it so. */
+	profile.candidates.items = arena_alloc(arena, sizeof(char *));
+	if (!profile.candidates.items || make_candidates(arena, input, &profile.candidates) < 0)
+		return -1;
+	if (input->abilities.private_root && profile_make_mounts(arena, input, &profile.mounts) < 0)
+		return -1;
+	if (profile_make_landlock(arena, input, &profile.landlock) < 0)
+		return -1;
+	*ret_profile = profile;
+	return 0;
+}

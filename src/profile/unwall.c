@@ -1,0 +1,75 @@
+/* Leaving walls out of a profile: compiled into the program that tests use, and into nothing else. */
+#include "profile/unwall.h"
+
+#ifdef CORDON_UNWALL
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "profile/seccomp.h"
+
+#define BIT(name) (UINT32_C(1) << CORDON_WALL_##name)
+
+static bool listed(const char *names, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = names; at && *at; at += strcspn(at, ","), at += *at == ',')
+		if (!strncmp(at, name, length) && (at[length] == ',' || !at[length]))
+			return true;
+	return false;
+}
+
+static bool in_proc(const struct mount_op *op)
+{
+	return path_within(op->target, "/proc");
+}
+
+/* What an operation turns into with these walls out; false drops it. */
+static bool change(struct mount_op *op, uint32_t out)
+{
+	if ((out & BIT(PROC)) && in_proc(op)) {
+		if (op->kind == MOUNT_PROC)
+			*op = (struct mount_op){ .kind = MOUNT_BIND, .target = "/proc", .source = "/proc" };
+		return op->kind == MOUNT_BIND || op->kind == MOUNT_DIRECTORY;
+	}
+	if ((out & BIT(DEVICES)) && path_within(op->target, "/dev")) {
+		bool directory = op->kind == MOUNT_DIRECTORY && !strcmp(op->target, "/dev");
+		if (op->kind == MOUNT_PTS)
+			*op = (struct mount_op){ .kind = MOUNT_BIND, .target = "/dev", .source = "/dev", .flags = MOUNT_DEVICE };
+		return directory || op->kind == MOUNT_BIND;
+	}
+	if (!in_proc(op) && (out & BIT(PROTECTED)) && (op->kind == MOUNT_FREEZE || op->kind == MOUNT_PIN))
+		return false;
+	if (!in_proc(op) && (out & (BIT(MASKED) | BIT(SOCKETS))) && op->kind == MOUNT_MASK)
+		return false;
+	if (out & BIT(PROGRAMS))
+		op->flags &= ~(unsigned)MOUNT_NO_EXEC;
+	return true;
+}
+
+void profile_unwall(struct profile *profile, const char *names)
+{
+	uint32_t out = 0;
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (listed(names, cordon_wall_name(wall)))
+			out |= UINT32_C(1) << wall;
+	profile->walls &= ~out;
+	if (out & BIT(SPAWN))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_SPAWN;
+	if (out & BIT(NETWORK))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_NETWORK;
+	if (out & BIT(SOCKETS))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_UNIX;
+	if (out & BIT(IPC))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_IPC;
+	if (out & BIT(PROGRAMS))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_MEMFD;
+	size_t kept = 0;
+	for (size_t i = 0; i < profile->mounts.count; i++) {
+		struct mount_op op = profile->mounts.ops[i];
+		if (change(&op, out))
+			profile->mounts.ops[kept++] = op;
+	}
+	profile->mounts.count = kept;
+}
+#endif

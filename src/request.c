@@ -1,0 +1,233 @@
+/* Requests: text settings into a struct. The spelling of a value is checked here; whether it may be had is for the walk. */
+#include "request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text.h"
+
+struct setting {
+	const char *key;
+	int (*set)(struct cordon_request *request, const struct setting *setting, const char *value, struct cordon_error *err);
+	size_t offset;
+	uint64_t least, most;           /* of a number */
+};
+
+static int bad(struct cordon_error *err, const char *value, const char *key, const char *want)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, value, "%s: %s", key, want);
+	return fail_boundary(err, "request");
+}
+
+static int set_text(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	if (!*value)
+		return bad(err, value, setting->key, "must not be empty");
+	const char *copy = arena_strdup(&request->arena, value);
+	if (!copy)
+		return fail_oom(err);
+	memcpy((char *)request + setting->offset, &copy, sizeof(copy));
+	return 0;
+}
+
+static int set_list(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	struct strings *list = (struct strings *)(void *)((char *)request + setting->offset);
+	if (!*value)
+		return bad(err, value, setting->key, "must not be empty");
+	return strings_add(&request->arena, list, arena_strdup(&request->arena, value)) < 0 ? fail_oom(err) : 0;
+}
+
+static int set_path(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	if (*value != '/')
+		return bad(err, value, setting->key, "the path must be absolute");
+	if (text_has_control(value))
+		return bad(err, value, setting->key, "the path has a control character in it");
+	return set_list(request, setting, value, err);
+}
+
+static int set_flag(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	bool on = !strcmp(value, "true");
+	if (!on && strcmp(value, "false"))
+		return bad(err, value, setting->key, "must be true or false");
+	memcpy((char *)request + setting->offset, &on, sizeof(on));
+	return 0;
+}
+
+static int store_number(struct cordon_request *request, const struct setting *setting, const char *value, bool parsed,
+                        uint64_t number, const char *want, struct cordon_error *err)
+{
+	if (!parsed || number < setting->least || number > setting->most)
+		return bad(err, value, setting->key, want);
+	memcpy((char *)request + setting->offset, &number, sizeof(number));
+	return 0;
+}
+
+static int set_size(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	uint64_t number = 0;
+	bool parsed = text_parse_size(value, &number);
+	return store_number(request, setting, value, parsed, number, "must be a size such as 512M or 2G, within reason", err);
+}
+
+static int set_duration(struct cordon_request *request, const struct setting *setting, const char *value,
+                        struct cordon_error *err)
+{
+	uint64_t number = 0;
+	bool parsed = text_parse_duration(value, &number);
+	return store_number(request, setting, value, parsed, number, "must be a time such as 1500ms, 60s or 5m, within reason",
+	                    err);
+}
+
+static int set_number(struct cordon_request *request, const struct setting *setting, const char *value,
+                      struct cordon_error *err)
+{
+	uint64_t number = 0;
+	bool parsed = text_parse_number(value, setting->most, &number);
+	return store_number(request, setting, value, parsed, number, "must be a number within reason", err);
+}
+
+static int set_output_cap(struct cordon_request *request, const struct setting *setting, const char *value,
+                          struct cordon_error *err)
+{
+	uint64_t number = UINT64_MAX;
+	bool parsed = !strcmp(value, "unlimited") || text_parse_size(value, &number);
+	if (store_number(request, setting, value, parsed, number, "must be a size such as 1M, or unlimited", err) < 0)
+		return -1;
+	request->granted.limits.stderr_bytes = number;
+	return 0;
+}
+
+static int set_view(struct cordon_request *request, const struct setting *setting, const char *value,
+                    struct cordon_error *err)
+{
+	for (int view = 0; view < VIEW_MAX; view++)
+		if (!strcmp(view_names[view], value)) {
+			request->view = view;
+			return 0;
+		}
+	return bad(err, value, setting->key, "must be system, host-readonly or bare");
+}
+
+static int set_network(struct cordon_request *request, const struct setting *setting, const char *value,
+                       struct cordon_error *err)
+{
+	if (!strcmp(value, "none") || !strcmp(value, "all")) {
+		request->granted.network = *value == 'a' ? NETWORK_ALL : NETWORK_NONE;
+		return 0;
+	}
+	const char *colon = strrchr(value, ':');
+	uint64_t port;
+	if (!colon || colon == value || !text_parse_number(colon + 1, 65535, &port) || port == 0)
+		return bad(err, value, setting->key, "must be none, all or HOST:PORT");
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, value, "a network of listed hosts cannot be held yet");
+	fail_boundary(err, "network");
+	return fail_remedy(err, "use --net none, or --net all for the host's whole network");
+}
+
+static int set_environment(struct cordon_request *request, const struct setting *setting, const char *value,
+                           struct cordon_error *err)
+{
+	if (!strchr(value, '='))
+		return bad(err, value, setting->key, "must be NAME=VALUE");
+	return set_list(request, setting, value, err);
+}
+
+static int set_toolchain(struct cordon_request *request, const struct setting *setting, const char *value,
+                         struct cordon_error *err)
+{
+	request->choose_toolchains = true;
+	return strcmp(value, "none") ? set_list(request, setting, value, err) : 0;
+}
+
+#define AT(field) offsetof(struct cordon_request, field)
+#define MiB (UINT64_C(1) << 20)
+
+static const struct setting settings[] = {
+	{ "cwd", set_text, AT(cwd), 0, 0 },
+	{ "device", set_path, AT(granted.devices), 0, 0 },
+	{ "driver", set_text, AT(driver), 0, 0 },
+	{ "env", set_environment, AT(env), 0, 0 },
+	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, UINT64_MAX },
+	{ "memory", set_size, AT(granted.limits.memory_bytes), MiB, MiB << 30 },
+	{ "net", set_network, 0, 0, 0 },
+	{ "no-spawn", set_flag, AT(no_spawn), 0, 0 },
+	{ "pass-env", set_list, AT(pass_env), 0, 0 },
+	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },
+	{ "program", set_path, AT(granted.programs), 0, 0 },
+	{ "read", set_path, AT(granted.fs_read), 0, 0 },
+	{ "session", set_text, AT(session), 0, 0 },
+	{ "socket", set_path, AT(granted.sockets), 0, 0 },
+	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
+	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },
+	{ "tty", set_flag, AT(tty), 0, 0 },
+	{ "view", set_view, 0, 0, 0 },
+	{ "workspace", set_text, AT(workspace), 0, 0 },
+	{ "write", set_path, AT(granted.fs_write), 0, 0 },
+};
+
+int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
+{
+	const char *keys[ARRAY_SIZE(settings)];
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		if (!strcmp(settings[i].key, key))
+			return settings[i].set(request, &settings[i], value, err);
+		keys[i] = settings[i].key;
+	}
+	const char *nearest = text_nearest(key, keys, ARRAY_SIZE(keys));
+	fail(err, CORDON_E_INVALID_REQUEST, 0, key, "there is no such setting");
+	fail_boundary(err, "request");
+	return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
+}
+
+int cordon_request_new(struct cordon_request **ret_request, struct cordon_error *err)
+{
+	struct cordon_request *request = calloc(1, sizeof(*request));
+	if (!request)
+		return fail_oom(err);
+	request->stdin_fd = -1;
+	*ret_request = request;
+	return 0;
+}
+
+void cordon_request_unref(struct cordon_request *request)
+{
+	if (!request)
+		return;
+	arena_free(&request->arena);
+	free(request);
+}
+
+int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
+{
+	struct strings copied = { 0 };
+	if (!argv || !argv[0] || !*argv[0]) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
+		return fail_boundary(err, "request");
+	}
+	for (; *argv; argv++)
+		if (strings_add(&request->arena, &copied, arena_strdup(&request->arena, *argv)) < 0)
+			return fail_oom(err);
+	request->argv = copied;
+	return 0;
+}
+
+void cordon_request_stdin(struct cordon_request *request, int fd)
+{
+	request->stdin_fd = fd;
+}
+
+void cordon_request_output(struct cordon_request *request, cordon_output_fn fn, void *arg)
+{
+	request->output = fn;
+	request->output_arg = arg;
+}

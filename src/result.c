@@ -1,0 +1,147 @@
+/* The result: a value of its own that outlives the execution, and its JSON. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+#include "execute.h"
+
+/* The public struct first, so that the one is the other. */
+struct kept_result {
+	struct cordon_result public;
+	struct arena arena;
+};
+
+static const char *keep(struct kept_result *kept, const char *text)
+{
+	return text ? arena_strdup(&kept->arena, text) : NULL;
+}
+
+static void keep_stream(struct kept_result *kept, const struct captured *captured, const char **ret_data, size_t *ret_length,
+                        uint64_t *ret_bytes)
+{
+	*ret_data = arena_strndup(&kept->arena, captured->data, captured->length);
+	*ret_length = *ret_data ? captured->length : 0;
+	*ret_bytes = captured->total;
+	kept->public.truncated |= captured->truncated;
+}
+
+static int keep_denials(struct kept_result *kept, const struct execution *execution)
+{
+	size_t count = execution->run.denial_count;
+	struct cordon_denial *denials = arena_alloc(&kept->arena, (count + 1) * sizeof(*denials));
+	if (!denials)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct cordon_denial *denial = &execution->run.denials[i];
+		denials[i] = (struct cordon_denial){ keep(kept, denial->what), keep(kept, denial->wall),
+		                                     keep(kept, denial->note), keep(kept, denial->grant) };
+	}
+	kept->public.denials = denials;
+	kept->public.denial_count = count;
+	return 0;
+}
+
+static struct kept_result *keep_result(const struct execution *execution)
+{
+	const struct supervision *supervision = &execution->run.supervision;
+	int status = supervision->status;
+	struct kept_result *kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		return NULL;
+	struct cordon_result *result = &kept->public;
+	*result = (struct cordon_result){
+		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		.timed_out = supervision->timed_out,
+		.limit_hit = supervision->timed_out ? "time" : NULL,
+		.duration_ms = (supervision->end_us - supervision->start_us) / 1000,
+		.cpu_ms = supervision->cpu_us / 1000,
+		.max_rss_kb = supervision->max_rss_kb,
+		.driver = execution->profile.driver->name,
+		.audit_id = keep(kept, execution->audit.id),
+	};
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		result->isolation[wall] = keep(kept, execution->run.isolation[wall]);
+	keep_stream(kept, &execution->run.streams[CORDON_STDOUT], &result->stdout_data, &result->stdout_length, &result->stdout_bytes);
+	keep_stream(kept, &execution->run.streams[CORDON_STDERR], &result->stderr_data, &result->stderr_length, &result->stderr_bytes);
+	if (keep_denials(kept, execution) < 0 || !result->stdout_data || !result->stderr_data) {
+		cordon_result_unref(result);
+		return NULL;
+	}
+	return kept;
+}
+
+int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err)
+{
+	if (run_step_finish(execution, err) < 0) {
+		err->step = CORDON_STEP_RUN;
+		return -1;
+	}
+	if (audit_step_result(execution, err) < 0) {
+		err->step = CORDON_STEP_AUDIT;
+		return -1;
+	}
+	struct kept_result *kept = keep_result(execution);
+	if (!kept)
+		return fail_oom(err);
+	*ret_result = &kept->public;
+	return 0;
+}
+
+void cordon_result_unref(struct cordon_result *result)
+{
+	if (!result)
+		return;
+	struct kept_result *kept = (struct kept_result *)(void *)result;
+	arena_free(&kept->arena);
+	free(kept);
+}
+
+static void write_denials(struct json *json, const struct cordon_result *result)
+{
+	json_key(json, "denials");
+	json_array_begin(json);
+	for (size_t i = 0; i < result->denial_count; i++) {
+		json_object_begin(json);
+		json_key_string(json, "what", result->denials[i].what);
+		json_key_string(json, "wall", result->denials[i].wall);
+		json_key_string(json, "note", result->denials[i].note);
+		json_key_string(json, "grant", result->denials[i].grant);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+char *cordon_result_json(const struct cordon_result *result)
+{
+	struct json json;
+	json_init(&json);
+	json_object_begin(&json);
+	json_key_int(&json, "exit_code", result->exit_code);
+	json_key_int(&json, "signal", result->signal);
+	json_key_bool(&json, "timed_out", result->timed_out);
+	json_key(&json, "stdout");
+	json_bytes(&json, result->stdout_data, result->stdout_length);
+	json_key(&json, "stderr");
+	json_bytes(&json, result->stderr_data, result->stderr_length);
+	json_key_uint(&json, "stdout_bytes", result->stdout_bytes);
+	json_key_uint(&json, "stderr_bytes", result->stderr_bytes);
+	json_key_bool(&json, "truncated", result->truncated);
+	json_key_bool(&json, "oom_killed", result->oom_killed);
+	json_key_string(&json, "limit_hit", result->limit_hit);
+	json_key_uint(&json, "duration_ms", result->duration_ms);
+	json_key_uint(&json, "cpu_ms", result->cpu_ms);
+	json_key_uint(&json, "max_rss_kb", result->max_rss_kb);
+	json_key_string(&json, "driver", result->driver);
+	json_key(&json, "isolation");
+	json_object_begin(&json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (result->isolation[wall])
+			json_key_string(&json, cordon_wall_name(wall), result->isolation[wall]);
+	json_object_end(&json);
+	write_denials(&json, result);
+	json_key_string(&json, "audit_id", result->audit_id);
+	json_object_end(&json);
+	return json_take(&json);
+}

@@ -1,0 +1,368 @@
+/* Between clone and exec: `become` (a root caller only), `first` and `command` of launch.h's picture. Compiled without
+ * stack protector and sanitizers: this code runs in the caller's memory on stacks of its own. */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/if.h>
+#include <linux/sched.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/compat.h"
+#include "run/control.h"
+#include "run/launch.h"
+#include "run/sys.h"
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+	size_t i = 0;
+	for (; from && from[i] && i + 1 < size; i++)
+		to[i] = from[i];
+	to[i] = '\0';
+}
+
+int launch_fail(struct launch *launch, enum cordon_class class, long negative_errno, const char *boundary,
+                const char *subject, const char *reason, const char *remediation)
+{
+	struct cordon_error *err = &launch->error;
+	launch->failed = true;
+	err->class = class;
+	err->os_errno = (int32_t)-negative_errno;
+	copy_text(err->boundary, sizeof(err->boundary), boundary);
+	copy_text(err->subject, sizeof(err->subject), subject);
+	copy_text(err->reason, sizeof(err->reason), reason);
+	copy_text(err->remediation, sizeof(err->remediation), remediation);
+	return -1;
+}
+
+int launch_unavailable(struct launch *launch, long result, const char *boundary, const char *subject,
+                       const char *reason)
+{
+	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, boundary, subject, reason,
+	                   "run `cordon doctor` to see what this machine is missing");
+}
+
+static long write_text(const char *path, const char *text)
+{
+	long fd = sys_4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	long result = sys_3(SYS_write, fd, text, sys_strlen(text));
+	sys_1(SYS_close, fd);
+	return result < 0 ? result : 0;
+}
+
+static int map_identity(struct launch *launch)
+{
+	static const char fix[] = "user namespaces are restricted here (AppArmor, a sysctl or a container profile): allow "
+	                          "them for cordon, or choose --driver landlock";
+	/* Without this an unprivileged caller may not map its group (CVE-2014-8989). */
+	long result = write_text("/proc/self/setgroups", "deny");
+	if (result == 0)
+		result = write_text("/proc/self/uid_map", launch->uid_map);
+	if (result == 0)
+		result = write_text("/proc/self/gid_map", launch->gid_map);
+	if (result == 0)
+		return 0;
+	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "user_namespaces", "/proc/self/uid_map",
+	                   "cannot map the user into a new user namespace", fix);
+}
+
+/* Loopback is down in a new network namespace; programs expect 127.0.0.1 to answer. */
+static int raise_loopback(struct launch *launch)
+{
+	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	long fd = sys_3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	long result = fd < 0 ? fd : sys_3(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
+	if (fd >= 0)
+		sys_1(SYS_close, fd);
+	return result < 0 ? launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") : 0;
+}
+
+/* ---- command ---------------------------------------------------------------------------------------------------- */
+
+static int take_terminal(struct launch *launch)
+{
+	long result = sys_3(SYS_ioctl, launch->stdio[0], TIOCSCTTY, 0);
+	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot take the new terminal") : 0;
+}
+
+/* The descriptors may overlap with where they belong, so they are first moved out of the way. Returns how many there
+ * are: 0 to 2, and what is passed on. */
+static int place_descriptors(struct launch *launch)
+{
+	int moved[3 + LAUNCH_PASS_MAX], count = 0;
+	for (; count < 3 + LAUNCH_PASS_MAX; count++) {
+		int from = count < 3 ? launch->stdio[count] : launch->pass[count - 3];
+		if (from < 0)
+			break;
+		long fd = sys_3(SYS_fcntl, from, F_DUPFD, 3 + LAUNCH_PASS_MAX);
+		if (fd < 0)
+			return launch_unavailable(launch, fd, "descriptors", "stdio", "cannot place standard descriptors");
+		moved[count] = (int)fd;
+	}
+	for (int i = 0; i < count; i++) {
+		sys_3(SYS_dup3, moved[i], i, 0);
+		sys_1(SYS_close, moved[i]);
+	}
+	return count;
+}
+
+static int close_from(struct launch *launch, unsigned first)
+{
+	long result = sys_3(SYS_close_range, first, ~0U, 0);
+	if (result < 0) {
+		struct rlimit limit;
+		if (sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) < 0)
+			return launch_unavailable(launch, result, "descriptors", NULL, "cannot close inherited descriptors");
+		for (unsigned long fd = first; fd < limit.rlim_cur && fd < (1UL << 20); fd++)
+			sys_1(SYS_close, fd);
+	}
+	return 0;
+}
+
+/* A setuid or capable program would be inert in here anyway; refusing it says so instead of letting it misbehave. */
+static int refuse_privileged(struct launch *launch, const char *path)
+{
+	struct stat info;
+	char capability[32];
+	if (!launch->check_program)
+		return 0;
+#ifdef SYS_newfstatat
+	if (sys_4(SYS_newfstatat, AT_FDCWD, path, &info, 0) < 0)
+		return 0;
+#else
+	if (sys_4(SYS_fstatat, AT_FDCWD, path, &info, 0) < 0)
+		return 0;
+#endif
+	if (!S_ISREG(info.st_mode))
+		return 0;
+	bool setgid = (info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP);
+	bool capable = sys_4(SYS_getxattr, path, "security.capability", capability, sizeof(capability)) > 0;
+	if (!(info.st_mode & S_ISUID) && !setgid && !capable)
+		return 0;
+	return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, 0, "privileges", path,
+	                   capable ? "the program has file capabilities" : "the program is setuid or setgid",
+	                   "it cannot gain privileges in here; use a program that needs none");
+}
+
+static int execute(struct launch *launch)
+{
+	long result = -ENOENT;
+	const char *denied = NULL;
+	for (const char *const *path = launch->candidates; *path; path++) {
+		if (refuse_privileged(launch, *path) < 0)
+			return -1;
+		result = sys_3(SYS_execve, *path, launch->argv, launch->environment);
+		if (result == -EACCES || result == -EPERM)
+			denied = *path;
+		else if (result == -ENOEXEC)
+			return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, result, "run", *path,
+			                   "not in a format this machine can execute",
+			                   "is it built for another architecture, or a script without #! line?");
+		else if (result == -E2BIG)
+			return launch_fail(launch, CORDON_E_INVALID_REQUEST, result, "run", *path,
+			                   "the arguments and environment are too long", "");
+		else if (result != -ENOENT && result != -ENOTDIR)
+			return launch_fail(launch, CORDON_E_INTERNAL, result, "run", *path, "cannot execute", "");
+	}
+	if (denied)
+		return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, -EACCES, "run", denied, "may not be executed",
+		                   "check its mode, and --program if that was given");
+	return launch_fail(launch, CORDON_E_PROGRAM_NOT_FOUND, 0, "run", launch->argv[0],
+	                   "no such program is visible inside", "check PATH and what is granted: --read shows a directory");
+}
+
+static void reset_signals(struct launch *launch)
+{
+	uint64_t none = 0;
+	if (launch->clear_handlers) {
+		/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
+		unsigned long action[8] = { 0 };
+		for (int signal = 1; signal <= 64; signal++)
+			sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
+	}
+	sys_4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
+}
+
+static int enter_cwd(struct launch *launch)
+{
+	long result = launch->cwd_fd >= 0 ? sys_1(SYS_fchdir, launch->cwd_fd) : sys_1(SYS_chdir, launch->cwd);
+	if (result < 0)
+		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, result, "cwd", launch->cwd,
+		                   "cannot enter the working directory", "");
+	return 0;
+}
+
+static void run_command(void *argument)
+{
+	struct launch *launch = argument;
+	if (launch->own_session)
+		sys_0(SYS_setsid);
+	if (launch->tty && take_terminal(launch) < 0)
+		sys_exit(1);
+	int placed = enter_cwd(launch) < 0 ? -1 : place_descriptors(launch);
+	if (placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0))
+		sys_exit(1);
+	sys_1(SYS_umask, 022);
+	if (launch_seal(launch) < 0)
+		sys_exit(1);
+	reset_signals(launch);
+	execute(launch);
+	sys_exit(1);
+}
+
+/* ---- first ------------------------------------------------------------------------------------------------------ */
+
+/* A pseudo-terminal of the sandbox's own devpts; its master goes to the supervisor. */
+static int make_terminal(struct launch *launch)
+{
+	int unlock = 0;
+	long master = sys_4(SYS_openat, AT_FDCWD, launch->root ? "/dev/pts/ptmx" : "/dev/ptmx",
+	                    O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	long terminal = master;
+	if (master >= 0 && sys_3(SYS_ioctl, master, TIOCSPTLCK, &unlock) >= 0)
+		terminal = sys_3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (terminal < 0)
+		return launch_unavailable(launch, terminal, "terminal", "/dev/ptmx", "cannot make a terminal");
+	for (int i = 0; i < 3; i++)
+		launch->stdio[i] = (int)terminal;
+	struct control_message message = { .kind = CONTROL_TERMINAL };
+	struct iovec part = { &message, sizeof(message) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	*(int *)(void *)CMSG_DATA(&control.header) = (int)master;
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	long result = sys_3(SYS_sendmsg, launch->control_fd, &header, MSG_NOSIGNAL);
+	sys_1(SYS_close, master);
+	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot hand out the terminal") : 0;
+}
+
+static void drop_bounding_set(void)
+{
+	for (int capability = 0; capability < 64; capability++)
+		if (sys_5(SYS_prctl, PR_CAPBSET_DROP, capability, 0, 0, 0) == -EINVAL)
+			break;
+}
+
+static int raise_walls(struct launch *launch)
+{
+	if (launch->uid_map && map_identity(launch) < 0)
+		return -1;
+	if (launch->hostname)
+		sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
+	if (launch->root && launch_raise_root(launch) < 0)
+		return -1;
+	if (launch->loopback && raise_loopback(launch) < 0)
+		return -1;
+	if (launch->tty && make_terminal(launch) < 0)
+		return -1;
+	if (launch->seal.drop_privileges)
+		drop_bounding_set();
+	return 0;
+}
+
+/* The init program is a file nobody may read, which makes its process untraceable from birth; but only if this process
+ * could not read it either. The permitted set stays: it is what keeps the command from tracing us until then. */
+static void set_aside_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	if (sys_2(SYS_capget, &header, data) < 0)
+		return;
+	data[0].effective = data[1].effective = 0;
+	sys_2(SYS_capset, &header, data);
+}
+
+/* init gets the control socket and nothing else: none of the caller's files, not even its standard ones. */
+static void become_init(struct launch *launch, long command)
+{
+	static const char *const environment[] = { NULL };
+	char pid[24];
+	int at = sizeof(pid);
+	pid[--at] = '\0';
+	for (long rest = command; rest; rest /= 10)
+		pid[--at] = (char)('0' + rest % 10);
+	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, NULL };
+	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
+	if (init < 0 || control < 0)
+		return;
+	sys_3(SYS_dup3, control, CONTROL_FD, 0);
+	sys_3(SYS_close_range, 0, CONTROL_FD - 1, 0);
+	sys_3(SYS_close_range, CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	sys_1(SYS_chdir, "/");
+	set_aside_capabilities();
+	long result = sys_5(SYS_execveat, init, "", argv, environment, AT_EMPTY_PATH);
+	launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "lifetime", "cordon-init", "cannot start init", "");
+}
+
+static long clone_command(struct launch *launch)
+{
+	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, run_command, launch);
+}
+
+long launch_clone(struct launch *launch, uint64_t more)
+{
+	uint64_t flags = launch->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | more;
+	char *stack = launch->first_stack;
+	struct clone_args args = { .flags = flags | CLONE_CLEAR_SIGHAND,
+	                           .pidfd = (uint64_t)(uintptr_t)&launch->pidfd,
+	                           .stack = (uint64_t)(uintptr_t)stack,
+	                           .stack_size = launch->stack_size };
+	launch->clear_handlers = false;
+	long pid = sys_clone3(&args, sizeof(args), launch_first, launch);
+	if (pid != -ENOSYS)
+		return pid;
+	launch->clear_handlers = true;
+	return sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
+}
+
+void launch_wait(void *unused)
+{
+	(void)unused;
+	for (;;)
+		sys_4(SYS_ppoll, NULL, 0, NULL, NULL);
+}
+
+void launch_become(void *argument)
+{
+	struct launch *launch = argument;
+	long result = sys_2(SYS_setgroups, 0, NULL);
+	if (result >= 0)
+		result = sys_3(SYS_setresgid, launch->gid, launch->gid, launch->gid);
+	if (result >= 0)
+		result = sys_3(SYS_setresuid, launch->uid, launch->uid, launch->uid);
+	/* The change of user made the shared memory undumpable, which would keep /proc/self/uid_map out of reach. */
+	if (result >= 0)
+		result = sys_5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (result < 0)
+		launch_unavailable(launch, result, "identity", NULL, "cannot become an unprivileged user");
+	else
+		launch->clone_result = launch_clone(launch, CLONE_PARENT);
+	sys_exit(0);
+}
+
+void launch_first(void *argument)
+{
+	struct launch *launch = argument;
+	if (*launch->init_mode == *INIT_SUBREAPER)
+		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (raise_walls(launch) == 0) {
+		long command = clone_command(launch);
+		if (command < 0)
+			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
+		else if (!launch->failed)
+			become_init(launch, command);
+	}
+	sys_exit(1);
+}

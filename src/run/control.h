@@ -1,0 +1,24 @@
+/* What travels on the control socket between the supervisor and init. One SOCK_SEQPACKET message is one struct. The
+ * supervisor's end of the socket is also the command's lifeline: when it closes, init ends and everything with it. */
+#pragma once
+#include <stdint.h>
+
+#define CONTROL_FD 3
+
+enum control_kind {
+	CONTROL_SIGNAL = 1,     /* to init: signal the command's process group */
+	CONTROL_KILL,           /* to init: kill the whole tree, then report */
+	CONTROL_TERMINAL,       /* from the child, before init is up: carries the terminal's master descriptor */
+	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
+};
+
+struct control_message {
+	int32_t kind;
+	int32_t value;                  /* the signal, or the wait status */
+	uint64_t cpu_us, max_rss_kb;
+	uint64_t end_us;                /* CLOCK_MONOTONIC when the command itself ended */
+};
+
+/* How init is told what it is: argv[1]. */
+#define INIT_PID_NAMESPACE "1"  /* pid 1 of its own namespace: the kernel kills the rest when it exits */
+#define INIT_SUBREAPER "s"      /* an ordinary process that adopts orphans and kills them by hand */

@@ -1,0 +1,163 @@
+/* init: the parent of a command inside its walls. A freestanding program of a few pages, embedded in the library and
+ * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
+ * it before it reports, so that a report means: nothing is left.
+ *
+ * It holds one descriptor, the control socket, and no capability. The supervisor's end of that socket is its lifeline:
+ * end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so that no command
+ * of the same user can trace it or read its memory.
+ *
+ * States: WAIT (the command runs) → CLEAN (killing the rest) → REPORT → exit. */
+#include <fcntl.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "run/control.h"
+#include "run/sys.h"
+
+/* The compiler may call these for struct copies. */
+void *memcpy(void *to, const void *from, size_t length);
+void *memset(void *to, int byte, size_t length);
+
+void *memcpy(void *to, const void *from, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		((volatile char *)to)[i] = ((const char *)from)[i];
+	return to;
+}
+
+void *memset(void *to, int byte, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		((volatile char *)to)[i] = (char)byte;
+	return to;
+}
+
+static long number(const char *text)
+{
+	long value = 0;
+	for (; *text >= '0' && *text <= '9'; text++)
+		value = value * 10 + (*text - '0');
+	return value;
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec time;
+	sys_2(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+/* Without a pid namespace: kill the direct children; theirs then become ours, until none is left. */
+static void kill_children(void)
+{
+	char list[4096];
+	long fd = sys_4(SYS_openat, AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
+	long length = fd < 0 ? 0 : sys_3(SYS_read, fd, list, sizeof(list) - 1);
+	if (fd >= 0)
+		sys_1(SYS_close, fd);
+	if (length <= 0)
+		return;
+	list[length] = '\0';
+	/* A number cut off at the end of the buffer would be another process's: only whole words count. */
+	for (const char *at = list; *at;) {
+		const char *end = at;
+		while (*end && *end != ' ')
+			end++;
+		if (*end == ' ')
+			sys_2(SYS_kill, number(at), SIGKILL);
+		at = *end ? end + 1 : end;
+	}
+}
+
+static void kill_rest(bool pid_namespace)
+{
+	for (;;) {
+		int options = pid_namespace ? 0 : WNOHANG;
+		if (pid_namespace)
+			sys_2(SYS_kill, -1, SIGKILL);
+		else
+			kill_children();
+		long pid;
+		while ((pid = sys_4(SYS_wait4, -1, NULL, options | __WALL, NULL)) > 0)
+			;
+		if (pid == -ECHILD)
+			return;
+		struct timespec pause = { .tv_nsec = 1000000 };
+		sys_2(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+static __attribute__((noreturn)) void report(bool pid_namespace, int status, uint64_t end_us)
+{
+	struct rusage usage;
+	kill_rest(pid_namespace);
+	memset(&usage, 0, sizeof(usage));
+	sys_2(SYS_getrusage, RUSAGE_CHILDREN, &usage);
+	struct control_message message = { .kind = CONTROL_REPORT, .value = status, .end_us = end_us };
+	message.cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+	                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	message.max_rss_kb = (uint64_t)usage.ru_maxrss;
+	sys6(SYS_sendto, CONTROL_FD, (long)&message, sizeof(message), MSG_NOSIGNAL, 0, 0);
+	sys_exit(0);
+}
+
+/* A message from the supervisor, or its end. */
+static void obey(bool pid_namespace, long command)
+{
+	struct control_message message;
+	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
+	if (length == 0 || (length < 0 && length != -EAGAIN && length != -EINTR)) {
+		kill_rest(pid_namespace);
+		sys_exit(1);
+	}
+	if (length != sizeof(message))
+		return;
+	if (message.kind == CONTROL_SIGNAL && message.value > 0 && message.value <= 64)
+		sys_2(SYS_kill, -command, message.value);
+	else if (message.kind == CONTROL_KILL)
+		report(pid_namespace, SIGKILL, now_us());
+}
+
+static __attribute__((noreturn, used)) void init_main(const long *stack)
+{
+	const char *const *argv = (const char *const *)(stack + 1);
+	if (stack[0] < 3)
+		sys_exit(2);
+	bool pid_namespace = *argv[1] == *INIT_PID_NAMESPACE;
+	long command = number(argv[2]);
+	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
+	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
+	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
+	if (events < 0)
+		sys_exit(2);
+	for (;;) {
+		int status;
+		long pid;
+		while ((pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
+			if (pid == command)
+				report(pid_namespace, status, now_us());
+		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
+		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
+		if (ready[0].revents)
+			obey(pid_namespace, command);
+		if (ready[1].revents) {
+			char drained[128];
+			sys_3(SYS_read, events, drained, sizeof(drained));
+		}
+	}
+}
+
+#if defined(__x86_64__)
+__asm__(".globl _start\n_start:\n\txorl %ebp, %ebp\n\tmovq %rsp, %rdi\n\tandq $-16, %rsp\n\tcall init_main\n");
+#elif defined(__aarch64__)
+__asm__(".globl _start\n_start:\n\tmov x29, xzr\n\tmov x0, sp\n\tbl init_main\n");
+#endif

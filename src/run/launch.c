@@ -1,0 +1,137 @@
+/* The caller's half of launch.h's picture: stacks, the clone, and what a failure in the child means. */
+#include "run/launch.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "run/init-blob.h"
+#include "run/sys.h"
+
+#define STACK_SIZE (32 * 1024)
+
+/* ---- the embedded init ------------------------------------------------------------------------------------------ */
+
+static pthread_once_t init_once = PTHREAD_ONCE_INIT;
+static int init_fd = -1;
+static int init_errno;
+
+static int open_memory(void)
+{
+	/* Kernels before 6.3 do not know MFD_EXEC; later ones may be told to want it. */
+	int fd = memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	return fd < 0 && errno == EINVAL ? memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
+}
+
+static void make_init(void)
+{
+	auto_close int fd = open_memory();
+	if (fd < 0 || write(fd, cordon_init_blob, cordon_init_blob_size) != (ssize_t)cordon_init_blob_size ||
+	    fchmod(fd, 0111) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+		init_errno = errno;
+		return;
+	}
+	init_fd = take_fd(&fd);
+}
+
+int launch_init_fd(struct cordon_error *err)
+{
+	pthread_once(&init_once, make_init);
+	if (init_fd < 0)
+		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, init_errno, "memfd_create",
+		            "cannot keep the init program in memory");
+	return init_fd;
+}
+
+/* ---- errors ----------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	int os_errno;
+	const char *reason, *remediation;
+} clone_failures[] = {
+	{ EPERM, "the kernel does not let this user make namespaces",
+	  "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
+	  "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), leave the container's seccomp profile, or choose "
+	  "--driver landlock" },
+	{ ENOSPC, "the number of namespaces is limited to what is in use",
+	  "raise sysctl user.max_user_namespaces, or choose --driver landlock" },
+	{ EUSERS, "user namespaces are nested too deeply", "run cordon further outside" },
+	{ EINVAL, "the kernel was built without a namespace that is needed", "choose --driver landlock" },
+	{ EAGAIN, "too many processes", "end some, or raise the limit on processes" },
+};
+
+static int clone_failed(int os_errno, struct cordon_error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(clone_failures); i++) {
+		if (clone_failures[i].os_errno != os_errno)
+			continue;
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, os_errno, "clone", "%s", clone_failures[i].reason);
+		fail_boundary(err, "user_namespaces");
+		return fail_remedy(err, "%s", clone_failures[i].remediation);
+	}
+	return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, os_errno, "clone", "cannot start a process");
+}
+
+/* The child's error, with what it could not do there: the text of its errno. */
+static int child_failed(const struct launch *launch, struct cordon_error *err)
+{
+	const struct cordon_error *child = &launch->error;
+	fail(err, child->class, child->os_errno, child->subject, "%s", child->reason);
+	fail_boundary(err, child->boundary);
+	return fail_remedy(err, "%s", child->remediation);
+}
+
+/* ---- starting --------------------------------------------------------------------------------------------------- */
+
+/* As root: one more process in between, which becomes an unprivileged user before the namespaces are made, so that
+ * they belong to that user. It shares the table of descriptors, so the pidfd arrives in ours. */
+static long clone_become(struct launch *launch, char *stack)
+{
+	unsigned long flags = CLONE_VM | CLONE_VFORK | CLONE_FILES;
+	int dumpable = prctl(PR_GET_DUMPABLE);
+	long pid = sys_clone(flags, stack + STACK_SIZE, NULL, launch_become, launch);
+	prctl(PR_SET_DUMPABLE, dumpable);
+	if (pid > 0)
+		waitpid((pid_t)pid, NULL, __WALL);
+	return pid < 0 ? pid : launch->clone_result;
+}
+
+int launch_start(struct launch *launch, struct cordon_error *err)
+{
+	char *stacks = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stacks == MAP_FAILED)
+		return fail_oom(err);
+	launch->pidfd = -1;
+	launch->first_stack = stacks;
+	launch->command_stack = stacks + STACK_SIZE;
+	launch->stack_size = STACK_SIZE;
+
+	/* A handler of the caller's must not run in the child, which shares its memory. */
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	long pid = launch->become ? clone_become(launch, stacks + 2 * STACK_SIZE) : launch_clone(launch, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	munmap(stacks, 3 * STACK_SIZE);
+
+	if (pid < 0)
+		return clone_failed((int)-pid, err);
+	if (!launch->failed)
+		return 0;
+	if (launch->pidfd >= 0) {
+		siginfo_t info;
+		waitid(P_PIDFD, (id_t)launch->pidfd, &info, WEXITED | __WALL);
+		close(take_fd(&launch->pidfd));
+	}
+	return child_failed(launch, err);
+}

@@ -1,0 +1,104 @@
+/* Starting a command behind its walls.
+ *
+ *     caller ──clone──▶ first ──clone──▶ command ──exec──▶ the program
+ *       │ (suspended)       └──exec──▶ init: reaps, forwards, ends the tree
+ *
+ * `first` and `command` run in the caller's memory (CLONE_VM|CLONE_VFORK: the cost does not grow with the caller), so
+ * they touch only this struct, their own stacks and raw system calls, and report failure by writing `error` here. The
+ * caller is suspended until `first` has become init; `first` is suspended until `command` has become the program.
+ * `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot trace it. */
+#pragma once
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "profile/profile.h"
+
+#define LAUNCH_PASS_MAX 8
+
+struct launch_rlimit {
+	int resource;
+	struct rlimit value;
+};
+
+/* How the private root is made; all of it is played by `first`. */
+struct launch_root {
+	const struct mount_op *ops;
+	size_t count;
+	const int *trees;               /* per op: a detached mount made by a privileged caller, or -1 */
+	bool classic;                   /* without the new mount API */
+	uint64_t root_bytes;            /* bound on the root's own tmpfs */
+};
+
+/* What `command` does to itself last. Nothing in it can be undone by the program. */
+struct launch_seal {
+	const struct landlock_rule *rules;
+	size_t rule_count;
+	int landlock_abi;               /* 0: without Landlock */
+	const struct sock_filter *filter;
+	unsigned short filter_length;   /* 0: without seccomp */
+	const struct launch_rlimit *rlimits;
+	size_t rlimit_count;
+	bool drop_privileges;           /* capabilities, bounding set, no_new_privs */
+	bool new_keyring;
+	bool landlock_execute;          /* without it, Landlock does not look at execution */
+};
+
+struct launch {
+	uint64_t namespaces;            /* CLONE_NEW* */
+	bool become;                    /* a root caller: become this unprivileged user first */
+	uint32_t uid, gid;
+	const char *uid_map, *gid_map;  /* texts for the new user namespace, or NULL */
+	const char *hostname;           /* or NULL */
+	bool loopback;
+	const struct launch_root *root; /* NULL: the caller's own view */
+	struct launch_seal seal;
+	bool own_session;               /* setsid: no terminal of the caller's */
+	bool close_descriptors;
+	bool tty;                       /* a fresh terminal, made inside */
+	const char *cwd;
+	int cwd_fd;                     /* used instead of `cwd` where there is no private root; -1 otherwise */
+	const char *const *candidates;  /* what to execute: the first that is there */
+	const char *const *argv, *const *environment;
+	bool check_program;             /* refuse a setuid, setgid or capable program */
+	int stdio[3];
+	int pass[LAUNCH_PASS_MAX];      /* handed to the program as 3, 4, …; ended by the first below 0 */
+	int init_fd;                    /* the init program */
+	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
+	int control_fd;                 /* init's end of the control socket */
+
+	/* Filled by launch_start(). */
+	int pidfd;                      /* of init */
+	bool clear_handlers;            /* clone3 did not reset the signal handlers */
+	long clone_result;
+	bool failed;
+	struct cordon_error error;
+	void *first_stack, *command_stack;
+	size_t stack_size;
+};
+
+/* Starts it. On success the program is running, launch->pidfd is the caller's, and init holds the other end of the
+ * control socket. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
+int launch_start(struct launch *launch, struct cordon_error *err) must_check;
+
+/* A descriptor of the embedded init program, made once per process; borrowed. */
+int launch_init_fd(struct cordon_error *err) must_check;
+
+/* Between clone and exec; in child*.c. */
+void launch_first(void *launch);
+void launch_become(void *launch);
+/* Waits to be killed. */
+void launch_wait(void *unused);
+/* Clones `first`; `more` is added to the flags. A pid or a negative errno. */
+long launch_clone(struct launch *launch, uint64_t more);
+/* Reports a failure from there: fills launch->error and returns -1. */
+int launch_fail(struct launch *launch, enum cordon_class class, long negative_errno, const char *boundary,
+                const char *subject, const char *reason, const char *remediation);
+int launch_unavailable(struct launch *launch, long negative_errno, const char *boundary, const char *subject,
+                       const char *reason);
+int launch_raise_root(struct launch *launch);
+int launch_seal(struct launch *launch);

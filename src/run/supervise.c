@@ -1,0 +1,387 @@
+/* Supervision: see supervise.h. Standard descriptors are pipes (or a fresh terminal), never the caller's own files. The
+ * end of the command is init's report, after which nothing of it is left; a supervisor that disappears closes the
+ * control socket, and init ends everything. */
+#include "run/supervise.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/compat.h"
+#include "run/control.h"
+#include "run/linger.h"
+
+#define CHUNK (64 * 1024)
+#define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
+#define DRAIN_MS 2000           /* for what is still in the pipes */
+
+enum source { SOURCE_CONTROL, SOURCE_TIMER, SOURCE_STDOUT, SOURCE_STDERR, SOURCE_STDIN, SOURCE_STDIN_ROOM };
+
+static uint64_t now_us(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(take_fd(fd));
+}
+
+static int watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = source };
+	return epoll_ctl(supervision->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void arm(struct supervision *supervision, uint64_t after_ms)
+{
+	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(after_ms / 1000),
+	                                         .tv_nsec = (long)(after_ms % 1000) * 1000000 } };
+	timerfd_settime(supervision->timer_fd, 0, &when, NULL);
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------ */
+
+/* Our end does not block, the child's does. */
+static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*ret_ours = ends[we_read ? 0 : 1];
+	*ret_theirs = ends[we_read ? 1 : 0];
+	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
+}
+
+int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
+                      struct cordon_error *err)
+{
+	*supervision = (struct supervision){
+		.options = *options, .epoll_fd = -1, .timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 },
+	};
+	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
+	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
+	int control[2], *child = supervision->child_fd, *streams = supervision->stream_fd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
+	supervision->control_fd = control[0];
+	child[3] = control[1];
+	if (!options->tty && (make_pipe(&supervision->stdin_fd, &child[0], false) < 0 ||
+	                      make_pipe(&streams[CORDON_STDOUT], &child[1], true) < 0 ||
+	                      make_pipe(&streams[CORDON_STDERR], &child[2], true) < 0))
+		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
+	memcpy(launch->stdio, child, sizeof(launch->stdio));
+	launch->control_fd = child[3];
+	launch->tty = options->tty;
+	return 0;
+}
+
+/* The master of the terminal that was made inside. */
+static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
+{
+	struct control_message message;
+	struct iovec part = { &message, sizeof(message) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	ssize_t length = recvmsg(supervision->control_fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *rights = length < 0 ? NULL : CMSG_FIRSTHDR(&header);
+	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int)))
+		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal", "no terminal was handed out");
+	memcpy(&supervision->stdin_fd, CMSG_DATA(rights), sizeof(int));
+	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);
+	supervision->stream_fd[CORDON_STDOUT] = fcntl(supervision->stdin_fd, F_DUPFD_CLOEXEC, 3);
+	return supervision->stream_fd[CORDON_STDOUT] < 0
+	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
+}
+
+static void begin_stdin(struct supervision *supervision)
+{
+	int from = supervision->options.stdin_fd;
+	if (from < 0) {
+		if (!supervision->options.tty)
+			close_fd(&supervision->stdin_fd);
+		return;
+	}
+	supervision->stdin_open = true;
+	supervision->stdin_pollable = watch(supervision, from, SOURCE_STDIN, EPOLLIN | EPOLLONESHOT) == 0;
+	/* A regular file is always ready; what paces it is the room in the pipe. */
+	watch(supervision, supervision->stdin_fd, SOURCE_STDIN_ROOM,
+	      supervision->stdin_pollable ? EPOLLONESHOT : EPOLLOUT | EPOLLONESHOT);
+}
+
+int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
+{
+	supervision->pidfd = take_fd(&launch->pidfd);
+	supervision->start_us = now_us();
+	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
+		close_fd(&supervision->child_fd[i]);
+	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
+		return -1;
+	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (supervision->epoll_fd < 0 || supervision->timer_fd < 0 ||
+	    watch(supervision, supervision->control_fd, SOURCE_CONTROL, EPOLLIN) < 0 ||
+	    watch(supervision, supervision->timer_fd, SOURCE_TIMER, EPOLLIN) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command");
+	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+		if (supervision->stream_fd[stream] >= 0 &&
+		    watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
+			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
+	if (supervision->options.wall_ms)
+		arm(supervision, supervision->options.wall_ms);
+	begin_stdin(supervision);
+	return 0;
+}
+
+/* ---- input ------------------------------------------------------------------------------------------------------ */
+
+static void rewatch(struct supervision *supervision, int fd, enum source source, uint32_t events)
+{
+	struct epoll_event event = { .events = events | EPOLLONESHOT, .data.u32 = source };
+	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+}
+
+static void end_input(struct supervision *supervision)
+{
+	if (supervision->stdin_pollable)
+		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->options.stdin_fd, NULL);
+	supervision->stdin_open = false;
+	if (supervision->options.tty)
+		(void)!write(supervision->stdin_fd, "\4", 1);
+	else
+		close_fd(&supervision->stdin_fd);
+}
+
+/* The caller's process must not get a SIGPIPE because the command stopped reading. */
+static ssize_t write_quietly(int fd, const char *bytes, size_t length)
+{
+	sigset_t pipe_signal, before, pending;
+	sigemptyset(&pipe_signal);
+	sigaddset(&pipe_signal, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+	ssize_t written = write(fd, bytes, length);
+	int saved = errno;
+	if (written < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&pipe_signal, NULL, &(struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return written;
+}
+
+/* Writes what is pending; true once nothing is. */
+static bool flush_input(struct supervision *supervision)
+{
+	while (supervision->pending_length) {
+		ssize_t length = write_quietly(supervision->stdin_fd, supervision->pending + supervision->pending_start,
+		                               supervision->pending_length);
+		if (length < 0 && errno == EAGAIN) {
+			rewatch(supervision, supervision->stdin_fd, SOURCE_STDIN_ROOM, EPOLLOUT);
+			return false;
+		}
+		if (length < 0) { /* the command does not read any more: EPIPE */
+			supervision->pending_length = 0;
+			end_input(supervision);
+			return false;
+		}
+		supervision->pending_start += (size_t)length;
+		supervision->pending_length -= (size_t)length;
+	}
+	return true;
+}
+
+/* `readable`: a read now does not block. */
+static void pump_input(struct supervision *supervision, bool readable)
+{
+	if (!supervision->stdin_open)
+		return;
+	if (!supervision->pending && !(supervision->pending = malloc(CHUNK))) {
+		end_input(supervision);
+		return;
+	}
+	if (!flush_input(supervision))
+		return;
+	while (readable || !supervision->stdin_pollable) {
+		ssize_t length = read(supervision->options.stdin_fd, supervision->pending, CHUNK);
+		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
+			end_input(supervision);
+			return;
+		}
+		supervision->pending_start = 0;
+		supervision->pending_length = length > 0 ? (size_t)length : 0;
+		if (!flush_input(supervision))
+			return;
+		readable = false;
+	}
+	rewatch(supervision, supervision->options.stdin_fd, SOURCE_STDIN, EPOLLIN);
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------------- */
+
+/* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
+static void read_output(struct supervision *supervision, int stream, int most)
+{
+	char chunk[CHUNK];
+	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
+		ssize_t length = read(supervision->stream_fd[stream], chunk, sizeof(chunk));
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0 && errno == EAGAIN)
+			return;
+		if (length <= 0) { /* a terminal ends with EIO */
+			close_fd(&supervision->stream_fd[stream]);
+			return;
+		}
+		capture_add(&supervision->captures[stream], chunk, (size_t)length);
+		if (supervision->options.output)
+			supervision->options.output(supervision->options.output_arg, (enum cordon_stream)stream, chunk,
+			                            (size_t)length);
+		if ((size_t)length < sizeof(chunk) / 2)
+			return;
+	}
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static void send_control(struct supervision *supervision, int kind, int value)
+{
+	struct control_message message = { .kind = kind, .value = value };
+	(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void start_draining(struct supervision *supervision)
+{
+	supervision->state = SUPERVISE_DRAINING;
+	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
+	if (supervision->stdin_open)
+		end_input(supervision);
+	/* Every writer is gone, so all that was written is there to be read now. */
+	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+		read_output(supervision, stream, -1);
+	arm(supervision, DRAIN_MS);
+}
+
+static void read_control(struct supervision *supervision)
+{
+	struct control_message message;
+	ssize_t length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (length == sizeof(message) && message.kind == CONTROL_REPORT) {
+		supervision->reported = true;
+		supervision->status = message.value;
+		supervision->cpu_us = message.cpu_us;
+		supervision->max_rss_kb = message.max_rss_kb;
+		supervision->end_us = message.end_us;
+	} else if (length == sizeof(message)) {
+		return;
+	} else { /* init is gone without a word, and with it everything */
+		supervision->status = SIGKILL;
+		supervision->end_us = now_us();
+	}
+	start_draining(supervision);
+}
+
+static void read_timer(struct supervision *supervision)
+{
+	uint64_t expired;
+	(void)!read(supervision->timer_fd, &expired, sizeof(expired));
+	switch (supervision->state) {
+	case SUPERVISE_RUNNING:
+		supervision->timed_out = true;
+		supervision->state = SUPERVISE_KILLING;
+		send_control(supervision, CONTROL_KILL, 0);
+		arm(supervision, KILL_GRACE_MS);
+		break;
+	case SUPERVISE_KILLING:
+		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
+		arm(supervision, KILL_GRACE_MS);
+		break;
+	case SUPERVISE_DRAINING:
+		close_fd(&supervision->stream_fd[CORDON_STDOUT]);
+		close_fd(&supervision->stream_fd[CORDON_STDERR]);
+		break;
+	case SUPERVISE_FINISHED:
+		break;
+	}
+}
+
+static void handle(struct supervision *supervision, enum source source)
+{
+	switch (source) {
+	case SOURCE_CONTROL: read_control(supervision); break;
+	case SOURCE_TIMER: read_timer(supervision); break;
+	case SOURCE_STDOUT: read_output(supervision, CORDON_STDOUT, 8); break;
+	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
+	case SOURCE_STDIN: pump_input(supervision, true); break;
+	case SOURCE_STDIN_ROOM: pump_input(supervision, false); break;
+	}
+}
+
+int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err)
+{
+	struct epoll_event events[8];
+	int count = 0;
+	if (supervision->state != SUPERVISE_FINISHED)
+		count = epoll_wait(supervision->epoll_fd, events, ARRAY_SIZE(events), wait_ms);
+	if (count < 0 && errno != EINTR)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll_wait", "cannot watch the command");
+	for (int i = 0; i < count; i++)
+		handle(supervision, events[i].data.u32);
+	if (supervision->state == SUPERVISE_DRAINING && supervision->stream_fd[CORDON_STDOUT] < 0 &&
+	    supervision->stream_fd[CORDON_STDERR] < 0) {
+		supervision->state = SUPERVISE_FINISHED;
+		if (supervision->reported)
+			linger_add(take_fd(&supervision->pidfd));
+	}
+	*ret_finished = supervision->state == SUPERVISE_FINISHED;
+	return 0;
+}
+
+void supervise_signal(struct supervision *supervision, int signal)
+{
+	if (supervision->state == SUPERVISE_RUNNING)
+		send_control(supervision, CONTROL_SIGNAL, signal);
+}
+
+void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns)
+{
+	struct winsize size = { .ws_row = rows, .ws_col = columns };
+	if (supervision->options.tty && supervision->stdin_fd >= 0)
+		ioctl(supervision->stdin_fd, TIOCSWINSZ, &size);
+}
+
+void supervise_free(struct supervision *supervision)
+{
+	int *const owned[] = { &supervision->control_fd, &supervision->epoll_fd, &supervision->timer_fd,
+	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
+	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
+	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
+	/* Closing the control socket is what ends init, and with it everything. */
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		close_fd(owned[i]);
+	if (supervision->pidfd >= 0) {
+		siginfo_t info;
+		waitid(P_PIDFD, (id_t)supervision->pidfd, &info, WEXITED | __WALL);
+		close_fd(&supervision->pidfd);
+	}
+	capture_free(&supervision->captures[CORDON_STDOUT]);
+	capture_free(&supervision->captures[CORDON_STDERR]);
+	free(supervision->pending);
+}

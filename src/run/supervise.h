@@ -1,0 +1,54 @@
+/* A command's life, from its descriptors to its result, driven by events: prepare → (launch) → begin → step… → take.
+ * One epoll descriptor stands for everything that can happen, so a caller with a loop of its own polls just that, and
+ * the synchronous call is "step until finished". */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "run/capture.h"
+#include "run/launch.h"
+
+struct supervise_options {
+	int stdin_fd;                   /* borrowed; -1: empty input */
+	bool tty;
+	uint64_t wall_ms;               /* 0: no limit */
+	uint64_t stdout_cap, stderr_cap;
+	cordon_output_fn output;        /* or NULL */
+	void *output_arg;
+};
+
+enum supervise_state {
+	SUPERVISE_RUNNING,              /* the command runs */
+	SUPERVISE_KILLING,              /* init was told to kill the tree */
+	SUPERVISE_DRAINING,             /* nothing is left of it but what it wrote */
+	SUPERVISE_FINISHED,
+};
+
+struct supervision {
+	enum supervise_state state;
+	struct supervise_options options;
+	int epoll_fd, timer_fd, control_fd, pidfd;
+	int stdin_fd;                   /* our end: the pipe or the terminal's master */
+	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
+	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
+	bool stdin_pollable, stdin_open;
+	bool reported, timed_out;
+	int status;                     /* as wait() tells it */
+	uint64_t start_us, end_us, cpu_us, max_rss_kb;
+	struct capture captures[3];
+	char *pending;                  /* input read but not yet written */
+	size_t pending_start, pending_length;
+};
+
+/* Makes the descriptors and puts the child's ends into `launch`. */
+int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
+                      struct cordon_error *err) must_check;
+/* The command runs: takes launch->pidfd. */
+int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
+/* Handles what is ready; waits up to `wait_ms` (-1: for ever) for something to be. */
+int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err) must_check;
+void supervise_signal(struct supervision *supervision, int signal);
+void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
+/* Kills what still runs and releases everything. */
+void supervise_free(struct supervision *supervision);

@@ -1,0 +1,18 @@
+/* The only place where a path string becomes a descriptor. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/place.h"
+
+/* Opens an absolute path, links followed, as O_PATH, and tells what it really is. A missing path is an error that names
+ * it. `ret_fd` may be NULL. */
+int beneath_resolve(struct arena *arena, const char *path, struct place *ret_place, int *ret_fd,
+                    struct cordon_error *err) must_check;
+
+/* Opens `relative` without leaving `root_fd`: no "..", link or magic link leads out. A descriptor, or a negative
+ * errno (-EXDEV where it would have left). */
+int beneath_open(int root_fd, const char *relative, int flags);
+
+/* The canonical path of an open descriptor. NULL when it cannot be told. */
+char *beneath_path(struct arena *arena, int fd);

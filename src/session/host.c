@@ -1,0 +1,173 @@
+/* Facts about the host: see host.h. A link is kept as the link it is where it leads into the view, and replaced by what
+ * it leads to where it does not (a resolv.conf that points into /run). */
+#include "session/host.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+
+/* The system base view. From /etc only what programs need. */
+static const char *const base_view[] = {
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf",
+	"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
+	"/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/services", "/etc/protocols", "/etc/mime.types",
+	"/etc/fonts", "/etc/terminfo", "/etc/inputrc",
+	"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zshrc", "/etc/zshenv",
+	"/etc/fish", "/etc/skel", "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/java", "/etc/java-17-openjdk",
+	"/etc/perl", "/etc/python3", "/etc/python3.11", "/etc/npmrc", "/etc/mtab", "/etc/static",
+};
+
+static bool in_view(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
+		if (path_within(path, base_view[i]))
+			return true;
+	return path_within(path, "/proc");
+}
+
+static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
+{
+	char text[PATH_MAX], real[PATH_MAX];
+	struct stat info;
+	ssize_t length = readlink(path, text, sizeof(text) - 1);
+	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
+	if (!*ret_use)
+		return 0;
+	text[length] = '\0';
+	*ret_entry = (struct host_entry){ .path = path, .source = arena_strdup(arena, real),
+	                                  .link = arena_strdup(arena, text) };
+	if (!ret_entry->source || !ret_entry->link)
+		return -1;
+	ret_entry->kind = in_view(real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
+	return 0;
+}
+
+int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct cordon_error *err)
+{
+	struct host_entries entries = { .capacity = ARRAY_SIZE(base_view) };
+	entries.items = arena_alloc(arena, entries.capacity * sizeof(*entries.items));
+	if (!entries.items)
+		return fail_oom(err);
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
+		struct stat info;
+		struct host_entry *entry = &entries.items[entries.count];
+		bool use = true;
+		if (lstat(base_view[i], &info) < 0)
+			continue;
+		if (S_ISLNK(info.st_mode)) {
+			if (add_link(arena, base_view[i], entry, &use) < 0)
+				return fail_oom(err);
+		} else {
+			*entry = (struct host_entry){ .path = base_view[i], .source = base_view[i],
+			                              .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE };
+			use = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
+		}
+		entries.count += use;
+	}
+	*ret_entries = entries;
+	return 0;
+}
+
+/* ---- programs --------------------------------------------------------------------------------------------------- */
+
+static int add_real(struct arena *arena, struct strings *list, const char *path)
+{
+	char real[PATH_MAX];
+	if (!realpath(path, real) || strings_find(list, real) >= 0)
+		return 0;
+	return strings_add(arena, list, arena_strdup(arena, real));
+}
+
+/* The interpreter that an ELF file of this machine's width names; "" if none. */
+static void elf_interpreter(int fd, const unsigned char *head, size_t length, char interpreter[PATH_MAX])
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr segment;
+	interpreter[0] = '\0';
+	if (length < sizeof(header) || memcmp(head, ELFMAG, SELFMAG) || head[EI_CLASS] != ELFCLASS64)
+		return;
+	memcpy(&header, head, sizeof(header));
+	for (unsigned i = 0; i < header.e_phnum && i < 64; i++) {
+		off_t at = (off_t)(header.e_phoff + (uint64_t)i * header.e_phentsize);
+		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
+			return;
+		if (segment.p_type != PT_INTERP || segment.p_filesz >= PATH_MAX)
+			continue;
+		ssize_t got = pread(fd, interpreter, segment.p_filesz, (off_t)segment.p_offset);
+		interpreter[got > 0 ? got : 0] = '\0';
+		return;
+	}
+}
+
+static void script_interpreter(const unsigned char *head, size_t length, char interpreter[PATH_MAX])
+{
+	size_t at = 2, used = 0;
+	while (at < length && (head[at] == ' ' || head[at] == '\t'))
+		at++;
+	while (at < length && head[at] > ' ' && used + 1 < PATH_MAX)
+		interpreter[used++] = (char)head[at++];
+	interpreter[used] = '\0';
+}
+
+int host_program_parts(struct arena *arena, const char *program, struct strings *interpreters, struct cordon_error *err)
+{
+	char interpreter[PATH_MAX];
+	const char *path = program;
+	/* A script's interpreter has a loader of its own, and may be a script itself; the kernel allows four. */
+	for (int depth = 0; depth < 5; depth++) {
+		unsigned char head[512];
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		ssize_t length = fd < 0 ? -1 : read(fd, head, sizeof(head));
+		if (length < 2)
+			return 0;
+		if (head[0] == '#' && head[1] == '!')
+			script_interpreter(head, (size_t)length, interpreter);
+		else
+			elf_interpreter(fd, head, (size_t)length, interpreter);
+		if (interpreter[0] != '/')
+			return 0;
+		if (add_real(arena, interpreters, interpreter) < 0 || !(path = arena_strdup(arena, interpreter)))
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+int host_library_directories(struct arena *arena, struct strings *ret_directories, struct cordon_error *err)
+{
+	/* Where loaders look, and where languages keep what they load at run time; none of them holds programs as such. */
+	static const char *const directories[] = {
+		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib",
+		"/usr/lib/python3", "/usr/lib/python3.11", "/usr/lib/python3.12", "/usr/lib/python3.13", "/usr/share/perl",
+		"/usr/lib/ruby", "/usr/lib/node_modules", "/usr/lib/locale", "/usr/lib/jvm",
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (add_real(arena, ret_directories, directories[i]) < 0)
+			return fail_oom(err);
+	return 0;
+}
+
+/* ---- users ------------------------------------------------------------------------------------------------------ */
+
+const char *host_user_name(struct arena *arena, unsigned uid)
+{
+	auto_close int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	char *text = arena_alloc(arena, 64 * 1024);
+	ssize_t length = fd < 0 || !text ? 0 : read(fd, text, 64 * 1024 - 1);
+	char *save = NULL;
+	if (length > 0)
+		for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+			unsigned found;
+			char name[33];
+			if (sscanf(line, "%32[a-z0-9_.-]:%*[^:]:%u:", name, &found) == 2 && found == uid)
+				return arena_strdup(arena, name);
+		}
+	return "user";
+}

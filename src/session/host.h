@@ -1,0 +1,17 @@
+/* Facts about this host that the views are made from. Reads, changes nothing. */
+#pragma once
+#include "base/arena.h"
+#include "base/place.h"
+#include "session/beneath.h"
+
+/* What of the system base view is here, and whether it is a directory, a file or a link. */
+int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct cordon_error *err) must_check;
+
+/* What the kernel starts to run `program` (its ELF loader, or what its #! line names, and that one's loader), and the
+ * directories that programs of this system map their libraries from. */
+int host_program_parts(struct arena *arena, const char *program, struct strings *interpreters,
+                       struct cordon_error *err) must_check;
+int host_library_directories(struct arena *arena, struct strings *ret_directories, struct cordon_error *err) must_check;
+
+/* The caller's name, from /etc/passwd; "user" where it is not there. */
+const char *host_user_name(struct arena *arena, unsigned uid);

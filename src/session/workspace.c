@@ -1,0 +1,152 @@
+/* Workspaces: see workspace.h. */
+#include "session/workspace.h"
+
+#include <fcntl.h>
+#include <sodium/crypto_hash_sha256.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+static int make_directories(const char *path, struct cordon_error *err)
+{
+	char partial[4096];
+	size_t length = strlen(path);
+	if (length >= sizeof(partial))
+		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, path, "cannot make this directory");
+	for (size_t i = 1; i <= length; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(partial, path, i);
+		partial[i] = '\0';
+		if (mkdir(partial, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return fail(err, CORDON_E_AUDIT_UNAVAILABLE, errno, partial, "cannot make cordon's data directory");
+	}
+	return 0;
+}
+
+int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err)
+{
+	const char *data_home = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *path = NULL;
+	if (named && *named)
+		path = arena_strdup(arena, named);
+	else if (data_home && *data_home == '/')
+		path = arena_printf(arena, "%s/cordon", data_home);
+	else if (home && *home == '/')
+		path = arena_printf(arena, "%s/.local/share/cordon", home);
+	else
+		return fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, "HOME",
+		            "neither XDG_DATA_HOME nor HOME says where cordon's data belongs");
+	if (!path)
+		return fail_oom(err);
+	if (*path != '/')
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, path, "the data directory must be absolute");
+	if (access(path, W_OK | X_OK) < 0 && make_directories(path, err) < 0)
+		return -1;
+	struct place place;
+	if (beneath_resolve(arena, path, &place, NULL, err) < 0) {
+		err->class = CORDON_E_AUDIT_UNAVAILABLE;
+		return fail_remedy(err, "cordon records every command: give it a directory it may write, by XDG_DATA_HOME");
+	}
+	*ret_path = place.path;
+	return 0;
+}
+
+/* ---- named ------------------------------------------------------------------------------------------------------ */
+
+/* Not these, nor anything beneath where `beneath` is set: a command that may change them is outside already. */
+static const struct {
+	const char *path;
+	bool beneath;
+} system_places[] = {
+	{ "/", false },     { "/bin", true },  { "/boot", true }, { "/dev", true },  { "/etc", true },  { "/home", false },
+	{ "/lib", true },   { "/lib32", true }, { "/lib64", true }, { "/libx32", true }, { "/media", false },
+	{ "/mnt", false },  { "/nix", true },  { "/opt", false }, { "/proc", true }, { "/root", false }, { "/run", false },
+	{ "/run/user", false }, { "/sbin", true }, { "/srv", false }, { "/sys", true },  { "/tmp", false }, { "/usr", true },
+	{ "/var", false },  { "/var/tmp", false }, { "/var/lib", false }, { "/var/run", true },
+};
+
+static const char *refusal(const struct place *place, const struct stat *info, const char *data_dir, const char *home)
+{
+	const char *path = place->path;
+	if (!S_ISDIR(info->st_mode))
+		return "a workspace must be a directory";
+	for (size_t i = 0; i < ARRAY_SIZE(system_places); i++) {
+		const char *system = system_places[i].path;
+		if (!strcmp(path, system) || (system_places[i].beneath && path_within(path, system)))
+			return "a system directory cannot be a workspace";
+	}
+	if (home && path_within(home, path))
+		return "a home directory itself, or what contains it, cannot be a workspace";
+	if (!strncmp(path, "/home/", 6) && !strchr(path + 6, '/'))
+		return "a home directory itself cannot be a workspace";
+	if (path_within(data_dir, path) || path_within(path, data_dir))
+		return "cordon's own data cannot be in a workspace, nor a workspace in it";
+	if (geteuid() != 0 && info->st_uid != geteuid())
+		return "the directory belongs to another user";
+	return NULL;
+}
+
+int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
+                    struct place *ret_place, int *ret_fd, struct cordon_error *err)
+{
+	auto_close int fd = -1;
+	struct place place;
+	struct stat info;
+	if (beneath_resolve(arena, path, &place, &fd, err) < 0)
+		return -1;
+	if (fstat(fd, &info) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot look at the workspace");
+	const char *why = refusal(&place, &info, data_dir, home);
+	if (why) {
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place.path, "%s", why);
+		return fail_remedy(err, "name a project directory: --workspace DIR, or start cordon inside one");
+	}
+	*ret_place = place;
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* ---- by session ------------------------------------------------------------------------------------------------- */
+
+/* The first 16 bytes, in hex, of SHA-256 over the id as a JSON string. */
+static char *hash_of_session(struct arena *arena, const char *session_id)
+{
+	struct json json;
+	unsigned char hash[crypto_hash_sha256_BYTES];
+	json_init(&json);
+	json_string(&json, session_id);
+	auto_free char *text = json_take(&json);
+	char *hex = text ? arena_alloc(arena, 33) : NULL;
+	if (!hex)
+		return NULL;
+	crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+	for (int i = 0; i < 16; i++) {
+		hex[2 * i] = "0123456789abcdef"[hash[i] >> 4];
+		hex[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
+	}
+	return hex;
+}
+
+int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,
+                         struct place *ret_place, int *ret_fd, struct cordon_error *err)
+{
+	const char *hash = hash_of_session(arena, session_id);
+	const char *parent = arena_printf(arena, "%s/%s", data_dir, kind);
+	const char *path = hash && parent ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
+	if (!path)
+		return fail_oom(err);
+	if (make && ((mkdir(parent, 0700) < 0 && errno != EEXIST) || (mkdir(path, 0700) < 0 && errno != EEXIST)))
+		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make the session's directory");
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+	struct stat info = { 0 };
+	if (fd < 0 && (make || errno != ENOENT))
+		return fail(err, CORDON_E_CAPABILITY_DENIED, errno, path, "the session's directory is not what cordon made");
+	if (fd >= 0 && (fstat(fd, &info) < 0 || info.st_uid != geteuid()))
+		return fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the session's directory belongs to another user");
+	*ret_place = (struct place){ .path = path, .device = info.st_dev, .inode = info.st_ino, .is_directory = true };
+	*ret_fd = take_fd(&fd);
+	return 0;
+}

@@ -1,0 +1,18 @@
+/* The session's directory: which one it is, and what is refused as one. */
+#pragma once
+#include <sys/types.h>
+
+#include "session/beneath.h"
+
+/* The data directory, made with mode 0700 if missing. `named` may be NULL: $XDG_DATA_HOME/cordon or ~/.local/share/cordon. */
+int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err) must_check;
+
+/* The directory a caller named. Refused, with the reason: "/", a home directory itself, system directories, what
+ * contains cordon's data, what is not a directory or not the caller's. */
+int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
+                    struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;
+
+/* The default place of a session: <data_dir>/<kind>/<hash of the id>. With `make`, made on first use with mode 0700;
+ * two callers that race get one. Without, it may not exist, and *ret_fd is then -1. */
+int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,
+                         struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;
