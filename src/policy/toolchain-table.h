@@ -1,0 +1,20 @@
+/* The rows of toolchains.def as data, and the names by which they are chosen. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "cordon.h"
+
+/* Each list is ended by NULL; what the words mean is told in toolchains.def. */
+struct toolchain {
+	const char *name;
+	const char *const *places, *const *markers, *const *show, *const *set, *const *mask;
+};
+
+const struct toolchain *toolchain_rows(size_t *ret_count);
+
+/* NULL is all. Aliases count as what they stand for. */
+bool toolchain_is_chosen(const struct strings *chosen, const char *name);
+int toolchain_check_chosen(const struct strings *chosen, struct cordon_error *err) must_check;
