@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "driver/idmap.h"
@@ -15,8 +16,6 @@
 #include "profile/unwall.h"
 #include "session/beneath.h"
 #include "session/host.h"
-
-extern char **environ;
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
 #define NAMES_BUDGET_US 800
