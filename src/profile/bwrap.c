@@ -90,7 +90,7 @@ int bwrap_render(struct arena *arena, const struct profile *profile, uint32_t ui
 	    option(arena, &plan, "--gid", arena_printf(arena, "%u", gid), NULL) < 0 ||
 	    (profile->network != NETWORK_ALL && option(arena, &plan, "--unshare-net", NULL, NULL) < 0))
 		return -1;
-	bool made_dev = false;
+	bool made_dev = false, locked = false;
 	for (size_t i = 0; i < profile->mounts.count; i++) {
 		const struct mount_op *op = &profile->mounts.ops[i];
 		if (!made_dev && !strcmp(op->target, "/dev")) {
@@ -98,9 +98,14 @@ int bwrap_render(struct arena *arena, const struct profile *profile, uint32_t ui
 			if (option(arena, &plan, "--dev", "/dev", NULL) < 0)
 				return -1;
 		}
-		if (!is_its_own(op) && render_op(arena, op, first_text_fd, &plan) < 0)
+		/* bubblewrap makes mount points as it goes, so the root can only be locked last. */
+		if (op->kind == MOUNT_LOCK && !op->target[1])
+			locked = true;
+		else if (!is_its_own(op) && render_op(arena, op, first_text_fd, &plan) < 0)
 			return -1;
 	}
+	if (locked && option(arena, &plan, "--remount-ro", "/", NULL) < 0)
+		return -1;
 	if (option(arena, &plan, "--chdir", profile->cwd, NULL) < 0 ||
 	    (seccomp_fd >= 0 && option(arena, &plan, "--seccomp", arena_printf(arena, "%d", seccomp_fd), NULL) < 0))
 		return -1;

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "profile/profile.h"
 
-#define DEVICE_FLAGS (MOUNT_DEVICE | MOUNT_NO_EXEC)
 #define HOME_BYTES (1024ull << 20)
 
 static struct mount_op *add(struct arena *arena, struct mount_plan *plan, enum mount_kind kind, const char *target,
@@ -61,7 +60,8 @@ static int add_host(struct arena *arena, const struct profile_input *input, stru
 			continue;
 		}
 		if (add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0 ||
-		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source, MOUNT_READ_ONLY | MOUNT_OPTIONAL | exec))
+		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source,
+		         MOUNT_READ_ONLY | MOUNT_OPTIONAL | MOUNT_BASE | exec))
 			return -1;
 	}
 	return 0;
@@ -85,7 +85,7 @@ static int add_proc(struct arena *arena, struct mount_plan *plan)
 {
 	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
 	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger" };
-	if (!add(arena, plan, MOUNT_DIRECTORY, "/proc", NULL, 0) || !add(arena, plan, MOUNT_PROC, "/proc", NULL, 0) ||
+	if (!add(arena, plan, MOUNT_PROC, "/proc", NULL, 0) ||
 	    !add(arena, plan, MOUNT_FREEZE, "/proc/sys", NULL, MOUNT_READ_ONLY))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(masked); i++)
@@ -94,57 +94,77 @@ static int add_proc(struct arena *arena, struct mount_plan *plan)
 	return 0;
 }
 
-static int add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+static const char *const device_nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                            "/dev/tty" };
+
+static int add_device_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-	                                     "/dev/tty" };
 	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
 	                                        { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
 	                                        { "/dev/ptmx", "pts/ptmx" } };
-	bool own = input->view == VIEW_HOST_READONLY;
-	if (own ? add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0
-	        : !add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0))
+	if (!add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0) || !add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) ||
+	    !add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
-		if (!add(arena, plan, MOUNT_FILE, nodes[i], NULL, 0) ||
-		    !add(arena, plan, MOUNT_BIND, nodes[i], nodes[i], DEVICE_FLAGS))
+	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
+		if (!add(arena, plan, MOUNT_FILE, device_nodes[i], NULL, 0))
+			return -1;
+	for (size_t i = 0; i < input->devices.count; i++)
+		if (!add(arena, plan, input->devices.items[i].is_directory ? MOUNT_DIRECTORY : MOUNT_FILE,
+		         input->devices.items[i].path, NULL, 0))
 			return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
 		if (!add(arena, plan, MOUNT_LINK, links[i][0], links[i][1], 0))
 			return -1;
-	for (size_t i = 0; i < input->devices.count; i++) {
-		const struct place *device = &input->devices.items[i];
-		if (!add(arena, plan, device->is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, device->path, NULL, 0) ||
-		    !add(arena, plan, MOUNT_BIND, device->path, device->path, DEVICE_FLAGS))
+	return 0;
+}
+
+static int add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
+		if (!add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE))
 			return -1;
-	}
-	if (!add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) || !add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0) ||
-	    !add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0) ||
-	    add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) < 0)
-		return -1;
-	return own && !add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) ? -1 : 0;
+	for (size_t i = 0; i < input->devices.count; i++)
+		if (!add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path, MOUNT_DEVICE))
+			return -1;
+	return add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0)
+	               ? add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) : -1;
 }
 
 /* Places that programs expect to exist, with nothing of the host's in them. */
-static int add_private(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+static int add_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	uint64_t tmp_bytes = input->capabilities->limits.tmp_bytes;
-	if (!add(arena, plan, MOUNT_DIRECTORY, "/tmp", NULL, 0) ||
-	    add_scratch(arena, plan, "/tmp", tmp_bytes, 01777, exec) < 0 ||
-	    !add(arena, plan, MOUNT_DIRECTORY, "/run", NULL, 0) || !add(arena, plan, MOUNT_DIRECTORY, "/var", NULL, 0))
+	static const char *const directories[] = { "/proc", "/tmp", "/run", "/var" };
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (!add(arena, plan, MOUNT_DIRECTORY, directories[i], NULL, 0))
+			return -1;
+	if (!add(arena, plan, MOUNT_LINK, "/var/tmp", "/tmp", 0) ||
+	    (strcmp(input->home, input->workspace.path) && !add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
 		return -1;
-	if (input->view == VIEW_HOST_READONLY)
-		return add_scratch(arena, plan, "/run", 1 << 20, 0755, exec) < 0 ||
-		       !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ||
-		       !add(arena, plan, MOUNT_MASK, "/var/tmp", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ? -1 : 0;
-	return add(arena, plan, MOUNT_LINK, "/var/tmp", "/tmp", 0) ? 0 : -1;
+	return add_device_points(arena, input, plan);
+}
+
+/* With all of the host in view there is no place for mount points: what is private covers what is there. */
+static int add_covers(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	if (add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
+	    !add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) || add_scratch(arena, plan, "/run", 1 << 20, 0755, 0) < 0 ||
+	    !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ||
+	    !add(arena, plan, MOUNT_MASK, "/var/tmp", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+		return -1;
+	plan->ops[plan->count - 1].is_directory = plan->ops[plan->count - 2].is_directory = true;
+	return 0;
+}
+
+static int add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	return add_scratch(arena, plan, "/tmp", input->capabilities->limits.tmp_bytes, 01777, exec);
 }
 
 static int add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
 	if (!strcmp(input->home, input->workspace.path))
 		return 0;
-	if (!add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
+	if (path_within(input->home, "/tmp") && !add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
 		return -1;
 	if (!input->home_source)
 		return add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);
@@ -189,20 +209,6 @@ static struct grant *collect(struct arena *arena, const struct profile_input *in
 	return grants;
 }
 
-static int add_grant(struct arena *arena, struct mount_plan *plan, const struct grant *grant, unsigned exec)
-{
-	const struct place *place = grant->place;
-	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
-	if (add_point(arena, plan, place->path, place->is_directory) < 0)
-		return -1;
-	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
-	if (!op)
-		return -1;
-	op->device = place->device;
-	op->inode = place->inode;
-	return 0;
-}
-
 /* The name under which it was granted leads to it, unless that name comes with another mount anyway. */
 static int add_alias(struct arena *arena, struct mount_plan *plan, const struct place *place)
 {
@@ -215,6 +221,44 @@ static int add_alias(struct arena *arena, struct mount_plan *plan, const struct 
 	const char *parent = slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
 	return parent && add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
 	       add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
+}
+
+/* Is it beneath something writable of the command's own, which is mounted later than the base? */
+static bool is_in_scratch(const struct profile_input *input, const char *path)
+{
+	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || path_within(path, input->home) ||
+	       path_within(path, input->data_dir);
+}
+
+static int add_grant_points(struct arena *arena, const struct profile_input *input, const struct grant *grants,
+                            size_t count, struct mount_plan *plan)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct place *place = grants[i].place;
+		bool within = is_in_scratch(input, place->path);
+		for (size_t j = 0; j < i && !within; j++)
+			within = path_within(place->path, grants[j].place->path);
+		if (!within && add_point(arena, plan, place->path, place->is_directory) < 0)
+			return -1;
+		if (!is_in_scratch(input, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_grant(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
+                     const struct grant *grant, unsigned exec)
+{
+	const struct place *place = grant->place;
+	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
+	if (is_in_scratch(input, place->path) && add_point(arena, plan, place->path, place->is_directory) < 0)
+		return -1;
+	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	if (!op)
+		return -1;
+	op->device = place->device;
+	op->inode = place->inode;
+	return 0;
 }
 
 static bool shows(const struct grant *grants, size_t count, const char *path)
@@ -231,12 +275,9 @@ static int add_cover(struct arena *arena, const struct profile_input *input, str
 	return add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL) < 0 ? -1 : 0;
 }
 
-static int add_grants(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+static int add_grants(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
+                      struct mount_plan *plan, unsigned exec)
 {
-	size_t count;
-	struct grant *grants = collect(arena, input, &count);
-	if (!grants)
-		return -1;
 	bool cover = shows(grants, count, input->data_dir) || input->view == VIEW_HOST_READONLY;
 	for (size_t i = 0; i < count; i++) {
 		if (cover && strcmp(grants[i].place->path, input->data_dir) > 0) {
@@ -244,23 +285,15 @@ static int add_grants(struct arena *arena, const struct profile_input *input, st
 			if (add_cover(arena, input, plan) < 0)
 				return -1;
 		}
-		if (path_within(grants[i].place->path, input->data_dir) &&
-		    !add(arena, plan, MOUNT_DIRECTORY, grants[i].place->path, NULL, 0))
-			return -1;
-		if (add_grant(arena, plan, &grants[i], exec) < 0)
+		if (add_grant(arena, input, plan, &grants[i], exec) < 0)
 			return -1;
 	}
-	if (cover && add_cover(arena, input, plan) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (add_alias(arena, plan, grants[i].place) < 0)
-			return -1;
-	return 0;
+	return cover ? add_cover(arena, input, plan) : 0;
 }
 
 static int add_shown(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
-	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OWNED | MOUNT_OPTIONAL | exec;
+	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OWNED | MOUNT_OPTIONAL | MOUNT_BASE | exec;
 	for (size_t i = 0; i < input->shown.count; i++) {
 		const struct host_entry *entry = &input->shown.items[i];
 		if (!add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
@@ -333,23 +366,32 @@ static int add_protection(struct arena *arena, const struct profile_input *input
 	return 0;
 }
 
+/* The base: everything the root's own tmpfs will ever hold, and the system read-only; then it is locked. */
+static int add_base(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
+                    struct mount_plan *plan, unsigned exec)
+{
+	if (input->view == VIEW_HOST_READONLY)
+		return add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec) ? add_covers(arena, input, plan) : -1;
+	if ((input->view == VIEW_SYSTEM && add_host(arena, input, plan, exec) < 0) || add_accounts(arena, input, plan) < 0 ||
+	    add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, exec) < 0 ||
+	    add_grant_points(arena, input, grants, count, plan) < 0)
+		return -1;
+	return add(arena, plan, MOUNT_LOCK, "/", NULL, exec) ? 0 : -1;
+}
+
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan)
 {
 	struct mount_plan plan = { 0 };
+	size_t count;
+	struct grant *grants = collect(arena, input, &count);
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
-	bool whole = input->view == VIEW_HOST_READONLY;
-	if (whole && !add(arena, &plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec))
-		return -1;
-	if (input->view == VIEW_SYSTEM && add_host(arena, input, &plan, exec) < 0)
-		return -1;
-	if ((!whole && add_accounts(arena, input, &plan) < 0) || add_proc(arena, &plan) < 0 ||
-	    add_devices(arena, input, &plan, exec) < 0 || add_private(arena, input, &plan, exec) < 0 ||
-	    add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, exec) < 0 ||
-	    add_grants(arena, input, &plan, exec) < 0)
+	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || add_proc(arena, &plan) < 0 ||
+	    add_devices(arena, input, &plan, exec) < 0 || add_tmp(arena, input, &plan, exec) < 0 ||
+	    add_home(arena, input, &plan, exec) < 0 || add_grants(arena, input, grants, count, &plan, exec) < 0)
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
 		return -1;
-	if (add_protection(arena, input, &plan) < 0 || (!whole && !add(arena, &plan, MOUNT_LOCK, "/", NULL, 0)))
+	if (add_protection(arena, input, &plan) < 0)
 		return -1;
 	*ret_plan = plan;
 	return 0;

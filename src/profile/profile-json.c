@@ -25,7 +25,7 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 {
 	static const struct flag_name names[] = {
 		{ MOUNT_READ_ONLY, "read_only" }, { MOUNT_NO_EXEC, "no_exec" },   { MOUNT_GRANTED, "granted" },
-		{ MOUNT_OWNED, "owned" },     { MOUNT_OPTIONAL, "optional" },   { MOUNT_DEVICE, "device" },
+		{ MOUNT_OWNED, "owned" },     { MOUNT_OPTIONAL, "optional" },   { MOUNT_DEVICE, "device" },       { MOUNT_BASE, "base" },
 	};
 	json_key(json, "mounts");
 	json_array_begin(json);

@@ -26,7 +26,7 @@ enum mount_kind {
 	MOUNT_MASK,             /* nothing readable: covers a file or a directory */
 	MOUNT_FREEZE,           /* what is at `target` inside, read-only from here on */
 	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed away */
-	MOUNT_LOCK,             /* the mount at `target` read-only, but not what is mounted beneath */
+	MOUNT_LOCK,             /* the mount at `target`, and all that is mounted beneath so far, read-only */
 	MOUNT_KIND_MAX
 };
 extern const char *const mount_kind_names[MOUNT_KIND_MAX];
@@ -38,6 +38,7 @@ enum mount_flag {
 	MOUNT_OWNED = 1 << 3,           /* the caller's files too, but named by cordon itself */
 	MOUNT_OPTIONAL = 1 << 4,        /* skipped where the path is gone meanwhile */
 	MOUNT_DEVICE = 1 << 5,          /* device nodes stay usable */
+	MOUNT_BASE = 1 << 6,            /* of the base view: gets its attributes from the lock that follows */
 };
 
 struct mount_op {

@@ -15,14 +15,12 @@
 #include "run/launch.h"
 #include "run/sys.h"
 
-#define MASK_FILE ".mask-file"
-#define MASK_DIRECTORY ".mask-directory"
-
 struct builder {
 	struct launch *launch;
 	int base;       /* the tmpfs over "/"; holds what masks are made of */
 	int root;       /* the root to be: the same, or a view of the host's whole tree */
 	int tree;       /* a detached mount that the caller made for this operation, or -1 */
+	int mask_file, mask_directory;
 };
 
 static int refuse(const struct builder *builder, long result, const char *subject, const char *reason)
@@ -44,34 +42,32 @@ static long open_target(int root, const char *target)
 	return sys_4(SYS_openat2, root, relative(target), &how, sizeof(how));
 }
 
-/* Every missing parent of `target`, and `target` itself as a directory or an empty file. Runs only on the root's own
- * tmpfs: beneath a granted tree everything exists already, and nothing is ever created there. */
+static long make_node(int root, const char *path, bool is_file)
+{
+	long result = is_file ? sys_4(SYS_mknodat, root, path, S_IFREG | 0444, 0) : sys_3(SYS_mkdirat, root, path, 0755);
+	return result == -EEXIST ? 0 : result;
+}
+
+/* A directory or an empty file to mount on, with every missing parent. Only for memory of the sandbox's own: beneath a
+ * granted tree everything exists already, and nothing is ever created there. */
 static long make_target(int root, const char *target, bool is_file)
 {
 	char path[4096];
 	const char *from = relative(target);
-	size_t length = sys_strlen(from);
-	if (length >= sizeof(path))
-		return -ENAMETOOLONG;
-	long result = 0;
-	for (size_t i = 0; i <= length; i++) {
+	long result = make_node(root, from, is_file);
+	for (size_t i = 0; result == -ENOENT && i < sizeof(path); i++) {
 		path[i] = from[i];
-		if (from[i] != '/' && from[i] != '\0')
+		if (from[i] == '\0')
+			return make_node(root, from, is_file);
+		if (from[i] != '/')
 			continue;
-		bool last = from[i] == '\0';
 		path[i] = '\0';
-		if (last && is_file) {
-			result = sys_4(SYS_openat, root, path, O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
-			if (result >= 0)
-				result = sys_1(SYS_close, result);
-		} else {
-			result = sys_3(SYS_mkdirat, root, path, 0755);
-		}
-		path[i] = from[i];
-		if (result < 0 && result != -EEXIST)
-			return result;
+		long made = make_node(root, path, false);
+		if (made < 0)
+			return made;
+		path[i] = '/';
 	}
-	return 0;
+	return result;
 }
 
 static long new_filesystem(const char *type, const char *const (*options)[2], unsigned attributes)
@@ -112,11 +108,17 @@ static long attach(long tree, int root, const char *target)
 	return result;
 }
 
-static long attach_and_close(long tree, int root, const char *target)
+/* The same where every directory on the way is of our own making. */
+static long attach_directly(long tree, int root, const char *target)
+{
+	return sys_5(SYS_move_mount, tree, "", root, relative(target), MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static long attach_new(long tree, int root, const char *target)
 {
 	if (tree < 0)
 		return tree;
-	long result = attach(tree, root, target);
+	long result = attach_directly(tree, root, target);
 	sys_1(SYS_close, tree);
 	return result;
 }
@@ -179,9 +181,12 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 	if ((op->flags & MOUNT_GRANTED) && !is_same(clone, op))
 		return launch_fail(builder->launch, CORDON_E_CAPABILITY_DENIED, 0, "filesystem", op->source,
 		                   "the path was replaced by something else while the command was being started", "");
-	long result = set_attributes(clone, op->flags);
+	bool ours = !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)) && (op->flags & (MOUNT_BASE | MOUNT_DEVICE));
+	long result = op->flags & (MOUNT_BASE | MOUNT_DEVICE) ? 0 : set_attributes(clone, op->flags);
 	if (result >= 0)
-		result = *relative(op->target) == '.' ? attach_as_root(builder, clone) : attach(clone, builder->root, op->target);
+		result = *relative(op->target) == '.' ? attach_as_root(builder, clone)
+		         : ours                       ? attach_directly(clone, builder->root, op->target)
+		                                      : attach(clone, builder->root, op->target);
 	if (builder->tree < 0)
 		sys_1(SYS_close, clone);
 	return result < 0 ? refuse(builder, result, op->target, "cannot mount this path inside") : 0;
@@ -227,7 +232,7 @@ static int play_proc(struct builder *builder, const struct mount_op *op)
 	/* "ptraceable": a process of another owner or of init's is not even listed. */
 	static const char *const options[][2] = { { "hidepid", "ptraceable" }, { NULL, NULL } };
 	unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-	long result = attach_and_close(new_filesystem("proc", options, attributes), builder->root, op->target);
+	long result = attach_new(new_filesystem("proc", options, attributes), builder->root, op->target);
 	if (result == -EPERM)
 		return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "proc", op->target,
 		                   "the kernel refuses a fresh /proc, because parts of the host's /proc are masked",
@@ -239,25 +244,15 @@ static int play_proc(struct builder *builder, const struct mount_op *op)
 static int play_pts(struct builder *builder, const struct mount_op *op)
 {
 	static const char *const options[][2] = { { "ptmxmode", "0666" }, { "mode", "0620" }, { NULL, NULL } };
-	long result = attach_and_close(new_filesystem("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
+	long result = attach_new(new_filesystem("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
 	                               builder->root,
 	                               op->target);
 	return result < 0 ? refuse(builder, result, op->target, "cannot mount a fresh devpts") : 0;
 }
 
-/* Covers what is there: with nothing readable of the same kind, or with itself under other attributes. */
-static int cover(struct builder *builder, const struct mount_op *op, bool mask)
+/* Mounts `clone` on what is open as `at`; takes both. */
+static int cover(struct builder *builder, const struct mount_op *op, long at, long clone)
 {
-	long at = open_target(builder->root, op->target);
-	if (at < 0 && (op->flags & MOUNT_OPTIONAL))
-		return 0;
-	struct stat info = { 0 };
-	long clone = at < 0 ? at : sys_2(SYS_fstat, at, &info);
-	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW;
-	if (clone >= 0 && mask)
-		clone = sys_3(SYS_open_tree, builder->base, S_ISDIR(info.st_mode) ? MASK_DIRECTORY : MASK_FILE, flags);
-	else if (clone >= 0)
-		clone = sys_3(SYS_open_tree, at, "", flags | AT_EMPTY_PATH | AT_RECURSIVE);
 	long result = clone < 0 ? clone : set_attributes(clone, op->flags);
 	if (result >= 0)
 		result = sys_5(SYS_move_mount, clone, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
@@ -268,33 +263,32 @@ static int cover(struct builder *builder, const struct mount_op *op, bool mask)
 	return result < 0 ? refuse(builder, result, op->target, "cannot protect this path") : 0;
 }
 
-static int play_mask(struct builder *builder, const struct mount_op *op)
-{
-	return cover(builder, op, true);
-}
-
+/* Covers what is there with itself, under other attributes. */
 static int play_cover(struct builder *builder, const struct mount_op *op)
 {
-	return cover(builder, op, false);
+	long at = open_target(builder->root, op->target);
+	if ((at == -ENOENT || at == -ENOTDIR || at == -ELOOP) && (op->flags & MOUNT_OPTIONAL))
+		return 0;
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
+	return cover(builder, op, at, at < 0 ? at : sys_3(SYS_open_tree, at, "", flags));
 }
 
-/* What masks were made of; called when the last one is in place and the base can still be changed. */
-static void remove_masks(const struct builder *builder)
+/* Covers what is there with nothing readable of the same kind. */
+static int play_mask(struct builder *builder, const struct mount_op *op)
 {
-	sys_3(SYS_unlinkat, builder->base, MASK_FILE, 0);
-	sys_3(SYS_unlinkat, builder->base, MASK_DIRECTORY, AT_REMOVEDIR);
+	long at = open_target(builder->root, op->target);
+	if ((at == -ENOENT || at == -ENOTDIR || at == -ELOOP) && (op->flags & MOUNT_OPTIONAL))
+		return 0;
+	int mask = op->is_directory ? builder->mask_directory : builder->mask_file;
+	long clone = at < 0 ? at : sys_3(SYS_open_tree, mask, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	return cover(builder, op, at, clone);
 }
 
 static int play_lock(struct builder *builder, const struct mount_op *op)
 {
-	struct mount_attr attributes = { .attr_set = MOUNT_ATTR_RDONLY };
 	bool whole = *relative(op->target) == '.';
 	long at = whole ? builder->root : open_target(builder->root, op->target);
-	long result = at;
-	if (whole)
-		remove_masks(builder);
-	if (at >= 0)
-		result = sys_5(SYS_mount_setattr, at, "", AT_EMPTY_PATH, &attributes, sizeof(attributes));
+	long result = at < 0 ? at : set_attributes(at, op->flags | MOUNT_READ_ONLY);
 	if (at >= 0 && !whole)
 		sys_1(SYS_close, at);
 	return result < 0 ? refuse(builder, result, op->target, "cannot make this mount read-only") : 0;
@@ -306,19 +300,33 @@ static int (*const players[MOUNT_KIND_MAX])(struct builder *, const struct mount
 	[MOUNT_MASK] = play_mask,       [MOUNT_FREEZE] = play_cover,    [MOUNT_PIN] = play_cover, [MOUNT_LOCK] = play_lock,
 };
 
+/* What masks are made of lies in the base where /proc is going to cover it. Its name cannot be removed: the kernel
+ * does not mount what is unlinked. */
+static long make_masks(struct builder *builder)
+{
+	static const char file[] = "proc/file", directory[] = "proc/directory";
+	int base = builder->base;
+	long result = sys_3(SYS_mkdirat, base, "proc", 0755);
+	if (result >= 0)
+		result = sys_4(SYS_openat, base, file, O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	builder->mask_file = (int)result;
+	if (result >= 0)
+		result = sys_3(SYS_mkdirat, base, directory, 0);
+	if (result >= 0)
+		result = sys_4(SYS_openat, base, directory, O_PATH | O_CLOEXEC, 0);
+	builder->mask_directory = (int)result;
+	return result;
+}
+
 static int begin_root(struct builder *builder)
 {
 	long base = new_tmpfs(builder->launch->root->root_bytes, 0755);
 	long result = base;
 	if (base >= 0)
 		result = sys_5(SYS_move_mount, base, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
-	if (result >= 0)
-		result = sys_4(SYS_openat, base, MASK_FILE, O_CREAT | O_EXCL | O_CLOEXEC, 0);
-	if (result >= 0)
-		sys_1(SYS_close, result);
-	if (result >= 0)
-		result = sys_3(SYS_mkdirat, base, MASK_DIRECTORY, 0);
 	builder->base = builder->root = (int)base;
+	if (result >= 0)
+		result = make_masks(builder);
 	return result < 0 ? refuse(builder, result, "/", "cannot mount a private root") : 0;
 }
 

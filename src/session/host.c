@@ -16,13 +16,11 @@
 static const char *const base_view[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
-	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/host.conf", "/etc/gai.conf",
-	"/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/crypto-policies",
-	"/etc/alternatives", "/etc/localtime", "/etc/timezone", "/etc/services", "/etc/protocols", "/etc/mime.types",
-	"/etc/fonts", "/etc/terminfo", "/etc/inputrc",
-	"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zshrc", "/etc/zshenv",
-	"/etc/fish", "/etc/skel", "/etc/os-release", "/etc/debian_version", "/etc/lsb-release", "/etc/java", "/etc/java-17-openjdk",
-	"/etc/perl", "/etc/python3", "/etc/python3.11", "/etc/npmrc", "/etc/mtab", "/etc/static",
+	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+	"/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/services", "/etc/protocols",
+	"/etc/mime.types", "/etc/fonts", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh",
+	"/etc/os-release", "/etc/mtab", "/etc/static", "/etc/java-11-openjdk", "/etc/java-17-openjdk",
+	"/etc/java-21-openjdk",
 };
 
 static bool in_view(const char *path)
@@ -33,15 +31,30 @@ static bool in_view(const char *path)
 	return path_within(path, "/proc");
 }
 
+/* Where the link leads by its text alone; NULL when memory is short. */
+static const char *lead(struct arena *arena, const char *path, const char *text)
+{
+	const char *joined = *text == '/' ? text : arena_printf(arena, "%s/../%s", path, text);
+	return joined ? path_normalise(arena, joined) : NULL;
+}
+
 static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
 {
 	char text[PATH_MAX], real[PATH_MAX];
 	struct stat info;
 	ssize_t length = readlink(path, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	const char *leads = lead(arena, path, text);
+	if (!leads)
+		return -1;
+	if (length > 0 && in_view(leads)) {
+		*ret_entry = (struct host_entry){ .path = path, .source = leads, .link = arena_strdup(arena, text),
+		                                  .kind = HOST_LINK };
+		return ret_entry->link ? 0 : -1;
+	}
 	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
 	if (!*ret_use)
 		return 0;
-	text[length] = '\0';
 	*ret_entry = (struct host_entry){ .path = path, .source = arena_strdup(arena, real),
 	                                  .link = arena_strdup(arena, text) };
 	if (!ret_entry->source || !ret_entry->link)
@@ -158,16 +171,19 @@ int host_library_directories(struct arena *arena, struct strings *ret_directorie
 
 const char *host_user_name(struct arena *arena, unsigned uid)
 {
+	/* On the stack, untouched beyond what is read: zeroed memory would cost more than the reading. */
+	char text[64 * 1024];
 	auto_close int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	char *text = arena_alloc(arena, 64 * 1024);
-	ssize_t length = fd < 0 || !text ? 0 : read(fd, text, 64 * 1024 - 1);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	char *save = NULL;
-	if (length > 0)
-		for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-			unsigned found;
-			char name[33];
-			if (sscanf(line, "%32[a-z0-9_.-]:%*[^:]:%u:", name, &found) == 2 && found == uid)
-				return arena_strdup(arena, name);
-		}
+	if (length <= 0)
+		return "user";
+	text[length] = '\0';
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		unsigned found;
+		char name[33];
+		if (sscanf(line, "%32[a-z0-9_.-]:%*[^:]:%u:", name, &found) == 2 && found == uid)
+			return arena_strdup(arena, name);
+	}
 	return "user";
 }
