@@ -1,4 +1,4 @@
-/* Not part of the program: run by the build, on the machine that builds, to make the files that are installed beside it.
+/* Not part of the program: run by the build, where it builds, to make the files that are installed beside the program.
  *
  *     generate man docs/cordon.1.in    the man page: lines @COMMANDS@ and @OPTIONS@ of the template are replaced by
  *                                      what the tables say, and @VERSION@ anywhere by the version

@@ -1,7 +1,7 @@
 """What the end-to-end tests share: the program under test, a workspace, a place for cordon's data, and a terminal.
 
-The program is named by CORDON_BIN or CORDON; otherwise it is build/cordon beside the sources. The tests pass as root and
-as an ordinary user."""
+The program is named by CORDON_BIN or CORDON; otherwise it is build/cordon beside the sources. The tests pass as root
+and as an ordinary user."""
 import fcntl
 import json
 import os

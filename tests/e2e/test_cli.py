@@ -146,9 +146,11 @@ def test_cwd_through_links(cordon, tmp_path):
 
 
 def elf_for_another_machine():
+    risc_v, x86_64 = 243, 62
+    machine = x86_64 if os.uname().machine == "riscv64" else risc_v
     ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
-    return ident + struct.pack("<HHIQQQIHHHHHH", 2, 243 if os.uname().machine != "riscv64" else 62, 1, 0x10000, 64, 0, 0,
-                               64, 56, 1, 0, 0, 0) + struct.pack("<IIQQQQQQ", 1, 5, 0, 0x10000, 0x10000, 120, 120, 0x1000)
+    header = struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0x10000, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return ident + header + struct.pack("<IIQQQQQQ", 1, 5, 0, 0x10000, 0x10000, 120, 120, 0x1000)
 
 
 def make_setuid(path):
@@ -187,7 +189,7 @@ STATUSES = [
 ]
 
 
-@pytest.mark.parametrize("words, status", STATUSES, ids=lambda value: " ".join(value) if isinstance(value, list) else None)
+@pytest.mark.parametrize("words, status", STATUSES, ids=[" ".join(words) for words, _ in STATUSES])
 def test_statuses(cordon, words, status):
     assert cordon("run", *words).returncode == status
 
@@ -228,10 +230,10 @@ def test_json_result(cordon):
 
 
 def test_timeout_keeps_output_and_says_so(cordon):
-    done = cordon("run", "--timeout", "500ms", "-c", "echo before; sleep 30")
+    done = cordon("run", "--timeout", "500ms", "-c", "echo before; exec sleep 30")
     assert done.returncode == 124 and done.stdout == "before\n" and "timed out" in done.stderr
     assert cordon("run", "--quiet", "--timeout", "300ms", "--", "sleep", "30").stderr == ""
-    result = json.loads(cordon("run", "--json", "--timeout", "500ms", "-c", "echo before; sleep 30").stdout)
+    result = json.loads(cordon("run", "--json", "--timeout", "500ms", "-c", "echo before; exec sleep 30").stdout)
     assert result["timed_out"] and result["stdout"] == "before\n"
 
 
@@ -294,8 +296,8 @@ def test_version(cordon):
         assert done.returncode == 0 and done.stdout.startswith("cordon ") and done.stdout.count("\n") == 1
 
 
-USAGE_ERRORS = [[], ["bogus"], ["--bogus"], ["help", "bogus"], ["help", "run", "more"], ["doctor", "--jsn"], ["doctor", "x"],
-                ["version", "x"], ["completion"], ["completion", "fish"], [""]]
+USAGE_ERRORS = [[], ["bogus"], ["--bogus"], ["help", "bogus"], ["help", "run", "more"], ["doctor", "--jsn"],
+                ["doctor", "x"], ["version", "x"], ["completion"], ["completion", "fish"], [""]]
 
 
 @pytest.mark.parametrize("words", USAGE_ERRORS, ids=lambda words: " ".join(words) or "nothing")

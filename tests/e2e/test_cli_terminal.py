@@ -5,7 +5,7 @@ import signal
 import termios
 import time
 
-from conftest import wait_until
+from conftest import descendants, is_running, wait_until
 
 WINDOW = "trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done"
 # Types a line into the terminal, where it still can; and prints how many ways were open.
@@ -73,8 +73,9 @@ def test_tty_with_piped_input(cordon):
 
 
 def test_the_terminal_is_restored(terminal):
-    for words, key, status in ((["-c", "echo ready; exit 3"], None, 3), (["-c", "echo ready; sleep 30"], "\x03", 130),
-                               (["--timeout", "500ms", "-c", "echo ready; sleep 30"], None, 124)):
+    wait = "echo ready; exec sleep 30"
+    for words, key, status in ((["-c", "echo ready; exit 3"], None, 3), (["-c", wait], "\x03", 130),
+                               (["--timeout", "500ms", "-c", wait], None, 124)):
         session = terminal("run", "--tty", *words)
         session.expect("ready")
         if key:
@@ -85,7 +86,7 @@ def test_the_terminal_is_restored(terminal):
 
 
 def test_the_terminal_is_restored_after_a_signal(terminal):
-    session = terminal("run", "--tty", "-c", "echo ready; sleep 30")
+    session = terminal("run", "--tty", "-c", "echo ready; exec sleep 30")
     session.expect("ready")
     assert wait_until(lambda: is_raw(session))
     os.kill(session.pid, signal.SIGTERM)
@@ -99,7 +100,8 @@ def test_an_error_leaves_the_terminal_alone(terminal):
 
 def test_keys_act_inside(terminal):
     """Ctrl-Z and Ctrl-C inside are the inner shell's, whose job control works."""
-    session = terminal("run", "--tty", "--env", "PS1=inner> ", "--", "bash", "--norc", "--noprofile", "--noediting", "-i")
+    shell = ["bash", "--norc", "--noprofile", "--noediting", "-i"]
+    session = terminal("run", "--tty", "--env", "PS1=inner> ", "--", *shell)
     session.expect("inner> ")
     session.type("sleep 100\r")
     time.sleep(0.5)
@@ -147,8 +149,24 @@ def test_output_comes_at_once_and_whole(terminal):
     assert b"".join(b"%d\n" % number for number in range(1, 2001)) in text and text.endswith(b"last\n")
 
 
+def test_a_terminal_that_is_held_does_not_hold_up_the_timeout(terminal):
+    """As after Ctrl-S: nothing takes the output, and there is no end of it."""
+    session = terminal("run", "--timeout", "1s", "--", "yes")
+    assert wait_until(lambda: any(map(is_running, descendants(session.pid))))
+    assert wait_until(lambda: not any(map(is_running, descendants(session.pid))), 6)
+    assert session.end() == 124
+
+
+def test_input_from_the_keyboard(terminal):
+    session = terminal("run", "--", "cat")
+    session.type("hello\n")
+    session.expect("hello\r\nhello\r\n")
+    session.type("\x04")
+    assert session.end() == 0
+
+
 def test_interrupt_from_the_keyboard(terminal):
-    session = terminal("run", "-c", "echo ready; sleep 30")
+    session = terminal("run", "-c", "echo ready; exec sleep 30")
     session.expect("ready")
     session.type("\x03")
     assert session.end() == 130
@@ -175,7 +193,7 @@ def test_in_the_background_it_is_not_stopped_for_reading(terminal):
 
 
 def test_a_terminal_that_hangs_up_ends_it(terminal):
-    session = terminal("run", "-c", "echo ready; sleep 30")
+    session = terminal("run", "-c", "echo ready; exec sleep 30")
     session.expect("ready")
     os.kill(session.pid, signal.SIGHUP)
     assert session.end() == 129
