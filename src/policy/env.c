@@ -155,8 +155,13 @@ static int add_pairs(struct arena *arena, const struct strings *pairs, bool exte
 			return -1;
 		if (!pair[length])
 			return refuse(pair, length, "it has no value: write NAME=VALUE", err);
-		const char **path = extend_path && !strncmp(pair, "PATH=", 5) ? find(environment, "PATH", 4) : NULL;
-		char *text = path ? arena_printf(arena, "%s:%s", *path, pair + 5) : arena_strdup(arena, pair);
+		char *text;
+		if (extend_path && !strncmp(pair, "PATH=", 5)) {
+			const char **path = find(environment, "PATH", 4);
+			text = arena_printf(arena, "%s:%s", path ? *path : "PATH=" DEFAULT_PATH, pair + 5);
+		} else {
+			text = arena_strdup(arena, pair);
+		}
 		if (put(arena, environment, text, length, err) < 0)
 			return -1;
 	}

@@ -1,0 +1,248 @@
+/* The environment: what is taken, what is refused, who wins. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "policy/env.h"
+
+#define LIST(...) (&(struct strings){ .items = (const char *[]){ __VA_ARGS__, NULL }, \
+	.count = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) })
+#define CALLER(...) ((char *[]){ __VA_ARGS__, NULL })
+
+static struct arena arena;
+
+static const char *value(const struct strings *environment, const char *name)
+{
+	const char *found = NULL;
+	size_t length = strlen(name);
+	for (size_t i = 0; i < environment->count; i++) {
+		if (strncmp(environment->items[i], name, length) || environment->items[i][length] != '=')
+			continue;
+		assert_null(found);
+		found = environment->items[i] + length + 1;
+	}
+	return found;
+}
+
+static const struct env_request usual = {
+	.user = "agent", .home = "/home/w", .workspace = "/w", .session_id = "s1", .sandbox_id = "b1",
+	.driver = "namespaces", .network = "none",
+};
+
+static struct strings build(char *const *caller, const struct env_request *request)
+{
+	struct strings environment = { 0 };
+	struct cordon_error err = { 0 };
+	if (env_build(&arena, caller, request, &environment, &err) < 0)
+		fail_msg("%s", err.reason);
+	assert_int_equal(err.class, CORDON_OK);
+	assert_null(environment.items[environment.count]);
+	return environment;
+}
+
+static void refuse(const struct env_request *request, const char *subject)
+{
+	char *caller[] = { (char[]){ "LD_PRELOAD=/evil" }, (char[]){ "SECRET=hunter2" }, NULL };
+	struct strings environment = { .count = 77 };
+	struct cordon_error err = { 0 };
+	assert_int_equal(env_build(&arena, caller, request, &environment, &err), -1);
+	assert_int_equal(environment.count, 77);
+	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_string_equal(err.subject, subject);
+	assert_null(strstr(err.reason, "hunter2"));
+	assert_true(*err.remediation && *err.boundary);
+}
+
+static void built_from_nothing(void **state)
+{
+	(void)state;
+	char *caller[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LANG=C.UTF-8" }, (char[]){ "LC_ALL=C" },
+		(char[]){ "TERM=xterm" }, (char[]){ "TZ=UTC" }, (char[]){ "AWS_SECRET_ACCESS_KEY=x" }, (char[]){ "HOME=/root" },
+		(char[]){ "LD_PRELOAD=/evil.so" }, (char[]){ "lang=x" }, (char[]){ "LANGUAGE=de" }, (char[]){ "TERMINFO=/x" },
+		(char[]){ "CORDON_SANDBOX=fake" }, (char[]){ "broken" }, (char[]){ "=odd" }, (char[]){ "LC_\x01=x" }, NULL };
+	struct strings environment = build(caller, &usual);
+	static const char *const expected[] = { "LANG=C.UTF-8", "LC_ALL=C", "TERM=xterm", "TZ=UTC", "PATH=/usr/bin:/bin",
+		"HOME=/home/w", "USER=agent", "LOGNAME=agent", "TMPDIR=/tmp", "CORDON_SESSION_ID=s1", "CORDON_SANDBOX_ID=b1",
+		"CORDON_WORKSPACE=/w", "CORDON_SANDBOX=namespaces", "CORDON_NETWORK=none" };
+	assert_int_equal(environment.count, ARRAY_SIZE(expected));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		assert_true(strings_find(&environment, expected[i]) >= 0);
+	environment = build(NULL, &usual);
+	assert_string_equal(value(&environment, "PATH"), "/usr/local/bin:/usr/bin:/bin");
+	struct env_request bare = { .tmpdir = "/scratch" };
+	environment = build(NULL, &bare);
+	assert_int_equal(environment.count, 2);
+	assert_string_equal(value(&environment, "TMPDIR"), "/scratch");
+}
+
+static void later_sources_win(void **state)
+{
+	(void)state;
+	char *caller[] = { (char[]){ "TERM=caller" }, (char[]){ "TERM=second" }, (char[]){ "A=caller" }, (char[]){ "B=caller" },
+		(char[]){ "C=caller" }, (char[]){ "D=two\nlines" }, (char[]){ "EMPTY=" }, NULL };
+	struct env_request request = usual;
+	request.toolchains = LIST("A=tool", "B=tool", "C=tool", "GOROOT=/go", "LANG=tool");
+	request.passthrough = LIST("B", "C", "D", "EMPTY", "UNSET", "PATH");
+	request.set = LIST("C=set", "HOME=/stolen", "TMPDIR=/stolen", "USER=root", "X==", "Y=", "X=2");
+	struct strings environment = build(caller, &request);
+	assert_string_equal(value(&environment, "TERM"), "caller");
+	assert_string_equal(value(&environment, "LANG"), "tool");
+	assert_string_equal(value(&environment, "A"), "tool");
+	assert_string_equal(value(&environment, "B"), "caller");
+	assert_string_equal(value(&environment, "C"), "set");
+	assert_string_equal(value(&environment, "D"), "two\nlines");
+	assert_string_equal(value(&environment, "EMPTY"), "");
+	assert_string_equal(value(&environment, "X"), "2");
+	assert_string_equal(value(&environment, "Y"), "");
+	assert_null(value(&environment, "UNSET"));
+	assert_string_equal(value(&environment, "HOME"), "/home/w");
+	assert_string_equal(value(&environment, "TMPDIR"), "/tmp");
+	assert_string_equal(value(&environment, "USER"), "agent");
+}
+
+static void what_is_refused(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES",
+		"DYLD_LIBRARY_PATH", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS", "RUBYOPT", "PERL5OPT", "PERL5LIB",
+		"BASH_ENV", "ENV", "GCONV_PATH", "LD_DEBUG", "LD_", "CORDON_SESSION_ID", "CORDON_ANYTHING", "CORDON_" };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		for (int fold = 0; fold < 3; fold++) {
+			char name[40], pair[64];
+			strcpy(name, names[i]);
+			for (char *at = name; *at; at++)
+				*at = (char)(fold == 1 || (fold == 2 && (at - name) % 2) ? tolower(*at) : *at);
+			strcat(strcpy(pair, name), "=hunter2");
+			struct env_request set = usual, pass = usual, tool = usual;
+			set.set = LIST("OK=1", pair);
+			pass.passthrough = LIST("OK", name);
+			tool.toolchains = LIST("OK=1", pair);
+			refuse(&set, name);
+			refuse(&pass, name);
+			refuse(&tool, name);
+		}
+	static const char *const allowed[] = { "LDFLAGS", "ENVIRONMENT", "XENV", "PYTHONHOME", "MY_LD_PRELOAD", "PERL5DB",
+		"CORDON", "JAVA_TOOL_OPTIONS", "caf\xc3\xa9" };
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
+		assert_int_equal(env_check_name(allowed[i], strlen(allowed[i]), NULL), 0);
+}
+
+static void names_that_are_none(void **state)
+{
+	(void)state;
+	struct env_request request = usual;
+	request.set = LIST("=hunter2");
+	refuse(&request, "");
+	request.set = LIST("");
+	refuse(&request, "");
+	request.set = LIST("NOVALUE");
+	refuse(&request, "NOVALUE");
+	request.set = LIST("A\nB=hunter2");
+	refuse(&request, "A?B");
+	request.set = LIST("A\x7f=hunter2");
+	refuse(&request, "A?");
+	request.set = NULL;
+	request.passthrough = LIST("");
+	refuse(&request, "");
+	request.passthrough = LIST("A=hunter2");
+	refuse(&request, "A");
+	request.passthrough = LIST("A\x1b[2J");
+	refuse(&request, "A?[2J");
+	assert_int_equal(env_check_name("A\0B", 3, NULL), -1);
+	request.passthrough = NULL;
+	char *large = calloc(1, 200000);
+	memset(large, 'v', 199999);
+	memcpy(large, "BIG=", 4);
+	request.set = LIST(large);
+	refuse(&request, "BIG");
+	large[32 * 4096 - 1] = '\0';
+	build(NULL, &request);
+	large[32 * 4096 - 1] = 'v';
+	large[32 * 4096] = '\0';
+	refuse(&request, "BIG");
+	memset(large, 'N', 199999);
+	struct cordon_error err = { 0 };
+	assert_int_equal(env_check_name(large, 199999, &err), 0);
+	large[190000] = '\n';
+	assert_int_equal(env_check_name(large, 199999, &err), -1);
+	assert_int_equal(strlen(err.subject), sizeof(err.subject) - 1);
+	free(large);
+}
+
+static void paths(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *caller, *tool, *set, *tools_dir, *path;
+	} rows[] = {
+		{ "PATH=/a:/b", NULL, NULL, NULL, "/a:/b" },
+		{ "PATH=:/a::/b:", NULL, NULL, NULL, "/a:/b" },
+		{ "PATH=.:/a:../x:bin:/b:./c", NULL, NULL, NULL, "/a:/b" },
+		{ "PATH=/a:/b:/a:/ab", NULL, NULL, NULL, "/a:/b:/ab" },
+		{ "PATH=", NULL, NULL, NULL, "/usr/local/bin:/usr/bin:/bin" },
+		{ "PATH=.:", NULL, NULL, NULL, "/usr/local/bin:/usr/bin:/bin" },
+		{ "X=", NULL, NULL, "/tools", "/tools/bin:/usr/local/bin:/usr/bin:/bin" },
+		{ "PATH=/a:/tools/bin", NULL, NULL, "/tools", "/tools/bin:/a" },
+		{ "PATH=/a", "PATH=/go/bin", NULL, NULL, "/a:/go/bin" },
+		{ "PATH=/a:/go/bin", "PATH=/go/bin", NULL, "/t", "/t/bin:/a:/go/bin" },
+		{ "X=", "PATH=/go/bin", NULL, NULL, "/usr/local/bin:/usr/bin:/bin:/go/bin" },
+		{ "PATH=/a", "PATH=/go/bin", "PATH=/mine:rel", "/t", "/t/bin:/mine" },
+		{ "PATH=/a b:/c", NULL, NULL, NULL, "/a b:/c" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char caller[64];
+		strcpy(caller, rows[i].caller);
+		struct env_request request = usual;
+		request.toolchains = rows[i].tool ? LIST(rows[i].tool) : NULL;
+		request.set = rows[i].set ? LIST(rows[i].set) : NULL;
+		request.tools_dir = rows[i].tools_dir;
+		struct strings environment = build(CALLER(caller), &request);
+		assert_string_equal(value(&environment, "PATH"), rows[i].path);
+	}
+	struct env_request request = usual;
+	struct strings environment = { .count = 77 };
+	struct cordon_error err;
+	for (const char *const *bad = (const char *const[]){ "tools", "/a:b", "", NULL }; *bad; bad++) {
+		request.tools_dir = *bad;
+		assert_int_equal(env_build(&arena, NULL, &request, &environment, &err), -1);
+		assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	}
+}
+
+/* A toolchain that adds PATH where the caller has none must not hide the system. */
+static void toolchains_do_not_hide_the_system(void **state)
+{
+	(void)state;
+	struct env_request request = usual;
+	request.toolchains = LIST("PATH=/go/bin", "PATH=/rust/bin");
+	struct strings environment = build(NULL, &request);
+	assert_string_equal(value(&environment, "PATH"), "/usr/local/bin:/usr/bin:/bin:/go/bin:/rust/bin");
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(built_from_nothing),
+		cmocka_unit_test(later_sources_win),
+		cmocka_unit_test(what_is_refused),
+		cmocka_unit_test(names_that_are_none),
+		cmocka_unit_test(paths),
+		cmocka_unit_test(toolchains_do_not_hide_the_system),
+	};
+	return cmocka_run_group_tests_name("env", tests, NULL, teardown);
+}
