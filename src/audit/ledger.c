@@ -188,15 +188,14 @@ static int open_ledger_dir(struct ledger *ledger, int *ret_fd, struct cordon_err
 	return 0;
 }
 
-/* `name` is relative to the data directory. O_NONBLOCK: what stands there may be a pipe. */
+/* `name` is relative to the data directory. */
 static int open_file(struct ledger *ledger, const char *name, int more_flags, int *ret_fd, struct stat *ret_st,
                      struct cordon_error *err)
 {
 	auto_close int dir = -1, fd = -1;
 	if ((ledger->data_fd < 0 && open_data_dir(ledger, err) < 0) || open_ledger_dir(ledger, &dir, err) < 0)
 		return -1;
-	fd = openat(dir, name + sizeof(DIRECTORY),
-	            O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | more_flags, 0600);
+	fd = openat(dir, name + sizeof(DIRECTORY), O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | more_flags, 0600);
 	if (fd < 0)
 		return refuse(ledger, errno, name, "the ledger's file cannot be opened", err);
 	if (fstat(fd, ret_st) < 0)

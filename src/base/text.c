@@ -155,7 +155,7 @@ char *path_normalise(struct arena *arena, const char *path)
 bool path_within(const char *path, const char *root)
 {
 	size_t length = strlen(root);
-	if (length == 1)
+	if (!strcmp(root, "/"))
 		return path[0] == '/';
 	return length && !strncmp(path, root, length) && (path[length] == '/' || path[length] == '\0');
 }

@@ -77,9 +77,9 @@ static void numbers(void **state)
 static void nearest_spelling(void **state)
 {
 	(void)state;
-	static char long_a[101], long_b[101];
-	memset(long_a, 'a', 100);
-	memset(long_b, 'b', 100);
+	static char long_a[301], long_b[301];
+	memset(long_a, 'a', 300);
+	memset(long_b, 'b', 300);
 	const char *const words[] = { "timeout", "memory", "network", "workspace", long_b };
 	static const struct {
 		const char *word, *nearest;
@@ -137,7 +137,7 @@ static void beneath_is_by_component(void **state)
 	} rows[] = {
 		{ "/data/a", "/data/a", true }, { "/data/a/b", "/data/a", true }, { "/data/ab", "/data/a", false },
 		{ "/data", "/data/a", false }, { "/", "/", true }, { "/x", "/", true }, { "/", "/x", false },
-		{ "/data/a", "", false }, { "", "", false }, { "/data/A", "/data/a", false },
+		{ "/data/a", "", false }, { "/data/a", ".", false }, { "/data/a", "d", false }, { "", "", false }, { "/data/A", "/data/a", false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (path_within(rows[i].path, rows[i].root) != rows[i].within)
