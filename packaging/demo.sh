@@ -36,7 +36,7 @@ contained() { # WHAT COMMAND: works outside, must fail inside
 		printf '  %s%-10s%s %s\n' "$red" ESCAPED "$plain" "$1"
 		wrong=1
 	else
-		printf '  %s%-10s%s %s: %s\n' "$green" contained "$plain" "$1" "$(tail -n 1 "$demo/out" | sed 's/^sh: [0-9]*: //' | cut -c 1-90)"
+		printf '  %s%-10s%s %s: %s\n' "$green" contained "$plain" "$1" "$(grep . "$demo/out" | tail -n 1 | sed 's/^sh: [0-9]*: //' | cut -c 1-90)"
 	fi
 }
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "run/capture.h"
+#include "skip.h"
 
 struct expected {
 	char *data;
@@ -251,10 +252,10 @@ static void memory_that_ends_early(void **state)
 {
 	(void)state;
 #if defined(__SANITIZE_ADDRESS__)
-	skip();         /* its shadow needs the address space */
+	skip_cannot("unsanitized", "the sanitizer's shadow needs the address space");
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-	skip();
+	skip_cannot("unsanitized", "the sanitizer's shadow needs the address space");
 #endif
 #endif
 	int status;

@@ -30,6 +30,7 @@
 
 #include "audit/ledger.h"
 #include "base/cleanup.h"
+#include "skip.h"
 
 /* ---- System calls on demand -------------------------------------------------------------------------------------- */
 
@@ -517,7 +518,7 @@ static void in_child(struct ground *ground, int (*fn)(struct ground *))
 		_exit(fn(ground));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		skip();
+		skip_cannot("mount-namespace", "a small filesystem of its own is needed");
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }

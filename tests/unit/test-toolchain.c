@@ -25,6 +25,7 @@
 #include "policy/toolchain-judge.h"
 #include "policy/toolchain-table.h"
 #include "policy/toolchain.h"
+#include "skip.h"
 
 #define MAX_WORDS 32
 
@@ -554,10 +555,10 @@ static void test_real(void **state)
 	const char *home = getenv("HOME");
 	struct strings argv = { 0 }, list = { 0 }, chosen = words(f, "pyenv rustup");
 	if (geteuid() || !home)
-		skip();
+		skip_cannot("root", "shows a real toolchain in a mount namespace");
 	assert_int_equal(toolchain_find(&f->arena, home, (const char *const *)environ, &chosen, &f->found, &f->err), 0);
 	if (!f->found.names.count)
-		skip();
+		skip_cannot("toolchain", "none in this home");
 	make_files(f, "T/stage/ T/inner/");
 	const char *head[] = { "unshare", "-m", "--propagation", "private", "sh", "-c", use_script, "sh", home,
 	                       fill(f, "T/inner"), fill(f, "T/stage") };
@@ -577,7 +578,7 @@ static void test_real(void **state)
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-		skip();
+		skip_cannot("mount-namespace", "shows a real toolchain in one");
 	if (status) {
 		FILE *out = fopen(fill(f, "T/inner/out"), "r");
 		char text[4096] = "";

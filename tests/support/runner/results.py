@@ -62,7 +62,7 @@ def read_junit(path, returncode, name, output):
     return cases
 
 
-def judge_skips(cases, probe, prefix=()):
+def judge_skips(cases, probe, prefix=(), env=None):
     """Only `cannot: PROBE: why`, confirmed by that probe in the lane's own context, is a skip the machine forces."""
     answers = {}
     for case in cases:
@@ -71,7 +71,7 @@ def judge_skips(cases, probe, prefix=()):
         said = re.match(r"(?:Skipped: )?cannot: ([\w-]+): ", case.detail)
         if said and said[1] not in answers:
             answers[said[1]] = subprocess.run([*prefix, probe, said[1]], stdin=subprocess.DEVNULL,
-                                              capture_output=True, text=True)
+                                              capture_output=True, text=True, env={**os.environ, **(env or {})})
         answer = answers[said[1]] if said else None
         if answer is not None and answer.returncode == 1:
             case.detail += f" (probed: {answer.stdout.strip()})"
