@@ -1,0 +1,168 @@
+/* One directory's entries: see names-listing.h. Names are bytes; nothing but their place in the tree is believed. */
+#include "session/names-listing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "session/names-look.h"
+
+#define PROBES_MAX 64
+#define NO_DIRECTORY UINT32_MAX
+
+static bool any_matches(const struct names_walk *walk, const struct names_listing *listing, const struct glob *globs,
+                        size_t count, const char *name, size_t length)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!glob_match_name(&globs[i], name, length))
+			continue;
+		if (globs[i].anywhere)
+			return true;
+		memcpy(listing->name_at, name, length + 1);
+		if (glob_match(&globs[i], globs[i].absolute ? walk->path : listing->relative))
+			return true;
+	}
+	return false;
+}
+
+static size_t hash_name(const char *name, size_t length)
+{
+	uint64_t hash = 1469598103934665603u;
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 1099511628211u;
+	return (size_t)(hash ^ hash >> 32);
+}
+
+/* A slot that cannot be found within a few probes is given up: the child then counts as new, which is only slower. */
+static int fill_lookup(struct names_walk *walk, const struct names_listing *listing)
+{
+	const struct names_table *table = &walk->table;
+	size_t size = 16;
+	while (size < listing->children * 2)
+		size *= 2;
+	if (size > walk->lookup_capacity) {
+		uint32_t *grown = realloc(walk->lookup, size * sizeof(*grown));
+		if (!grown)
+			return -1;
+		walk->lookup = grown;
+		walk->lookup_capacity = size;
+	}
+	walk->lookup_size = size;
+	memset(walk->lookup, 0xff, size * sizeof(*walk->lookup));
+	for (size_t i = 0; i < listing->children; i++) {
+		uint32_t child = listing->first_child + (uint32_t)i;
+		const struct names_directory *at = &table->directories[child];
+		size_t slot = hash_name(table->pool + at->name, at->name_length);
+		for (size_t probe = 0; probe < PROBES_MAX; probe++, slot++) {
+			if (walk->lookup[slot & (size - 1)] != NO_DIRECTORY)
+				continue;
+			walk->lookup[slot & (size - 1)] = child;
+			break;
+		}
+	}
+	return 0;
+}
+
+static struct names_directory *find_child(struct names_walk *walk, const char *name, size_t length)
+{
+	struct names_table *table = &walk->table;
+	size_t slot = hash_name(name, length);
+	for (size_t probe = 0; probe < PROBES_MAX; probe++, slot++) {
+		uint32_t child = walk->lookup[slot & (walk->lookup_size - 1)];
+		if (child == NO_DIRECTORY)
+			return NULL;
+		struct names_directory *at = &table->directories[child];
+		if (at->name_length == length && !memcmp(table->pool + at->name, name, length))
+			return at;
+	}
+	return NULL;
+}
+
+static bool is_still(const struct names_walk *walk, const struct names_listing *listing, const struct names_directory *child,
+                     const char *name, uint64_t entry_inode)
+{
+	struct names_stat stat;
+	/* An entry tells the inode beneath a mount, and on some overlays another number altogether: then ask. */
+	if (child->inode == entry_inode && child->device == walk->table.directories[listing->directory].device)
+		return true;
+	return names_stat(listing->fd, name, &stat) && stat.device == child->device && stat.inode == child->inode;
+}
+
+static int take_directory(struct names_walk *walk, struct names_listing *listing, const char *name, size_t length,
+                          uint64_t entry_inode)
+{
+	struct names_table *table = &walk->table;
+	struct names_directory *known = listing->children ? find_child(walk, name, length) : NULL;
+	if (known && is_still(walk, listing, known, name, entry_inode)) {
+		known->flags &= (uint16_t)~NAMES_DEAD;
+		return 0;
+	}
+	bool full = table->directory_count >= NAMES_DIRECTORIES_MAX;
+	if (full || table->directories[listing->directory].depth >= NAMES_DEPTH_MAX) {
+		walk->overflowed |= full;
+		listing->partial = true;
+		return 0;
+	}
+	return names_table_add_directory(table, listing->directory, name, length);
+}
+
+static int take_entry(struct names_walk *walk, struct names_listing *listing, const struct dirent64 *entry)
+{
+	const char *name = entry->d_name;
+	size_t length = strlen(name);
+	unsigned type = entry->d_type, kind = NAME_KIND_MAX;
+	struct names_stat stat;
+	if (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.')))
+		return 0;
+	if (length > NAMES_NAME_MAX || names_table_path_length(&walk->table, listing->directory, length) > NAMES_PATH_MAX) {
+		listing->partial = true;
+		return 0;
+	}
+	if (type == DT_UNKNOWN) {
+		if (names_stat(listing->fd, name, &stat))
+			type = IFTODT(stat.mode);
+		else
+			listing->partial |= errno != ENOENT;
+	}
+	if (any_matches(walk, listing, walk->deny, walk->deny_count, name, length))
+		kind = NAME_MASKED;
+	else if (type == DT_SOCK)
+		kind = NAME_SOCKET;
+	else if (any_matches(walk, listing, walk->protect, walk->protect_count, name, length))
+		kind = NAME_PROTECTED;
+	if (kind != NAME_KIND_MAX && walk->table.match_count >= NAMES_MATCHES_MAX) {
+		walk->overflowed = listing->partial = true;
+	} else if (kind != NAME_KIND_MAX) {
+		unsigned stored = type == DT_DIR ? NAMES_TYPE_DIRECTORY : type == DT_LNK ? NAMES_TYPE_LINK : NAMES_TYPE_OTHER;
+		if (names_table_add_match(&walk->table, listing->directory, name, length, kind, stored) < 0)
+			return -1;
+	}
+	return type == DT_DIR && kind != NAME_MASKED ? take_directory(walk, listing, name, length, entry->d_ino) : 0;
+}
+
+int names_listing_read(struct names_walk *walk, struct names_listing *listing)
+{
+	if (listing->children && fill_lookup(walk, listing) < 0)
+		return -1;
+	for (;;) {
+		ssize_t size = getdents64(listing->fd, walk->buffer, NAMES_BUFFER_SIZE);
+		if (size <= 0) {
+			listing->incomplete = size < 0 && errno != ENOENT;
+			return 0;
+		}
+		for (char *at = walk->buffer, *end = at + size; at < end;) {
+			struct dirent64 *entry = (struct dirent64 *)at;
+			if (take_entry(walk, listing, entry) < 0)
+				return -1;
+			at += entry->d_reclen;
+			listing->entries++;
+			walk->entries++;
+		}
+		if (walk->entries > NAMES_ENTRIES_MAX || names_now_us() > walk->deadline_us) {
+			walk->stopped = listing->incomplete = true;
+			return 0;
+		}
+	}
+}

@@ -1,0 +1,42 @@
+/* Reading the directories of a tree that may be hostile into a table: by descriptor, no symbolic link followed. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/glob.h"
+#include "session/names-table.h"
+#include "session/names.h"
+
+#define NAMES_ENTRIES_MAX (2 * 1000 * 1000)
+#define NAMES_WALK_US (2 * 1000 * 1000)
+#define NAMES_BUFFER_SIZE (32 * 1024)
+
+struct names_walk {
+	int root_fd;
+	const char *root_path;
+	struct glob *deny, *protect;
+	size_t deny_count, protect_count;
+	uint32_t user;
+	struct names_table table;
+	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */
+	uint64_t entries;               /* read in this call */
+	size_t directories;             /* read in this call */
+	bool stopped;                   /* by the deadline or by the number of entries */
+	bool overflowed;                /* the table is full, perhaps of what is dead */
+	int root_errno;                 /* why the root itself could not be read, or 0 */
+	char *path;                     /* of what is looked at: the root's, then the entry's */
+	void *buffer;                   /* what getdents64() fills: NAMES_BUFFER_SIZE bytes */
+	uint32_t *lookup;               /* loaded children by name, while their directory is read again */
+	size_t lookup_size, lookup_capacity;
+};
+
+/* Compiles the rules into `arena`; the table is not touched. Borrows everything. */
+int names_walk_init(struct names_walk *walk, struct arena *arena, int root_fd, const char *root_path,
+                    const struct name_rules *rules, struct cordon_error *err) must_check;
+void names_walk_free(struct names_walk *walk);
+
+/* Looks whether a loaded directory is as it was, and reads it again if not. -1 when memory is short. */
+int names_walk_check(struct names_walk *walk, uint32_t directory) must_check;
+/* Reads every directory that was added since the table was loaded, and those found in them. */
+int names_walk_new(struct names_walk *walk) must_check;

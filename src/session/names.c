@@ -1,0 +1,309 @@
+/* Finding names, at a bounded cost per command.
+ *
+ * The first call walks the tree and stores what it found (names-cache.h). A later call compares each known directory with
+ * what is there: unchanged since, its matches and subdirectories stand; changed, it alone is read again. So the cost is one
+ * statx() per directory, whatever the number of files. That too is bounded, by `budget_us`: what must be read again comes
+ * first, then the hot directories (those with matches, and the shallow ones) for at most half of the
+ * budget, then all others in turn, from where the last call stopped; so each has its turn within a few commands.
+ * Where a masked name has gone, it may have been moved, hidden directory and all, to where this call would not look:
+ * then everything is checked, budget or not. */
+#include "session/names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "session/names-cache.h"
+#include "session/names-look.h"
+#include "session/names-table.h"
+#include "session/names-walk.h"
+
+/* However late it is, this many are looked at in each pass, or large trees would never be done. */
+#define CHECKED_MIN 128
+#define LOOKS_PER_CLOCK 8
+#define LOST_STEPS_MAX (256 * 1024)
+
+/* Estimates in microseconds, to tell when storing is worth it. */
+#define READ_DIRECTORY_US 4
+#define ENTRIES_PER_US 8
+#define STORE_US 80
+#define STORED_BYTES_PER_US 1000
+
+const char *const name_kind_names[] = { "masked", "protected", "socket" };
+_Static_assert(ARRAY_SIZE(name_kind_names) == NAME_KIND_MAX, "every kind has a name");
+
+/* ---- Rechecking what is known ----------------------------------------------------------------------------------- */
+
+struct pass {
+	size_t first, count;            /* among the loaded directories, going round */
+	unsigned flags;                 /* only those with one of these; 0 = all */
+	bool unread_only;
+	uint64_t deadline_us;
+	size_t stopped_at;              /* filled */
+};
+
+static bool is_wanted(const struct names_table *table, const struct pass *pass, size_t directory)
+{
+	const struct names_directory *at = &table->directories[directory];
+	if (at->flags & (NAMES_CHECKED | NAMES_DEAD) || table->directories[at->parent].flags & NAMES_DEAD)
+		return false;
+	return (!pass->flags || at->flags & pass->flags) && (!pass->unread_only || at->ctime_ns == NAMES_CTIME_NEVER);
+}
+
+static int run_pass(struct names_walk *walk, struct pass *pass)
+{
+	size_t loaded = walk->table.loaded_directories, checked = 0;
+	pass->stopped_at = pass->first;
+	for (size_t i = 0; i < pass->count && !walk->stopped; i++) {
+		size_t directory = (pass->first + i) % loaded;
+		pass->stopped_at = directory;
+		if (!is_wanted(&walk->table, pass, directory))
+			continue;
+		if (checked >= CHECKED_MIN && !(checked % LOOKS_PER_CLOCK) && names_now_us() > pass->deadline_us)
+			return 0;
+		if (names_walk_check(walk, (uint32_t)directory) < 0)
+			return -1;
+		checked++;
+	}
+	return 0;
+}
+
+/* Whether a fresh match is this loaded one, looking from where the last one was found: the order is mostly the same. */
+static bool is_found_again(const struct names_table *table, const struct names_match *old, size_t *near, size_t *steps)
+{
+	size_t fresh = table->match_count - table->loaded_matches;
+	for (size_t i = 0; i < fresh && *steps < LOST_STEPS_MAX; i++, ++*steps) {
+		size_t at = (*near + i) % fresh;
+		const struct names_match *new = &table->matches[table->loaded_matches + at];
+		if (new->directory != old->directory || new->name_length != old->name_length || new->kind != old->kind ||
+		    memcmp(table->pool + new->name, table->pool + old->name, old->name_length))
+			continue;
+		*near = at + 1;
+		return true;
+	}
+	return false;
+}
+
+/* A masked name that was known and is not where it was. Said too often, it costs time only. */
+static bool masked_is_lost(const struct names_table *table)
+{
+	size_t near = 0, steps = 0;
+	for (size_t i = 0; i < table->loaded_matches; i++) {
+		const struct names_match *old = &table->matches[i];
+		if (old->kind != NAME_MASKED || names_table_match_counts(table, i))
+			continue;
+		if (table->directories[old->directory].flags & (NAMES_DEAD | NAMES_REPLACED) ||
+		    !is_found_again(table, old, &near, &steps))
+			return true;
+	}
+	return false;
+}
+
+static int recheck(struct names_walk *walk, uint64_t start_us, uint64_t budget_us, uint32_t *cursor)
+{
+	size_t loaded = walk->table.loaded_directories;
+	struct pass unread = { 0, loaded, 0, true, walk->deadline_us, 0 };
+	struct pass hot = { 0, loaded, NAMES_HOT, false, start_us + budget_us / 2, 0 };
+	struct pass turn = { *cursor, loaded, 0, false, start_us + budget_us, 0 };
+	struct pass rest = { 0, loaded, 0, false, walk->deadline_us, 0 };
+	if (run_pass(walk, &unread) < 0 || run_pass(walk, &hot) < 0 || run_pass(walk, &turn) < 0 || names_walk_new(walk) < 0)
+		return -1;
+	*cursor = (uint32_t)turn.stopped_at;
+	names_table_bury(&walk->table);
+	if (!masked_is_lost(&walk->table))
+		return 0;
+	if (run_pass(walk, &rest) < 0 || names_walk_new(walk) < 0)
+		return -1;
+	names_table_bury(&walk->table);
+	return 0;
+}
+
+static int walk_afresh(struct names_walk *walk)
+{
+	names_table_free(&walk->table);
+	if (names_table_init(&walk->table) < 0 || names_walk_new(walk) < 0)
+		return -1;
+	names_table_bury(&walk->table);
+	return 0;
+}
+
+/* ---- The answer ------------------------------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct name *x = a, *y = b;
+	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+const struct name *names_get(const struct names *names, enum name_kind kind, const char *path)
+{
+	const struct name key = { .kind = kind, .path = path };
+	return names->count ? bsearch(&key, names->items, names->count, sizeof(key), compare_names) : NULL;
+}
+
+static char *copy_path(struct arena *arena, const struct names_table *table, uint32_t directory, const char *name,
+                       size_t length)
+{
+	size_t before = names_table_path_length(table, directory, 0);
+	/* names_table_path() wants no more room than the path takes. */
+	char *path = arena_alloc(arena, before + length + 1);
+	if (!path)
+		return NULL;
+	names_table_path(table, directory, path);
+	if (before && length)
+		path[before - 1] = '/';
+	memcpy(path + before, name, length);
+	return path;
+}
+
+static int add_matches(struct arena *arena, const struct names_walk *walk, struct names *names)
+{
+	const struct names_table *table = &walk->table;
+	for (size_t i = 0; i < table->match_count; i++) {
+		const struct names_match *match = &table->matches[i];
+		struct names_stat stat = { 0 };
+		if (!names_table_match_counts(table, i))
+			continue;
+		char *path = copy_path(arena, table, match->directory, table->pool + match->name, match->name_length);
+		if (!path)
+			return -1;
+		if (match->kind == NAME_PROTECTED && !names_stat(walk->root_fd, path, &stat))
+			continue;
+		names->items[names->count++] = (struct name){
+			.kind = match->kind,
+			.path = path,
+			.is_directory = match->type == NAMES_TYPE_DIRECTORY,
+			.is_link = match->type == NAMES_TYPE_LINK,
+			.device = stat.device,
+			.inode = stat.inode,
+			.ctime_ns = stat.ctime_ns,
+		};
+	}
+	return 0;
+}
+
+struct unseen {
+	size_t unread, partial;
+};
+
+static int add_directories(struct arena *arena, const struct names_table *table, struct names *names,
+                           struct unseen *unseen)
+{
+	for (size_t i = 0; i < table->directory_count; i++) {
+		const struct names_directory *at = &table->directories[i];
+		if (at->flags & NAMES_DEAD)
+			continue;
+		names->directories++;
+		if (!(at->flags & NAMES_CHECKED) && i < table->loaded_directories && at->ctime_ns != NAMES_CTIME_NEVER)
+			names->unchecked++;
+		else if (!(at->flags & NAMES_CHECKED))
+			unseen->unread++;
+		else if (at->flags & NAMES_PARTIAL)
+			unseen->partial++;
+		if (!(at->flags & NAMES_CLOSED) || !i)
+			continue;
+		char *path = copy_path(arena, table, (uint32_t)i, "", 0);
+		if (!path)
+			return -1;
+		names->items[names->count++] = (struct name){ .kind = NAME_MASKED, .path = path, .is_directory = true,
+		                                              .is_closed = true };
+	}
+	return 0;
+}
+
+static int add_note(struct arena *arena, const struct unseen *unseen, struct names *names)
+{
+	const struct {
+		size_t count;
+		const char *text;
+	} rows[] = {
+		{ names->unchecked, "known directories not looked at again this time for new names" },
+		{ unseen->unread, "directories not looked into yet: the tree is too large for one walk" },
+		{ unseen->partial, "directories looked into in part only: too deep, too long or too many names" },
+	};
+	char *note = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!rows[i].count)
+			continue;
+		note = arena_printf(arena, "%s%s%zu %s", note ? note : "", note ? "; " : "", rows[i].count, rows[i].text);
+		if (!note)
+			return -1;
+	}
+	names->note = note;
+	return 0;
+}
+
+static int answer(struct arena *arena, const struct names_walk *walk, struct names *ret_names, struct cordon_error *err)
+{
+	const struct names_table *table = &walk->table;
+	struct names names = { 0 };
+	struct unseen unseen = { 0 };
+	size_t room = table->match_count;
+	for (size_t i = 1; i < table->directory_count; i++)
+		room += !!(table->directories[i].flags & NAMES_CLOSED);
+	names.items = arena_alloc(arena, room * sizeof(*names.items));
+	if (!names.items || add_matches(arena, walk, &names) < 0 || add_directories(arena, table, &names, &unseen) < 0 ||
+	    add_note(arena, &unseen, &names) < 0)
+		return fail_oom(err);
+	if (names.count)
+		qsort(names.items, names.count, sizeof(*names.items), compare_names);
+	*ret_names = names;
+	return 0;
+}
+
+/* Storing pays where reading the same directories once more would take longer. A small tree is never stored. */
+static void store(const struct names_walk *walk, int cache_dir_fd, const struct names_cache_key *key, uint32_t cursor,
+                  size_t unchecked, int cache_fd)
+{
+	struct names_table packed;
+	uint64_t again_us = walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US;
+	if (again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
+		if (names_table_pack(&walk->table, &packed) < 0)
+			return;
+		names_cache_store(cache_dir_fd, key, &packed, cursor);
+		names_table_free(&packed);
+	} else if (unchecked && cache_fd >= 0) {
+		names_cache_set_cursor(cache_fd, cursor);
+	}
+}
+
+static int find(struct arena *arena, struct names_walk *walk, const struct name_rules *rules, int cache_dir_fd,
+                uint64_t budget_us, struct names *ret_names, struct cordon_error *err)
+{
+	struct names_cache_key key;
+	struct names_stat root;
+	uint32_t cursor = 0;
+	auto_close int cache_fd = -1;
+	uint64_t start_us = names_now_us();
+	if (!names_stat(walk->root_fd, "", &root))
+		return fail(err, CORDON_E_INTERNAL, errno, walk->root_path, "the directory cannot be looked at");
+	if (cache_dir_fd >= 0) {
+		names_cache_key_make(root.device, root.inode, walk->root_path, rules, &key);
+		cache_fd = names_cache_load(cache_dir_fd, &key, &walk->table, &cursor);
+	}
+	if ((cache_fd >= 0 ? recheck(walk, start_us, budget_us, &cursor) : walk_afresh(walk)) < 0)
+		return fail_oom(err);
+	if (cache_fd >= 0 && walk->overflowed && walk_afresh(walk) < 0)
+		return fail_oom(err);
+	if (walk->root_errno)
+		return fail(err, CORDON_E_CAPABILITY_DENIED, walk->root_errno, walk->root_path,
+		            "the directory cannot be searched for names to hide");
+	if (answer(arena, walk, ret_names, err) < 0)
+		return -1;
+	if (cache_dir_fd >= 0)
+		store(walk, cache_dir_fd, &key, cursor, ret_names->unchecked, cache_fd);
+	return 0;
+}
+
+int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules, int cache_dir_fd,
+               uint64_t budget_us, struct names *ret_names, struct cordon_error *err)
+{
+	struct names_walk walk;
+	if (names_walk_init(&walk, arena, root_fd, root_path, rules, err) < 0)
+		return -1;
+	int status = find(arena, &walk, rules, cache_dir_fd, budget_us, ret_names, err);
+	names_walk_free(&walk);
+	return status;
+}

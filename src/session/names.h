@@ -1,0 +1,48 @@
+/* Names inside a granted root that a driver must hide or keep from change: masked ones (the `deny` globs), protected
+ * ones (`protect`), unix sockets. Found by walking the root once; later calls recheck what a cache file remembers. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+
+struct cordon_error;
+
+enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_KIND_MAX };
+extern const char *const name_kind_names[NAME_KIND_MAX];
+
+struct name {
+	enum name_kind kind;            /* a name that is several things is masked, else a socket, else protected */
+	const char *path;               /* relative to the root */
+	bool is_directory;
+	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
+	bool is_closed;                 /* a directory masked only because it cannot be looked into */
+	uint64_t device, inode;         /* NAME_PROTECTED: what was there when it was found */
+	int64_t ctime_ns;
+};
+
+struct names {
+	struct name *items;             /* by kind, then by path */
+	size_t count;
+	size_t directories;             /* known beneath the root, and the root */
+	size_t unchecked;               /* of those, how many the budget left as they were known before */
+	const char *note;               /* what a bound left unseen, for people; or NULL */
+};
+
+struct name_rules {
+	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
+	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; may be NULL */
+};
+
+/* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the rules.
+ * `cache_dir_fd` is a directory that only cordon can write, or -1 for none. `budget_us` bounds the rechecking of what is
+ * known; directories that are new or changed are read however long it takes, up to the bounds of a first walk.
+ * Symbolic links are never followed; mounts are entered, except those of the kernel's own pseudo-filesystems. A directory
+ * that the caller owns but cannot look into is masked as a whole, since a command could give itself the right to. */
+int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules, int cache_dir_fd,
+               uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
+
+/* The item of this kind and path, or NULL. */
+const struct name *names_get(const struct names *names, enum name_kind kind, const char *path);

@@ -1,0 +1,137 @@
+/* Quarantine: see quarantine.h.
+ *
+ * A rename is atomic and keeps everything, so it comes first. It will not do for a file with a second name in the
+ * workspace, which would stay connected to the one taken away, nor from one filesystem to another: these are copied. The
+ * workspace may change under our hands; the quarantine directory does not, so what has arrived there is what counts. */
+#include "session/quarantine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+
+#define TRIES 1000
+#define COPY_MAX (64 * 1024 * 1024)
+#define LEAF_MAX 64
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE (1 << 0)
+#endif
+
+static char *new_name(struct arena *arena, const char *name, unsigned try)
+{
+	struct timespec now;
+	char leaf[LEAF_MAX + 1];
+	size_t length = 0;
+	for (; name[length] && length < LEAF_MAX; length++) {
+		char byte = name[length];
+		bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+		             byte == '-' || byte == '_' || byte == '.';
+		leaf[length] = plain ? byte : '_';
+	}
+	leaf[length] = '\0';
+	clock_gettime(CLOCK_REALTIME, &now);
+	return arena_printf(arena, "%lld.%03ld-%u-%s", (long long)now.tv_sec, now.tv_nsec / 1000000, try, leaf);
+}
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, bytes, size);
+		if (written < 0)
+			return -1;
+		bytes += written;
+		size -= (size_t)written;
+	}
+	return 0;
+}
+
+static int copy_content(int from, int to)
+{
+	char buffer[16 * 1024];
+	for (size_t done = 0; done < COPY_MAX;) {
+		ssize_t got = read(from, buffer, sizeof(buffer));
+		if (got <= 0)
+			return (int)got;
+		if (write_all(to, buffer, (size_t)got) < 0)
+			return -1;
+		done += (size_t)got;
+	}
+	return 0;
+}
+
+static int copy_link(int fd, const char *name, int to)
+{
+	char target[4096];
+	ssize_t length = readlinkat(fd, name, target, sizeof(target));
+	return length < 0 ? -1 : write_all(to, target, (size_t)length);
+}
+
+static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const char *as)
+{
+	auto_close int to = openat(quarantine_fd, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (to < 0)
+		return -1;
+	auto_close int from = is_link ? -1 : openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if ((is_link ? copy_link(fd, name, to) : from < 0 ? -1 : copy_content(from, to)) < 0 || unlinkat(fd, name, 0) < 0) {
+		int saved = errno;
+		unlinkat(quarantine_fd, as, 0);
+		errno = saved;
+		return -1;
+	}
+	return 0;
+}
+
+static int take_as(int fd, const char *name, const struct stat *stat, int quarantine_fd, const char *as)
+{
+	struct stat arrived;
+	bool is_link = S_ISLNK(stat->st_mode), is_file = S_ISREG(stat->st_mode);
+	if (is_link || (is_file && stat->st_nlink > 1)) {
+		int status = copy(fd, name, is_link, quarantine_fd, as);
+		/* One that may be run but not read has to go all the same, its other names' rights with it. */
+		if (status == 0 || is_link || errno != EACCES)
+			return status;
+	}
+	if (syscall(SYS_renameat2, fd, name, quarantine_fd, as, RENAME_NOREPLACE) < 0) {
+		/* EINVAL: a filesystem that cannot promise not to replace */
+		if (is_file && (errno == EXDEV || errno == EINVAL || errno == ENOSYS))
+			return copy(fd, name, false, quarantine_fd, as);
+		return -1;
+	}
+	if (fstatat(quarantine_fd, as, &arrived, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(arrived.st_mode))
+		return fchmodat(quarantine_fd, as, 0600, 0);
+	return 0;
+}
+
+const char *quarantine_take(struct arena *arena, int fd, const char *name, int quarantine_fd)
+{
+	struct stat stat, directory;
+	if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;
+	for (unsigned try = 0; try < TRIES; try++) {
+		char *as = new_name(arena, name, try);
+		if (!as) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		int status = take_as(fd, name, &stat, quarantine_fd, as);
+		/* A command may have made its directory read-only, to keep what is in it. */
+		if (status < 0 && errno == EACCES && fstat(fd, &directory) == 0 && !(directory.st_mode & S_IWUSR)) {
+			if (fchmod(fd, (directory.st_mode & 07777) | S_IRWXU) < 0)
+				return NULL;
+			status = take_as(fd, name, &stat, quarantine_fd, as);
+		}
+		if (status == 0)
+			return as;
+		if (errno != EEXIST)
+			return NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,371 @@
+/* What a command planted: hooks and configuration that would run go, what git itself makes stays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cordon.h"
+#include "session/git-config.h"
+#include "session/planted.h"
+#include "skip.h"
+
+struct repository {
+	char root[64], quarantine[64];
+	int root_fd, quarantine_fd;
+	struct arena arena;
+	struct strings protect;
+	struct names before_names, after_names;
+	struct planted_before before;
+	struct planted planted;
+};
+
+static int setup(void **state)
+{
+	struct repository *test = calloc(1, sizeof(*test));
+	assert_non_null(test);
+	strcpy(test->root, "/tmp/cordon-planted-XXXXXX");
+	strcpy(test->quarantine, "/tmp/cordon-planted-XXXXXX");
+	assert_non_null(mkdtemp(test->root));
+	assert_non_null(mkdtemp(test->quarantine));
+	test->root_fd = open(test->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	test->quarantine_fd = open(test->quarantine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	static const char *const names[] = { ".git/hooks", ".git/config", ".cordon.toml", "IDENTITY.md", ".git/modules/*/config" };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_int_equal(strings_add(&test->arena, &test->protect, names[i]), 0);
+	*state = test;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct repository *test = *state;
+	char command[256];
+	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", test->root, test->root, test->quarantine);
+	int status = system(command);
+	close(test->root_fd);
+	close(test->quarantine_fd);
+	arena_free(&test->arena);
+	free(test);
+	return status;
+}
+
+static void find(struct repository *test, struct names *ret_names)
+{
+	struct name_rules rules = { NULL, &test->protect };
+	struct cordon_error err;
+	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, -1, 800, ret_names, &err), 0);
+}
+
+static void record(struct repository *test, bool contents)
+{
+	struct cordon_error err;
+	find(test, &test->before_names);
+	assert_int_equal(planted_record(&test->arena, test->root_fd, &test->before_names, contents, &test->before, &err), 0);
+}
+
+static void check(struct repository *test, bool move)
+{
+	struct cordon_error err;
+	do
+		find(test, &test->after_names);
+	while (planted_unlock(test->root_fd, &test->before_names, &test->after_names));
+	assert_int_equal(planted_check(&test->arena, test->root_fd, &test->before, &test->after_names,
+	                               move ? test->quarantine_fd : -1, &test->planted, &err), 0);
+}
+
+static const struct planted_file *get(const struct repository *test, const char *path)
+{
+	for (size_t i = 0; i < test->planted.count; i++)
+		if (!strcmp(test->planted.items[i].path, path))
+			return &test->planted.items[i];
+	return NULL;
+}
+
+static void make(const struct repository *test, const char *path, const char *text, mode_t mode)
+{
+	char part[256];
+	for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		snprintf(part, sizeof(part), "%.*s", (int)(slash - path), path);
+		assert_true(mkdirat(test->root_fd, part, 0755) == 0 || errno == EEXIST);
+	}
+	int fd = openat(test->root_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(fchmod(fd, mode), 0);
+	close(fd);
+}
+
+static bool exists(const struct repository *test, const char *path)
+{
+	return faccessat(test->root_fd, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* Moved: gone from the workspace, whole in quarantine, not executable. */
+static void assert_moved(const struct repository *test, const char *path, const char *text)
+{
+	const struct planted_file *file = get(test, path);
+	char content[256];
+	struct stat stat;
+	assert_non_null(file);
+	assert_non_null(strstr(file->note, "moved to quarantine"));
+	assert_false(exists(test, path));
+	assert_int_equal(fstatat(test->quarantine_fd, file->quarantined_as, &stat, AT_SYMLINK_NOFOLLOW), 0);
+	assert_true(S_ISREG(stat.st_mode));
+	assert_int_equal(stat.st_mode & 07777, 0600);
+	int fd = openat(test->quarantine_fd, file->quarantined_as, O_RDONLY | O_CLOEXEC);
+	ssize_t length = read(fd, content, sizeof(content) - 1);
+	close(fd);
+	assert_int_equal(length, strlen(text));
+	assert_memory_equal(content, text, length);
+}
+
+static void test_git_init_is_kept(void **state)
+{
+	struct repository *test = *state;
+	char command[256];
+	record(test, false);
+	snprintf(command, sizeof(command), "HOME=/nonexistent git init -q %s/new 2>&1", test->root);
+	if (system(command))
+		skip_cannot("git", "it is to make a repository");
+	check(test, true);
+	assert_int_equal(test->planted.count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_string_equal(test->planted.items[i].note, "created by the command; kept");
+		assert_null(test->planted.items[i].quarantined_as);
+	}
+	assert_true(exists(test, "new/.git/config"));
+	assert_true(exists(test, "new/.git/hooks"));
+}
+
+static void test_hooks(void **state)
+{
+	struct repository *test = *state;
+	record(test, false);
+	make(test, ".git/hooks/pre-commit", "#!/bin/sh\n", 0755);
+	make(test, ".git/hooks/post-merge", "not executable", 0644);
+	make(test, ".git/hooks/pre-push.sample", "sample", 0755);
+	make(test, "other", "linked", 0755);
+	make(test, "elsewhere/.git/hooks/x", "x", 0111);
+	assert_int_equal(symlinkat("/bin/true", test->root_fd, ".git/hooks/post-checkout"), 0);
+	assert_int_equal(linkat(test->root_fd, "other", test->root_fd, ".git/hooks/new\nline", 0), 0);
+	check(test, true);
+	assert_moved(test, ".git/hooks/pre-commit", "#!/bin/sh\n");
+	assert_moved(test, ".git/hooks/post-checkout", "/bin/true");
+	assert_moved(test, ".git/hooks/new\nline", "linked");
+	const struct planted_file *unreadable = get(test, "elsewhere/.git/hooks/x");
+	assert_non_null(unreadable);
+	assert_non_null(unreadable->quarantined_as);
+	assert_true(exists(test, ".git/hooks/post-merge"));
+	assert_true(exists(test, ".git/hooks/pre-push.sample"));
+	struct stat stat;
+	assert_int_equal(fstatat(test->root_fd, "other", &stat, 0), 0);
+	assert_int_equal(stat.st_mode & 0777, 0755);
+	assert_int_equal(test->planted.count, 4);
+}
+
+static void test_kept_by_policy(void **state)
+{
+	struct repository *test = *state;
+	record(test, false);
+	make(test, ".git/hooks/pre-commit", "x", 0755);
+	check(test, false);
+	assert_string_equal(get(test, ".git/hooks/pre-commit")->note, "a git hook that would run; kept");
+	assert_true(exists(test, ".git/hooks/pre-commit"));
+}
+
+static void test_links_in_place(void **state)
+{
+	struct repository *test = *state;
+	char target[128];
+	make(test, "evil/pre-commit", "x", 0755);
+	make(test, "evil/config", "[core]\nfsmonitor=/x\n", 0644);
+	make(test, ".git/HEAD", "", 0644);
+	record(test, false);
+	snprintf(target, sizeof(target), "%s/evil", test->root);
+	assert_int_equal(symlinkat(target, test->root_fd, ".git/hooks"), 0);
+	assert_int_equal(symlinkat("../evil/config", test->root_fd, ".git/config"), 0);
+	check(test, true);
+	assert_moved(test, ".git/hooks", target);
+	assert_moved(test, ".git/config", "../evil/config");
+	assert_true(exists(test, "evil/pre-commit"));
+	assert_true(exists(test, "evil/config"));
+}
+
+static void test_config_and_others(void **state)
+{
+	struct repository *test = *state;
+	static char large[GIT_CONFIG_SIZE_MAX + 2];
+	memset(large, '#', sizeof(large) - 1);
+	record(test, false);
+	make(test, "a/.git/config", "[core]\n\tsshCommand = evil\n", 0644);
+	make(test, "b/.git/config", "[user]\n\tname = x\n", 0644);
+	make(test, "c/.git/config", large, 0644);
+	make(test, "d/.git/modules/s/config", "[core]\n\tworktree = ../../../s\n", 0644);
+	make(test, "e/.git/modules/s/config", "[core]\n\tworktree = ../../../../../s\n", 0644);
+	make(test, "f/.git/config", "[core]\npager = x\n", 0000);
+	make(test, ".cordon.toml", "[sandbox]\n", 0644);
+	make(test, "IDENTITY.md", "me", 0644);
+	assert_int_equal(mkdirat(test->root_fd, "g", 0755), 0);
+	assert_int_equal(mkdirat(test->root_fd, "g/.git", 0755), 0);
+	assert_int_equal(mkfifoat(test->root_fd, "g/.git/config", 0600), 0);
+	check(test, true);
+	assert_moved(test, "a/.git/config", "[core]\n\tsshCommand = evil\n");
+	assert_non_null(strstr(get(test, "a/.git/config")->note, "core.sshcommand would run a program"));
+	assert_null(get(test, "b/.git/config")->quarantined_as);
+	assert_non_null(get(test, "c/.git/config")->quarantined_as);
+	assert_null(get(test, "d/.git/modules/s/config")->quarantined_as);
+	assert_non_null(get(test, "e/.git/modules/s/config")->quarantined_as);
+	assert_non_null(get(test, "f/.git/config")->quarantined_as);
+	assert_non_null(get(test, "g/.git/config")->quarantined_as);
+	assert_moved(test, ".cordon.toml", "[sandbox]\n");
+	assert_null(get(test, "IDENTITY.md")->quarantined_as);
+	assert_int_equal(test->planted.count, 9);
+}
+
+/* Rights taken away so that nobody can look, list or move: given back first. */
+static void test_locked(void **state)
+{
+	struct repository *test = *state;
+	record(test, false);
+	make(test, "a/.git/hooks/pre-commit", "x", 0755);
+	assert_int_equal(fchmodat(test->root_fd, "a/.git/hooks", 0555, 0), 0);
+	make(test, "b/.git/hooks/pre-commit", "y", 0755);
+	assert_int_equal(fchmodat(test->root_fd, "b/.git/hooks", 0111, 0), 0);
+	assert_int_equal(fchmodat(test->root_fd, "b/.git", 0111, 0), 0);
+	assert_int_equal(fchmodat(test->root_fd, "b", 0111, 0), 0);
+	check(test, true);
+	assert_moved(test, "a/.git/hooks/pre-commit", "x");
+	assert_moved(test, "b/.git/hooks/pre-commit", "y");
+}
+
+/* Under a driver that cannot keep what exists from change. */
+static void test_changed(void **state)
+{
+	struct repository *test = *state;
+	make(test, ".git/hooks/pre-commit", "mine", 0755);
+	make(test, ".git/hooks/pre-push", "mine too", 0755);
+	make(test, ".git/config", "[filter \"lfs\"]\nclean = git-lfs\n", 0644);
+	make(test, "b/.git/config", "[user]\nname = x\n", 0644);
+	make(test, "c/.git/config", "[filter \"lfs\"]\nclean = git-lfs\n", 0644);
+	make(test, ".cordon.toml", "a", 0644);
+	for (int contents = 0; contents < 2; contents++) {
+		record(test, contents);
+		check(test, true);
+		assert_int_equal(test->planted.count, 0);
+	}
+	make(test, ".git/hooks/pre-commit", "evil", 0755);
+	make(test, ".git/hooks/update", "evil, too", 0755);
+	make(test, ".git/config", "[filter \"lfs\"]\nclean = git-lfs\n[user]\nname = y\n", 0644);
+	make(test, "b/.git/config", "[user]\nname = x\n[core]\npager = evil\n", 0644);
+	make(test, ".cordon.toml", "b", 0644);
+	check(test, true);
+	assert_moved(test, ".git/hooks/pre-commit", "evil");
+	assert_moved(test, ".git/hooks/update", "evil, too");
+	assert_true(exists(test, ".git/hooks/pre-push"));
+	assert_string_equal(get(test, ".git/config")->note, "changed by the command; kept");
+	assert_non_null(get(test, "b/.git/config")->quarantined_as);
+	assert_null(get(test, "c/.git/config"));
+	assert_string_equal(get(test, ".cordon.toml")->note, "changed by the command; kept");
+	assert_int_equal(test->planted.count, 5);
+}
+
+static void test_other_filesystem(void **state)
+{
+	struct repository *test = *state;
+	char other[] = "/dev/shm/cordon-planted-XXXXXX";
+	if (!mkdtemp(other))
+		skip_cannot("dev-shm", "another filesystem is needed");
+	close(test->quarantine_fd);
+	test->quarantine_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	record(test, false);
+	make(test, ".git/hooks/pre-commit", "content", 0755);
+	check(test, true);
+	assert_moved(test, ".git/hooks/pre-commit", "content");
+	assert_int_equal(unlinkat(test->quarantine_fd, get(test, ".git/hooks/pre-commit")->quarantined_as, 0), 0);
+	assert_int_equal(rmdir(other), 0);
+}
+
+static const struct {
+	const char *text, *key; /* NULL: harmless */
+} configs[] = {
+	{ "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n", NULL },
+	{ "[remote \"origin\"]\n\turl = https://example.com/x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n", NULL },
+	{ "[branch \"main\"]\nremote = origin\nmerge = refs/heads/main\n", NULL },
+	{ "", NULL },
+	{ "# [core]\n;fsmonitor=x\n", NULL },
+	{ "[core]fsmonitor=/x", "core.fsmonitor" },
+	{ "[CORE]\r\nFsMonitor = /x\r\n", "core.fsmonitor" },
+	{ "\xef\xbb\xbf[core]\nfsmonitor = /x", "core.fsmonitor" },
+	{ "[core]\nfsmonitor = true\n", NULL },
+	{ "[core]\nfsmonitor\n", NULL },
+	{ "[core]\nfsmonitor = tr\\\nue\n", NULL },
+	{ "[core]\nfsmonitor = \"tr\"ue ; yes\n", NULL },
+	{ "[core]\nfsmonitor = true\\nx\n", "core.fsmonitor" },
+	{ "[core]\nx = y\\\n\nhooksPath = .husky\n", "core.hookspath" },
+	{ "[core]\nx = \"y # z\" ; hooksPath = .husky\n", NULL },
+	{ "[core] # comment\n[ core]\n", "the file" },
+	{ "[core \"x\"]\nfsmonitor=/x\n", NULL },
+	{ "[filter \"a\\\"b.c\"]\nclean = x\n", "filter.a\"b.c.clean" },
+	{ "[filter.a]\nsmudge = x\n", "filter.a.smudge" },
+	{ "[alias]\nst = status\n", NULL },
+	{ "[alias]\nst = \"!evil\"\n", "alias.st" },
+	{ "[alias]\nst = \"\\\"!evil\"\n", NULL },
+	{ "[pager]\nlog = true\n", NULL },
+	{ "[pager]\nlog = evil\n", "pager.log" },
+	{ "[credential]\nhelper =\n", NULL },
+	{ "[credential \"https://a.b\"]\nhelper = x\n", "credential.https://a.b.helper" },
+	{ "[include]\npath = x\n", "include.path" },
+	{ "[includeIf \"gitdir:~/\"]\npath = x\n", "includeif.gitdir:~/.path" },
+	{ "[url \"ext::sh -c x\"]\ninsteadOf = https://\n", "url.ext::sh -c x.insteadof" },
+	{ "[url \"git@x:\"]\ninsteadOf = https://x/\n", NULL },
+	{ "[remote \"o\"]\nurl = ext::sh\n", "remote.o.url" },
+	{ "[submodule \"s\"]\nupdate = merge\n", NULL },
+	{ "[submodule \"s\"]\nupdate = !x\n", "submodule.s.update" },
+	{ "[protocol \"ext\"]\nallow = always\n", "protocol.ext.allow" },
+	{ "[protocol \"file\"]\nallow = always\n", NULL },
+	{ "[core]\nworktree = /home/me\n", "core.worktree" },
+	{ "[core]\nworktree = ..\n", "core.worktree" },
+	{ "[gpg \"ssh\"]\nprogram = x\n", "gpg.ssh.program" },
+	{ "[core", "the file" },
+	{ "[core]\nkey = \"open\n", "the file" },
+	{ "[core]\nkey = \\x\n", "the file" },
+	{ "[core]\n9key = x\n", "the file" },
+	{ "[core]\nkey = x\n=\n", "the file" },
+	{ "[a \"b\n\"]\n", "the file" },
+};
+
+static void test_configurations(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(configs); i++) {
+		struct git_config_verdict verdict;
+		git_config_judge(configs[i].text, strlen(configs[i].text), 0, &verdict);
+		const char *found = verdict.reason ? verdict.key : "(none)", *wanted = configs[i].key ? configs[i].key : "(none)";
+		if (strcmp(found, wanted))
+			fail_msg("%s: %s", configs[i].text, found);
+	}
+	struct git_config_verdict verdict;
+	git_config_judge("[core]\n\0", 8, 0, &verdict);
+	assert_string_equal(verdict.key, "the file");
+}
+
+int main(void)
+{
+#define ROW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
+		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_other_filesystem),
+		cmocka_unit_test(test_configurations),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
