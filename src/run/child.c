@@ -177,15 +177,19 @@ static int execute(struct launch *launch)
 	                   "no such program is visible inside", "check PATH and what is granted: --read shows a directory");
 }
 
-static void reset_signals(struct launch *launch)
+/* What the caller ignores the command must not: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is. Before the
+ * filter, so that it does not look at each. */
+static void reset_signals(void)
+{
+	/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
+	unsigned long action[8] = { 0 };
+	for (int signal = 1; signal <= 64; signal++)
+		sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
+}
+
+static void unblock_signals(void)
 {
 	uint64_t none = 0;
-	if (launch->clear_handlers) {
-		/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
-		unsigned long action[8] = { 0 };
-		for (int signal = 1; signal <= 64; signal++)
-			sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
-	}
 	sys_4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
 }
 
@@ -201,6 +205,8 @@ static int enter_cwd(struct launch *launch)
 static void run_command(void *argument)
 {
 	struct launch *launch = argument;
+	if (launch->root_fd >= 0 && launch_enter_root(launch) < 0)
+		sys_exit(1);
 	if (launch->own_session)
 		sys_0(SYS_setsid);
 	if (launch->tty && take_terminal(launch) < 0)
@@ -209,9 +215,10 @@ static void run_command(void *argument)
 	if (placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0))
 		sys_exit(1);
 	sys_1(SYS_umask, 022);
+	reset_signals();
 	if (launch_seal(launch) < 0)
 		sys_exit(1);
-	reset_signals(launch);
+	unblock_signals();
 	execute(launch);
 	sys_exit(1);
 }
@@ -222,8 +229,9 @@ static void run_command(void *argument)
 static int make_terminal(struct launch *launch)
 {
 	int unlock = 0;
-	long master = sys_4(SYS_openat, AT_FDCWD, launch->root ? "/dev/pts/ptmx" : "/dev/ptmx",
-	                    O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	/* Relative to the private root, or to "/" where there is none. */
+	long master = sys_4(SYS_openat, launch->root_fd >= 0 ? launch->root_fd : AT_FDCWD,
+	                    launch->root_fd >= 0 ? "dev/pts/ptmx" : "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	long terminal = master;
 	if (master >= 0 && sys_3(SYS_ioctl, master, TIOCSPTLCK, &unlock) >= 0)
 		terminal = sys_3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -319,12 +327,8 @@ long launch_clone(struct launch *launch, uint64_t more)
 	                           .pidfd = (uint64_t)(uintptr_t)&launch->pidfd,
 	                           .stack = (uint64_t)(uintptr_t)stack,
 	                           .stack_size = launch->stack_size };
-	launch->clear_handlers = false;
 	long pid = sys_clone3(&args, sizeof(args), launch_first, launch);
-	if (pid != -ENOSYS)
-		return pid;
-	launch->clear_handlers = true;
-	return sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
+	return pid != -ENOSYS ? pid : sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
 }
 
 void launch_wait(void *unused)
@@ -355,13 +359,14 @@ void launch_become(void *argument)
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
+	launch->root_fd = -1;
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (raise_walls(launch) == 0) {
 		long command = clone_command(launch);
 		if (command < 0)
 			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
-		else if (!launch->failed)
+		else if (!launch->failed && (launch->root_fd < 0 || launch_leave_host(launch) == 0))
 			become_init(launch, command);
 	}
 	sys_exit(1);

@@ -6,7 +6,9 @@
  * `first` and `command` run in the caller's memory (CLONE_VM|CLONE_VFORK: the cost does not grow with the caller), so
  * they touch only this struct, their own stacks and raw system calls, and report failure by writing `error` here. The
  * caller is suspended until `first` has become init; `first` is suspended until `command` has become the program.
- * `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot trace it. */
+ * `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot trace it.
+ * Until then it also unmounts the host's tree: for the first fraction of a millisecond that is still in the namespace,
+ * under the root of a program that has no capability to reach it. */
 #pragma once
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -19,6 +21,9 @@
 #include "profile/profile.h"
 
 #define LAUNCH_PASS_MAX 8
+/* In the base, what masks are made of: nobody may read either. */
+#define LAUNCH_MASK_FILE "proc/file"
+#define LAUNCH_MASK_DIRECTORY "proc/directory"
 
 struct launch_rlimit {
 	int resource;
@@ -29,7 +34,9 @@ struct launch_rlimit {
 struct launch_root {
 	const struct mount_op *ops;
 	size_t count;
-	const int *trees;               /* per op: a detached mount made by a privileged caller, or -1 */
+	const int *trees;               /* per op: a detached mount made by a privileged caller, or -1; or NULL */
+	const char *skeleton;           /* a directory to use as the base instead of fresh memory; or NULL */
+	int skeleton_tree;              /* the same as a detached mount made by a privileged caller, or -1 */
 	bool classic;                   /* without the new mount API */
 	uint64_t root_bytes;            /* bound on the root's own tmpfs */
 };
@@ -71,9 +78,11 @@ struct launch {
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
 
+	/* Filled by `first`. */
+	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
+
 	/* Filled by launch_start(). */
 	int pidfd;                      /* of init */
-	bool clear_handlers;            /* clone3 did not reset the signal handlers */
 	long clone_result;
 	bool failed;
 	struct cordon_error error;
@@ -100,5 +109,9 @@ int launch_fail(struct launch *launch, enum cordon_class class, long negative_er
                 const char *subject, const char *reason, const char *remediation);
 int launch_unavailable(struct launch *launch, long negative_errno, const char *boundary, const char *subject,
                        const char *reason);
+/* Builds the private root. The command enters it by itself; the host's tree leaves the namespace afterwards, while the
+ * program is being loaded, because that takes the kernel longer than anything else here. */
 int launch_raise_root(struct launch *launch);
+int launch_enter_root(struct launch *launch);
+int launch_leave_host(struct launch *launch);
 int launch_seal(struct launch *launch);
