@@ -1,0 +1,164 @@
+"""What the tests of whole behaviours share: the ledger as rows, what a command left behind, and the drivers that run here."""
+import ctypes
+import functools
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+PROBE = ROOT / "tests/support/probe"
+IS_ROOT = os.geteuid() == 0
+DRIVERS = ["namespaces", "landlock", "bwrap", "local"]
+
+
+@functools.lru_cache(None)
+def lack(name):
+    """Why this machine cannot, or None. In the form that the runner checks again."""
+    done = subprocess.run([PROBE, name], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode != 2, f"no probe {name}"
+    return f"cannot: {name}: {done.stdout.strip()}" if done.returncode else None
+
+
+def missing(*names):
+    return [pytest.mark.skip(reason=lack(name)) for name in names if lack(name)]
+
+
+def needs(*names):
+    """Skips the test where the machine lacks one of these."""
+    return lambda test: functools.reduce(lambda wrapped, mark: mark(wrapped), missing(*names), test)
+
+
+def drivers(*names):
+    """One case for each of these drivers, or for all; those that need what is not here are skipped."""
+    probes = {"namespaces": ["mount-namespace"], "landlock": ["landlock"], "bwrap": ["bwrap"], "local": []}
+    return pytest.mark.parametrize("driver", [pytest.param(name, marks=missing(*probes[name]))
+                                              for name in names or DRIVERS])
+
+
+# ---- the ledger ------------------------------------------------------------------------------------------------------
+
+def ledger_files(cordon):
+    return sorted((cordon.data / "cordon/ledger").glob("*.jsonl"))
+
+
+def rows(cordon):
+    """Every row, oldest first; each line must stand alone."""
+    return [json.loads(line) for path in ledger_files(cordon) for line in path.read_text().splitlines()]
+
+
+def rows_of(cordon, audit_id):
+    return [row for row in rows(cordon) if row["id"] == audit_id]
+
+
+def refused(cordon, *words, status=125, **options):
+    """The error of a run that the walk refuses; its row is in the ledger, and it holds the very same error."""
+    before = len(rows(cordon))
+    error = cordon.refused(*words, status=status, **options)
+    found = rows_of(cordon, error["audit_id"])
+    # A command that could not be started was announced before.
+    assert [row["row"] for row in found] in (["denial"], ["intent", "denial"]), found
+    recorded = found[-1]["error"]
+    assert {**recorded, "audit_id": error["audit_id"]} == error, (recorded, error)
+    new = rows(cordon)[before:]
+    assert sum(row["row"] == "denial" for row in new) == 2 and not any(row["row"] == "result" for row in new), new
+    return error
+
+
+def refused_unwalked(cordon, *words, status=125, **options):
+    """The error of a request that is malformed, so that there is nothing to walk with and no row."""
+    error = cordon.refused(*words, status=status, **options)
+    assert error["audit_id"] == "" and rows(cordon) == [], error
+    return error
+
+
+def result(cordon, *words, **options):
+    """The result object of a run that must not be refused."""
+    done = cordon("run", "--json", *words, **options)
+    value = json.loads(done.stdout)
+    assert "error" not in value, value
+    return value
+
+
+# ---- what was left behind --------------------------------------------------------------------------------------------
+
+def adopt_orphans():
+    PR_SET_CHILD_SUBREAPER = 36
+    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def living_children():
+    """Our living children by pid; the dead ones among the adopted are reaped."""
+    living = {}
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        for pid in map(int, (task / "children").read_text().split()):
+            try:
+                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+            except OSError:
+                continue
+            if state in "ZX":
+                try:
+                    os.waitpid(pid, os.WNOHANG)
+                except ChildProcessError:
+                    pass
+            else:
+                living[pid] = command or "?"
+    return living
+
+
+def wait_until(condition, seconds=5):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def running(marker):
+    """The pids of processes that carry `marker` in their command line, whoever's child they are; not our own."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if marker.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
+                state = (path.parent / "stat").read_text().rpartition(")")[2].split()[0]
+                if state not in "ZX":
+                    found.append(int(path.parent.name))
+        except OSError:
+            pass
+    return found
+
+
+def mounts():
+    return sorted(line.split()[4] for line in open("/proc/self/mountinfo"))
+
+
+class Leftovers:
+    """Nothing of what ran meanwhile is there any more. Orphans become ours, so that none goes unseen."""
+    def __init__(self, cordon):
+        adopt_orphans()
+        self.cordon, self.mounts, self.children = cordon, mounts(), set(living_children())
+
+    def check(self, seconds=3):
+        def new():
+            return {pid: command for pid, command in living_children().items() if pid not in self.children}
+        gone = wait_until(lambda: not new(), seconds)
+        left = new()
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+        assert gone, f"left running: {left}"
+        assert mounts() == self.mounts
+        scratch = self.cordon.data / "cordon/scratch"
+        assert not scratch.exists() or not list(scratch.iterdir()), list(scratch.iterdir())
+
+
+@pytest.fixture
+def leftovers(cordon):
+    watch = Leftovers(cordon)
+    yield watch
+    watch.check()
