@@ -13,5 +13,6 @@ struct git_config_verdict {
 };
 
 /* `core.worktree` is what a submodule's configuration has and no other: it may lead up `depth` directories, which is how
- * deep the file's own directory lies beneath the workspace; 0 = not at all. What git itself would refuse to parse counts as harmful: another version may think otherwise. */
+ * deep the file's own directory lies beneath the workspace; 0 = it may not be there at all. What git itself would refuse
+ * to parse counts as harmful: another version may think otherwise. */
 void git_config_judge(const char *text, size_t length, unsigned depth, struct git_config_verdict *ret_verdict);
