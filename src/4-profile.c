@@ -38,7 +38,7 @@ static int choose_driver(struct execution *execution, struct cordon_error *err)
 	}
 	execution->profile.facts = (struct driver_facts){
 		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
-		.landlock_abi = driver_landlock_abi(),
+		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
 	};
 	return 0;
 }

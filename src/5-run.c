@@ -1,13 +1,13 @@
 /* Step 5: the driver prepares, the launch raises the walls and starts the command, the supervision follows it to its
  * end, and what it left behind under a protected name is judged. */
 #include <assert.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/remove.h"
 #include "base/text.h"
 #include "execute.h"
 
@@ -100,9 +100,10 @@ static int judge_tree(struct execution *execution, struct looked_at *tree, struc
 		               err) < 0)
 			return -1;
 	while (rounds++ < 8 && planted_unlock(tree->fd, &tree->before, &after));
-	bool fresh = false;
+	/* Where mounts keep what was there before, only what is new can have been planted. */
+	bool fresh = !execution->profile.driver->private_root;
 	for (size_t i = 0; i < after.count && !fresh; i++)
-		fresh = after.items[i].kind == NAME_PROTECTED;
+		fresh = after.items[i].kind == NAME_PROTECTED && !names_get(&tree->before, NAME_PROTECTED, after.items[i].path);
 	if (!fresh)
 		return 0;
 	struct planted planted = { 0 };
@@ -125,31 +126,10 @@ static int judge_tree(struct execution *execution, struct looked_at *tree, struc
 	return 0;
 }
 
-/* A directory of the command's own making may hold anything: it is emptied by descriptor, no link followed. */
-static void remove_tree(int parent, const char *name, int depth)
-{
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd >= 0 && depth < 256) {
-		fchmod(fd, 0700);
-		DIR *directory = fdopendir(fd);
-		for (struct dirent *entry; directory && (entry = readdir(directory));) {
-			if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-				continue;
-			if (unlinkat(fd, entry->d_name, 0) < 0)
-				remove_tree(fd, entry->d_name, depth + 1);
-		}
-		if (directory)
-			closedir(directory);
-	} else if (fd >= 0) {
-		close(fd);
-	}
-	unlinkat(parent, name, AT_REMOVEDIR);
-}
-
 void run_step_clean(struct execution *execution)
 {
 	if (execution->session.scratch && !execution->dry)
-		remove_tree(AT_FDCWD, execution->session.scratch, 0);
+		remove_tree(AT_FDCWD, execution->session.scratch);
 }
 
 int run_step_finish(struct execution *execution, struct cordon_error *err)

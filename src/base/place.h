@@ -17,6 +17,7 @@ struct host_entry {
 	const char *path, *source;      /* `source` differs where a link leads out of the view */
 	const char *link;               /* HOST_LINK: its text */
 	enum host_kind kind;
+	uint64_t stamp;                 /* HOST_FILE: another after every change; 0 for one that is large */
 };
 
 struct host_entries {

@@ -13,6 +13,7 @@ struct driver_facts {
 	bool caller_is_root;
 	uint32_t uid, gid;      /* the caller's */
 	int landlock_abi;
+	const char *data_dir;   /* cordon's own; for what is worth keeping between commands */
 };
 
 /* What one launch holds on to until it has started. */

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "driver/driver.h"
 #include "driver/idmap.h"
+#include "driver/skeleton.h"
 #include "run/control.h"
 
 /* Bound on the root's own tmpfs, which holds mount points and a few small files. */
@@ -27,9 +28,9 @@ static const struct {
 	{ CORDON_WALL_FILESYSTEM, CLONE_NEWNS },
 };
 
-static int open_one(const struct mount_op *op, int user_namespace)
+static int open_one(const char *source, int user_namespace)
 {
-	auto_close int tree = (int)syscall(SYS_open_tree, AT_FDCWD, op->source,
+	auto_close int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source,
 	                                   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
 	if (tree < 0)
 		return -1;
@@ -40,27 +41,31 @@ static int open_one(const struct mount_op *op, int user_namespace)
 }
 
 /* The caller's own files as detached mounts with mapped owners. False where one of them cannot be had. */
-static bool open_mapped(struct arena *arena, const struct mount_plan *plan, const int **ret_trees,
-                        struct driver_held *held)
+static bool open_mapped(struct arena *arena, struct launch_root *root, struct driver_held *held)
 {
 	int user_namespace = idmap_namespace();
-	int *trees = arena_alloc(arena, plan->count * sizeof(*trees));
+	int *trees = arena_alloc(arena, (root->count + 1) * sizeof(*trees));
 	if (user_namespace < 0 || !trees)
 		return false;
-	for (size_t i = 0; i < plan->count; i++)
+	for (size_t i = 0; i <= root->count; i++)
 		trees[i] = -1;
-	*held = (struct driver_held){ trees, plan->count };
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct mount_op *op = &plan->ops[i];
+	*held = (struct driver_held){ trees, root->count + 1 };
+	bool all = true;
+	for (size_t i = 0; i < root->count && all; i++) {
+		const struct mount_op *op = &root->ops[i];
 		if (op->kind != MOUNT_BIND || !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)))
 			continue;
-		trees[i] = open_one(op, user_namespace);
-		if (trees[i] < 0 && !(op->flags & MOUNT_OPTIONAL)) {
-			driver_release(held);
-			return false;
-		}
+		trees[i] = open_one(op->source, user_namespace);
+		all = trees[i] >= 0 || (op->flags & MOUNT_OPTIONAL);
 	}
-	*ret_trees = trees;
+	if (all && root->skeleton)
+		all = (trees[root->count] = open_one(root->skeleton, user_namespace)) >= 0;
+	if (!all) {
+		driver_release(held);
+		return false;
+	}
+	root->trees = trees;
+	root->skeleton_tree = trees[root->count];
 	return true;
 }
 
@@ -71,7 +76,7 @@ static int set_identity(struct arena *arena, const struct profile *profile, cons
 	uint32_t inside_uid = facts->uid, inside_gid = facts->gid, outside_uid = facts->uid, outside_gid = facts->gid;
 	if (facts->caller_is_root) {
 		inside_uid = inside_gid = IDMAP_INSIDE;
-		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, &profile->mounts, &root->trees, held)) {
+		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, root, held)) {
 			launch->become = true;
 			outside_uid = outside_gid = launch->uid = launch->gid = IDMAP_OUTSIDE;
 		}
@@ -87,7 +92,13 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	struct launch_root *root = arena_alloc(arena, sizeof(*root));
 	if (!root)
 		return fail_oom(err);
-	*root = (struct launch_root){ .ops = profile->mounts.ops, .count = profile->mounts.count, .root_bytes = ROOT_BYTES };
+	struct mount_plan plan;
+	if (skeleton_get(arena, facts->data_dir, &profile->mounts, &root->skeleton, &plan) < 0)
+		plan = profile->mounts;
+	root->ops = plan.ops;
+	root->count = plan.count;
+	root->skeleton_tree = -1;
+	root->root_bytes = ROOT_BYTES;
 	driver_set_common(profile, launch);
 	launch->namespaces = CLONE_NEWUSER;
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)

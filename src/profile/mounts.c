@@ -59,10 +59,13 @@ static int add_host(struct arena *arena, const struct profile_input *input, stru
 				return -1;
 			continue;
 		}
-		if (add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0 ||
-		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source,
-		         MOUNT_READ_ONLY | MOUNT_OPTIONAL | MOUNT_BASE | exec))
+		if (add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0)
 			return -1;
+		struct mount_op *op = add(arena, plan, MOUNT_BIND, entry->path, entry->source,
+		                          MOUNT_READ_ONLY | MOUNT_OPTIONAL | MOUNT_BASE | exec);
+		if (!op)
+			return -1;
+		op->size = entry->stamp;
 	}
 	return 0;
 }

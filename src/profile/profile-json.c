@@ -36,7 +36,7 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 		json_key_string(json, "target", op->target);
 		if (op->source)
 			json_key_string(json, op->kind == MOUNT_TEXT ? "text" : "source", op->source);
-		if (op->size)
+		if (op->kind == MOUNT_SCRATCH)
 			json_key_uint(json, "size", op->size);
 		if (op->flags)
 			write_flags(json, "flags", op->flags, names, ARRAY_SIZE(names));

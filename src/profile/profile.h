@@ -45,7 +45,7 @@ struct mount_op {
 	enum mount_kind kind;
 	unsigned flags;
 	const char *target, *source;
-	uint64_t size;                  /* MOUNT_SCRATCH */
+	uint64_t size;                  /* MOUNT_SCRATCH; of a small file of the base, its stamp */
 	unsigned mode;                  /* MOUNT_SCRATCH */
 	bool is_directory;              /* MOUNT_MASK */
 	uint64_t device, inode;         /* MOUNT_BIND with MOUNT_GRANTED: what the source must be */

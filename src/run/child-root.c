@@ -1,6 +1,7 @@
 /* The private root, built by `first` of launch.h's picture with the new mount API: a tmpfs is put over "/", everything
  * granted is cloned into it detached, given its attributes in one recursive call, and attached by descriptor. Then the
- * old root is pivoted away and unmounted, so that no mount of the host's is left in the namespace.
+ * old root is pivoted away and unmounted, so that no mount of the host's is left in the namespace. Descriptors of which
+ * there are few stay open until exec closes them.
  *
  * Sources are named by path, because a descriptor of the caller's mount namespace cannot be cloned in this one. What
  * was opened is therefore compared with the device and inode the walk saw: a swapped place is refused. Targets are
@@ -12,20 +13,39 @@
 #include <sys/stat.h>
 
 #include "base/compat.h"
-#include "run/launch.h"
+#include "run/child-root.h"
 #include "run/sys.h"
 
-struct builder {
-	struct launch *launch;
-	int base;       /* the tmpfs over "/"; holds what masks are made of */
-	int root;       /* the root to be: the same, or a view of the host's whole tree */
-	int tree;       /* a detached mount that the caller made for this operation, or -1 */
-	int mask_file, mask_directory;
-};
-
-static int refuse(const struct builder *builder, long result, const char *subject, const char *reason)
+int root_refuse(const struct builder *builder, long result, const char *subject, const char *reason)
 {
 	return launch_unavailable(builder->launch, result, "filesystem", subject, reason);
+}
+
+int root_refuse_base(const struct builder *builder, long result)
+{
+	static const char fix[] = "mounting is refused here even in an own user namespace (AppArmor: sysctl "
+	                          "kernel.apparmor_restrict_unprivileged_userns=0; a container: leave its seccomp profile), "
+	                          "or choose --driver landlock";
+	if (result != -EPERM && result != -EACCES)
+		return root_refuse(builder, result, "/", "cannot mount a private root");
+	return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "filesystem", "/",
+	                   "cannot mount a private root", fix);
+}
+
+int root_refuse_proc(const struct builder *builder, long result, const char *target)
+{
+	if (result != -EPERM)
+		return root_refuse(builder, result, target, "cannot mount a fresh /proc");
+	return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "proc", target,
+	                   "the kernel refuses a fresh /proc, because parts of the host's /proc are masked",
+	                   "give the container an unmasked /proc (docker: --security-opt systempaths=unconfined), or "
+	                   "choose --driver landlock");
+}
+
+int root_refuse_swapped(const struct builder *builder, const struct mount_op *op)
+{
+	return launch_fail(builder->launch, CORDON_E_CAPABILITY_DENIED, 0, "filesystem", op->source ? op->source : op->target,
+	                   "the path was replaced by something else while the command was being started", "");
 }
 
 static const char *relative(const char *target)
@@ -35,11 +55,50 @@ static const char *relative(const char *target)
 	return *target ? target : ".";
 }
 
-static long open_target(int root, const char *target)
+bool root_is_whole(const char *path)
+{
+	while (*path == '/')
+		path++;
+	return !*path;
+}
+
+/* For where openat2() is refused: a component at a time. */
+static long open_stepwise(int root, const char *path)
+{
+	char name[256];
+	long at = root;
+	for (;;) {
+		size_t length = 0;
+		for (; path[length] && path[length] != '/'; length++) {
+			if (length == sizeof(name) - 1)
+				return -ENAMETOOLONG;
+			name[length] = path[length];
+		}
+		name[length] = '\0';
+		path += length;
+		while (*path == '/')
+			path++;
+		bool up = name[0] == '.' && name[1] == '.' && !name[2];
+		long next = up ? -EXDEV : sys_4(SYS_openat, at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (*path ? O_DIRECTORY : 0), 0);
+		if (at != root)
+			sys_1(SYS_close, at);
+		if (next < 0 || !*path)
+			return next;
+		at = next;
+	}
+}
+
+long root_open_target(int root, const char *target)
 {
 	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 	                        .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	return sys_4(SYS_openat2, root, relative(target), &how, sizeof(how));
+	long fd = sys_4(SYS_openat2, root, relative(target), &how, sizeof(how));
+	return fd == -ENOSYS || fd == -EPERM ? open_stepwise(root, relative(target)) : fd;
+}
+
+bool root_may_skip(const struct mount_op *op, long result)
+{
+	return (op->flags & MOUNT_OPTIONAL) && (result == -ENOENT || result == -ENOTDIR || result == -ELOOP);
 }
 
 static long make_node(int root, const char *path, bool is_file)
@@ -80,10 +139,7 @@ static long new_filesystem(const char *type, const char *const (*options)[2], un
 		result = sys_5(SYS_fsconfig, context, FSCONFIG_SET_STRING, (*options)[0], (*options)[1], 0);
 	if (result >= 0)
 		result = sys_5(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
-	if (result >= 0)
-		result = sys_3(SYS_fsmount, context, FSMOUNT_CLOEXEC, attributes);
-	sys_1(SYS_close, context);
-	return result;
+	return result < 0 ? result : sys_3(SYS_fsmount, context, FSMOUNT_CLOEXEC, attributes);
 }
 
 static long set_attributes(long tree, unsigned flags)
@@ -100,7 +156,7 @@ static long set_attributes(long tree, unsigned flags)
 
 static long attach(long tree, int root, const char *target)
 {
-	long at = open_target(root, target);
+	long at = root_open_target(root, target);
 	if (at < 0)
 		return at;
 	long result = sys_5(SYS_move_mount, tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
@@ -116,38 +172,34 @@ static long attach_directly(long tree, int root, const char *target)
 
 static long attach_new(long tree, int root, const char *target)
 {
-	if (tree < 0)
-		return tree;
-	long result = attach_directly(tree, root, target);
-	sys_1(SYS_close, tree);
-	return result;
+	return tree < 0 ? tree : attach_directly(tree, root, target);
 }
 
 /* ---- one function per kind of mount_op -------------------------------------------------------------------------- */
 
-static int play_point(struct builder *builder, const struct mount_op *op)
+int root_play_point(struct builder *builder, const struct mount_op *op)
 {
 	long result = make_target(builder->root, op->target, op->kind == MOUNT_FILE);
-	return result < 0 ? refuse(builder, result, op->target, "cannot make a mount point in the private root") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot make a mount point in the private root") : 0;
 }
 
-static int play_link(struct builder *builder, const struct mount_op *op)
+int root_play_link(struct builder *builder, const struct mount_op *op)
 {
 	long result = sys_3(SYS_symlinkat, op->source, builder->root, relative(op->target));
-	return result < 0 && result != -EEXIST ? refuse(builder, result, op->target, "cannot make a link in the private root")
+	return result < 0 && result != -EEXIST ? root_refuse(builder, result, op->target, "cannot make a link in the private root")
 	                                       : 0;
 }
 
-static int play_text(struct builder *builder, const struct mount_op *op)
+int root_play_text(struct builder *builder, const struct mount_op *op)
 {
 	long fd = sys_4(SYS_openat, builder->root, relative(op->target), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	long result = fd < 0 ? fd : sys_3(SYS_write, fd, op->source, sys_strlen(op->source));
 	if (fd >= 0)
 		sys_1(SYS_close, fd);
-	return result < 0 ? refuse(builder, result, op->target, "cannot write a file in the private root") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot write a file in the private root") : 0;
 }
 
-static bool is_same(long tree, const struct mount_op *op)
+bool root_is_same(long tree, const struct mount_op *op)
 {
 	struct stat info;
 	if (sys_2(SYS_fstat, tree, &info) < 0)
@@ -155,17 +207,39 @@ static bool is_same(long tree, const struct mount_op *op)
 	return info.st_dev == op->device && info.st_ino == op->inode;
 }
 
+long root_open_view(const struct builder *builder)
+{
+	static const char point[] = "host";
+	long result = make_node(builder->base, point, false);
+	return result < 0 ? result : sys_4(SYS_openat, builder->base, point, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
 /* The whole of the host's tree as the root to be; masks still come from the base. */
 static long attach_as_root(struct builder *builder, long clone)
 {
-	static const char point[] = "host";
-	long result = sys_3(SYS_mkdirat, builder->base, point, 0755);
+	long at = root_open_view(builder);
+	long result = at;
+	if (at >= 0) {
+		result = sys_5(SYS_move_mount, clone, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+		sys_1(SYS_close, at);
+	}
 	if (result >= 0)
-		result = attach(clone, builder->base, point);
-	if (result >= 0)
-		result = sys_4(SYS_openat, builder->base, point, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+		result = root_open_view(builder);
 	if (result >= 0)
 		builder->root = (int)result;
+	return result;
+}
+
+/* The base lies over "/" and would be cloned along with it, covering everything: for that moment it is unbindable. */
+static long clone_source(const struct builder *builder, const struct mount_op *op)
+{
+	bool whole = root_is_whole(op->source);
+	struct mount_attr skip = { .propagation = MS_UNBINDABLE }, keep = { .propagation = MS_PRIVATE };
+	long result = whole ? sys_5(SYS_mount_setattr, builder->base, "", AT_EMPTY_PATH, &skip, sizeof(skip)) : 0;
+	if (result >= 0)
+		result = sys_3(SYS_open_tree, AT_FDCWD, op->source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+	if (whole)
+		sys_5(SYS_mount_setattr, builder->base, "", AT_EMPTY_PATH, &keep, sizeof(keep));
 	return result;
 }
 
@@ -173,26 +247,25 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 {
 	long clone = builder->tree;
 	if (clone < 0)
-		clone = sys_3(SYS_open_tree, AT_FDCWD, op->source, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+		clone = clone_source(builder, op);
 	if (clone == -ENOENT && (op->flags & MOUNT_OPTIONAL))
 		return 0;
 	if (clone < 0)
-		return refuse(builder, clone, op->source, "cannot show this path inside");
-	if ((op->flags & MOUNT_GRANTED) && !is_same(clone, op))
-		return launch_fail(builder->launch, CORDON_E_CAPABILITY_DENIED, 0, "filesystem", op->source,
-		                   "the path was replaced by something else while the command was being started", "");
+		return root_refuse(builder, clone, op->source, "cannot show this path inside");
+	if ((op->flags & MOUNT_GRANTED) && !root_is_same(clone, op))
+		return root_refuse_swapped(builder, op);
 	bool ours = !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)) && (op->flags & (MOUNT_BASE | MOUNT_DEVICE));
 	long result = op->flags & (MOUNT_BASE | MOUNT_DEVICE) ? 0 : set_attributes(clone, op->flags);
 	if (result >= 0)
-		result = *relative(op->target) == '.' ? attach_as_root(builder, clone)
-		         : ours                       ? attach_directly(clone, builder->root, op->target)
-		                                      : attach(clone, builder->root, op->target);
+		result = root_is_whole(op->target) ? attach_as_root(builder, clone)
+		         : ours                    ? attach_directly(clone, builder->root, op->target)
+		                                   : attach(clone, builder->root, op->target);
 	if (builder->tree < 0)
 		sys_1(SYS_close, clone);
-	return result < 0 ? refuse(builder, result, op->target, "cannot mount this path inside") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount this path inside") : 0;
 }
 
-static void number_text(char text[24], uint64_t number)
+void root_number_text(char text[24], uint64_t number)
 {
 	int at = 24;
 	text[--at] = '\0';
@@ -203,12 +276,16 @@ static void number_text(char text[24], uint64_t number)
 		text[i] = text[at + i];
 }
 
+const char *root_mode_text(unsigned mode)
+{
+	return mode == 01777 ? "1777" : mode == 0700 ? "0700" : "0755";
+}
+
 static long new_tmpfs(uint64_t size, unsigned mode)
 {
 	char size_text[24];
-	number_text(size_text, size);
-	const char *mode_text = mode == 01777 ? "1777" : mode == 0700 ? "0700" : "0755";
-	const char *const options[][2] = { { "mode", mode_text }, { "size", size_text }, { NULL, NULL } };
+	root_number_text(size_text, size);
+	const char *const options[][2] = { { "mode", root_mode_text(mode) }, { "size", size_text }, { NULL, NULL } };
 	return new_filesystem("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
 }
 
@@ -220,11 +297,9 @@ static int play_scratch(struct builder *builder, const struct mount_op *op)
 		result = set_attributes(clone, op->flags);
 	if (result >= 0)
 		result = attach(clone, builder->root, op->target);
-	if (clone >= 0)
-		sys_1(SYS_close, clone);
 	if (result == -ENOENT && (op->flags & MOUNT_OPTIONAL))
 		return 0;
-	return result < 0 ? refuse(builder, result, op->target, "cannot mount a private tmpfs") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount a private tmpfs") : 0;
 }
 
 static int play_proc(struct builder *builder, const struct mount_op *op)
@@ -233,12 +308,7 @@ static int play_proc(struct builder *builder, const struct mount_op *op)
 	static const char *const options[][2] = { { "hidepid", "ptraceable" }, { NULL, NULL } };
 	unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
 	long result = attach_new(new_filesystem("proc", options, attributes), builder->root, op->target);
-	if (result == -EPERM)
-		return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "proc", op->target,
-		                   "the kernel refuses a fresh /proc, because parts of the host's /proc are masked",
-		                   "give the container an unmasked /proc (docker: --security-opt systempaths=unconfined), or "
-		                   "choose --driver landlock");
-	return result < 0 ? refuse(builder, result, op->target, "cannot mount a fresh /proc") : 0;
+	return result < 0 ? root_refuse_proc(builder, result, op->target) : 0;
 }
 
 static int play_pts(struct builder *builder, const struct mount_op *op)
@@ -247,7 +317,7 @@ static int play_pts(struct builder *builder, const struct mount_op *op)
 	long result = attach_new(new_filesystem("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC),
 	                               builder->root,
 	                               op->target);
-	return result < 0 ? refuse(builder, result, op->target, "cannot mount a fresh devpts") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount a fresh devpts") : 0;
 }
 
 /* Mounts `clone` on what is open as `at`; takes both. */
@@ -260,14 +330,14 @@ static int cover(struct builder *builder, const struct mount_op *op, long at, lo
 		sys_1(SYS_close, clone);
 	if (at >= 0)
 		sys_1(SYS_close, at);
-	return result < 0 ? refuse(builder, result, op->target, "cannot protect this path") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot protect this path") : 0;
 }
 
 /* Covers what is there with itself, under other attributes. */
 static int play_cover(struct builder *builder, const struct mount_op *op)
 {
-	long at = open_target(builder->root, op->target);
-	if ((at == -ENOENT || at == -ENOTDIR || at == -ELOOP) && (op->flags & MOUNT_OPTIONAL))
+	long at = root_open_target(builder->root, op->target);
+	if (root_may_skip(op, at))
 		return 0;
 	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
 	return cover(builder, op, at, at < 0 ? at : sys_3(SYS_open_tree, at, "", flags));
@@ -276,8 +346,8 @@ static int play_cover(struct builder *builder, const struct mount_op *op)
 /* Covers what is there with nothing readable of the same kind. */
 static int play_mask(struct builder *builder, const struct mount_op *op)
 {
-	long at = open_target(builder->root, op->target);
-	if ((at == -ENOENT || at == -ENOTDIR || at == -ELOOP) && (op->flags & MOUNT_OPTIONAL))
+	long at = root_open_target(builder->root, op->target);
+	if (root_may_skip(op, at))
 		return 0;
 	int mask = op->is_directory ? builder->mask_directory : builder->mask_file;
 	long clone = at < 0 ? at : sys_3(SYS_open_tree, mask, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
@@ -286,61 +356,71 @@ static int play_mask(struct builder *builder, const struct mount_op *op)
 
 static int play_lock(struct builder *builder, const struct mount_op *op)
 {
-	bool whole = *relative(op->target) == '.';
-	long at = whole ? builder->root : open_target(builder->root, op->target);
+	bool whole = root_is_whole(op->target);
+	long at = whole ? builder->root : root_open_target(builder->root, op->target);
 	long result = at < 0 ? at : set_attributes(at, op->flags | MOUNT_READ_ONLY);
 	if (at >= 0 && !whole)
 		sys_1(SYS_close, at);
-	return result < 0 ? refuse(builder, result, op->target, "cannot make this mount read-only") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot make this mount read-only") : 0;
 }
 
-static int (*const players[MOUNT_KIND_MAX])(struct builder *, const struct mount_op *) = {
-	[MOUNT_DIRECTORY] = play_point, [MOUNT_FILE] = play_point,      [MOUNT_LINK] = play_link, [MOUNT_TEXT] = play_text,
-	[MOUNT_BIND] = play_bind,       [MOUNT_SCRATCH] = play_scratch, [MOUNT_PROC] = play_proc, [MOUNT_PTS] = play_pts,
-	[MOUNT_MASK] = play_mask,       [MOUNT_FREEZE] = play_cover,    [MOUNT_PIN] = play_cover, [MOUNT_LOCK] = play_lock,
+static root_player *const players[MOUNT_KIND_MAX] = {
+	[MOUNT_DIRECTORY] = root_play_point,
+	[MOUNT_FILE] = root_play_point,
+	[MOUNT_LINK] = root_play_link,
+	[MOUNT_TEXT] = root_play_text,
+	[MOUNT_BIND] = play_bind,
+	[MOUNT_SCRATCH] = play_scratch,
+	[MOUNT_PROC] = play_proc,
+	[MOUNT_PTS] = play_pts,
+	[MOUNT_MASK] = play_mask,
+	[MOUNT_FREEZE] = play_cover,
+	[MOUNT_PIN] = play_cover,
+	[MOUNT_LOCK] = play_lock,
 };
 
 /* What masks are made of lies in the base where /proc is going to cover it. Its name cannot be removed: the kernel
  * does not mount what is unlinked. */
-static long make_masks(struct builder *builder)
+static long open_masks(struct builder *builder)
 {
-	static const char file[] = "proc/file", directory[] = "proc/directory";
-	int base = builder->base;
-	long result = sys_3(SYS_mkdirat, base, "proc", 0755);
-	if (result >= 0)
-		result = sys_4(SYS_openat, base, file, O_CREAT | O_EXCL | O_CLOEXEC, 0);
+	long result = sys_4(SYS_openat, builder->base, LAUNCH_MASK_FILE, O_PATH | O_CLOEXEC, 0);
 	builder->mask_file = (int)result;
 	if (result >= 0)
-		result = sys_3(SYS_mkdirat, base, directory, 0);
-	if (result >= 0)
-		result = sys_4(SYS_openat, base, directory, O_PATH | O_CLOEXEC, 0);
+		result = sys_4(SYS_openat, builder->base, LAUNCH_MASK_DIRECTORY, O_PATH | O_CLOEXEC, 0);
 	builder->mask_directory = (int)result;
 	return result;
 }
 
-static int begin_root(struct builder *builder)
+static long make_masks(struct builder *builder)
 {
-	long base = new_tmpfs(builder->launch->root->root_bytes, 0755);
-	long result = base;
-	if (base >= 0)
-		result = sys_5(SYS_move_mount, base, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
-	builder->base = builder->root = (int)base;
+	int base = builder->base;
+	long result = sys_3(SYS_mkdirat, base, "proc", 0755);
 	if (result >= 0)
-		result = make_masks(builder);
-	return result < 0 ? refuse(builder, result, "/", "cannot mount a private root") : 0;
+		result = sys_4(SYS_mknodat, base, LAUNCH_MASK_FILE, S_IFREG, 0);
+	if (result >= 0)
+		result = sys_3(SYS_mkdirat, base, LAUNCH_MASK_DIRECTORY, 0);
+	return result < 0 ? result : open_masks(builder);
 }
 
-/* After this the host's root is in no mount of this namespace. */
-static int switch_root(const struct builder *builder)
+/* Puts the base over "/": the skeleton, or fresh memory. */
+static long begin(struct builder *builder)
 {
-	long result = sys_1(SYS_fchdir, builder->root);
+	const struct launch_root *plan = builder->launch->root;
+	long base = plan->skeleton_tree >= 0 ? plan->skeleton_tree
+	            : plan->skeleton ? sys_3(SYS_open_tree, AT_FDCWD, plan->skeleton, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
+	                             : new_tmpfs(plan->root_bytes, 0755);
+	builder->base = (int)base;
+	return base < 0 ? base : sys_5(SYS_move_mount, base, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+static int begin_root(struct builder *builder)
+{
+	const struct launch_root *plan = builder->launch->root;
+	long result = plan->classic ? root_begin_classic(builder) : begin(builder);
+	builder->root = builder->base;
 	if (result >= 0)
-		result = sys_2(SYS_pivot_root, ".", ".");
-	if (result >= 0)
-		result = sys_2(SYS_umount2, ".", MNT_DETACH);
-	if (result >= 0)
-		result = sys_1(SYS_chdir, "/");
-	return result < 0 ? refuse(builder, result, "/", "cannot switch to the private root") : 0;
+		result = plan->skeleton ? open_masks(builder) : make_masks(builder);
+	return result < 0 ? root_refuse_base(builder, result) : 0;
 }
 
 int launch_raise_root(struct launch *launch)
@@ -355,5 +435,25 @@ int launch_raise_root(struct launch *launch)
 		if (players[op->kind](&builder, op) < 0)
 			return -1;
 	}
-	return switch_root(&builder);
+	launch->root_fd = builder.root;
+	return 0;
+}
+
+int launch_enter_root(struct launch *launch)
+{
+	long result = sys_1(SYS_fchdir, launch->root_fd);
+	if (result >= 0)
+		result = sys_1(SYS_chroot, ".");
+	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot enter the private root") : 0;
+}
+
+/* After this the host's root is in no mount of this namespace. */
+int launch_leave_host(struct launch *launch)
+{
+	long result = sys_1(SYS_fchdir, launch->root_fd);
+	if (result >= 0)
+		result = sys_2(SYS_pivot_root, ".", ".");
+	if (result >= 0)
+		result = sys_2(SYS_umount2, ".", MNT_DETACH);
+	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot leave the host's root") : 0;
 }

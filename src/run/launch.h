@@ -30,6 +30,13 @@ struct launch_rlimit {
 	struct rlimit value;
 };
 
+/* A line of mountinfo, as `first` reads it. */
+struct launch_mount {
+	long id, parent;
+	const char *path;
+	unsigned long flags;            /* MS_* */
+};
+
 /* How the private root is made; all of it is played by `first`. */
 struct launch_root {
 	const struct mount_op *ops;
@@ -37,7 +44,10 @@ struct launch_root {
 	const int *trees;               /* per op: a detached mount made by a privileged caller, or -1; or NULL */
 	const char *skeleton;           /* a directory to use as the base instead of fresh memory; or NULL */
 	int skeleton_tree;              /* the same as a detached mount made by a privileged caller, or -1 */
-	bool classic;                   /* without the new mount API */
+	bool classic;                   /* without the new mount API; then there is room for the table of mounts: */
+	char *table;
+	struct launch_mount *mounts;
+	size_t table_size, mount_capacity;
 	uint64_t root_bytes;            /* bound on the root's own tmpfs */
 };
 

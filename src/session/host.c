@@ -12,6 +12,8 @@
 
 #include "base/text.h"
 
+#define SMALL_FILE (128 * 1024)
+
 /* The system base view. From /etc only what programs need. */
 static const char *const base_view[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
@@ -38,6 +40,16 @@ static const char *lead(struct arena *arena, const char *path, const char *text)
 	return joined ? path_normalise(arena, joined) : NULL;
 }
 
+/* Tells one state of a small file from another. */
+static uint64_t stamp_of(const struct stat *info)
+{
+	if (!S_ISREG(info->st_mode) || info->st_size >= SMALL_FILE || !(info->st_mode & S_IROTH))
+		return 0;
+	uint64_t stamp = info->st_ino * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)info->st_size;
+	stamp = (stamp ^ (uint64_t)info->st_ctim.tv_sec) * UINT64_C(0x9e3779b97f4a7c15);
+	return (stamp ^ (uint64_t)info->st_ctim.tv_nsec ^ info->st_dev) | 1;
+}
+
 static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
 {
 	char text[PATH_MAX], real[PATH_MAX];
@@ -60,6 +72,7 @@ static int add_link(struct arena *arena, const char *path, struct host_entry *re
 	if (!ret_entry->source || !ret_entry->link)
 		return -1;
 	ret_entry->kind = in_view(real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
+	ret_entry->stamp = stamp_of(&info);
 	return 0;
 }
 
@@ -80,7 +93,8 @@ int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct
 				return fail_oom(err);
 		} else {
 			*entry = (struct host_entry){ .path = base_view[i], .source = base_view[i],
-			                              .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE };
+			                              .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE,
+			                              .stamp = stamp_of(&info) };
 			use = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
 		}
 		entries.count += use;
