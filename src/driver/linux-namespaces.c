@@ -11,6 +11,7 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
+#include "driver/classic.h"
 #include "driver/driver.h"
 #include "driver/idmap.h"
 #include "driver/skeleton.h"
@@ -76,7 +77,7 @@ static int set_identity(struct arena *arena, const struct profile *profile, cons
 	uint32_t inside_uid = facts->uid, inside_gid = facts->gid, outside_uid = facts->uid, outside_gid = facts->gid;
 	if (facts->caller_is_root) {
 		inside_uid = inside_gid = IDMAP_INSIDE;
-		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, root, held)) {
+		if ((profile->walls & WALL_BIT(IDENTITY)) && !root->classic && open_mapped(arena, root, held)) {
 			launch->become = true;
 			outside_uid = outside_gid = launch->uid = launch->gid = IDMAP_OUTSIDE;
 		}
@@ -92,13 +93,16 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	struct launch_root *root = arena_alloc(arena, sizeof(*root));
 	if (!root)
 		return fail_oom(err);
+	bool classic = classic_is_needed();
 	struct mount_plan plan;
-	if (skeleton_get(arena, facts->data_dir, &profile->mounts, &root->skeleton, &plan) < 0)
+	if (classic || skeleton_get(arena, facts->data_dir, &profile->mounts, &root->skeleton, &plan) < 0)
 		plan = profile->mounts;
 	root->ops = plan.ops;
 	root->count = plan.count;
 	root->skeleton_tree = -1;
 	root->root_bytes = ROOT_BYTES;
+	if (classic && classic_prepare(arena, root) < 0)
+		return fail_oom(err);
 	driver_set_common(profile, launch);
 	launch->namespaces = CLONE_NEWUSER;
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
@@ -125,12 +129,14 @@ static void describe(struct arena *arena, const struct profile *profile, const s
                      const struct launch *launch, const char *isolation[CORDON_WALL_MAX])
 {
 	const char *landlock = driver_landlock_text(arena, launch);
+	bool classic = launch->root && launch->root->classic;
 	const char *identity = launch->become ? "unprivileged user, owners mapped"
+	                       : facts->caller_is_root && classic ? "caller's user (no mount_setattr to map owners with)"
 	                       : facts->caller_is_root ? "caller's user (the filesystem cannot map owners)"
 	                                               : "caller's user, unprivileged";
 	const char *masked = profile->unmasked ? arena_printf(arena, "mounts; unseen: %s", profile->unmasked) : "mounts";
 	const struct driver_mechanism rows[] = {
-		{ CORDON_WALL_FILESYSTEM, "mount namespace" },
+		{ CORDON_WALL_FILESYSTEM, classic ? "mount namespace, by classic calls" : "mount namespace" },
 		{ CORDON_WALL_FILESYSTEM_SECOND, landlock },
 		{ CORDON_WALL_PROTECTED, "mounts, and a check at the end" },
 		{ CORDON_WALL_MASKED, masked ? masked : "mounts" },

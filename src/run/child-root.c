@@ -427,12 +427,13 @@ int launch_raise_root(struct launch *launch)
 {
 	const struct launch_root *plan = launch->root;
 	struct builder builder = { .launch = launch };
+	root_player *const *play = plan->classic ? root_classic_players : players;
 	if (begin_root(&builder) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount_op *op = &plan->ops[i];
 		builder.tree = plan->trees ? plan->trees[i] : -1;
-		if (players[op->kind](&builder, op) < 0)
+		if (play[op->kind](&builder, op) < 0)
 			return -1;
 	}
 	launch->root_fd = builder.root;
