@@ -16,6 +16,7 @@
 #include "profile/unwall.h"
 #include "session/beneath.h"
 #include "session/host.h"
+#include "session/scratch.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
 #define NAMES_BUDGET_US 800
@@ -245,12 +246,12 @@ static int make_scratch(struct execution *execution, struct profile_input *input
 {
 	if (execution->profile.driver->private_root)
 		return 0;
-	const char *parent = arena_printf(&execution->arena, "%s/scratch", execution->cordon->data_dir);
-	const char *path = arena_printf(&execution->arena, "%s/%s", parent, execution->audit.id);
-	if (!parent || !path)
+	const char *path = arena_printf(&execution->arena, "%s/scratch/%s", execution->cordon->data_dir, execution->audit.id);
+	if (!path)
 		return fail_oom(err);
-	if (!execution->dry && ((mkdir(parent, 0700) < 0 && errno != EEXIST) || mkdir(path, 0700) < 0))
-		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make a directory for temporary files");
+	if (!execution->dry && scratch_make(&execution->arena, execution->cordon->data_dir, execution->audit.id, &path,
+	                                    &execution->session.scratch_fd, err) < 0)
+		return -1;
 	execution->session.scratch = input->scratch = path;
 	if (strcmp(input->home, input->workspace.path))
 		input->home = input->home_source ? input->home_source : path;

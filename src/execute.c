@@ -62,7 +62,7 @@ static int make_execution(struct cordon *cordon, const struct cordon_request *re
 	execution->cordon = cordon;
 	execution->request = request;
 	execution->dry = dry;
-	execution->session.workspace_fd = execution->cwd.fd = execution->profile.cache_fd = -1;
+	execution->session.workspace_fd = execution->session.scratch_fd = execution->cwd.fd = execution->profile.cache_fd = -1;
 	id_make(execution->audit.id);
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -73,7 +73,8 @@ void execute_free(struct execution *execution)
 {
 	if (!execution)
 		return;
-	int *const owned[] = { &execution->session.workspace_fd, &execution->cwd.fd, &execution->profile.cache_fd };
+	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
+	                       &execution->profile.cache_fd };
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);

@@ -45,6 +45,7 @@ struct execution {
 		int workspace_fd;
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
 		const char *scratch;                /* a directory for one command, removed at its end; or NULL */
+		int scratch_fd;                     /* locked while in use; or -1 */
 	} session;
 	struct {
 		const char *path;
