@@ -134,15 +134,21 @@ def running(marker):
     return found
 
 
-def mounts():
-    return sorted(line.split()[4] for line in open("/proc/self/mountinfo"))
+def mounts(around):
+    """Mounts that cordon could have made: in the test's own directory, above it, or where it mounts inside. Others live on
+    this machine too."""
+    points = [line.split()[4] for line in open("/proc/self/mountinfo")]
+    return sorted(point for point in points if pathlib.Path(around).is_relative_to(point) or
+                  pathlib.Path(point).is_relative_to(around) or
+                  point.split("/")[1] in ("usr", "bin", "lib", "proc", "dev", "etc", "home"))
 
 
 class Leftovers:
     """Nothing of what ran meanwhile is there any more. Orphans become ours, so that none goes unseen."""
     def __init__(self, cordon):
         adopt_orphans()
-        self.cordon, self.mounts, self.children = cordon, mounts(), set(living_children())
+        self.cordon, self.around, self.children = cordon, cordon.data.parent, set(living_children())
+        self.mounts = mounts(self.around)
 
     def check(self, seconds=3):
         def new():
@@ -152,7 +158,7 @@ class Leftovers:
         for pid in left:
             os.kill(pid, signal.SIGKILL)
         assert gone, f"left running: {left}"
-        assert mounts() == self.mounts
+        assert mounts(self.around) == self.mounts
         scratch = self.cordon.data / "cordon/scratch"
         assert not scratch.exists() or not list(scratch.iterdir()), list(scratch.iterdir())
 

@@ -1,0 +1,311 @@
+"""Nothing of a command outlives it, its timeout, or its caller; floods, forks and crowds stay within bounds."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lab import IS_ROOT, drivers, leftovers, needs, result, rows, rows_of, running, wait_until  # noqa: F401
+
+# Four ways to be forgotten, each asleep for longer than any test, in a process that carries the marker.
+CLINGERS = """
+import os, signal, sys, time
+def settle(name):
+    print(name, flush=True)
+    time.sleep(600)
+def double_fork():
+    if os.fork() == 0:
+        if os.fork() == 0:
+            settle("orphan")
+        os._exit(0)
+def resession():
+    if os.fork() == 0:
+        os.setsid()
+        settle("session")
+def daemon():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            os.chdir("/")
+            print("daemon", flush=True)
+            null = os.open("/dev/null", os.O_RDWR)
+            for fd in range(3):
+                os.dup2(null, fd)
+            time.sleep(600)
+        os._exit(0)
+def deaf():
+    if os.fork() == 0:
+        for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+        settle("deaf")
+def stopped():
+    pid = os.fork()
+    if pid == 0:
+        settle("stopped")
+    time.sleep(0.1)
+    os.kill(pid, signal.SIGSTOP)
+for make in (double_fork, resession, daemon, deaf, stopped):
+    make()
+time.sleep(0.3)
+print("all", flush=True)
+if sys.argv[1] == "stay":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(600)
+"""
+NAMES = {"orphan", "session", "daemon", "deaf", "stopped", "all"}
+
+
+@pytest.fixture
+def clingers(cordon):
+    """The command, the name by which its processes are found, and where it is."""
+    path = cordon.workspace / f"clingers-{os.getpid()}-{time.monotonic_ns()}.py"
+    path.write_text(CLINGERS)
+    return ["/usr/bin/python3", path.name]
+
+
+def gone(marker, seconds=3):
+    return wait_until(lambda: not running(marker), seconds)
+
+
+# ---- the end of the command and its timeout --------------------------------------------------------------------------
+
+@drivers()
+def test_a_timeout_ends_the_whole_tree(cordon, clingers, leftovers, driver):
+    begun = time.monotonic()
+    told = result(cordon, "--driver", driver, "--timeout", "1500ms", "--", *clingers, "stay")
+    assert running(clingers[1]) == [], "still there when cordon returned"
+    assert time.monotonic() - begun < 1.5 + 3
+    assert told["timed_out"] and told["limit_hit"] == "time" and told["signal"] == signal.SIGKILL
+    assert set(told["stdout"].split()) == NAMES, "the partial output is kept"
+    assert 1400 <= told["duration_ms"] < 3500
+    [intent, ended] = rows_of(cordon, told["audit_id"])
+    assert ended["timed_out"] and intent["row"] == "intent"
+
+
+@drivers()
+def test_a_timeout_is_status_124(cordon, clingers, leftovers, driver):
+    done = cordon("run", "--driver", driver, "--timeout", "1s", "--", *clingers, "stay")
+    assert done.returncode == 124 and set(done.stdout.split()) == NAMES and "timed out" in done.stderr
+
+
+@drivers()
+def test_nothing_outlives_the_command(cordon, clingers, leftovers, driver):
+    begun = time.monotonic()
+    done = cordon("run", "--driver", driver, "--", *clingers, "leave")
+    assert running(clingers[1]) == [], "still there when cordon returned"
+    assert done.returncode == 0 and set(done.stdout.split()) == NAMES
+    assert time.monotonic() - begun < 5, "a child that holds the output open must not be waited for"
+
+
+@drivers()
+def test_a_background_child_does_not_hold_it_up(cordon, leftovers, driver):
+    begun = time.monotonic()
+    done = cordon("run", "--driver", driver, "-c", "sleep 300 & nohup sleep 301 > /dev/null 2>&1 & echo started")
+    assert done.stdout == "started\n" and done.returncode == 0 and time.monotonic() - begun < 2.5
+
+
+def test_a_stopped_command_still_times_out(cordon, leftovers):
+    done = cordon("run", "--timeout", "500ms", "-c", "echo before; kill -STOP $$; echo after")
+    assert done.returncode == 124 and done.stdout == "before\n"
+
+
+@needs("gcc")
+def test_a_thread_group_without_its_leader_is_ended(cordon, leftovers):
+    (cordon.workspace / "t.c").write_text(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+        "static void *run(void *x) { puts(\"thread\"); fflush(stdout); for (;;) pause(); return x; }\n"
+        "int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); pthread_exit(0); }\n")
+    subprocess.run(["gcc", "-pthread", "-o", "t", "t.c"], cwd=cordon.workspace, check=True)
+    done = cordon("run", "--timeout", "700ms", "--", "./t")
+    assert done.returncode == 124 and done.stdout == "thread\n"
+
+
+# ---- the end of cordon itself ----------------------------------------------------------------------------------------
+
+@drivers()
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_cordon_ended_at_random_moments(cordon, leftovers, driver, number):
+    """Also while it has hardly begun: within its first milliseconds."""
+    dice, name = random.Random(number), f"300.{os.getpid()}{number:02}"
+    moments = [0, 0.0005, 0.001, 0.0015, 0.002, 0.003] + [dice.uniform(0, 0.03) for _ in range(10)]
+    for moment in moments:
+        process = cordon.popen("run", "--driver", driver, "--", "sleep", name, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+        deadline = time.perf_counter() + moment
+        while time.perf_counter() < deadline:
+            pass
+        process.send_signal(number)
+        # A signal that came before cordon could pass it on ends cordon, one that came after ends the command.
+        assert process.wait(10) in (-number, 128 + number), moment
+    assert gone(name)
+    # What a killed cordon could not clear away, the next one does.
+    assert cordon("run", "--driver", driver, "--quiet", "--", "true").returncode == 0
+    leftovers.check()
+    for row in rows(cordon):
+        assert row["row"] in ("intent", "result", "denial", "repair")
+    assert list(cordon.workspace.iterdir()) == []
+
+
+@drivers()
+def test_cordon_killed_takes_clingers_along(cordon, clingers, leftovers, driver):
+    process = cordon.popen("run", "--driver", driver, "--", *clingers, "stay")
+    seen = set()
+    while seen != NAMES:
+        seen.add(process.stdout.readline().decode().strip())
+    assert len(running(clingers[1])) >= 6
+    process.kill()
+    process.communicate()
+    assert gone(clingers[1])
+    assert cordon("run", "--driver", driver, "--quiet", "--", "true").returncode == 0
+
+
+def test_a_killed_session_is_killed_with_its_terminal(terminal, leftovers):
+    name = f"301.{os.getpid()}"
+    session = terminal("run", "--tty", "-c", f"trap '' HUP TERM; echo going; sleep {name}")
+    session.expect("going")
+    assert running(name)
+    os.kill(session.pid, signal.SIGKILL)
+    session.end()
+    assert gone(name)
+
+
+def test_the_intent_of_a_killed_run_stays(cordon, leftovers):
+    process = cordon.popen("run", "-c", "echo up; sleep 60")
+    assert process.stdout.readline() == b"up\n"
+    process.kill()
+    process.communicate()
+    [row] = rows(cordon)
+    assert row["row"] == "intent"
+    assert cordon("run", "--", "true").returncode == 0
+    assert [row["row"] for row in rows(cordon)] == ["intent", "intent", "result"]
+
+
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+
+def peak_kb(argv, **options):
+    """(finished process, the most memory that cordon itself had). The command's own is not in it: init reaps that."""
+    code = ("import os, resource, subprocess, sys\n"
+            "done = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)\n"
+            "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    done = subprocess.run([sys.executable, "-I", "-c", code, *argv], capture_output=True, text=True, timeout=120, **options)
+    status, peak = map(int, done.stdout.split())
+    return status, peak
+
+
+@pytest.mark.parametrize("shape", [(), ("--json",)], ids=["plain", "json"])
+def test_a_flood_of_200_megabytes(cordon, shape):
+    begun = time.monotonic()
+    status, peak = peak_kb(cordon.argv("run", *shape, "-c", "head -c 200000000 /dev/zero | tr '\\0' x"),
+                           cwd=cordon.workspace, env=cordon.env)
+    assert status == 0 and peak < 40_000, f"{peak} kB"
+    assert time.monotonic() - begun < 20
+    [_, ended] = rows(cordon)
+    assert ended["stdout"]["bytes"] == 200_000_000 and ended["stdout"]["truncated"]
+
+
+def test_a_flood_on_both_streams_until_the_timeout(cordon, leftovers):
+    told = result(cordon, "--timeout", "2s", "-c", "yes out & yes err >&2")
+    assert told["timed_out"] and told["truncated"]
+    assert told["stdout_bytes"] > 2 << 20 and told["stderr_bytes"] > 1 << 20
+    assert len(told["stdout"]) < (1 << 20) + 100 and len(told["stderr"]) < (256 << 10) + 100
+    assert "bytes omitted]\n" in told["stdout"] and "bytes omitted]\n" in told["stderr"]
+
+
+BOMB = """
+import errno, os, time
+made, why = 0, None
+try:
+    while made < 5000:
+        if os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        made += 1
+except OSError as error:
+    why = errno.errorcode[error.errno]
+print(made, why)
+"""
+
+
+def test_processes_are_limited(cordon, leftovers):
+    for limit in (5, 20):
+        done = cordon("run", "--processes", str(limit), "--", "/usr/bin/python3", "-c", BOMB)
+        made, why = done.stdout.split()
+        assert why == "EAGAIN" and limit - 2 <= int(made) < limit, done.stdout
+
+
+def test_a_fork_bomb_burns_out(cordon, leftovers):
+    name = f"bomb{os.getpid()}"
+    done = cordon("run", "--processes", "30", "--timeout", "2s", "-c", f": {name}; b() {{ b | b & }}; b; sleep 60",
+                  timeout=20)
+    assert done.returncode in (2, 124, 254), done
+    assert gone(name)
+    assert cordon("run", "--", "echo", "fine").stdout == "fine\n"
+
+
+def test_one_limit_is_not_shared_between_runs(cordon):
+    """Each run has its own count, whoever else runs as the same user."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        runs = [pool.submit(cordon, "run", "--processes", "12", "-c", "for n in 1 2 3 4 5 6 7 8; do sleep 0.5 & done; wait; echo ok")
+                for _ in range(4)]
+        assert [run.result().stdout for run in runs] == ["ok\n"] * 4
+
+
+def test_a_crowd(cordon, leftovers):
+    """32 at once, five times over: each gets its own output, and the ledger has every row whole."""
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        for turn in range(5):
+            runs = {n: pool.submit(cordon, "run", "--session", f"s{n % 4}", "-c", f"echo {turn}-{n}; echo $$ > file{n}")
+                    for n in range(32)}
+            for n, run in runs.items():
+                done = run.result()
+                assert (done.returncode, done.stdout, done.stderr) == (0, f"{turn}-{n}\n", ""), done
+    kinds = {}
+    for row in rows(cordon):
+        kinds.setdefault(row["id"], []).append(row["row"])
+    assert len(kinds) == 160 and all(seen == ["intent", "result"] for seen in kinds.values())
+
+
+# ---- signals ---------------------------------------------------------------------------------------------------------
+
+@drivers("landlock", "local")
+def test_signals_reach_the_command_on_every_driver(cordon, leftovers, driver):
+    process = cordon.popen("run", "--quiet", "--driver", driver, "-c",
+                           "trap 'echo got; exit 7' TERM; echo up; while :; do sleep 0.05; done")
+    assert process.stdout.readline() == b"up\n"
+    process.terminate()
+    assert process.communicate(timeout=10)[0] == b"got\n" and process.returncode == 7
+
+
+@drivers("bwrap")
+def test_a_signal_ends_bubblewrap_and_all_in_it(cordon, leftovers, driver):
+    """bubblewrap is in the way: it does not pass signals on, so the command cannot handle them."""
+    name = f"302.{os.getpid()}"
+    process = cordon.popen("run", "--quiet", "--driver", driver, "-c", f"trap '' TERM; echo up; sleep {name}")
+    assert process.stdout.readline() == b"up\n"
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == 128 + signal.SIGTERM and gone(name)
+
+
+def test_a_signal_reaches_the_whole_group(cordon, leftovers):
+    process = cordon.popen("run", "-c", "sh -c 'trap \"echo child\" USR1; echo up; while :; do sleep 0.05; done' & "
+                                        "trap 'echo parent; wait; exit 3' USR1; trap 'exit 4' TERM; wait; sleep 5")
+    assert process.stdout.readline() == b"up\n"
+    process.send_signal(signal.SIGUSR1)
+    assert {process.stdout.readline(), process.stdout.readline()} == {b"child\n", b"parent\n"}
+    process.kill()
+    process.communicate()
+
+
+def test_a_killed_command_keeps_its_output(cordon):
+    told = result(cordon, "-c", "echo partial; kill -KILL $$")
+    assert (told["exit_code"], told["signal"], told["stdout"]) == (-1, signal.SIGKILL, "partial\n")
+    assert not told["timed_out"] and told["limit_hit"] is None
