@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 
 .PHONY: all help run test bench lint fuzz install clean deps deps-test
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD) -j $(JOBS)
+	@ninja -C $(BUILD) -j $(JOBS) $(NINJA_FLAGS)
 
 help:
 	@echo 'make           build build/cordon and the library'
@@ -30,7 +30,7 @@ deps-test:
 	@packaging/apt-install build test
 
 run: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all NINJA_FLAGS=--quiet
 	@CORDON=$(BUILD)/cordon packaging/demo.sh
 
 test: deps-test

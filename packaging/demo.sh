@@ -32,12 +32,14 @@ contained() { # WHAT COMMAND: works outside, must fail inside
 		printf '  %-10s %s\n' 'not tried' "$1: this machine refuses it by itself"
 		return
 	fi
-	if "$cordon" run -- sh -c "$2" > "$demo/out" 2>&1; then
-		printf '  %s%-10s%s %s\n' "$red" ESCAPED "$plain" "$1"
-		wrong=1
-	else
-		printf '  %s%-10s%s %s: %s\n' "$green" contained "$plain" "$1" "$(grep . "$demo/out" | tail -n 1 | sed 's/^sh: [0-9]*: //' | cut -c 1-90)"
-	fi
+	"$cordon" run -- sh -c "$2" > "$demo/out" 2>&1
+	case $? in
+	0) verdict="$red" word=ESCAPED wrong=1 ;;
+	125) verdict="$red" word='not run' wrong=1 ;;
+	*) verdict="$green" word=contained ;;
+	esac
+	printf '  %s%-10s%s %s: %s\n' "$verdict" "$word" "$plain" "$1" \
+		"$(grep . "$demo/out" | tail -n 1 | sed 's/^sh: [0-9]*: //' | cut -c 1-90)"
 }
 
 echo "${bold}A command at work in its workspace$plain ($demo/project)"
