@@ -39,12 +39,17 @@ static int add_scratch(struct arena *arena, struct mount_plan *plan, const char 
 	return 0;
 }
 
-/* A mount point for `target`, unless a mount that is already planned brings it along. */
+/* A mount point for `target`, unless the last mount planned there brings it along; what is in memory brings nothing. */
 static int add_point(struct arena *arena, struct mount_plan *plan, const char *target, bool is_directory)
 {
-	for (size_t i = 0; i < plan->count; i++)
-		if (plan->ops[i].kind == MOUNT_BIND && path_within(target, plan->ops[i].target))
-			return 0;
+	bool brought = false;
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount_op *op = &plan->ops[i];
+		if ((op->kind == MOUNT_BIND || op->kind == MOUNT_SCRATCH) && path_within(target, op->target))
+			brought = op->kind == MOUNT_BIND;
+	}
+	if (brought)
+		return 0;
 	return add(arena, plan, is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, target, NULL, 0) ? 0 : -1;
 }
 

@@ -18,33 +18,15 @@
 #include "run/child-root.h"
 #include "run/sys.h"
 
-struct link {
-	char text[48];
-};
-
-static struct link link_to(long fd, const char *directory)
-{
-	struct link link;
-	char number[24];
-	size_t at = 0;
-	root_number_text(number, (uint64_t)fd);
-	while (*directory)
-		link.text[at++] = *directory++;
-	for (size_t i = 0; number[i]; i++)
-		link.text[at++] = number[i];
-	link.text[at] = '\0';
-	return link;
-}
-
 static long mount_on(const char *source, long at, const char *type, unsigned long flags, const char *options)
 {
-	struct link target = link_to(at, "/proc/self/fd/");
+	struct root_link target = root_link_to(at, "/proc/self/fd/");
 	return sys_5(SYS_mount, source, target.text, type, flags, options);
 }
 
 static long bind(long source, long at, unsigned long more)
 {
-	struct link from = link_to(source, "/proc/self/fd/");
+	struct root_link from = root_link_to(source, "/proc/self/fd/");
 	return mount_on(from.text, at, NULL, MS_BIND | more, NULL);
 }
 
@@ -85,7 +67,7 @@ static long mount_id(long fd)
 {
 	static const char key[] = "mnt_id:";
 	char text[512];
-	long result = read_all(link_to(fd, "/proc/self/fdinfo/").text, text, sizeof(text));
+	long result = read_all(root_link_to(fd, "/proc/self/fdinfo/").text, text, sizeof(text));
 	for (const char *line = text; result >= 0 && *line;) {
 		size_t same = 0;
 		while (key[same] && line[same] == key[same])

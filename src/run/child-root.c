@@ -276,6 +276,20 @@ void root_number_text(char text[24], uint64_t number)
 		text[i] = text[at + i];
 }
 
+struct root_link root_link_to(long fd, const char *directory)
+{
+	struct root_link link;
+	char number[24];
+	size_t at = 0;
+	root_number_text(number, (uint64_t)fd);
+	while (*directory)
+		link.text[at++] = *directory++;
+	for (size_t i = 0; number[i]; i++)
+		link.text[at++] = number[i];
+	link.text[at] = '\0';
+	return link;
+}
+
 const char *root_mode_text(unsigned mode)
 {
 	return mode == 01777 ? "1777" : mode == 0700 ? "0700" : "0755";
@@ -423,6 +437,19 @@ static int begin_root(struct builder *builder)
 	return result < 0 ? root_refuse_base(builder, result) : 0;
 }
 
+/* A view of the host's whole tree has no hidden place in it, so it is switched to before anything runs inside. Over its
+ * root then lie the host's root and, over that, the base. */
+static int leave_for_view(struct launch *launch)
+{
+	long result = sys_1(SYS_fchdir, launch->root_fd);
+	if (result >= 0)
+		result = sys_2(SYS_pivot_root, ".", ".");
+	for (int over = 0; over < 2 && result >= 0; over++)
+		result = sys_2(SYS_umount2, ".", MNT_DETACH);
+	launch->root_fd = -1;
+	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot leave the host's root") : 0;
+}
+
 int launch_raise_root(struct launch *launch)
 {
 	const struct launch_root *plan = launch->root;
@@ -437,7 +464,8 @@ int launch_raise_root(struct launch *launch)
 			return -1;
 	}
 	launch->root_fd = builder.root;
-	return 0;
+	launch->hidden_fd = builder.mask_directory;
+	return builder.root == builder.base ? 0 : leave_for_view(launch);
 }
 
 int launch_enter_root(struct launch *launch)
@@ -448,12 +476,17 @@ int launch_enter_root(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot enter the private root") : 0;
 }
 
-/* After this the host's root is in no mount of this namespace. */
+/* After this the host's root is in no mount of this namespace. The program is running by now, and what lies over its
+ * root is one ".." away from it: so the host's root does not go there on its way out, but where /proc covers it. */
 int launch_leave_host(struct launch *launch)
 {
-	long result = sys_1(SYS_fchdir, launch->root_fd);
+	struct root_link hidden = root_link_to(launch->hidden_fd, "/proc/self/fd/");
+	long host = sys_4(SYS_openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	long result = host < 0 ? host : sys_1(SYS_fchdir, launch->root_fd);
 	if (result >= 0)
-		result = sys_2(SYS_pivot_root, ".", ".");
+		result = sys_2(SYS_pivot_root, ".", hidden.text);
+	if (result >= 0)
+		result = sys_1(SYS_fchdir, host);
 	if (result >= 0)
 		result = sys_2(SYS_umount2, ".", MNT_DETACH);
 	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot leave the host's root") : 0;

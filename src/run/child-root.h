@@ -31,6 +31,11 @@ bool root_is_same(long fd, const struct mount_op *op);
 /* Opens the point of the base where a view of the host's whole tree goes, made if missing. */
 long root_open_view(const struct builder *builder);
 void root_number_text(char text[24], uint64_t number);
+/* "/proc/self/fd/7" */
+struct root_link {
+	char text[48];
+};
+struct root_link root_link_to(long fd, const char *directory);
 const char *root_mode_text(unsigned mode);
 
 /* Nothing is mounted by these. */

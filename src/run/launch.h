@@ -91,6 +91,7 @@ struct launch {
 
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
+	int hidden_fd;                  /* a directory in it that /proc covers */
 	int network_fd;                 /* the network namespace, or a negative errno */
 	uint32_t network_done;          /* a futex */
 
