@@ -1,8 +1,7 @@
 /* Starting a command behind its walls.
  *
  *     caller ──clone──▶ first ──clone──▶ command ──exec──▶ the program
- *       │ (suspended)     │ └──exec──▶ init: reaps, forwards, ends the tree
- *                         └──clone──▶ network: makes a network namespace meanwhile, and exits
+ *       │ (suspended)       └──exec──▶ init: reaps, forwards, ends the tree
  *
  * `first` and `command` run in the caller's memory (CLONE_VM|CLONE_VFORK: the cost does not grow with the caller), so
  * they touch only this struct, their own stacks and raw system calls, and report failure by writing `error` here. The
@@ -67,12 +66,12 @@ struct launch_seal {
 };
 
 struct launch {
-	uint64_t namespaces;            /* CLONE_NEW*, but for the network's */
-	bool own_network;               /* a network namespace, made while the private root is being built */
+	uint64_t namespaces;            /* CLONE_NEW* */
 	bool become;                    /* a root caller: become this unprivileged user first */
 	uint32_t uid, gid;
 	const char *uid_map, *gid_map;  /* texts for the new user namespace, or NULL */
 	const char *hostname;           /* or NULL */
+	bool loopback;
 	const struct launch_root *root; /* NULL: the caller's own view */
 	struct launch_seal seal;
 	bool own_session;               /* setsid: no terminal of the caller's */
@@ -92,15 +91,13 @@ struct launch {
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
 	int hidden_fd;                  /* a directory in it that /proc covers */
-	int network_fd;                 /* the network namespace, or a negative errno */
-	uint32_t network_done;          /* a futex */
 
 	/* Filled by launch_start(). */
 	int pidfd;                      /* of init */
 	long clone_result;
 	bool failed;
 	struct cordon_error error;
-	void *first_stack, *command_stack, *network_stack;
+	void *first_stack, *command_stack;
 	size_t stack_size;
 };
 
