@@ -24,7 +24,7 @@ static const struct {
 	enum cordon_wall wall;
 	uint64_t flag;
 } namespaces[] = {
-	{ CORDON_WALL_PROCESSES, CLONE_NEWPID }, { CORDON_WALL_IPC, CLONE_NEWIPC },
+	{ CORDON_WALL_PROCESSES, CLONE_NEWPID }, { CORDON_WALL_NETWORK, CLONE_NEWNET },  { CORDON_WALL_IPC, CLONE_NEWIPC },
 	{ CORDON_WALL_HOSTNAME, CLONE_NEWUTS },  { CORDON_WALL_CGROUP_VIEW, CLONE_NEWCGROUP },
 	{ CORDON_WALL_FILESYSTEM, CLONE_NEWNS },
 };
@@ -112,7 +112,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		launch->init_mode = INIT_PID_NAMESPACE;
 	if (launch->namespaces & CLONE_NEWUTS)
 		launch->hostname = "cordon";
-	launch->own_network = profile->walls & WALL_BIT(NETWORK);
+	launch->loopback = launch->namespaces & CLONE_NEWNET;
 	if (launch->namespaces & CLONE_NEWNS)
 		launch->root = root;
 	else

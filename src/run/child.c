@@ -1,7 +1,6 @@
 /* Between clone and exec: `become` (a root caller only), `first` and `command` of launch.h's picture. Compiled without
  * stack protector and sanitizers: this code runs in the caller's memory on stacks of its own. */
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <linux/capability.h>
 #include <linux/if.h>
 #include <linux/sched.h>
@@ -73,49 +72,15 @@ static int map_identity(struct launch *launch)
 	                   "cannot map the user into a new user namespace", fix);
 }
 
-/* ---- network: a process of its own, because the kernel takes longer for this than for all the rest ----------------- */
-
 /* Loopback is down in a new network namespace; programs expect 127.0.0.1 to answer. */
-static long raise_loopback(void)
+static int raise_loopback(struct launch *launch)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
 	long fd = sys_3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	long result = fd < 0 ? fd : sys_3(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
 	if (fd >= 0)
 		sys_1(SYS_close, fd);
-	return result;
-}
-
-static void make_network(void *argument)
-{
-	struct launch *launch = argument;
-	long result = sys_1(SYS_unshare, CLONE_NEWNET);
-	if (result >= 0)
-		result = raise_loopback();
-	if (result >= 0)
-		result = sys_4(SYS_openat, AT_FDCWD, "/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC, 0);
-	launch->network_fd = (int)result;
-	__atomic_store_n(&launch->network_done, 1, __ATOMIC_RELEASE);
-	sys_3(SYS_futex, &launch->network_done, FUTEX_WAKE_PRIVATE, 1);
-	sys_1(SYS_exit, 0);
-}
-
-/* It shares the table of descriptors, so that the namespace arrives here. */
-static int start_network(struct launch *launch)
-{
-	unsigned long flags = CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD;
-	long pid = sys_clone(flags, (char *)launch->network_stack + launch->stack_size, NULL, make_network, launch);
-	return pid < 0 ? launch_unavailable(launch, pid, "network", NULL, "cannot start a process") : 0;
-}
-
-static int enter_network(struct launch *launch)
-{
-	while (!__atomic_load_n(&launch->network_done, __ATOMIC_ACQUIRE))
-		sys_4(SYS_futex, &launch->network_done, FUTEX_WAIT_PRIVATE, 0, NULL);
-	long result = launch->network_fd;
-	if (result >= 0)
-		result = sys_2(SYS_setns, launch->network_fd, CLONE_NEWNET);
-	return result < 0 ? launch_unavailable(launch, result, "network", NULL, "cannot make a network namespace") : 0;
+	return result < 0 ? launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") : 0;
 }
 
 /* ---- command ---------------------------------------------------------------------------------------------------- */
@@ -297,19 +262,19 @@ static void drop_bounding_set(void)
 
 static int raise_walls(struct launch *launch)
 {
-	if (launch->own_network && start_network(launch) < 0)
-		return -1;
 	if (launch->uid_map && map_identity(launch) < 0)
 		return -1;
 	if (launch->hostname)
 		sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
-	if (launch->seal.drop_privileges)
-		drop_bounding_set();
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
-	if (launch->own_network && enter_network(launch) < 0)
+	if (launch->loopback && raise_loopback(launch) < 0)
 		return -1;
-	return launch->tty ? make_terminal(launch) : 0;
+	if (launch->tty && make_terminal(launch) < 0)
+		return -1;
+	if (launch->seal.drop_privileges)
+		drop_bounding_set();
+	return 0;
 }
 
 /* The init program is a file nobody may read, which makes its process untraceable from birth; but only if this process

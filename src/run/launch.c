@@ -108,14 +108,12 @@ static long clone_become(struct launch *launch, char *stack)
 
 int launch_start(struct launch *launch, struct cordon_error *err)
 {
-	char *stacks = mmap(NULL, 4 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	char *stacks = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stacks == MAP_FAILED)
 		return fail_oom(err);
 	launch->pidfd = -1;
 	launch->first_stack = stacks;
 	launch->command_stack = stacks + STACK_SIZE;
-	launch->network_stack = stacks + 3 * STACK_SIZE;
-	launch->network_done = 0;
 	launch->stack_size = STACK_SIZE;
 
 	/* A handler of the caller's must not run in the child, which shares its memory. */
@@ -124,7 +122,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	long pid = launch->become ? clone_become(launch, stacks + 2 * STACK_SIZE) : launch_clone(launch, 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	munmap(stacks, 4 * STACK_SIZE);
+	munmap(stacks, 3 * STACK_SIZE);
 
 	if (pid < 0)
 		return clone_failed((int)-pid, err);
