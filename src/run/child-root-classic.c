@@ -347,7 +347,7 @@ static int play_scratch(struct builder *builder, const struct mount_op *op)
 	char options[64];
 	tmpfs_options(options, op->size, op->mode);
 	long result = mount_new(builder, op->target, "tmpfs", mount_flags(op->flags), options);
-	if (result == -ENOENT && (op->flags & MOUNT_OPTIONAL))
+	if (root_may_skip(op, result))
 		return 0;
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount a private tmpfs") : 0;
 }

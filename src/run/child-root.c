@@ -96,9 +96,14 @@ long root_open_target(int root, const char *target)
 	return fd == -ENOSYS || fd == -EPERM ? open_stepwise(root, relative(target)) : fd;
 }
 
+/* Where even this process, with every capability of its namespace, may not go, the command cannot either. */
 bool root_may_skip(const struct mount_op *op, long result)
 {
-	return (op->flags & MOUNT_OPTIONAL) && (result == -ENOENT || result == -ENOTDIR || result == -ELOOP);
+	static const int absent[] = { ENOENT, ENOTDIR, ELOOP, EACCES };
+	for (size_t i = 0; (op->flags & MOUNT_OPTIONAL) && i < ARRAY_SIZE(absent); i++)
+		if (result == -absent[i])
+			return true;
+	return false;
 }
 
 static long make_node(int root, const char *path, bool is_file)
@@ -311,7 +316,7 @@ static int play_scratch(struct builder *builder, const struct mount_op *op)
 		result = set_attributes(clone, op->flags);
 	if (result >= 0)
 		result = attach(clone, builder->root, op->target);
-	if (result == -ENOENT && (op->flags & MOUNT_OPTIONAL))
+	if (root_may_skip(op, result))
 		return 0;
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount a private tmpfs") : 0;
 }
