@@ -11,6 +11,10 @@
 #include "base/compat.h"
 #include "base/text.h"
 
+/* How deep a place may lie, and how many links may lead to it, where openat2() is missing. */
+#define STEPS_MAX 128
+#define LINKS_MAX 40
+
 char *beneath_path(struct arena *arena, int fd)
 {
 	char link[64], path[PATH_MAX];
@@ -45,9 +49,118 @@ int beneath_resolve(struct arena *arena, const char *path, struct place *ret_pla
 	return 0;
 }
 
+/* ---- without openat2() ------------------------------------------------------------------------------------------ */
+
+/* The directories from the root to where the walk is, so that ".." is answered from what was walked, not by the kernel:
+ * a directory that is moved meanwhile cannot lead out. */
+struct steps {
+	int fds[STEPS_MAX];
+	int count;
+};
+
+static int step_into(struct steps *steps, int fd)
+{
+	if (steps->count == STEPS_MAX) {
+		close(fd);
+		return -ENAMETOOLONG;
+	}
+	steps->fds[steps->count++] = fd;
+	return 0;
+}
+
+static int step_back(struct steps *steps)
+{
+	if (steps->count == 1)
+		return -EXDEV;
+	close(steps->fds[--steps->count]);
+	return 0;
+}
+
+/* Puts what a link says before the rest of the path. */
+static int read_link(int fd, char rest[PATH_MAX], int *links)
+{
+	char text[PATH_MAX];
+	ssize_t length = readlinkat(fd, "", text, sizeof(text) - 1);
+	if (length < 0)
+		return -errno;
+	text[length] = '\0';
+	if (++*links > LINKS_MAX)
+		return -ELOOP;
+	if (text[0] == '/')
+		return -EXDEV;
+	if ((size_t)length + 1 + strlen(rest) >= sizeof(text))
+		return -ENAMETOOLONG;
+	if (*rest) {
+		strcat(text, "/");
+		strcat(text, rest);
+	}
+	strcpy(rest, text);
+	return 0;
+}
+
+/* One component: `rest` loses it, and gains what a link says. */
+static int step(struct steps *steps, char rest[PATH_MAX], int *links)
+{
+	char name[NAME_MAX + 1];
+	size_t length = strcspn(rest, "/");
+	if (length > NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, rest, length);
+	name[length] = '\0';
+	bool more = rest[length] == '/';
+	size_t next = length + strspn(rest + length, "/");
+	memmove(rest, rest + next, strlen(rest + next) + 1);
+	if (!length || !strcmp(name, "."))
+		return 0;
+	if (!strcmp(name, ".."))
+		return step_back(steps);
+	struct stat info;
+	int fd = openat(steps->fds[steps->count - 1], name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int result = fstat(fd, &info) < 0 ? -errno : 0;
+	if (result == 0 && S_ISLNK(info.st_mode))
+		result = read_link(fd, rest, links);
+	else if (result == 0 && more && !S_ISDIR(info.st_mode))
+		result = -ENOTDIR;
+	else if (result == 0)
+		return step_into(steps, fd);
+	close(fd);
+	return result;
+}
+
+/* Only O_PATH: what is asked for here is a place. */
+static int open_stepwise(int root_fd, const char *relative, int flags)
+{
+	struct steps steps = { .count = 0 };
+	char rest[PATH_MAX];
+	struct stat info;
+	int links = 0, fd = -1;
+	if (!(flags & O_PATH) || *relative == '/')
+		return *relative == '/' ? -EXDEV : -EINVAL;
+	if (strlen(relative) >= sizeof(rest))
+		return -ENAMETOOLONG;
+	strcpy(rest, relative);
+	int root = fcntl(root_fd, F_DUPFD_CLOEXEC, 3);
+	int result = root < 0 ? -errno : step_into(&steps, root);
+	while (result == 0 && *rest)
+		result = step(&steps, rest, &links);
+	if (result == 0)
+		fd = steps.fds[--steps.count];
+	while (steps.count)
+		close(steps.fds[--steps.count]);
+	if (fd >= 0 && (flags & O_DIRECTORY) && (fstat(fd, &info) < 0 || !S_ISDIR(info.st_mode))) {
+		close(fd);
+		return -ENOTDIR;
+	}
+	return result < 0 ? result : fd;
+}
+
 int beneath_open(int root_fd, const char *relative, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	long fd = syscall(SYS_openat2, root_fd, *relative ? relative : ".", &how, sizeof(how));
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return open_stepwise(root_fd, relative, flags);
 	return fd < 0 ? -errno : (int)fd;
 }
