@@ -117,9 +117,12 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		launch->root = root;
 	else
 		launch->cwd_fd = facts->cwd_fd;
-	if ((profile->walls & WALL_BIT(PROGRAMS)) && !facts->landlock_abi)
-		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "programs",
-		            "only listed programs may start, and that needs Landlock, which this kernel does not offer");
+	if ((profile->walls & WALL_BIT(PROGRAMS)) && !facts->landlock_abi) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "landlock",
+		     "only listed programs may start, and that needs Landlock, which this kernel does not offer");
+		fail_boundary(err, "programs");
+		return fail_remedy(err, "add landlock to the kernel's lsm= list, or use Linux 5.13 or later");
+	}
 	if (set_identity(arena, profile, facts, launch, root, held, err) < 0)
 		return -1;
 	return driver_seal(arena, profile, facts, true, &launch->seal, err);

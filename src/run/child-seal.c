@@ -129,7 +129,10 @@ int launch_seal(struct launch *launch)
 		struct sock_fprog program = { seal->filter_length, (struct sock_filter *)(uintptr_t)seal->filter };
 		long result = sys_3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 		if (result < 0)
-			return launch_unavailable(launch, result, "kernel_surface", NULL, "cannot install the system call filter");
+			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "kernel_surface", "seccomp",
+			                   "cannot install the system call filter",
+			                   "the kernel must be built with CONFIG_SECCOMP_FILTER, and nothing around cordon may refuse "
+			                   "seccomp()");
 	}
 	return 0;
 }

@@ -58,7 +58,8 @@ static long write_text(const char *path, const char *text)
 
 static int map_identity(struct launch *launch)
 {
-	static const char fix[] = "user namespaces are restricted here (AppArmor, a sysctl or a container profile): allow "
+	static const char fix[] = "user namespaces are restricted here (AppArmor: sysctl "
+	                          "kernel.apparmor_restrict_unprivileged_userns=0; a container: leave its profile): allow "
 	                          "them for cordon, or choose --driver landlock";
 	/* Without this an unprivileged caller may not map its group (CVE-2014-8989). */
 	long result = write_text("/proc/self/setgroups", "deny");
@@ -84,6 +85,12 @@ static int raise_loopback(struct launch *launch)
 }
 
 /* ---- command ---------------------------------------------------------------------------------------------------- */
+
+static int leave_session(struct launch *launch)
+{
+	long result = sys_0(SYS_setsid);
+	return result < 0 ? launch_unavailable(launch, result, "terminal", "setsid", "cannot leave the caller's terminal") : 0;
+}
 
 static int take_terminal(struct launch *launch)
 {
@@ -112,17 +119,31 @@ static int place_descriptors(struct launch *launch)
 	return count;
 }
 
-static int close_from(struct launch *launch, unsigned first)
+/* Closes them, or marks them to be closed by exec. Where close_range() is refused, one by one up to the highest there
+ * may be: the soft limit can have been lowered after a descriptor above it was opened. */
+static long close_all(unsigned first, unsigned last, unsigned flags)
 {
-	long result = sys_3(SYS_close_range, first, ~0U, 0);
-	if (result < 0) {
-		struct rlimit limit;
-		if (sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit) < 0)
-			return launch_unavailable(launch, result, "descriptors", NULL, "cannot close inherited descriptors");
-		for (unsigned long fd = first; fd < limit.rlim_cur && fd < (1UL << 20); fd++)
+	struct rlimit limit;
+	long result = sys_3(SYS_close_range, first, last, flags);
+	if (result >= 0)
+		return 0;
+	result = sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
+	if (result < 0)
+		return result;
+	for (unsigned long fd = first; fd <= last && fd < limit.rlim_max && fd < (1UL << 20); fd++) {
+		if (flags & CLOSE_RANGE_CLOEXEC)
+			sys_3(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+		else
 			sys_1(SYS_close, fd);
 	}
 	return 0;
+}
+
+static int close_from(struct launch *launch, unsigned first)
+{
+	long result = close_all(first, ~0U, 0);
+	return result < 0 ? launch_unavailable(launch, result, "descriptors", "close_range",
+	                                       "cannot close inherited descriptors") : 0;
 }
 
 /* A setuid or capable program would be inert in here anyway; refusing it says so instead of letting it misbehave. */
@@ -207,8 +228,8 @@ static void run_command(void *argument)
 	struct launch *launch = argument;
 	if (launch->root_fd >= 0 && launch_enter_root(launch) < 0)
 		sys_exit(1);
-	if (launch->own_session)
-		sys_0(SYS_setsid);
+	if (launch->own_session && leave_session(launch) < 0)
+		sys_exit(1);
 	if (launch->tty && take_terminal(launch) < 0)
 		sys_exit(1);
 	int placed = enter_cwd(launch) < 0 ? -1 : place_descriptors(launch);
@@ -260,12 +281,18 @@ static void drop_bounding_set(void)
 			break;
 }
 
+static int set_hostname(struct launch *launch)
+{
+	long result = sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
+	return result < 0 ? launch_unavailable(launch, result, "hostname", "sethostname", "cannot hide the host's name") : 0;
+}
+
 static int raise_walls(struct launch *launch)
 {
 	if (launch->uid_map && map_identity(launch) < 0)
 		return -1;
-	if (launch->hostname)
-		sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
+	if (launch->hostname && set_hostname(launch) < 0)
+		return -1;
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
 	if (launch->loopback && raise_loopback(launch) < 0)
@@ -301,16 +328,18 @@ static void become_init(struct launch *launch, long command)
 	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, NULL };
 	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	if (init < 0 || control < 0)
-		return;
-	sys_3(SYS_dup3, control, CONTROL_FD, 0);
-	sys_3(SYS_close_range, 0, CONTROL_FD - 1, 0);
-	sys_3(SYS_close_range, CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	long result = init < 0 ? init : control < 0 ? control : sys_3(SYS_dup3, control, CONTROL_FD, 0);
+	if (result >= 0)
+		result = close_all(0, CONTROL_FD - 1, 0);
+	if (result >= 0)
+		result = close_all(CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_1(SYS_chdir, "/");
 	set_aside_capabilities();
-	long result = sys_5(SYS_execveat, init, "", argv, environment, AT_EMPTY_PATH);
-	launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "lifetime", "cordon-init", "cannot start init", "");
+	if (result >= 0)
+		result = sys_5(SYS_execveat, init, "", argv, environment, AT_EMPTY_PATH);
+	launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "lifetime", "execveat",
+	            "cannot start init from memory", "leave the container's seccomp profile, or use Linux 5.13 or later");
 }
 
 static long clone_command(struct launch *launch)
@@ -368,6 +397,9 @@ void launch_first(void *argument)
 			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
 		else if (!launch->failed && (launch->root_fd < 0 || launch_leave_host(launch) == 0))
 			become_init(launch, command);
+		/* Still here: nobody would watch over it. */
+		if (command > 0)
+			sys_2(SYS_kill, command, SIGKILL);
 	}
 	sys_exit(1);
 }

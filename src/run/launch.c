@@ -47,9 +47,11 @@ static void make_init(void)
 int launch_init_fd(struct cordon_error *err)
 {
 	pthread_once(&init_once, make_init);
-	if (init_fd < 0)
-		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, init_errno, "memfd_create",
-		            "cannot keep the init program in memory");
+	if (init_fd < 0) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, init_errno, "memfd_create", "cannot keep the init program in memory");
+		fail_boundary(err, "lifetime");
+		return fail_remedy(err, "nothing around cordon may refuse memfd_create(), nor sysctl vm.memfd_noexec be 2");
+	}
 	return init_fd;
 }
 

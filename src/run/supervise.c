@@ -70,6 +70,8 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	*supervision = (struct supervision){
 		.options = *options, .epoll_fd = -1, .timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
 		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 },
+		/* Before the start, because a short command has ended when that returns. */
+		.start_us = now_us(),
 	};
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
@@ -128,7 +130,6 @@ static void begin_stdin(struct supervision *supervision)
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
 {
 	supervision->pidfd = take_fd(&launch->pidfd);
-	supervision->start_us = now_us();
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
@@ -288,7 +289,8 @@ static void read_control(struct supervision *supervision)
 		supervision->status = message.value;
 		supervision->cpu_us = message.cpu_us;
 		supervision->max_rss_kb = message.max_rss_kb;
-		supervision->end_us = message.end_us;
+		/* A short command may have ended before we came to look at the clock. */
+		supervision->end_us = message.end_us > supervision->start_us ? message.end_us : supervision->start_us;
 	} else if (length == sizeof(message)) {
 		return;
 	} else { /* init is gone without a word, and with it everything */
