@@ -52,30 +52,48 @@ static int probe(struct cordon *cordon, const struct driver *driver, struct exec
 
 /* ---- auto ------------------------------------------------------------------------------------------------------- */
 
-/* The key of the answer: this boot, this user, this version. */
-static const char *cache_path(struct cordon *cordon, struct arena *arena)
+static void read_text(const char *path, char *text, size_t size)
 {
-	char boot[64] = "";
-	auto_close int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, boot, sizeof(boot) - 1);
-	boot[length > 0 ? length : 0] = '\0';
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, size - 1);
+	text[length > 0 ? length : 0] = '\0';
+}
+
+static unsigned long long number_of(const char *path)
+{
+	struct stat info;
+	return stat(path, &info) == 0 ? info.st_ino : 0;
+}
+
+/* What the answer depends on: this boot, user and version, and where we are: in a container it is another one than
+ * outside, though both may share their data. */
+static const char *cache_key(struct arena *arena)
+{
+	char boot[64], status[4096];
+	read_text("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
 	boot[strcspn(boot, "\n")] = '\0';
-	return arena_printf(arena, "%s/probe-%s-%u-" CORDON_VERSION, cordon->data_dir, boot, (unsigned)geteuid());
+	read_text("/proc/self/status", status, sizeof(status));
+	const char *filters = strstr(status, "\nSeccomp");
+	int seccomp = 0, count = 0;
+	if (filters && sscanf(filters, "\nSeccomp: %d\nSeccomp_filters: %d", &seccomp, &count) < 1)
+		seccomp = -1;
+	return arena_printf(arena, "%s %u %llu %llu %d/%d " CORDON_VERSION "\n", boot, (unsigned)geteuid(),
+	                    number_of("/proc/self/ns/user"), number_of("/proc/self/ns/mnt"), seccomp, count);
 }
 
-static const struct driver *cached(const char *path)
+static const struct driver *cached(const char *path, const char *key)
 {
-	char name[32];
-	auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
-	ssize_t length = fd < 0 ? 0 : read(fd, name, sizeof(name) - 1);
-	name[length > 0 ? length : 0] = '\0';
-	return driver_find(name);
+	char text[256];
+	size_t length = strlen(key);
+	read_text(path, text, sizeof(text));
+	return strncmp(text, key, length) ? NULL : driver_find(text + length);
 }
 
-static void remember(const char *path, const char *name)
+static void remember(struct arena *arena, const char *path, const char *key, const char *name)
 {
-	auto_close int fd = path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
-	if (fd >= 0 && write(fd, name, strlen(name)) < 0)
+	const char *text = arena_printf(arena, "%s%s", key, name);
+	auto_close int fd = text ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
 		unlink(path);
 }
 
@@ -83,8 +101,8 @@ int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct
 {
 	struct arena arena = { 0 };
 	struct cordon_error first = { 0 };
-	const char *path = cache_path(cordon, &arena);
-	const struct driver *chosen = cached(path);
+	const char *path = arena_printf(&arena, "%s/probe", cordon->data_dir), *key = cache_key(&arena);
+	const struct driver *chosen = path && key ? cached(path, key) : NULL;
 	/* The last one raises no walls; it is never chosen for anybody. */
 	for (const struct driver *const *driver = drivers; !chosen && *driver && *driver != &driver_local; driver++) {
 		struct execution *execution;
@@ -96,7 +114,8 @@ int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct
 		}
 		chosen = *driver;
 		execute_free(execution);
-		remember(path, chosen->name);
+		if (path && key)
+			remember(&arena, path, key, chosen->name);
 	}
 	arena_free(&arena);
 	if (!chosen) {
