@@ -4,21 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "audit/ledger.h"
 #include "base/json.h"
+#include "base/utc.h"
 #include "execute.h"
 
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
 {
-	struct timespec now;
-	struct tm utc;
-	char time_text[40];
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &utc);
-	size_t length = strftime(time_text, sizeof(time_text), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(time_text + length, sizeof(time_text) - length, ".%03ldZ", now.tv_nsec / 1000000);
+	char time_text[UTC_SIZE];
+	utc_now(time_text);
 	json_init(json);
 	json_object_begin(json);
 	json_key_string(json, "row", kind);

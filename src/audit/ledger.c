@@ -26,6 +26,7 @@
 
 #include "base/error.h"
 #include "base/id.h"
+#include "base/utc.h"
 
 #define DIRECTORY "ledger"
 #define DAY_NAME_LENGTH 16              /* YYYY-MM-DD.jsonl */
@@ -270,23 +271,20 @@ static uint64_t line_start(int fd, uint64_t size)
 
 static int repair(struct ledger *ledger, int fd, const char *name, uint64_t *size, struct cordon_error *err)
 {
-	char last, id[ID_SIZE], when[32], text[256];
+	char last, id[ID_SIZE], when[UTC_SIZE], text[256];
 	if (!*size)
 		return 0;
 	if (pread(fd, &last, 1, (off_t)*size - 1) != 1)
 		return refuse(ledger, errno, name, "the ledger's last row cannot be read", err);
 	if (last == '\n')
 		return 0;
-	struct timespec now;
-	struct tm utc;
-	clock_gettime(CLOCK_REALTIME, &now);
-	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%S", gmtime_r(&now.tv_sec, &utc));
+	utc_now(when);
 	id_make(id);
 	uint64_t torn = line_start(fd, *size);
 	int length = snprintf(text, sizeof(text),
-	                      "\n{\"row\":\"repair\",\"id\":\"%s\",\"time\":\"%s.%03ldZ\",\"reason\":\"torn line\","
+	                      "\n{\"row\":\"repair\",\"id\":\"%s\",\"time\":\"%s\",\"reason\":\"torn line\","
 	                      "\"torn_at\":%" PRIu64 ",\"torn_bytes\":%" PRIu64 "}\n",
-	                      id, when, now.tv_nsec / 1000000, torn, *size - torn);
+	                      id, when, torn, *size - torn);
 	struct iovec part = { text, (size_t)length };
 	return put(ledger, fd, name, &part, 1, size, err);
 }
@@ -320,14 +318,13 @@ static void repair_previous(struct ledger *ledger)
 
 static int open_day(struct ledger *ledger, int64_t day, struct cordon_error *err)
 {
-	struct tm utc;
 	struct stat st;
-	time_t midnight = (time_t)(day * 86400);
-	char name[sizeof(ledger->name)];
+	char midnight[UTC_SIZE];
 	drop(&ledger->fd);
-	if (!gmtime_r(&midnight, &utc) || !strftime(name, sizeof(name), DIRECTORY "/%Y-%m-%d.jsonl", &utc))
+	utc_text(day * 86400, 0, midnight);
+	int length = snprintf(ledger->name, sizeof(ledger->name), DIRECTORY "/%.*s.jsonl", UTC_DATE_LENGTH, midnight);
+	if (length != sizeof(ledger->name) - 1)
 		return refuse(ledger, EOVERFLOW, DIRECTORY, "the system's date cannot be written", err);
-	memcpy(ledger->name, name, sizeof(name));
 	if (open_file(ledger, ledger->name, O_CREAT, &ledger->fd, &st, err) < 0)
 		return -1;
 	ledger->day = day;

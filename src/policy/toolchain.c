@@ -38,6 +38,8 @@ struct finder {
 	struct toolchains found;        /* `mask` holds canonical paths until finish() */
 	struct strings real;            /* what each of `found.show` is */
 	struct strings roots;           /* found by the row at hand */
+	const char *listing;            /* what is in the home, as getdents64 gives it; NULL where that is too much */
+	size_t listing_length;
 	bool failed;
 };
 
@@ -211,6 +213,37 @@ static void set(struct finder *finder, const char *root, const char *item)
 	add(finder, &finder->found.environment, item);
 }
 
+/* One listing of the home answers for most places at once that nothing is there. */
+static void list_home(struct finder *finder)
+{
+	untouched char entries[32 * 1024];
+	auto_close int fd = open(finder->judge.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : getdents64(fd, entries, sizeof(entries));
+	if (length <= 0 || getdents64(fd, entries + length, sizeof(entries) - (size_t)length) != 0)
+		return;
+	finder->listing = arena_strndup(finder->arena, entries, (size_t)length);
+	finder->listing_length = (size_t)length;
+}
+
+static bool is_absent(const struct finder *finder, const char *path)
+{
+	const char *home = finder->judge.home;
+	size_t home_length = home ? strlen(home) : 0;
+	if (!finder->listing || strncmp(path, home, home_length) || path[home_length] != '/')
+		return false;
+	const char *name = path + home_length + 1;
+	size_t length = strcspn(name, "/");
+	if (!length || name[0] != '.')
+		return false;
+	for (size_t at = 0; at < finder->listing_length;) {
+		const struct dirent64 *entry = (const struct dirent64 *)(const void *)(finder->listing + at);
+		if (!strncmp(entry->d_name, name, length) && !entry->d_name[length])
+			return false;
+		at += entry->d_reclen;
+	}
+	return true;
+}
+
 static void know_home(struct finder *finder)
 {
 	char real[PATH_MAX];
@@ -224,7 +257,7 @@ static void know_home(struct finder *finder)
 static void try_root(struct finder *finder, const struct toolchain *row, const char *path)
 {
 	char real[PATH_MAX];
-	if (access(path, F_OK) < 0 || strchr(path, '*'))
+	if (is_absent(finder, path) || access(path, F_OK) < 0 || strchr(path, '*'))
 		return;         /* a * in its own name would be taken for one of the row's */
 	const char *root = path_normalise(finder->arena, path);
 	if (!root || strings_find(&finder->roots, root) >= 0 || !has_any(root, row->markers) || !realpath(root, real))
@@ -370,6 +403,8 @@ int toolchain_find(struct arena *arena, const char *home, const char *const *env
 	if (home && *home == '/') {
 		finder.judge.home = path_normalise(arena, home);
 		finder.failed |= !finder.judge.home;
+		if (finder.judge.home)
+			list_home(&finder);
 	}
 	split_path(&finder);
 	for (size_t i = 0; i < count; i++) {
