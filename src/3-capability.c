@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "execute.h"
 #include "session/beneath.h"
 
@@ -35,9 +36,28 @@ static int refuse_places(const struct execution *execution, const struct places 
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
-		if (!strcmp(path, execution->cordon->data_dir)) {
+		if (path_within(path, execution->cordon->data_dir) && !path_within(path, execution->session.workspace.path)) {
 			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "cordon's own data cannot be granted");
 			return fail_boundary(err, "filesystem");
+		}
+	}
+	return 0;
+}
+
+/* What is in a writable root is the command's own doing: a link there must not choose what a person grants. */
+static int refuse_planted_links(const struct execution *execution, const struct places *places, struct cordon_error *err)
+{
+	const struct places *writes = &execution->capability.writes;
+	for (size_t i = 0; i < places->count; i++) {
+		const struct place *place = &places->items[i], *root = &execution->session.workspace;
+		for (size_t j = 0; place->alias && j <= writes->count; root = &writes->items[j++]) {
+			bool by_name = path_within(place->alias, root->path) || (root->alias && path_within(place->alias, root->alias));
+			if (root == place || !by_name || path_within(place->path, root->path))
+				continue;
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->alias,
+			     "a symbolic link in what the command can write leads this path out of it");
+			fail_boundary(err, "filesystem");
+			return fail_remedy(err, "if it is meant, grant what the link leads to by its own name");
 		}
 	}
 	return 0;
@@ -48,7 +68,7 @@ static int require_kind(const struct places *places, mode_t kinds, const char *w
 	for (size_t i = 0; i < places->count; i++) {
 		struct stat info;
 		if (stat(places->items[i].path, &info) == 0 && (info.st_mode & S_IFMT) != kinds &&
-		    !(kinds == S_IFCHR && (S_ISBLK(info.st_mode) || S_ISDIR(info.st_mode))))
+		    !(kinds == S_IFCHR && (S_ISBLK(info.st_mode) || (S_ISDIR(info.st_mode) && path_within(places->items[i].path, "/dev")))))
 			return fail(err, CORDON_E_INVALID_REQUEST, 0, places->items[i].path, "this is not %s", what);
 	}
 	return 0;
@@ -70,6 +90,10 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
+	    refuse_places(execution, &execution->capability.devices, err) < 0 ||
+	    refuse_planted_links(execution, &execution->capability.reads, err) < 0 ||
+	    refuse_planted_links(execution, &execution->capability.writes, err) < 0 ||
+	    refuse_planted_links(execution, &execution->capability.programs, err) < 0 ||
 	    require_kind(&execution->capability.devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&execution->capability.sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&execution->capability.programs, S_IFREG, "a program", err) < 0)

@@ -33,6 +33,15 @@ static int set_text(struct cordon_request *request, const struct setting *settin
 	return 0;
 }
 
+/* An id is shown to people and written to the ledger. */
+static int set_id(struct cordon_request *request, const struct setting *setting, const char *value,
+                  struct cordon_error *err)
+{
+	if (text_has_control(value))
+		return bad(err, value, setting->key, "must not have a control character in it");
+	return set_text(request, setting, value, err);
+}
+
 static int set_list(struct cordon_request *request, const struct setting *setting, const char *value,
                     struct cordon_error *err)
 {
@@ -115,7 +124,9 @@ static int set_view(struct cordon_request *request, const struct setting *settin
 			request->view = view;
 			return 0;
 		}
-	return bad(err, value, setting->key, "must be system, host-readonly or bare");
+	const char *nearest = text_nearest(value, view_names, VIEW_MAX);
+	bad(err, value, setting->key, "must be system, host-readonly or bare");
+	return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
 }
 
 static int set_network(struct cordon_request *request, const struct setting *setting, const char *value,
@@ -165,7 +176,7 @@ static const struct setting settings[] = {
 	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },
 	{ "program", set_path, AT(granted.programs), 0, 0 },
 	{ "read", set_path, AT(granted.fs_read), 0, 0 },
-	{ "session", set_text, AT(session), 0, 0 },
+	{ "session", set_id, AT(session), 0, 0 },
 	{ "socket", set_path, AT(granted.sockets), 0, 0 },
 	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
 	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },

@@ -223,7 +223,8 @@ static int add_alias(struct arena *arena, struct mount_plan *plan, const struct 
 	if (!place->alias)
 		return 0;
 	for (size_t i = 0; i < plan->count; i++)
-		if (plan->ops[i].kind != MOUNT_DIRECTORY && path_within(place->alias, plan->ops[i].target))
+		if ((plan->ops[i].kind == MOUNT_BIND || plan->ops[i].kind == MOUNT_LINK) &&
+		    path_within(place->alias, plan->ops[i].target))
 			return 0;
 	const char *slash = strrchr(place->alias, '/');
 	const char *parent = slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
@@ -266,7 +267,7 @@ static int add_grant(struct arena *arena, const struct profile_input *input, str
 		return -1;
 	op->device = place->device;
 	op->inode = place->inode;
-	return 0;
+	return place->alias && is_in_scratch(input, place->alias) ? add_alias(arena, plan, place) : 0;
 }
 
 static bool shows(const struct grant *grants, size_t count, const char *path)

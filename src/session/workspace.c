@@ -47,7 +47,7 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 		return -1;
 	struct place place;
 	if (beneath_resolve(arena, path, &place, NULL, err) < 0) {
-		err->class = CORDON_E_AUDIT_UNAVAILABLE;
+		fail(err, CORDON_E_AUDIT_UNAVAILABLE, err->os_errno, path, "cannot open cordon's data directory");
 		return fail_remedy(err, "cordon records every command: give it a directory it may write, by XDG_DATA_HOME");
 	}
 	*ret_path = place.path;
