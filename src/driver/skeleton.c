@@ -19,7 +19,9 @@
 
 #define COPY_MAX (256 * 1024)
 #define UNUSED_SECONDS (30 * 24 * 3600)
+#define ABANDONED_SECONDS 600           /* one that was never completed */
 #define TOUCH_SECONDS (24 * 3600)
+#define NAME_LENGTH 32
 
 /* A small file of the base view is copied; `size` is its stamp. */
 static bool is_copy(const struct mount_op *op)
@@ -62,6 +64,22 @@ static const char *name_of(struct arena *arena, const struct mount_plan *plan, s
 
 /* ---- making one ------------------------------------------------------------------------------------------------- */
 
+/* Readable for the user that the command becomes, whatever the caller's umask: that belongs to the whole process, whose
+ * other threads must not notice. */
+static int make_directory(int root, const char *path)
+{
+	if (mkdirat(root, path, 0755) < 0)
+		return errno == EEXIST ? 0 : -1;
+	return fchmodat(root, path, 0755, 0);
+}
+
+static int make_file(int root, const char *path)
+{
+	if (mknodat(root, path, S_IFREG | 0444, 0) < 0)
+		return errno == EEXIST ? 0 : -1;
+	return fchmodat(root, path, 0444, 0);
+}
+
 static int make_parents(int root, const char *path)
 {
 	char partial[4096];
@@ -70,7 +88,7 @@ static int make_parents(int root, const char *path)
 			return -1;
 		memcpy(partial, path, (size_t)(slash - path));
 		partial[slash - path] = '\0';
-		if (mkdirat(root, partial, 0755) < 0 && errno != EEXIST)
+		if (make_directory(root, partial) < 0)
 			return -1;
 	}
 	return 0;
@@ -100,8 +118,8 @@ static int make_one(struct arena *arena, int root, const struct mount_op *op)
 	if (make_parents(root, path) < 0)
 		return -1;
 	switch (op->kind) {
-	case MOUNT_DIRECTORY: return mkdirat(root, path, 0755) < 0 && errno != EEXIST ? -1 : 0;
-	case MOUNT_FILE: return mknodat(root, path, S_IFREG | 0444, 0) < 0 && errno != EEXIST ? -1 : 0;
+	case MOUNT_DIRECTORY: return make_directory(root, path);
+	case MOUNT_FILE: return make_file(root, path);
 	case MOUNT_LINK: return symlinkat(op->source, root, path) < 0 && errno != EEXIST ? -1 : 0;
 	case MOUNT_TEXT: return write_file(root, path, op->source, strlen(op->source));
 	default: unlinkat(root, path, 0); return copy_file(arena, root, path, op->source);
@@ -110,7 +128,7 @@ static int make_one(struct arena *arena, int root, const struct mount_op *op)
 
 static int make_all(struct arena *arena, int root, const struct mount_plan *plan, size_t count)
 {
-	if (fchmod(root, 0755) < 0 || mkdirat(root, "proc", 0755) < 0 || mknodat(root, LAUNCH_MASK_FILE, S_IFREG, 0) < 0 ||
+	if (fchmod(root, 0755) < 0 || make_directory(root, "proc") < 0 || mknodat(root, LAUNCH_MASK_FILE, S_IFREG, 0) < 0 ||
 	    mkdirat(root, LAUNCH_MASK_DIRECTORY, 0) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
@@ -126,8 +144,9 @@ static void remove_unused(int parent)
 	time_t now = time(NULL);
 	for (struct dirent *entry; directory && (entry = readdir(directory));) {
 		struct stat info;
+		bool complete = strlen(entry->d_name) == NAME_LENGTH;
 		if (entry->d_name[0] != '.' && fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    now - info.st_mtime > UNUSED_SECONDS)
+		    now - info.st_mtime > (complete ? UNUSED_SECONDS : ABANDONED_SECONDS))
 			remove_tree(fd, entry->d_name);
 	}
 	if (directory)
@@ -138,12 +157,9 @@ static int make(struct arena *arena, int parent, const char *name, const struct 
 {
 	char temporary[ID_SIZE];
 	id_make(temporary);
-	mode_t mask = umask(0);
-	int result = mkdirat(parent, temporary, 0755);
-	auto_close int root = result < 0 ? -1 : openat(parent, temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (root >= 0)
-		result = make_all(arena, root, plan, count);
-	umask(mask);
+	int made = mkdirat(parent, temporary, 0755);
+	auto_close int root = made < 0 ? -1 : openat(parent, temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int result = root < 0 ? -1 : make_all(arena, root, plan, count);
 	/* Another process may have been first: then its skeleton is as good as ours. */
 	if (result < 0 || renameat(parent, temporary, parent, name) < 0)
 		remove_tree(parent, temporary);
