@@ -25,7 +25,7 @@ static inline int take_fd(int *fd)
 }
 
 /* A large buffer that is not cleared first: only what is written to it costs anything. */
-#define untouched __attribute__((uninitialized))
+#define uncleared __attribute__((uninitialized))
 
 #define must_check __attribute__((warn_unused_result))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

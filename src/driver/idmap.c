@@ -17,41 +17,69 @@
 
 #define STACK_SIZE (16 * 1024)
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int namespace_fd = -1;
+static struct {
+	uid_t uid;
+	gid_t gid;
+	int fd;
+} kept[8];
+static size_t kept_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int write_map(long pid, const char *file)
+static int write_map(long pid, const char *file, unsigned owner)
 {
-	char path[64], map[32];
+	char path[64], map[48];
 	snprintf(path, sizeof(path), "/proc/%ld/%s", pid, file);
-	int length = snprintf(map, sizeof(map), "0 %u 1\n", IDMAP_OUTSIDE);
+	int length = snprintf(map, sizeof(map), "%u %u 1\n", owner, IDMAP_OUTSIDE);
 	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
 	return fd >= 0 && write(fd, map, (size_t)length) == length ? 0 : -1;
 }
 
-static void make(void)
+static long start_process(char *stack)
 {
-	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (stack == MAP_FAILED)
-		return;
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	long pid = sys_clone(CLONE_VM | CLONE_NEWUSER, stack + STACK_SIZE, NULL, launch_wait, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+static int make(uid_t uid, gid_t gid)
+{
+	int fd = -1;
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return -1;
+	long pid = start_process(stack);
 	if (pid > 0) {
 		char path[64];
 		snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
-		if (write_map(pid, "uid_map") == 0 && write_map(pid, "gid_map") == 0)
-			namespace_fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (write_map(pid, "uid_map", uid) == 0 && write_map(pid, "gid_map", gid) == 0)
+			fd = open(path, O_RDONLY | O_CLOEXEC);
 		kill((pid_t)pid, SIGKILL);
 		waitpid((pid_t)pid, NULL, __WALL);
 	}
 	munmap(stack, STACK_SIZE);
+	return fd;
 }
 
-int idmap_namespace(void)
+static int find(uid_t uid, gid_t gid)
 {
-	pthread_once(&once, make);
-	return namespace_fd;
+	for (size_t i = 0; i < kept_count; i++)
+		if (kept[i].uid == uid && kept[i].gid == gid)
+			return kept[i].fd;
+	return -1;
+}
+
+int idmap_namespace(uid_t uid, gid_t gid)
+{
+	pthread_mutex_lock(&lock);
+	int fd = find(uid, gid);
+	if (fd < 0 && kept_count < ARRAY_SIZE(kept) && (fd = make(uid, gid)) >= 0) {
+		kept[kept_count].uid = uid;
+		kept[kept_count].gid = gid;
+		kept[kept_count++].fd = fd;
+	}
+	pthread_mutex_unlock(&lock);
+	return fd;
 }

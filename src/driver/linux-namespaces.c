@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <fcntl.h>
 
 #include "base/compat.h"
@@ -29,11 +30,14 @@ static const struct {
 	{ CORDON_WALL_FILESYSTEM, CLONE_NEWNS },
 };
 
-static int open_one(const char *source, int user_namespace)
+/* Whoever owns the directory: root's own files, or those of the user whose project root was called in. */
+static int open_one(const char *source)
 {
+	struct stat info;
 	auto_close int tree = (int)syscall(SYS_open_tree, AT_FDCWD, source,
 	                                   OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-	if (tree < 0)
+	int user_namespace = tree < 0 || fstat(tree, &info) < 0 ? -1 : idmap_namespace(info.st_uid, info.st_gid);
+	if (user_namespace < 0)
 		return -1;
 	struct mount_attr attributes = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_namespace };
 	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof(attributes)) < 0)
@@ -44,9 +48,8 @@ static int open_one(const char *source, int user_namespace)
 /* The caller's own files as detached mounts with mapped owners. False where one of them cannot be had. */
 static bool open_mapped(struct arena *arena, struct launch_root *root, struct driver_held *held)
 {
-	int user_namespace = idmap_namespace();
 	int *trees = arena_alloc(arena, (root->count + 1) * sizeof(*trees));
-	if (user_namespace < 0 || !trees)
+	if (!trees)
 		return false;
 	for (size_t i = 0; i <= root->count; i++)
 		trees[i] = -1;
@@ -56,11 +59,11 @@ static bool open_mapped(struct arena *arena, struct launch_root *root, struct dr
 		const struct mount_op *op = &root->ops[i];
 		if (op->kind != MOUNT_BIND || !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)))
 			continue;
-		trees[i] = open_one(op->source, user_namespace);
+		trees[i] = open_one(op->source);
 		all = trees[i] >= 0 || (op->flags & MOUNT_OPTIONAL);
 	}
 	if (all && root->skeleton)
-		all = (trees[root->count] = open_one(root->skeleton, user_namespace)) >= 0;
+		all = (trees[root->count] = open_one(root->skeleton)) >= 0;
 	if (!all) {
 		driver_release(held);
 		return false;

@@ -216,7 +216,7 @@ static void set(struct finder *finder, const char *root, const char *item)
 /* One listing of the home answers for most places at once that nothing is there. */
 static void list_home(struct finder *finder)
 {
-	untouched char entries[32 * 1024];
+	uncleared char entries[32 * 1024];
 	auto_close int fd = open(finder->judge.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : getdents64(fd, entries, sizeof(entries));
 	if (length <= 0 || getdents64(fd, entries + length, sizeof(entries) - (size_t)length) != 0)

@@ -253,7 +253,7 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 	long clone = builder->tree;
 	if (clone < 0)
 		clone = clone_source(builder, op);
-	if (clone == -ENOENT && (op->flags & MOUNT_OPTIONAL))
+	if ((clone == -ENOENT || clone == -EACCES) && (op->flags & MOUNT_OPTIONAL))
 		return 0;
 	if (clone < 0)
 		return root_refuse(builder, clone, op->source, "cannot show this path inside");

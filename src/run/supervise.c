@@ -238,7 +238,7 @@ static void pump_input(struct supervision *supervision, bool readable)
 /* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
 static void read_output(struct supervision *supervision, int stream, int most)
 {
-	untouched char chunk[CHUNK];
+	uncleared char chunk[CHUNK];
 	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
 		ssize_t length = read(supervision->stream_fd[stream], chunk, sizeof(chunk));
 		if (length < 0 && errno == EINTR)

@@ -52,7 +52,7 @@ static uint64_t stamp_of(const struct stat *info)
 
 static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
 {
-	untouched char text[PATH_MAX], real[PATH_MAX];
+	uncleared char text[PATH_MAX], real[PATH_MAX];
 	struct stat info;
 	ssize_t length = readlink(path, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
@@ -185,7 +185,7 @@ int host_library_directories(struct arena *arena, struct strings *ret_directorie
 
 const char *host_user_name(struct arena *arena, unsigned uid)
 {
-	untouched char text[64 * 1024];
+	uncleared char text[64 * 1024];
 	auto_close int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	char *save = NULL;
