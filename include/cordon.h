@@ -114,7 +114,8 @@ int cordon_request_new(struct cordon_request **ret_request, struct cordon_error 
 void cordon_request_unref(struct cordon_request *request);
 
 /* One setting, as text: the same keys and spellings as the options of `cordon run` (docs: cordon(1)).
- * Keys that may be given more than once add; the others replace. The strings are copied. */
+ * Keys that may be given more than once add; the others replace. `tty` also takes the size the terminal is to have
+ * from the start: "24x80". The strings are copied. */
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 

@@ -10,6 +10,7 @@
 #include "base/remove.h"
 #include "base/text.h"
 #include "execute.h"
+#include "run/control.h"
 
 /* A weaker tier runs only where it was named: here, a driver other than the default one was. */
 static int require_walls(const struct execution *execution, struct cordon_error *err)
@@ -49,6 +50,13 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	if (init < 0 || driver->prepare(&execution->arena, profile, &execution->profile.facts, launch, &execution->run.held, err) < 0)
 		return -1;
 	launch->init_fd = init;
+	launch->rows = request->rows;
+	launch->columns = request->columns;
+#ifdef CORDON_UNWALL
+	if (!(profile->walls & WALL_BIT(LIFETIME)))
+		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
+		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
+#endif
 	driver->describe(&execution->arena, profile, &execution->profile.facts, launch, execution->run.isolation);
 	if (require_walls(execution, err) < 0)
 		return -1;
@@ -138,7 +146,8 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
-	for (size_t i = 0; i < execution->profile.tree_count; i++)
+	bool judged = execution->profile.profile.walls & WALL_BIT(PROTECTED);
+	for (size_t i = 0; judged && i < execution->profile.tree_count; i++)
 		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i], err) < 0)
 			return -1;
 	return 0;

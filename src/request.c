@@ -1,6 +1,7 @@
 /* Requests: text settings into a struct. The spelling of a value is checked here; whether it may be had is for the walk. */
 #include "request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,20 @@ static int set_flag(struct cordon_request *request, const struct setting *settin
 	if (!on && strcmp(value, "false"))
 		return bad(err, value, setting->key, "must be true or false");
 	memcpy((char *)request + setting->offset, &on, sizeof(on));
+	return 0;
+}
+
+/* "true", "false", or the size it is to have: "24x80". */
+static int set_terminal(struct cordon_request *request, const struct setting *setting, const char *value,
+                        struct cordon_error *err)
+{
+	unsigned short rows, columns;
+	char rest;
+	if (sscanf(value, "%4hux%4hu%c", &rows, &columns, &rest) != 2)
+		return set_flag(request, setting, value, err);
+	request->tty = true;
+	request->rows = rows;
+	request->columns = columns;
 	return 0;
 }
 
@@ -180,7 +195,7 @@ static const struct setting settings[] = {
 	{ "socket", set_path, AT(granted.sockets), 0, 0 },
 	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
 	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },
-	{ "tty", set_flag, AT(tty), 0, 0 },
+	{ "tty", set_terminal, AT(tty), 0, 0 },
 	{ "view", set_view, 0, 0, 0 },
 	{ "workspace", set_text, AT(workspace), 0, 0 },
 	{ "write", set_path, AT(granted.fs_write), 0, 0 },
@@ -206,6 +221,8 @@ int cordon_request_new(struct cordon_request **ret_request, struct cordon_error 
 	if (!request)
 		return fail_oom(err);
 	request->stdin_fd = -1;
+	request->rows = 24;
+	request->columns = 80;
 	*ret_request = request;
 	return 0;
 }

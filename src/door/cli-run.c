@@ -151,6 +151,15 @@ static int loop(struct run *run, struct cordon_error *err)
 	return 0;
 }
 
+static int set_size(struct run *run, struct cordon_error *err)
+{
+	char size[32];
+	unsigned short rows, columns;
+	terminal_size(&rows, &columns);
+	snprintf(size, sizeof(size), "%hux%hu", rows, columns);
+	return cordon_request_set(run->request, "tty", size, err);
+}
+
 static int start(struct run *run, const struct options *options, struct cordon_error *err)
 {
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
@@ -161,13 +170,13 @@ static int start(struct run *run, const struct options *options, struct cordon_e
 		cordon_request_stdin(run->request, STDIN_FILENO);
 	if (!run->json)
 		open_sinks(run, options);
+	if (run->tty && set_size(run, err) < 0)
+		return -1;
 	if (open_signals(run, err) < 0 || cordon_start(run->cordon, run->request, &run->execution, err) < 0)
 		return -1;
 	run->terminal = run->tty && ours;
 	if (run->terminal)
 		terminal_raw();
-	if (run->tty)
-		resize(run);
 	return 0;
 }
 

@@ -258,6 +258,8 @@ static int make_terminal(struct launch *launch)
 		terminal = sys_3(SYS_ioctl, master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (terminal < 0)
 		return launch_unavailable(launch, terminal, "terminal", "/dev/ptmx", "cannot make a terminal");
+	struct winsize size = { .ws_row = launch->rows, .ws_col = launch->columns };
+	sys_3(SYS_ioctl, master, TIOCSWINSZ, &size);
 	for (int i = 0; i < 3; i++)
 		launch->stdio[i] = (int)terminal;
 	struct control_message message = { .kind = CONTROL_TERMINAL };

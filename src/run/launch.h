@@ -77,6 +77,7 @@ struct launch {
 	bool own_session;               /* setsid: no terminal of the caller's */
 	bool close_descriptors;
 	bool tty;                       /* a fresh terminal, made inside */
+	unsigned short rows, columns;   /* its size */
 	const char *cwd;
 	int cwd_fd;                     /* used instead of `cwd` where there is no private root; -1 otherwise */
 	const char *const *candidates;  /* what to execute: the first that is there */
