@@ -56,6 +56,8 @@ static int make_execution(struct cordon *cordon, const struct cordon_request *re
 {
 	if (!request->argv.count)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
+	if (!dry && workspace_make_data_dir(cordon->data_dir, err) < 0)
+		return -1;
 	struct execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
@@ -63,7 +65,11 @@ static int make_execution(struct cordon *cordon, const struct cordon_request *re
 	execution->request = request;
 	execution->dry = dry;
 	execution->session.workspace_fd = execution->session.scratch_fd = execution->cwd.fd = execution->profile.cache_fd = -1;
-	id_make(execution->audit.id);
+	/* What is not run has no id; the same request always has the same profile. */
+	if (dry)
+		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
+	else
+		id_make(execution->audit.id);
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
 	return 0;

@@ -10,21 +10,28 @@
 #include "base/json.h"
 #include "base/text.h"
 
-static int make_directories(const char *path, struct cordon_error *err)
+#define DATA_REMEDY "cordon records every command: give it a directory it may write, by XDG_DATA_HOME"
+
+/* Where it is, or will be: links are resolved as far as there is something to resolve. */
+static int find_data_dir(struct arena *arena, const char *path, const char **ret_path, struct cordon_error *err)
 {
-	char partial[4096];
-	size_t length = strlen(path);
-	if (length >= sizeof(partial))
-		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, path, "cannot make this directory");
-	for (size_t i = 1; i <= length; i++) {
-		if (path[i] != '/' && path[i] != '\0')
-			continue;
-		memcpy(partial, path, i);
-		partial[i] = '\0';
-		if (mkdir(partial, 0700) < 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return fail(err, CORDON_E_AUDIT_UNAVAILABLE, errno, partial, "cannot make cordon's data directory");
+	const char *named = path_normalise(arena, path);
+	size_t cut = named ? strlen(named) : 0;
+	struct place place;
+	struct stat info;
+	for (struct cordon_error why;; cut = (size_t)((const char *)memrchr(named, '/', cut) - named)) {
+		const char *part = named ? arena_strndup(arena, named, cut ? cut : 1) : NULL;
+		if (!part)
+			return fail_oom(err);
+		if (beneath_resolve(arena, part, &place, NULL, &why) == 0)
+			break;
+		if (cut == 0 || why.os_errno != ENOENT || lstat(part, &info) == 0) {
+			fail(err, CORDON_E_AUDIT_UNAVAILABLE, why.os_errno, path, "cannot open cordon's data directory");
+			return fail_remedy(err, "%s", DATA_REMEDY);
+		}
 	}
-	return 0;
+	*ret_path = named[cut] ? arena_printf(arena, "%s%s", cut ? place.path : "", named + cut) : place.path;
+	return *ret_path ? 0 : fail_oom(err);
 }
 
 int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err)
@@ -43,14 +50,27 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 		return fail_oom(err);
 	if (*path != '/')
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, path, "the data directory must be absolute");
-	if (access(path, W_OK | X_OK) < 0 && make_directories(path, err) < 0)
-		return -1;
-	struct place place;
-	if (beneath_resolve(arena, path, &place, NULL, err) < 0) {
-		fail(err, CORDON_E_AUDIT_UNAVAILABLE, err->os_errno, path, "cannot open cordon's data directory");
-		return fail_remedy(err, "cordon records every command: give it a directory it may write, by XDG_DATA_HOME");
+	return find_data_dir(arena, path, ret_path, err);
+}
+
+int workspace_make_data_dir(const char *path, struct cordon_error *err)
+{
+	char partial[4096];
+	size_t length = strlen(path);
+	if (access(path, W_OK | X_OK) == 0)
+		return 0;
+	if (length >= sizeof(partial))
+		return fail(err, CORDON_E_AUDIT_UNAVAILABLE, ENAMETOOLONG, path, "cannot make cordon's data directory");
+	for (size_t i = 1; i <= length; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		memcpy(partial, path, i);
+		partial[i] = '\0';
+		if (mkdir(partial, 0700) == 0 || errno == EEXIST || ((errno == EROFS || errno == EACCES) && i < length))
+			continue;
+		fail(err, CORDON_E_AUDIT_UNAVAILABLE, errno, partial, "cannot make cordon's data directory");
+		return fail_remedy(err, "%s", DATA_REMEDY);
 	}
-	*ret_path = place.path;
 	return 0;
 }
 

@@ -4,8 +4,11 @@
 
 #include "session/beneath.h"
 
-/* The data directory, made with mode 0700 if missing. `named` may be NULL: $XDG_DATA_HOME/cordon or ~/.local/share/cordon. */
+/* Where the data directory is, or will be. `named` may be NULL: $XDG_DATA_HOME/cordon or ~/.local/share/cordon. */
 int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err) must_check;
+
+/* Makes it, with mode 0700, if it is missing. */
+int workspace_make_data_dir(const char *path, struct cordon_error *err) must_check;
 
 /* The directory a caller named. Refused, with the reason: "/", a home directory itself, system directories, what
  * contains cordon's data, what is not a directory or not the caller's. */
