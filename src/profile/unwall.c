@@ -33,10 +33,9 @@ static bool change(struct mount_op *op, uint32_t out)
 		return op->kind == MOUNT_BIND || op->kind == MOUNT_DIRECTORY;
 	}
 	if ((out & BIT(DEVICES)) && path_within(op->target, "/dev")) {
-		bool directory = op->kind == MOUNT_DIRECTORY && !strcmp(op->target, "/dev");
 		if (op->kind == MOUNT_PTS)
 			*op = (struct mount_op){ .kind = MOUNT_BIND, .target = "/dev", .source = "/dev", .flags = MOUNT_DEVICE };
-		return directory || op->kind == MOUNT_BIND;
+		return !strcmp(op->target, "/dev");
 	}
 	if (!in_proc(op) && (out & BIT(PROTECTED)) && (op->kind == MOUNT_FREEZE || op->kind == MOUNT_PIN))
 		return false;
@@ -64,6 +63,12 @@ void profile_unwall(struct profile *profile, const char *names)
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_IPC;
 	if (out & BIT(PROGRAMS))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_MEMFD;
+	if (out & BIT(PROCESSES))
+		profile->seccomp &= ~(unsigned)SECCOMP_OWN_LIMITS;
+	if (out & BIT(LIMIT_TIME))
+		profile->limits.wall_ms = 0;
+	if (out & BIT(LIMIT_OUTPUT))
+		profile->limits.stdout_bytes = profile->limits.stderr_bytes = UINT64_MAX;
 	size_t kept = 0;
 	for (size_t i = 0; i < profile->mounts.count; i++) {
 		struct mount_op op = profile->mounts.ops[i];

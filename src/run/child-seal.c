@@ -33,6 +33,21 @@ static int drop_privileges(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "privileges", NULL, "cannot drop privileges") : 0;
 }
 
+#ifdef CORDON_UNWALL
+/* An ordinary user's capabilities would be gone with exec. */
+static void keep_privileges(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	sys_2(SYS_capget, &header, data);
+	for (int i = 0; i < 2; i++)
+		data[i].inheritable = data[i].effective = data[i].permitted;
+	sys_2(SYS_capset, &header, data);
+	for (int capability = 0; capability < 64; capability++)
+		sys_5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);
+}
+#endif
+
 /* ---- Landlock --------------------------------------------------------------------------------------------------- */
 
 #define FILE_ONLY (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
@@ -121,6 +136,10 @@ int launch_seal(struct launch *launch)
 	/* Where the kernel or a container refuses, the filter below still refuses every use of a keyring. */
 	if (seal->new_keyring)
 		sys_2(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+#ifdef CORDON_UNWALL
+	if (!seal->drop_privileges)
+		keep_privileges();
+#endif
 	if (seal->drop_privileges && drop_privileges(launch) < 0)
 		return -1;
 	if (seal->landlock_abi > 0 && restrict_filesystem(launch, seal) < 0)

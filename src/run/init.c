@@ -76,8 +76,16 @@ static void kill_children(void)
 	}
 }
 
+#ifdef CORDON_UNWALL
+static bool careless;
+#else
+enum { careless = false };
+#endif
+
 static void kill_rest(bool pid_namespace)
 {
+	if (careless)
+		return;
 	for (;;) {
 		int options = pid_namespace ? 0 : WNOHANG;
 		if (pid_namespace)
@@ -132,7 +140,10 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 		sys_exit(2);
 	bool pid_namespace = *argv[1] == *INIT_PID_NAMESPACE;
 	long command = number(argv[2]);
-	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+#ifdef CORDON_UNWALL
+	careless = argv[1][1] == *INIT_CARELESS;
+#endif
+	sys_5(SYS_prctl, PR_SET_DUMPABLE, careless, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
