@@ -115,16 +115,18 @@ static void remark_cut(const char *stream, uint64_t total, size_t kept)
 		fprintf(stderr, "cordon: %s cut: %zu of %" PRIu64 " bytes kept (--max-output)\n", stream, kept, total);
 }
 
+/* The note says what was done; it may have been nothing, so the word "refused" is only for where there is none. */
 static void remark_denial(const struct cordon_denial *denial)
 {
-	fputs("cordon: refused: ", stderr);
+	bool noted = denial->note && *denial->note;
+	fputs(noted ? "cordon: " : "cordon: refused: ", stderr);
 	report_untrusted(stderr, denial->what);
 	if (denial->wall && *denial->wall) {
 		fputs(" (", stderr);
 		report_untrusted(stderr, denial->wall);
 		fputc(')', stderr);
 	}
-	if (denial->note && *denial->note) {
+	if (noted) {
 		fputs(": ", stderr);
 		report_untrusted(stderr, denial->note);
 	}
