@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/compat.h"
+#include "base/text.h"
 #include "driver/driver.h"
 #include "driver/idmap.h"
 #include "profile/bwrap.h"
@@ -72,6 +73,20 @@ static int find_program(const struct profile *profile, struct cordon_error *err)
 	return fail(err, CORDON_E_PROGRAM_NOT_FOUND, 0, profile->program, "no such program is visible inside");
 }
 
+/* bubblewrap would try to make what it is to cover and cannot in /proc, where kernels differ in what there is. */
+static struct mount_plan without_missing(const struct profile *profile)
+{
+	struct mount_plan plan = profile->mounts;
+	plan.count = 0;
+	for (size_t i = 0; i < profile->mounts.count; i++) {
+		const struct mount_op *op = &profile->mounts.ops[i];
+		bool missing = op->kind == MOUNT_MASK && path_within(op->target, "/proc") && access(op->target, F_OK) < 0;
+		if (!missing)
+			plan.ops[plan.count++] = *op;
+	}
+	return plan;
+}
+
 static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                    struct launch *launch, struct driver_held *held, struct cordon_error *err)
 {
@@ -91,7 +106,9 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	if (find_program(profile, err) < 0 || driver_seal(arena, profile, facts, false, &seal, err) < 0)
 		return -1;
 	uint32_t uid = facts->caller_is_root ? IDMAP_INSIDE : facts->uid, gid = facts->caller_is_root ? IDMAP_INSIDE : facts->gid;
-	if (bwrap_render(arena, profile, uid, gid, SECCOMP_FD, TEXT_FD, &plan) < 0)
+	struct profile rendered = *profile;
+	rendered.mounts = without_missing(profile);
+	if (bwrap_render(arena, &rendered, uid, gid, SECCOMP_FD, TEXT_FD, &plan) < 0)
 		return fail_oom(err);
 	struct strings argv = { 0 }, candidates = { 0 };
 	if (strings_add(arena, &argv, program) < 0 || strings_add(arena, &argv, "--args") < 0 ||

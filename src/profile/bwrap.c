@@ -1,4 +1,4 @@
-/* bubblewrap arguments from a profile: each mount_op is one option or two. What bubblewrap makes itself (/dev, /proc)
+/* bubblewrap arguments from a profile: each mount_op is one option or two. What bubblewrap makes itself (/dev)
  * is left to it. */
 #include "profile/bwrap.h"
 
@@ -62,7 +62,7 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 	return -1;
 }
 
-/* bubblewrap makes /dev itself, and masks what matters in /proc by being unprivileged in it. */
+/* bubblewrap makes /dev itself. */
 static bool is_its_own(const struct mount_op *op)
 {
 	if (op->kind == MOUNT_SCRATCH && !strcmp(op->target, "/dev/shm"))
@@ -74,7 +74,7 @@ static bool is_its_own(const struct mount_op *op)
 				return true;
 		return false;
 	}
-	return path_within(op->target, "/dev") || (op->kind != MOUNT_PROC && path_within(op->target, "/proc"));
+	return path_within(op->target, "/dev");
 }
 
 int bwrap_render(struct arena *arena, const struct profile *profile, uint32_t uid, uint32_t gid, int seccomp_fd,
