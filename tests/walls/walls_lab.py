@@ -1,0 +1,290 @@
+"""How rows are run. Rows of a kind share one sandbox, where each attempt is a process of its own; each answer is kept.
+
+A mode is a driver of the real program ("namespaces", "landlock", "bwrap"), or the walls that a row is to be seen to escape
+without: names for the program that can leave walls out, LOCAL or BARE. An answer is (escaped | contained | broken | refused,
+what was said)."""
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import select
+import signal
+import subprocess
+import termios
+import time
+
+from walls_rows import BARE, LOCAL, ROWS
+
+DRIVERS = ("namespaces", "landlock", "bwrap")
+PATIENCE = 60
+
+
+def wait_until(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def marked(mark):
+    """Living processes that carry the mark in what they were started as."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        if mark.encode() in words and words[0] != b"" and state not in "ZX" and b"--driver" not in words:
+            found.append(int(entry.name))
+    return found
+
+
+class Lab:
+    def __init__(self, world, cordon, unwalled):
+        self.world, self.cordon, self.unwalled, self.answers = world, cordon, unwalled, {}
+
+    # ---- asking ----
+    def answer(self, row, mode):
+        key = (row.name, mode)
+        if key not in self.answers:
+            rows = self.together(row, mode)
+            getattr(self, "run_" + row.how.replace("-", "_"))(rows, mode)
+            assert key in self.answers, f"{key} was not answered"
+        return self.answers[key]
+
+    def together(self, row, mode):
+        """The rows that can share a run with this one."""
+        if row.how in ("alone", "next", "init-kill", "kill-cordon", "output", "terminal", "stdio", "unmount"):
+            return [row]
+        return [other for other in ROWS if (other.how, other.options) == (row.how, row.options) and
+                (mode in DRIVERS or other.without == mode)]
+
+    def set(self, row, mode, answer, said=""):
+        self.answers[(row.name, mode)] = (answer, said)
+
+    def fill(self, words, ws, **more):
+        names = {**self.world.names, "ws": ws, **more}
+        return [str(word).format(**names) for word in words]
+
+    # ---- running ----
+    def argv(self, mode, ws, options, words):
+        """words: of the attempt program."""
+        program = [str(self.world.attempt), *words]
+        if mode == BARE:
+            return program
+        driver = mode if mode in DRIVERS else "local" if mode == LOCAL else "namespaces"
+        cordon = self.cordon if mode in DRIVERS or mode == LOCAL else self.unwalled
+        timeout = [] if "--timeout" in options else ["--timeout", "40s"]
+        return [cordon, "run", "--quiet", "--driver", driver, "--workspace", str(ws), "--read", str(self.world.tools), *timeout,
+                *self.fill(options, ws), "--", *program]
+
+    def env(self, mode):
+        walls = mode if mode not in (*DRIVERS, LOCAL, BARE) else ""
+        return {**self.world.env, "CORDON_UNWALL": walls}
+
+    def start(self, mode, ws, options, words, **more):
+        more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+        return subprocess.Popen(self.argv(mode, ws, options, words), env=self.env(mode), cwd=ws, **more)
+
+    def run(self, mode, ws, options, words, **more):
+        process = self.start(mode, ws, options, words, **more)
+        try:
+            output, errors = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+        return process.returncode, (output or b"").decode(errors="replace"), (errors or b"").decode(errors="replace")
+
+    def take(self, rows, mode, ws, status, output, errors):
+        """The lines the attempt program printed, one for each row in their order."""
+        lines = [line.split("\t") for line in output.splitlines() if line.count("\t") == 2]
+        for i, row in enumerate(rows):
+            name = row.words[0]
+            if i < len(lines) and lines[i][0] == name:
+                self.set(row, mode, lines[i][1], lines[i][2])
+            elif status == 125 and not lines:
+                self.set(row, mode, "refused", errors)
+            else:
+                self.set(row, mode, "broken", f"no answer; status {status}: {output[-500:]}{errors[-500:]}")
+        for row in rows:
+            answer, said = self.answers[(row.name, mode)]
+            if row.judge and answer in ("escaped", "contained"):
+                self.set(row, mode, "escaped" if row.judge(ws, self.world.names) else "contained", said)
+        self.world.restore()
+
+    def words_of(self, rows, ws):
+        words = []
+        for row in rows:
+            words += ["--", *self.fill(row.words, ws)] if words else self.fill(row.words, ws)
+        return words
+
+    # ---- the ways ----
+    def run_batch(self, rows, mode, first=(), **more):
+        ws = self.world.workspace()
+        done = self.run(mode, ws, rows[0].options, [*first, *self.words_of(rows, ws)], **more)
+        self.take(rows, mode, ws, *done)
+
+    def run_inline(self, rows, mode):
+        self.run_batch(rows, mode, first=["--inline"])
+
+    def run_far(self, rows, mode):
+        """With a home that is not beneath /tmp, which is always private."""
+        with self.world.far():
+            self.run_batch(rows, mode)
+
+    def run_unmount(self, rows, mode):
+        """The mask is there (without, it would be no proof), the rest is not."""
+        self.run_batch(rows, mode.replace("masked_names,", ""))
+        for row in rows:
+            self.answers[(row.name, mode)] = self.answers[(row.name, mode.replace("masked_names,", ""))]
+
+    def run_alone(self, rows, mode):
+        """Ended before it could answer: the host looks."""
+        ws = self.world.workspace()
+        for row in rows:
+            status, output, errors = self.run(mode, ws, row.options, self.words_of([row], ws))
+            broken = "broken" in output or status == 125
+            self.set(row, mode, "broken" if broken else "escaped" if row.judge(ws, self.world.names) else "contained", output + errors)
+
+    def run_next(self, rows, mode):
+        """One command makes the file, the next one looks for it."""
+        ws = self.world.workspace()
+        row = rows[0]
+        status, output, errors = self.run(mode, ws, row.options, ["create", *self.fill(row.words[1:], ws)])
+        if status not in (0, 1):
+            self.set(row, mode, "broken", output + errors)
+            return
+        self.take(rows, mode, ws, *self.run(mode, ws, row.options, self.words_of(rows, ws)))
+
+    def run_init_kill(self, rows, mode):
+        ws = self.world.workspace()
+        row = rows[0]
+        status, output, errors = self.run(mode, ws, row.options, ["--inline", *self.words_of(rows, ws)])
+        tried = "contained" in output or wait_until((ws / "init-is-gone").exists, 1)
+        self.set(row, mode, "escaped" if (ws / "init-is-gone").exists() else "contained" if tried else "broken",
+                 f"{status} {output}{errors}")
+
+    def run_key(self, rows, mode):
+        ws = self.world.workspace()
+        argv = self.argv(mode, ws, rows[0].options, self.words_of(rows, ws))
+        argv = [str(self.world.attempt), "with-key", "cordon-walls", self.world.text, *argv]
+        done = subprocess.run(argv, env=self.env(mode), cwd=ws, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        self.take(rows, mode, ws, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def run_descriptors(self, rows, mode):
+        original = os.open(self.world.base / "outside/secret", os.O_RDONLY)
+        copies = [fcntl.fcntl(original, fcntl.F_DUPFD, number) for number in (9, 50, 199)]
+        try:
+            self.run_batch(rows, mode, pass_fds=[original, *copies])
+        finally:
+            for fd in (original, *copies):
+                os.close(fd)
+
+    def run_stdio(self, rows, mode):
+        """All three are files; what the attempt says is in one of them, and what it did shows in their modes."""
+        ws = self.world.workspace()
+        row = rows[0]
+        paths = [self.world.base / f"stdio-{i}" for i in range(3)]
+        for path in paths:
+            path.write_text("")
+            path.chmod(0o600)
+        files = [open(path, "r+b") for path in paths]
+        status, _, _ = self.run(mode, ws, row.options, self.words_of(rows, ws), stdin=files[0], stdout=files[1], stderr=files[2])
+        for file in files:
+            file.close()
+        self.take(rows, mode, ws, status, paths[1].read_text(), paths[2].read_text())
+        changed = paths[int(row.words[1])].stat().st_mode & 0o777 != 0o600
+        answer, said = self.answers[(row.name, mode)]
+        if answer in ("escaped", "contained"):
+            self.set(row, mode, "escaped" if changed else "contained", said)
+
+    def run_terminal(self, rows, mode):
+        """Called from a terminal of its own, as a person would; what arrives there counts."""
+        ws = self.world.workspace()
+        row = rows[0]
+        words = self.words_of(rows, ws)
+        argv, env = self.argv(mode, ws, row.options, words), self.env(mode)
+        master, slave = pty.openpty()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+                os.dup2(os.open("/dev/null", os.O_RDONLY), 0)  # cordon itself would read what is typed
+                os.dup2(slave, 1)
+                os.dup2(slave, 2)
+                os.chdir(ws)
+                os.execve(argv[0], argv, env)
+            finally:
+                os._exit(99)
+        output, status, deadline = b"", None, time.monotonic() + PATIENCE
+        while status is None and time.monotonic() < deadline:
+            if select.select([master], [], [], 0.02)[0]:
+                output += os.read(master, 65536)
+            done, ended = os.waitpid(pid, os.WNOHANG)
+            status = os.waitstatus_to_exitcode(ended) if done else None
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        while select.select([master], [], [], 0.02)[0]:
+            output += os.read(master, 65536)
+        typed = b""
+        os.set_blocking(slave, False)
+        try:
+            typed = os.read(slave, 4096)
+        except OSError:
+            pass
+        os.close(master)
+        os.close(slave)
+        self.take(rows, mode, ws, status, output.decode(errors="replace").replace("\r\n", "\n").replace(f"written-{self.world.unique}", ""), "")
+        answer, said = self.answers[(row.name, mode)]
+        arrived = {"terminal-type": words[-1].encode() in typed, "terminal-write": words[-1].encode() in output}.get(row.name)
+        if arrived is not None and answer in ("escaped", "contained"):
+            self.set(row, mode, "escaped" if arrived else "contained", f"{said}; typed {typed!r}")
+
+    # ---- what is left ----
+    def judge_left(self, rows, mode, ran, mark):
+        """Those that live belong to nobody any more: they are found by their name, and ended."""
+        for row in rows:
+            left = marked(f"{mark}-{row.words[2]}")
+            self.set(row, mode, "escaped" if left else "contained" if ran[0] not in (125, None) and "broken" not in ran[1] else "broken",
+                     f"{ran}")
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+
+    def run_leave(self, rows, mode, options=(), more=()):
+        ws = self.world.workspace()
+        mark = self.world.names["mark"]
+        kinds = [row.words[2] for row in rows]
+        ran = self.run(mode, ws, options, ["leave", mark, *kinds, *more])
+        self.judge_left(rows, mode, ran, mark)
+
+    def run_leave_timeout(self, rows, mode):
+        """The command itself would stay as well; its time runs out."""
+        self.run_leave(rows, mode, ["--timeout", "700ms"], ["--", "outlast", "5", "/dev/null"])
+
+    def run_kill_cordon(self, rows, mode):
+        ws = self.world.workspace()
+        row = rows[0]
+        mark = f"{self.world.names['mark']}-caller"
+        process = self.start(mode, ws, row.options, ["pause", mark])
+        there = wait_until(lambda: marked(mark), 5)
+        process.kill()
+        process.communicate()
+        wait_until(lambda: not marked(mark), 1)
+        left = marked(mark)
+        self.set(row, mode, "broken" if not there else "escaped" if left else "contained", f"left {left}")
+        for pid in left:
+            os.kill(pid, signal.SIGKILL)
+
+    def run_output(self, rows, mode):
+        ws = self.world.workspace()
+        argv = self.argv(mode, ws, rows[0].options, [])
+        argv = [argv[0], argv[1], "--json", *argv[2:argv.index("--")], "--", "head", "-c", "100000", "/dev/zero"]
+        done = subprocess.run(argv, env=self.env(mode), cwd=ws, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        result = json.loads(done.stdout)
+        kept = len(result.get("stdout", ""))
+        answer = "broken" if result.get("stdout_bytes") != 100000 else "escaped" if kept >= 100000 else "contained"
+        self.set(rows[0], mode, answer, f"{kept} kept")

@@ -1,0 +1,371 @@
+"""The table: every attempt to get out, what it asks for, which walls hold it, and what other drivers make of it.
+
+A row is R(name, category, words, without, …). The words are an attempt of attempt*.c and its arguments, with places of the
+world (walls_world.py) in braces. `without` names the walls to leave out (include/cordon-walls.def), and with those out the
+attempt must be seen to succeed, or it proves nothing; LOCAL: by the driver that raises none, where a user namespace alone
+would hold it; BARE: without cordon, where every driver holds it. `landlock` and `bwrap` are the other drivers' columns:
+CONTAINED, escapes(why), or refused(class), where cordon must not start it at all. The namespaces driver contains every row.
+`only`: why the attempt can only be seen to succeed for one kind of caller ("root: …"), since the host itself refuses
+others. `how`: a way of running other than all rows of a kind in one sandbox, see walls_lab.py. `judge`: the host looks
+afterwards, whatever the attempt believes; true means that it got out. `needs`: a probe of tests/support/probe."""
+import collections
+import os
+
+from walls_world import CONFIG
+
+CONTAINED = "contained"
+LOCAL, BARE = "the driver local", "no cordon"
+
+
+def escapes(why, only=None):
+    """`only`: "root" or "user", where the other kind of caller is safe."""
+    return ("escapes", why, only)
+
+
+def refused(error_class):
+    return ("refused", error_class, None)
+
+
+Row = collections.namedtuple("Row", "name category words without landlock bwrap options how judge only needs")
+ROWS = []
+
+
+def R(name, category, words, without, landlock=CONTAINED, bwrap=CONTAINED, options=(), how="batch", judge=None, only=None,
+      needs=None):
+    assert not any(row.name == name for row in ROWS), name
+    ROWS.append(Row(name, category, words, without, landlock, bwrap, tuple(options), how, judge, only, needs))
+
+
+FILES = "filesystem,filesystem_second,identity"
+ROOT = "root: the host refuses this to an ordinary user as well"
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+NO_MASK = escapes("Landlock cannot take away beneath what it gave: masked_names is none")
+METADATA = escapes("Landlock does not judge metadata: the filesystem wall is about contents")
+
+R("read-outside", "read", ["read", "{out}/secret", "{text}"], FILES)
+R("read-home-key", "read", ["read", "{home}/.ssh/id_ed25519", "{text}"], FILES)
+R("read-home-history", "read", ["read", "{home}/.bash_history", "{text}"], FILES)
+R("list-home", "read", ["list", "{home}", ".ssh"], FILES)
+R("list-root", "read", ["list", "/", "srv"], FILES)
+R("read-etc", "read", ["readable", "/etc/login.defs"], FILES)
+R("read-shadow", "read", ["readable", "/etc/shadow"], FILES, only=ROOT)
+R("read-sys", "read", ["list", "/sys", "kernel"], FILES)
+R("read-var", "read", ["list", "/var", "log"], FILES)
+R("read-symlink", "read", ["read", "{ws}/link-out", "{text}"], FILES)
+R("read-symlink-directory", "read", ["read", "{ws}/link-dir/secret", "{text}"], FILES)
+R("read-dotdot", "read", ["openat", "{ws}", "../outside/secret", "{text}"], FILES)
+R("read-openat2", "read", ["openat2", "{ws}", "link-dir/secret", "{text}"], FILES)
+R("read-hardlink", "read", ["link", "{out}/secret", "{ws}/hardlink", "{text}"], FILES)
+R("read-proc-root", "read", ["read", "/proc/self/root{out}/secret", "{text}"], FILES)
+R("read-proc-cwd", "read", ["read", "/proc/self/cwd/../outside/secret", "{text}"], FILES)
+R("read-proc-thread-root", "read", ["read", "/proc/thread-self/root{out}/secret", "{text}"], FILES)
+R("read-reopen", "read", ["reopen", "{out}/secret", "{text}"], FILES)
+R("read-other-session", "read", ["read", "{other_session}/secret", "{text}"], FILES)
+R("read-ledger", "read", ["list", "{data}/cordon", "ledger"], FILES)
+R("read-data-in-grant", "read", ["list", "{data}/cordon", "ledger"], FILES, options=["--read", "{granted}"],
+  landlock=escapes("a grant that holds cordon's data cannot be narrowed by Landlock"))
+R("see-outside", "read", ["stat", "{out}/secret"], FILES, landlock=METADATA)
+R("enter-outside", "read", ["chdir", "{out}"], FILES, landlock=METADATA)
+R("watch-outside", "read", ["watch", "{out}"], FILES, landlock=METADATA)
+R("execute-outside", "read", ["execute", "{out}/tool", "hello"], FILES)
+
+# ---- masked names ----------------------------------------------------------------------------------------------------
+MASKS = "masked_names"
+R("masked-env", "masked", ["read", "{ws}/.env", "{text}"], MASKS, NO_MASK)
+R("masked-env-suffix", "masked", ["read", "{ws}/conf/.env.local", "{text}"], MASKS, NO_MASK)
+R("masked-pem", "masked", ["read", "{ws}/keys/server.pem", "{text}"], MASKS, NO_MASK)
+R("masked-ssh", "masked", ["read", "{ws}/.ssh/config", "{text}"], MASKS, NO_MASK)
+R("masked-ssh-list", "masked", ["list", "{ws}/.ssh", "config"], MASKS, NO_MASK)
+R("masked-key", "masked", ["read", "{ws}/keys/id_rsa_work", "{text}"], MASKS, NO_MASK)
+R("masked-netrc", "masked", ["read", "{ws}/.netrc", "{text}"], MASKS, NO_MASK)
+R("masked-symlink", "masked", ["read", "{ws}/link-env", "{text}"], MASKS, NO_MASK)
+R("masked-proc-root", "masked", ["read", "/proc/self/root{ws}/.env", "{text}"], MASKS, NO_MASK)
+R("masked-reopen", "masked", ["reopen", "{ws}/.env", "{text}"], MASKS, NO_MASK)
+R("masked-hardlink", "masked", ["link", "{ws}/.env", "{ws}/env-copy", "{text}"], MASKS, NO_MASK)
+R("masked-rename", "masked", ["rename", "{ws}/conf2/.env", "{ws}/conf2/plain"], MASKS, NO_MASK)
+R("masked-rename-parent", "masked", ["rename-parent", "{ws}/conf3", "{ws}/conf4", ".env", "{text}"], MASKS, NO_MASK)
+R("masked-exchange", "masked", ["exchange", "{ws}/conf5/.env", "{ws}/conf5/other"], MASKS, NO_MASK)
+R("masked-unlink", "masked", ["unlink", "{ws}/conf6/.env"], MASKS, NO_MASK)
+R("masked-write", "masked", ["append", "{ws}/conf7/.env"], MASKS, NO_MASK)
+R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK, options=["--read", "{granted}"])
+R("masked-host-view", "masked", ["read", "{far}/.ssh/id_ed25519", "{text}"], "masked_names,identity", NO_MASK,
+  options=["--view", "host-readonly"], how="far")
+R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], "masked_names,kernel_surface,privileges,filesystem_second",
+  options=[], how="unmount")
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+R("write-outside", "write", ["append", "{out}/file"], FILES)
+R("write-home-rc", "write", ["append", "{home}/.bashrc"], FILES)
+R("write-read-grant", "write", ["append", "{granted}/file"], FILES, options=["--read", "{granted}"])
+R("create-read-grant", "write", ["create", "{granted}/made"], FILES, options=["--read", "{granted}"])
+R("write-etc", "write", ["open-write", "/etc/hosts"], FILES, only=ROOT)
+R("write-usr", "write", ["open-write", "/usr/share/base-files/info.dir"], FILES, only=ROOT)
+R("create-root", "write", ["create", "/cordon-walls-made"], FILES, only=ROOT)
+R("create-outside", "write", ["create", "{out}/made"], FILES)
+R("create-symlink", "write", ["create", "{ws}/link-dir/made-by-link"], FILES)
+R("write-symlink", "write", ["append", "{ws}/link-file"], FILES)
+R("write-new-symlink", "write", ["symlink-append", "{out}/file", "{ws}/link-new"], FILES)
+R("write-hardlink", "write", ["link-append", "{out}/file", "{ws}/hardlink-file"], FILES)
+R("mkdir-outside", "write", ["mkdir", "{out}/directory"], FILES)
+R("unlink-outside", "write", ["unlink", "{out}/doomed"], FILES)
+R("truncate-outside", "write", ["truncate", "{out}/long"], FILES)
+R("rename-out", "write", ["rename", "{ws}/notes", "{out}/moved-out"], FILES)
+R("rename-in", "write", ["rename", "{out}/movable", "{ws}/moved-in"], FILES)
+R("tmpfile-out", "write", ["tmpfile", "{ws}", "{out}/tmpfile"], FILES)
+R("fifo-outside", "write", ["fifo", "{out}/fifo"], FILES)
+R("bind-socket-outside", "write", ["bind-socket", "{out}/made.sock"], FILES)
+R("chmod-outside", "write", ["chmod", "{out}/file"], FILES, landlock=METADATA)
+R("utime-outside", "write", ["utime", "{out}/file"], FILES, landlock=METADATA)
+R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=METADATA, needs="user-xattr")
+R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far")
+R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
+R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{granted}"],
+  judge=lambda _, names: (names["data"] / "cordon/planted").exists(), landlock=escapes("a grant that holds cordon's data cannot be narrowed by Landlock"))
+R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
+  judge=lambda _, names: os.path.exists(f"/tmp/cordon-walls-{names['unique']}"))
+R("tmp-next-command", "write", ["stat", "/tmp/cordon-walls-next-{unique}"], FILES, how="next")
+
+# ---- protected names: what is on disk afterwards counts ----------------------------------------------------------------
+NAMES = "protected_names"
+CHANGED = escapes("without mounts a file can be changed while the command runs; the check at the end moves away only what "
+                  "would run")
+EVIL = "[core]\n\tfsmonitor = evil\n"
+
+
+def runs_evil(path):
+    """True if the file would do what the attempt put there."""
+    def judge(ws, _):
+        file = ws / path
+        return file.is_file() and "evil" in file.read_text()
+    return judge
+
+
+def changed(path):
+    """True if a configuration is not what it was, gone included."""
+    def judge(ws, _):
+        file = ws / path
+        return not file.is_file() or file.read_text() != CONFIG or file.stat().st_mode & 0o777 != 0o644
+    return judge
+
+
+R("protect-hook", "protected", ["plant", "{ws}/r1/.git/hooks/pre-commit"], NAMES, judge=runs_evil("r1/.git/hooks/pre-commit"))
+R("protect-new-hook", "protected", ["plant", "{ws}/r2/.git/hooks/post-merge"], NAMES,
+  judge=runs_evil("r2/.git/hooks/post-merge"))
+R("protect-config", "protected", ["append", "{ws}/r3/.git/config", EVIL], NAMES, judge=runs_evil("r3/.git/config"))
+R("protect-config-rename", "protected", ["rename", "{ws}/r4/evil", "{ws}/r4/.git/config"], NAMES,
+  judge=runs_evil("r4/.git/config"))
+R("protect-config-exchange", "protected", ["exchange", "{ws}/r5/evil", "{ws}/r5/.git/config"], NAMES,
+  judge=runs_evil("r5/.git/config"))
+R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, judge=changed("r6/.git/config"))
+R("protect-hooks-rename", "protected", ["rename-plant", "{ws}/r7/.git/hooks", "{ws}/r7/.git/old", "pre-commit"], NAMES,
+  judge=runs_evil("r7/.git/hooks/pre-commit"))
+R("protect-git-rename", "protected", ["rename-plant", "{ws}/r8/.git", "{ws}/r8/old", "hooks/pre-commit"], NAMES,
+  judge=runs_evil("r8/.git/hooks/pre-commit"))
+R("protect-repository-rename", "protected", ["rename-plant", "{ws}/r9", "{ws}/r9-old", ".git/hooks/pre-commit"], NAMES,
+  judge=runs_evil("r9/.git/hooks/pre-commit"))
+R("protect-config-link", "protected", ["link-append", "{ws}/r10/.git/config", "{ws}/r10/name", EVIL], NAMES,
+  judge=runs_evil("r10/.git/config"))
+R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, CHANGED, judge=changed("r11/.git/config"))
+R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, judge=changed("r12/.git/config"))
+R("protect-policy", "protected", ["append", "{ws}/.cordon.toml", "evil = 1\n"], NAMES, CHANGED,
+  judge=runs_evil(".cordon.toml"))
+R("protect-planted-hook", "protected", ["plant", "{ws}/new/.git/hooks/post-checkout"], NAMES,
+  judge=runs_evil("new/.git/hooks/post-checkout"))
+R("protect-planted-deep-hook", "protected", ["plant", "{ws}/a/b/c/new/.git/hooks/pre-push"], NAMES,
+  judge=runs_evil("a/b/c/new/.git/hooks/pre-push"))
+R("protect-planted-config", "protected", ["plant", "{ws}/new2/.git/config", EVIL], NAMES,
+  judge=runs_evil("new2/.git/config"))
+
+# ---- unix sockets ----------------------------------------------------------------------------------------------------
+R("socket-workspace", "ipc", ["unix", "{ws}/socket", "{text}"], "unix_sockets")
+R("socket-in-grant", "ipc", ["unix", "{granted}/socket", "{text}"], "unix_sockets", options=["--read", "{granted}"])
+R("socket-outside", "ipc", ["unix", "{out}/socket", "{text}"], FILES)
+R("socket-datagram-pair", "ipc", ["unix-datagram", "{granted}/datagram"], "unix_sockets", options=["--read", "{granted}"])
+R("socket-abstract", "ipc", ["abstract", "{abstract}", "{text}"], "network,filesystem_second")
+
+# ---- other IPC -------------------------------------------------------------------------------------------------------
+R("ipc-shared-memory", "ipc", ["shm", "{key}", "{text}"], "ipc")
+R("ipc-semaphore", "ipc", ["sem", "{key}"], "ipc")
+R("ipc-message-queue", "ipc", ["msg", "{key}"], "ipc")
+R("ipc-posix-queue", "ipc", ["mq", "{mq}"], "ipc,filesystem_second")
+R("ipc-dev-shm", "ipc", ["read", "/dev/shm/{shm_file}", "{text}"], "devices,filesystem_second,identity")
+
+# ---- the environment -------------------------------------------------------------------------------------------------
+R("env-variable", "environment", ["variable", "CALLER_TOKEN", "{text}"], BARE)
+R("env-agent", "environment", ["variable", "SSH_AUTH_SOCK", "{text}"], BARE)
+R("env-preload", "environment", ["variable", "LD_PRELOAD", "{text}"], BARE)
+R("env-bash", "environment", ["variable", "BASH_ENV", "{text}"], BARE)
+R("env-python", "environment", ["variable", "PYTHONPATH", "{text}"], BARE)
+R("env-home", "environment", ["variable", "HOME", "{home}"], BARE)
+R("env-of-cordon", "environment", ["environments", "{text}"], LOCAL)
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+LISTED = escapes("without a process namespace others are listed: proc is none")
+R("process-see", "processes", ["see", "{victim}"], "proc", LISTED)
+R("process-cmdline", "processes", ["read", "/proc/{victim}/cmdline", "victim"], "proc", LISTED)
+R("process-environ", "processes", ["read", "/proc/{victim}/environ", "{text}"], LOCAL)
+R("process-maps", "processes", ["read", "/proc/{victim}/maps", "attempt"], LOCAL)
+R("process-memory", "processes", ["memory", "{victim}", "{address}", "{text}"], LOCAL)
+R("process-vm-read", "processes", ["vm-read", "{victim}", "{address}", "{text}"], LOCAL)
+R("process-fd", "processes", ["read", "/proc/{victim}/fd/{victim_fd}", "{text}"], LOCAL)
+R("process-take-fd", "processes", ["take-fd", "{victim}", "{victim_fd}", "{text}"], LOCAL)
+R("process-root", "processes", ["read", "/proc/{victim}/root{out}/secret", "{text}"], LOCAL)
+R("process-cwd", "processes", ["read", "/proc/{victim}/cwd/secret", "{text}"], LOCAL)
+R("process-signal", "processes", ["signal", "{victim}"], "processes,proc,filesystem_second,identity")
+R("process-pidfd-signal", "processes", ["pidfd-signal", "{victim}"], "processes,proc,filesystem_second,identity")
+R("process-trace", "processes", ["trace", "{victim}"], LOCAL)
+R("process-renice", "processes", ["renice", "{victim}"], LOCAL,
+  escapes("scheduling calls on the caller's own processes are not filtered, and there is no process namespace", "user"))
+R("process-limits", "processes", ["limits-of", "{victim}"], LOCAL)
+R("process-namespace", "processes", ["namespace", "pid", "{ns_pid}"], "processes,proc",
+  escapes("there is no process namespace"))
+
+# cordon's own init, the parent of the command
+INIT = "lifetime,filesystem_second"
+ITS_INIT = escapes("pid 1 is bubblewrap's own, which has the same namespaces and filter and holds nothing else")
+R("init-trace", "processes", ["init-trace"], INIT, bwrap=ITS_INIT)
+R("init-environ", "processes", ["init-open", "environ"], INIT, bwrap=ITS_INIT)
+R("init-memory", "processes", ["init-open", "mem"], INIT, bwrap=ITS_INIT)
+R("init-maps", "processes", ["init-open", "maps"], INIT, bwrap=ITS_INIT)
+R("init-descriptors", "processes", ["init-link", "fd/3"], INIT)
+R("init-stat", "processes", ["init-open", "stat"], INIT, LISTED, ITS_INIT)
+R("init-kill", "processes", ["init-kill", "{ws}/init-is-gone"], LOCAL, how="init-kill")
+
+# ---- privileges ------------------------------------------------------------------------------------------------------
+MOUNTING = "kernel_surface,privileges,filesystem_second"
+R("capabilities", "privileges", ["capabilities"], "privileges")
+R("bounding-set", "privileges", ["bounding-set"], "privileges")
+R("new-privileges", "privileges", ["new-privileges"], "privileges")
+R("become-root", "privileges", ["root"], LOCAL, escapes("a root caller's command stays root, without its privileges: "
+  "identity is none", "root"), only=ROOT)
+R("setuid-program", "privileges", ["setuid", "{setuid}", "{setuid_argument}"], LOCAL)
+R("file-capabilities", "privileges", ["file-capabilities", "{capable}"], LOCAL,
+  only="root: only root can give a file capabilities")
+R("chown", "privileges", ["chown", "{ws}/notes"], LOCAL, only=ROOT)
+R("unshare-user", "privileges", ["unshare", "user"], "kernel_surface")
+R("unshare-mount", "privileges", ["unshare", "mnt"], "kernel_surface,privileges")
+R("unshare-network", "privileges", ["unshare", "net"], "kernel_surface,privileges")
+R("clone-user", "privileges", ["clone-namespace", "user"], "kernel_surface")
+R("clone-pid", "privileges", ["clone-namespace", "pid"], "kernel_surface,privileges")
+R("clone3-user", "privileges", ["clone3-namespace"], "kernel_surface")
+R("setns", "privileges", ["setns", "net"], "kernel_surface,privileges")
+R("mount-tmpfs", "privileges", ["mount", "{ws}/point"], MOUNTING)
+R("mount-bind", "privileges", ["bind-mount", "/usr", "{ws}/point"], MOUNTING)
+R("mount-remount", "privileges", ["remount", "/tmp"], MOUNTING)
+R("mount-new-api", "privileges", ["new-mount", "tmpfs"], MOUNTING)
+R("chroot", "privileges", ["chroot", "{ws}"], "kernel_surface,privileges")
+R("pivot-root", "privileges", ["pivot-root", "{ws}/point2"], MOUNTING)
+R("mknod", "privileges", ["mknod", "{ws}/null"], LOCAL, only=ROOT)
+R("identity-files", "privileges", ["readable", "{out}/root-only"], FILES, only=ROOT)
+
+# ---- the kernel's surface --------------------------------------------------------------------------------------------
+SURFACE = "kernel_surface"
+for call in ("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl", "add_key", "request_key",
+             "process_vm_readv", "process_vm_writev", "open_by_handle_at", "fanotify_init", "pidfd_getfd", "process_madvise",
+             "kcmp", "setns", "open_tree", "quotactl", "clock_settime", "memfd_secret", "move_pages"):
+    R(f"call-{call}", "kernel", ["call", call], SURFACE)
+R("call-modify_ldt", "kernel", ["call", "modify_ldt"], SURFACE, needs="x86_64")
+for call, probe in {"kexec_load": "kexec", "init_module": "modules", "finit_module": "modules", "delete_module": "modules",
+                    "reboot": None, "syslog": None, "swapoff": "swap"}.items():
+    R(f"call-{call}", "kernel", ["call", call], LOCAL, only=ROOT, needs=probe)
+R("entry-32-bit", "kernel", ["int80"], SURFACE, needs="ia32")
+R("entry-x32", "kernel", ["x32"], SURFACE, needs="x32")
+R("personality", "kernel", ["personality"], SURFACE)
+R("line-discipline", "kernel", ["line-discipline"], SURFACE)
+R("quota-project", "kernel", ["quota-project", "{ws}/file"], SURFACE)
+R("family-packet", "kernel", ["socket", "17", "3", "768"], "kernel_surface,privileges")
+R("family-inet-packet", "kernel", ["socket", "2", "10", "768"], "kernel_surface,privileges")
+R("family-vsock", "kernel", ["socket", "40", "1", "0"], SURFACE, needs="vsock")
+R("family-alg", "kernel", ["socket", "38", "5", "0"], SURFACE, needs="alg")
+R("netlink-uevent", "kernel", ["socket", "16", "3", "15"], SURFACE)
+R("netlink-diag", "kernel", ["socket", "16", "3", "4"], SURFACE)
+R("family-raw", "kernel", ["socket", "2", "3", "1"], "kernel_surface,privileges")
+R("family-raw6", "kernel", ["socket", "10", "3", "58"], "kernel_surface,privileges")
+R("proc-sys-network", "kernel", ["write-setting", "/proc/sys/net/ipv4/ip_forward"], "proc,privileges")
+R("proc-sys-kernel", "kernel", ["write-setting", "/proc/sys/vm/overcommit_memory"], "proc,identity", only=ROOT)
+R("proc-sysrq", "kernel", ["open-write", "/proc/sysrq-trigger"], "proc,identity", only=ROOT, needs="sysrq")
+R("proc-kcore", "kernel", ["readable", "/proc/kcore"], LOCAL, only=ROOT, needs="kcore")
+R("proc-timer-list", "kernel", ["read", "/proc/timer_list", "Timer"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
+R("proc-keys", "kernel", ["read", "/proc/keys", "cordon-walls"], "proc,keyring,identity",
+  escapes("proc is none; only names of keys show"), how="key")
+R("keyring", "kernel", ["key", "cordon-walls", "{text}"], "keyring,kernel_surface", how="key")
+
+# ---- the network -----------------------------------------------------------------------------------------------------
+R("tcp-host", "network", ["tcp", "127.0.0.1", "{tcp}", "{text}"], "network")
+R("tcp-host-v6", "network", ["tcp", "::1", "{tcp6}", "{text}"], "network", needs="ipv6")
+R("tcp-host-address", "network", ["tcp", "127.1.2.3", "{tcp}", "{text}"], "network")
+R("udp-host", "network", ["udp", "127.0.0.1", "{udp}", "{text}"], "network")
+R("port-of-host", "network", ["port-taken", "{tcp}"], "network")
+R("interfaces", "network", ["interfaces"], "network", needs="interface")
+R("routes", "network", ["netlink-routes"], "network", needs="interface")
+R("network-namespace", "network", ["namespace", "net", "{ns_net}"], "network", escapes("the namespace is the host's; no "
+  "socket of it can be made"))
+
+# ---- the terminal ----------------------------------------------------------------------------------------------------
+R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal", needs="tiocsti")
+R("terminal-open", "terminal", ["terminal-open"], "terminal", how="terminal")
+R("terminal-write", "terminal", ["terminal-write", "written-{unique}"], "terminal", how="terminal")
+R("terminal-console", "terminal", ["terminal-console"], SURFACE)
+
+# ---- descriptors -----------------------------------------------------------------------------------------------------
+R("descriptors", "descriptors", ["descriptors", "{text}"], "descriptors", how="descriptors")
+R("stdin-file", "descriptors", ["stdio", "0"], BARE, how="stdio")
+R("stdout-file", "descriptors", ["stdio", "1"], BARE, how="stdio")
+R("stderr-file", "descriptors", ["stdio", "2"], BARE, how="stdio")
+
+# ---- what is left when it is over --------------------------------------------------------------------------------------
+STAY = "lifetime,processes,proc"
+for kind in ("child", "session", "daemon", "deaf", "stopped", "pipes"):
+    R(f"leave-{kind}", "leftovers", ["leave", "{mark}", kind], STAY, how="leave")
+    R(f"leave-{kind}-timeout", "leftovers", ["leave", "{mark}", kind], STAY, how="leave-timeout")
+R("leave-after-kill", "leftovers", ["pause", "{mark}"], STAY, how="kill-cordon")
+
+# ---- spawning and programs -------------------------------------------------------------------------------------------
+NO_SPAWN = ["--no-spawn"]
+R("spawn-fork", "spawn", ["fork"], "spawn", options=NO_SPAWN, how="inline")
+R("spawn-vfork", "spawn", ["vfork"], "spawn", options=NO_SPAWN, how="inline")
+R("spawn-clone", "spawn", ["clone"], "spawn", options=NO_SPAWN, how="inline")
+R("spawn-clone3", "spawn", ["clone3"], "spawn,kernel_surface", options=NO_SPAWN, how="inline")
+R("spawn-posix-spawn", "spawn", ["posix-spawn", "{self}"], "spawn", options=NO_SPAWN, how="inline")
+
+LISTED_PROGRAMS = ["--program", "{self}", "--program", "/bin/sh"]
+LOADER = escapes("Landlock does not judge what a loader maps: said in `isolation`")
+NO_LIST = refused("spawn_sandbox_unavailable")
+
+
+def program(name, words, landlock=CONTAINED):
+    R(f"program-{name}", "programs", words, "programs", landlock, NO_LIST, options=LISTED_PROGRAMS)
+
+
+program("other", ["execute", "/usr/bin/true"])
+program("workspace", ["copy-execute", "{self}", "{ws}/copy", "hello"])
+program("tmp", ["copy-execute", "{self}", "/tmp/copy", "hello"])
+program("shm", ["copy-execute", "{self}", "/dev/shm/copy-{unique}", "hello"])
+program("memfd", ["memfd-execute", "{self}"])
+program("loader", ["execute", "{loader}", "/usr/bin/true"], LOADER)
+program("loader-copy", ["copy-execute", "{loader}", "{ws}/loader", "/usr/bin/true"])
+program("fd", ["fd-execute", "/usr/bin/true"])
+program("script", ["script", "{ws}/script", "/usr/bin/env sh"])
+program("symlink", ["symlink-execute", "/usr/bin/true", "{ws}/true"])
+program("link-name", ["symlink-execute", "/usr/bin/true", "{ws}/sh"])
+program("map", ["map-execute", "/usr/bin/true"], LOADER)
+program("map-workspace", ["map-execute", "{ws}/tool"], LOADER)
+
+# ---- the rest --------------------------------------------------------------------------------------------------------
+R("device", "devices", ["readable", "{device}"], "devices,identity")
+R("device-list", "devices", ["stat", "{device}"], "devices", landlock=METADATA)
+R("device-terminals", "devices", ["list", "/dev", "{device_name}"], "devices")
+R("cgroup-namespace", "names", ["namespace", "cgroup", "{ns_cgroup}"], "cgroup_view", escapes("cgroup_view is none"))
+R("cgroup-tree", "names", ["list", "/sys/fs", "cgroup"], FILES)
+R("hostname", "names", ["hostname", "{hostname}"], "hostname", escapes("hostname is none"))
+R("limit-processes", "limits", ["fork-many", "200"], "limit_processes",
+  escapes("counted per user, not per command: limit_processes is none"),
+  escapes("counted per user, not per command: limit_processes is none"))
+R("limit-memory", "limits", ["map-memory", "1073741824"], "limit_memory", options=["--memory", "256M"])
+R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
+R("limit-file-size", "limits", ["file-size", "{ws}/large", "2147483648"], "limit_files")
+R("limit-core", "limits", ["core"], "limit_files")
+R("limit-time", "limits", ["outlast", "1.5", "{ws}/outlasted"], "limit_time", options=["--timeout", "400ms"],
+  judge=lambda ws, _: (ws / "outlasted").exists(), how="alone")
+R("limit-output", "limits", [], "limit_output", options=["--max-output", "1000"], how="output")
