@@ -37,18 +37,18 @@ class Account:
         return None if done.returncode in (0, 12) and not errors else f"userdel: {done.returncode} {errors}"
 
 
-def stage(root, account, build_files):
+def stage(root, account, build, build_files):
     """Where `account` can read and run what was built: the checkout itself, or a copy where a parent is closed to it."""
-    wanted = [root / "tests/run", *(root / "build" / name for name in build_files)]
+    wanted = [root / "tests/run", *(root / build / name for name in build_files)]
     if all(subprocess.run([*account.prefix, "test", "-r", str(path)]).returncode == 0 for path in wanted):
         return root, None
     place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-suite-"))
     for name in ("tests", "include", "src", "bench", "docs", "packaging"):
         shutil.copytree(root / name, place / name, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__"))
-    (place / "build").mkdir()
+    (place / build).mkdir()
     for name in build_files:
-        shutil.copy2(root / "build" / name, place / "build" / name)
+        shutil.copy2(root / build / name, place / build / name)
     subprocess.run(["chmod", "-R", "u=rwX,go=rX", str(place)], check=True)
     return place, place
 
