@@ -289,6 +289,28 @@ static int set_hostname(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "hostname", "sethostname", "cannot hide the host's name") : 0;
 }
 
+/* What is done when the program already runs is asked for before, with arguments that no call takes: a program whose
+ * walls cannot be finished must not have run at all. */
+static int ask_for_later(struct launch *launch)
+{
+	static const struct {
+		long number;
+		bool for_root;
+		const char *boundary, *name, *reason;
+	} calls[] = {
+		{ SYS_pivot_root, true, "filesystem", "pivot_root", "cannot leave the host's root" },
+		{ SYS_umount2, true, "filesystem", "umount2", "cannot leave the host's root" },
+		{ SYS_execveat, false, "lifetime", "execveat", "cannot start init from memory" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		long result = calls[i].for_root && !launch->root ? 0 : sys_5(calls[i].number, -1, -1, -1, 0, 0);
+		if (result == -ENOSYS || result == -EPERM)
+			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, calls[i].boundary, calls[i].name,
+			                   calls[i].reason, "leave the container's seccomp profile, or use Linux 5.13 or later");
+	}
+	return 0;
+}
+
 static int raise_walls(struct launch *launch)
 {
 	if (launch->uid_map && map_identity(launch) < 0)
@@ -340,8 +362,7 @@ static void become_init(struct launch *launch, long command)
 	set_aside_capabilities();
 	if (result >= 0)
 		result = sys_5(SYS_execveat, init, "", argv, environment, AT_EMPTY_PATH);
-	launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "lifetime", "execveat",
-	            "cannot start init from memory", "leave the container's seccomp profile, or use Linux 5.13 or later");
+	launch_unavailable(launch, result, "lifetime", "cordon-init", "cannot start init");
 }
 
 static long clone_command(struct launch *launch)
@@ -359,7 +380,10 @@ long launch_clone(struct launch *launch, uint64_t more)
 	                           .stack = (uint64_t)(uintptr_t)stack,
 	                           .stack_size = launch->stack_size };
 	long pid = sys_clone3(&args, sizeof(args), launch_first, launch);
-	return pid != -ENOSYS ? pid : sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
+	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
+	if (pid != -ENOSYS && pid != -EPERM)
+		return pid;
+	return sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
 }
 
 void launch_wait(void *unused)
@@ -393,7 +417,7 @@ void launch_first(void *argument)
 	launch->root_fd = -1;
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (raise_walls(launch) == 0) {
+	if (raise_walls(launch) == 0 && ask_for_later(launch) == 0) {
 		long command = clone_command(launch);
 		if (command < 0)
 			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
