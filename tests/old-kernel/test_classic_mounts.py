@@ -1,0 +1,114 @@
+"""Mounts by classic calls look the same as by the new ones, also for what is mounted beneath what was granted."""
+import os
+
+import pytest
+
+from conftest import CLASSIC, IS_ROOT, needs
+
+# A mount namespace of our own to put mounts in, as the same user; then the privileges that took are dropped again.
+OWN_MOUNTS = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+DROP = [] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
+WRITABLE_PLACES = {"/proc", "/tmp", "/dev/shm", "/dev/pts", "/home/cordon", "/tmp/home"}
+NODES = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
+
+
+def mounted(script, *before):
+    return [*OWN_MOUNTS, "sh", "-ec", script + '\nexec "$@"', "-", *DROP, *before]
+
+
+def mounts(lab, before, *words):
+    """{mount point: its own options, as a set} as the command sees it, the topmost one of each."""
+    output = lab.result(before, *words, "--", "cat", "/proc/self/mountinfo")["stdout"]
+    options = {}
+    for line in output.splitlines():
+        fields = line.split()
+        options[fields[4].replace("\\040", " ")] = set(fields[5].split(",")) - {"idmapped"}
+    return options
+
+
+@pytest.fixture(params=["new", "classic"])
+def calls(request, without):
+    needs("mount-namespace")
+    return without(CLASSIC) if request.param == "classic" else without("clone3:ENOSYS")
+
+
+def test_same_mounts(lab, without):
+    needs("mount-namespace")
+    words = ["--read", lab.given, "--toolchain", "none"]
+    new, classic = mounts(lab, [], *words), mounts(lab, without(CLASSIC), *words)
+    # Small files of the base view are mounts of their own only by classic calls.
+    assert set(new) <= set(classic) and all(path.startswith("/etc/") for path in set(classic) - set(new))
+    assert {path: classic[path] for path in new} == new
+
+
+def test_attributes(lab, calls):
+    seen = mounts(lab, calls, "--read", lab.given)
+    for path, options in seen.items():
+        assert "nosuid" in options or path in NODES, path
+        assert "nodev" in options or path in NODES | {"/dev/pts"}, path
+        writable = path in WRITABLE_PLACES | NODES | {str(lab.workspace), f"{lab.workspace}/.git"}
+        assert writable or "ro" in options, path
+    assert "rw" in seen[str(lab.workspace)] and "ro" in seen[str(lab.given)] and "ro" in seen["/"]
+
+
+def test_program_list(lab, calls):
+    needs("landlock")
+    words = ["--program", "/bin/cat"]
+    seen = mounts(lab, calls, *words)
+    assert all("noexec" in seen[path] for path in ("/", "/tmp", "/dev/shm", str(lab.workspace)))
+    done = lab.run(calls, "run", "--json", *words, "--", "/bin/ls")
+    assert done.returncode == 126, done
+
+
+def test_submounts(lab, calls):
+    """What is mounted beneath a grant is as read-only as the grant; what it had already (noexec, locked here) stays."""
+    needs("mount-namespace")
+    given, ws = lab.given, lab.workspace
+    script = f"""
+mkdir -p {given}/sub '{given}/a b' {given}/stack {ws}/sub
+mount -t tmpfs tmpfs {given}/sub
+mkdir {given}/sub/deep; mount -t tmpfs -o noexec tmpfs {given}/sub/deep
+mount -t tmpfs tmpfs '{given}/a b'
+mount -t tmpfs tmpfs {given}/stack; mkdir {given}/stack/hidden; mount -t tmpfs tmpfs {given}/stack/hidden
+mount -t tmpfs tmpfs {given}/stack
+mount -t tmpfs -o nosymfollow tmpfs {ws}/sub
+chmod 777 {given}/sub {given}/sub/deep '{given}/a b' {given}/stack {ws}/sub
+echo secret >{ws}/sub/.env"""
+    before = mounted(script, *calls)
+    seen = mounts(lab, before, "--read", given)
+    for path in ("sub", "sub/deep", "a b", "stack"):
+        assert {"ro", "nosuid", "nodev"} <= seen[f"{given}/{path}"], path
+    assert "noexec" in seen[f"{given}/sub/deep"] and "noexec" not in seen[f"{given}/sub"]
+    assert {"rw", "nosuid", "nodev", "nosymfollow"} <= seen[f"{ws}/sub"]
+    writes = f"for p in sub sub/deep 'a b' stack; do echo x >\"{given}/$p/planted\" && echo through; done; " \
+             "echo x >sub/new && cat sub/new; cat sub/.env"
+    document = lab.result(mounted(script, *calls), "--read", given, "-c", writes)
+    assert document["stdout"] == "x\n", document
+
+
+def test_many_mounts(lab, calls):
+    """The table of mounts is as long as it is."""
+    needs("mount-namespace")
+    count = 150
+    script = f"mkdir {lab.given}/m; mount -t tmpfs tmpfs {lab.given}/m; i=0\n" \
+             f"while [ $i -lt {count} ]; do mkdir {lab.given}/m/$i; mount -t tmpfs tmpfs {lab.given}/m/$i; i=$((i + 1)); done"
+    seen = mounts(lab, mounted(script, *calls), "--read", lab.given)
+    below = [options for path, options in seen.items() if path.startswith(f"{lab.given}/m/")]
+    assert len(below) == count and all({"ro", "nosuid", "nodev"} <= options for options in below)
+
+
+def test_replaced_grant(lab, calls):
+    """A link that is granted is shown as what it led to, not as what it leads to."""
+    (lab.workspace.parent / "alias").symlink_to(lab.given)
+    document = lab.result(calls, "--read", lab.workspace.parent / "alias", "-c",
+                          f"cat {lab.workspace.parent}/alias/kept; ls {lab.outside}")
+    assert document["stdout"] == "kept\n"
+
+
+def test_nothing_of_it_stays(lab, calls):
+    """Neither on the host's table of mounts nor in the workspace."""
+    before = open("/proc/self/mountinfo").read()
+    listed = sorted(os.listdir(lab.workspace))
+    lab.result(calls, "--read", lab.given, "--", "true")
+    assert open("/proc/self/mountinfo").read() == before
+    assert sorted(os.listdir(lab.workspace)) == listed

@@ -1,0 +1,165 @@
+"""One system call is missing or refused: the command runs behind the same walls, or `isolation` says what is different, or
+it is refused in a way that names the call and the fix. Never a weaker run that says nothing."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from conftest import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, needs
+
+BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
+if IS_ROOT:
+    BY_CLASSIC.update(identity="caller's user (no mount_setattr to map owners with)", limit_processes="none")
+NO_SECOND = {"filesystem_second": "none"}
+
+# What is missing, and how `isolation` differs then.
+RUNS = [
+    ("clone3:ENOSYS", {}),
+    ("clone3:EPERM", {}),
+    ("openat2:ENOSYS", {}),
+    ("openat2:EPERM", {}),
+    ("close_range:ENOSYS", {}),
+    ("close_range:EPERM", {}),
+    ("statx:ENOSYS", {}),
+    ("statx:EPERM", {}),
+    ("keyctl:ENOSYS", {}),
+    ("keyctl:EPERM", {}),
+    ("faccessat2:ENOSYS", {}),
+    ("pidfd_send_signal:ENOSYS", {}),
+    ("landlock_create_ruleset:ENOSYS", NO_SECOND),
+    ("landlock_create_ruleset:EOPNOTSUPP", NO_SECOND),
+    ("open_tree:EPERM,mount_setattr:EPERM,fsconfig:EPERM", BY_CLASSIC),
+    *((f"{call}:ENOSYS", BY_CLASSIC) for call in MOUNT_API),
+    (CLASSIC, BY_CLASSIC),
+    (CLASSIC + ",openat2:ENOSYS,clone3:ENOSYS,close_range:ENOSYS,statx:ENOSYS", BY_CLASSIC),
+    (CLASSIC + ",openat2:ENOSYS,landlock_create_ruleset:ENOSYS", {**BY_CLASSIC, **NO_SECOND}),
+]
+
+# What is missing, the options, and the refusal: its boundary, what it names, and a word of the fix.
+REFUSALS = [
+    ("landlock_create_ruleset:ENOSYS", ["--driver", "landlock"], "filesystem", "Landlock", "lsm="),
+    ("landlock_create_ruleset:EOPNOTSUPP", ["--driver", "landlock"], "filesystem", "Landlock", "lsm="),
+    ("landlock_create_ruleset:ENOSYS", ["--program", "/bin/sh"], "programs", "Landlock", "lsm="),
+    ("landlock_create_ruleset:EOPNOTSUPP", ["--program", "/bin/sh"], "programs", "Landlock", "5.13"),
+    ("landlock_add_rule:ENOSYS", [], "filesystem_second", "Landlock", "doctor"),
+    ("landlock_restrict_self:EPERM", [], "filesystem_second", "Landlock", "doctor"),
+    ("landlock_restrict_self:EPERM", ["--driver", "landlock"], "filesystem_second", "Landlock", "doctor"),
+    ("seccomp:EINVAL", [], "kernel_surface", "seccomp", "CONFIG_SECCOMP_FILTER"),
+    ("seccomp:EINVAL", ["--driver", "landlock"], "kernel_surface", "seccomp", "CONFIG_SECCOMP_FILTER"),
+    ("memfd_create:ENOSYS", [], "lifetime", "memfd_create", "memfd_create"),
+    ("execveat:ENOSYS", [], "lifetime", "execveat", "5.13"),
+    ("execveat:ENOSYS", ["--driver", "landlock"], "lifetime", "execveat", "5.13"),
+    ("prlimit64:ENOSYS", [], "limits", "resource limit", "doctor"),
+    ("capset:EPERM", [], "privileges", "drop privileges", "doctor"),
+    ("capset:EPERM", ["--driver", "landlock"], "privileges", "drop privileges", "doctor"),
+    ("setsid:EPERM", [], "terminal", "setsid", "doctor"),
+    ("sethostname:EPERM", [], "hostname", "sethostname", "doctor"),
+    ("pivot_root:ENOSYS", [], "filesystem", "pivot_root", "seccomp"),
+    ("pivot_root:EPERM", ["--view", "host-readonly"], "filesystem", "host's root", "doctor"),
+    ("umount2:EPERM", [], "filesystem", "umount2", "seccomp"),
+    (CLASSIC + ",mount:EPERM", [], "filesystem", "private root", "landlock"),
+    (CLASSIC + ",mount:EACCES", [], "filesystem", "private root", "apparmor_restrict_unprivileged_userns"),
+    ("clone3:EPERM,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "unprivileged_userns_clone"),
+    ("clone3:ENOSYS,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "landlock"),
+    ("clone3:ENOSPC", [], "user_namespaces", "namespaces", "max_user_namespaces"),
+    ("clone3:EUSERS", [], "user_namespaces", "nested", "outside"),
+    ("clone3:EINVAL", [], "user_namespaces", "namespace", "landlock"),
+]
+
+
+def name(rules):
+    return rules.replace(CLASSIC, "mount-api:ENOSYS") if isinstance(rules, str) else None
+
+
+@pytest.mark.parametrize("rules, differs", RUNS, ids=name)
+def test_same_walls(lab, without, usual, rules, differs):
+    through, document = lab.attempts(without(rules))
+    assert through == []
+    assert document["driver"] == "namespaces"
+    assert document["isolation"] == {**usual, **differs}
+
+
+@pytest.mark.parametrize("rules, words, boundary, names, fix", REFUSALS, ids=name)
+def test_refused(lab, without, rules, words, boundary, names, fix):
+    needs("mount-namespace")
+    lab.unavailable(without(rules), *words, boundary=boundary, names=names, fix=fix)
+
+
+def test_attempts_get_through_without_walls(lab):
+    """Nothing is proven by attempts that cannot succeed: without walls each of them does."""
+    through, _ = lab.attempts([], "--driver", "local", script=IN_THE_LAB.replace("try masked-removed rm src/deep/.env\n", ""))
+    assert through == [line.split()[1] for line in IN_THE_LAB.split("\n") if line and "masked-removed" not in line]
+
+
+@pytest.mark.parametrize("rules", ["openat2:ENOSYS", "openat2:EPERM"])
+def test_cwd_beneath_without_openat2(lab, without, rules):
+    """The walk by hand decides as the kernel does."""
+    needs("mount-namespace", "openat2")
+    ws = lab.workspace
+    for link, to in [("in", "src/deep"), ("in-again", "in/../../src"), ("up", ".."), ("far", "/usr"), ("loop", "loop"),
+                     ("out-and-in", f"../{ws.name}/src"), ("gone", "nowhere")]:
+        (ws / link).symlink_to(to)
+    for cwd in [".", "src", "src/../src/deep", "in", "in-again", "src//deep/", "in/..", "up", "far", "loop", "out-and-in",
+                "gone", "..", "src/../..", "made", ".env", "in/../../..", ws, ws / "in", ws / "up"]:
+        said = []
+        for before in ([], without(rules)):
+            document = json.loads(lab.run(before, "run", "--json", "--cwd", cwd, "--", "pwd").stdout)
+            said.append(document.get("stdout") or [document["error"][key] for key in ("class", "reason", "subject")])
+        assert said[0] == said[1], cwd
+
+
+def inits(pid):
+    """The inits among the processes below one."""
+    found = []
+    for child in map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+        name = pathlib.Path(f"/proc/{child}/comm").read_text().strip()
+        found += [child] if name == "cordon-init" else inits(child)
+    return found
+
+
+@pytest.mark.parametrize("driver", ["namespaces", "landlock"])
+def test_no_descriptor_of_the_caller_inside(lab, without, tmp_path, driver):
+    """Closed one by one where close_range() is missing, in the command and (which only root can see) in its init."""
+    needs("mount-namespace", "landlock")
+    inherited = tmp_path / "inherited"
+    inherited.write_text("secret\n")
+    script = f'exec 7<"{inherited}" 300<"{inherited}"; ulimit -S -n 256; exec "$@"'
+    argv = ["bash", "-c", script, "-", *without("close_range:ENOSYS"), PROGRAM, "run", "--driver", driver, "-c",
+            "ls /proc/self/fd; cat"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=lab.workspace,
+                          env=lab.env) as process:
+        assert [process.stdout.readline().strip() for _ in range(4)] == ["0", "1", "2", "3"]  # 3: what ls reads
+        for pid in inits(process.pid) if IS_ROOT else []:
+            held = {os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+            assert all(name.startswith(("socket:", "anon_inode:[signalfd]")) for name in held), held
+        assert len(inits(process.pid)) == 1
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("driver", ["namespaces", "landlock"])
+def test_nothing_runs_on_without_init(lab, without, driver):
+    """The command is started before its init: where that fails, it does not go on alone."""
+    needs("mount-namespace", "landlock")
+    lab.refused(without("execveat:ENOSYS"), "--driver", driver, "-c", "sleep 0.3; echo x >ran")
+    lab.run([], "run", "--", "sleep", "0.6")
+    assert not (lab.workspace / "ran").exists()
+
+
+@pytest.mark.parametrize("rules", ["clone3:ENOSYS", CLASSIC, "landlock_create_ruleset:EOPNOTSUPP"], ids=name)
+def test_whole_host_view(lab, without, rules):
+    """All of the host, read-only: nothing of the host's own tree is left above or below it."""
+    needs("mount-namespace")
+    script = f"cat /proc/self/mountinfo; ls -d /..{lab.outside} {lab.outside}; touch /..{lab.outside}/planted /cordon-planted"
+    document = lab.result(without(rules), "--view", "host-readonly", "-c", script)
+    assert list(lab.outside.iterdir()) == [lab.outside / "file"]
+    roots = [line.split()[5].split(",") for line in document["stdout"].splitlines() if line.split()[4:5] == ["/"]]
+    assert len(roots) == 1 and {"ro", "nosuid", "nodev"} <= set(roots[0])
+
+
+def test_terminal_by_classic_calls(lab, without):
+    needs("mount-namespace")
+    done = lab.run(without(CLASSIC), "run", "--quiet", "--tty", "-c", "tty; stty size")
+    assert done.stdout.split()[0] == "/dev/pts/0", done
