@@ -279,9 +279,9 @@ static bool shows(const struct grant *grants, size_t count, const char *path)
 }
 
 /* cordon's own data is hidden even where a parent was granted; a workspace inside it is mounted on top again. */
-static int add_cover(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+static int add_cover(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
-	return add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL) < 0 ? -1 : 0;
+	return add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL | exec) < 0 ? -1 : 0;
 }
 
 static int add_grants(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
@@ -291,13 +291,13 @@ static int add_grants(struct arena *arena, const struct profile_input *input, co
 	for (size_t i = 0; i < count; i++) {
 		if (cover && strcmp(grants[i].place->path, input->data_dir) > 0) {
 			cover = false;
-			if (add_cover(arena, input, plan) < 0)
+			if (add_cover(arena, input, plan, exec) < 0)
 				return -1;
 		}
 		if (add_grant(arena, input, plan, &grants[i], exec) < 0)
 			return -1;
 	}
-	return cover ? add_cover(arena, input, plan) : 0;
+	return cover ? add_cover(arena, input, plan, exec) : 0;
 }
 
 static int add_shown(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
@@ -314,6 +314,15 @@ static int add_shown(struct arena *arena, const struct profile_input *input, str
 
 /* ---- what wins over every grant --------------------------------------------------------------------------------- */
 
+/* What is not of the base view may be where only the caller gets to: then it is opened as the caller's own. */
+static unsigned owner_flag(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->host.count; i++)
+		if (path_within(path, input->host.items[i].source))
+			return 0;
+	return MOUNT_OWNED;
+}
+
 /* Only listed programs: everything was mounted without execution; what they are made of is mounted again with it. */
 static int add_programs(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
@@ -321,12 +330,16 @@ static int add_programs(struct arena *arena, const struct profile_input *input, 
 	for (size_t i = 0; i < input->libraries.count; i++)
 		if (!add(arena, plan, MOUNT_BIND, input->libraries.items[i], input->libraries.items[i], flags))
 			return -1;
-	for (size_t i = 0; i < input->interpreters.count; i++)
-		if (!add(arena, plan, MOUNT_BIND, input->interpreters.items[i], input->interpreters.items[i], flags))
+	for (size_t i = 0; i < input->interpreters.count; i++) {
+		const char *path = input->interpreters.items[i];
+		if (!add(arena, plan, MOUNT_BIND, path, path, flags | owner_flag(input, path)))
 			return -1;
-	for (size_t i = 0; i < input->programs.count; i++)
-		if (!add(arena, plan, MOUNT_BIND, input->programs.items[i].path, input->programs.items[i].path, MOUNT_READ_ONLY))
+	}
+	for (size_t i = 0; i < input->programs.count; i++) {
+		const char *path = input->programs.items[i].path;
+		if (!add(arena, plan, MOUNT_BIND, path, path, MOUNT_READ_ONLY | owner_flag(input, path)))
 			return -1;
+	}
 	return 0;
 }
 
