@@ -354,6 +354,12 @@ enum answer try_map_execute(char **arguments)
 	return escaped_if(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED);
 }
 
+/* PROGRAM COPY */
+enum answer try_copy_map(char **arguments)
+{
+	return copy(arguments[0], arguments[1]) ? try_map_execute(arguments + 1) : escaped_if(false);
+}
+
 /* PATH BYTES: a file of that size. */
 enum answer try_file_size(char **arguments)
 {

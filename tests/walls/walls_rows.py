@@ -235,7 +235,8 @@ R("init-kill", "processes", ["init-kill", "{ws}/init-is-gone"], LOCAL, how="init
 # ---- privileges ------------------------------------------------------------------------------------------------------
 MOUNTING = "kernel_surface,privileges,filesystem_second"
 R("capabilities", "privileges", ["capabilities"], "privileges")
-R("bounding-set", "privileges", ["bounding-set"], "privileges")
+R("bounding-set", "privileges", ["bounding-set"], "privileges",
+  escapes("only privilege could empty it; no_new_privs keeps anything in it from being gained", "user"))
 R("new-privileges", "privileges", ["new-privileges"], "privileges")
 R("become-root", "privileges", ["root"], LOCAL, escapes("a root caller's command stays root, without its privileges: "
   "identity is none", "root"), only=ROOT)
@@ -334,8 +335,8 @@ LOADER = escapes("Landlock does not judge what a loader maps: said in `isolation
 NO_LIST = refused("spawn_sandbox_unavailable")
 
 
-def program(name, words, landlock=CONTAINED):
-    R(f"program-{name}", "programs", words, "programs", landlock, NO_LIST, options=LISTED_PROGRAMS)
+def program(name, words, landlock=CONTAINED, options=()):
+    R(f"program-{name}", "programs", words, "programs", landlock, NO_LIST, options=[*LISTED_PROGRAMS, *options])
 
 
 program("other", ["execute", "/usr/bin/true"])
@@ -350,6 +351,8 @@ program("script", ["script", "{ws}/script", "/usr/bin/env sh"])
 program("symlink", ["symlink-execute", "/usr/bin/true", "{ws}/true"])
 program("link-name", ["symlink-execute", "/usr/bin/true", "{ws}/sh"])
 program("map", ["map-execute", "/usr/bin/true"], LOADER)
+program("map-tmp", ["copy-map", "/usr/bin/true", "/tmp/true"])
+program("map-cover", ["copy-map", "/usr/bin/true", "{data}/cordon/true"], LOADER, ["--write", "{granted}"])
 program("map-workspace", ["map-execute", "{ws}/tool"], LOADER)
 
 # ---- the rest --------------------------------------------------------------------------------------------------------
