@@ -1,5 +1,6 @@
 /* The private root as an ordered list of operations. Order is the design: the base first, then what is granted (parents
  * before children, so that the narrower grant wins), then what must win over every grant: covers, pins, masks. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -89,14 +90,22 @@ static int add_accounts(struct arena *arena, const struct profile_input *input, 
 	return 0;
 }
 
-static int add_proc(struct arena *arena, struct mount_plan *plan)
+static int add_proc(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
-	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger" };
-	if (!add(arena, plan, MOUNT_PROC, "/proc", NULL, 0) ||
-	    !add(arena, plan, MOUNT_FREEZE, "/proc/sys", NULL, MOUNT_READ_ONLY))
+	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
+	                                      "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms" };
+	static const char *const frozen[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/pressure" };
+	/* The rest is open to nobody but root; a root caller's command may have to stay root, without its powers. */
+	size_t mask_count = input->abilities.caller_is_root ? ARRAY_SIZE(masked) : 4;
+	size_t freeze_count = input->abilities.caller_is_root ? ARRAY_SIZE(frozen) : 1;
+	if (!add(arena, plan, MOUNT_PROC, "/proc", NULL, 0))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(masked); i++)
+	for (size_t i = 0; i < freeze_count; i++)
+		if (!add(arena, plan, MOUNT_FREEZE, frozen[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	for (size_t i = 0; i < mask_count; i++)
 		if (!add(arena, plan, MOUNT_MASK, masked[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
 			return -1;
 	return 0;
@@ -129,13 +138,32 @@ static int add_device_points(struct arena *arena, const struct profile_input *in
 static int add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
-		if (!add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE))
+		if (!add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE | MOUNT_READ_ONLY))
 			return -1;
 	for (size_t i = 0; i < input->devices.count; i++)
-		if (!add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path, MOUNT_DEVICE))
+		if (!add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path,
+		         MOUNT_DEVICE | MOUNT_READ_ONLY))
 			return -1;
 	return add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0)
 	               ? add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) : -1;
+}
+
+static bool is_any_beneath(const struct places *places, const char *root)
+{
+	for (size_t i = 0; i < places->count; i++)
+		if (path_within(places->items[i].path, root) ||
+		    (places->items[i].alias && path_within(places->items[i].alias, root)))
+			return true;
+	return false;
+}
+
+/* Is something granted in there? Then it is a directory of its own, if an empty one, and no link. */
+static bool is_granted_in_var_tmp(const struct profile_input *input)
+{
+	struct place workspace = input->workspace;
+	return is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") || is_any_beneath(&input->reads, "/var/tmp") ||
+	       is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
+	       path_within(input->data_dir, "/var/tmp");
 }
 
 /* Places that programs expect to exist, with nothing of the host's in them. */
@@ -145,7 +173,8 @@ static int add_points(struct arena *arena, const struct profile_input *input, st
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (!add(arena, plan, MOUNT_DIRECTORY, directories[i], NULL, 0))
 			return -1;
-	if (!add(arena, plan, MOUNT_LINK, "/var/tmp", "/tmp", 0) ||
+	bool own = is_granted_in_var_tmp(input);
+	if (!add(arena, plan, own ? MOUNT_DIRECTORY : MOUNT_LINK, "/var/tmp", own ? NULL : "/tmp", 0) ||
 	    (strcmp(input->home, input->workspace.path) && !add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
 		return -1;
 	return add_device_points(arena, input, plan);
@@ -156,11 +185,10 @@ static int add_covers(struct arena *arena, const struct profile_input *input, st
 {
 	if (add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
 	    !add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) || add_scratch(arena, plan, "/run", 1 << 20, 0755, 0) < 0 ||
-	    !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL) ||
-	    !add(arena, plan, MOUNT_MASK, "/var/tmp", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+	    !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
 		return -1;
-	plan->ops[plan->count - 1].is_directory = plan->ops[plan->count - 2].is_directory = true;
-	return 0;
+	plan->ops[plan->count - 1].is_directory = true;
+	return add_scratch(arena, plan, "/var/tmp", 1 << 20, 0755, MOUNT_OPTIONAL);
 }
 
 static int add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
@@ -232,50 +260,65 @@ static int add_alias(struct arena *arena, struct mount_plan *plan, const struct 
 	       add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
 }
 
-/* Is it beneath something writable of the command's own, which is mounted later than the base? */
-static bool is_in_scratch(const struct profile_input *input, const char *path)
-{
-	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || path_within(path, input->home) ||
-	       path_within(path, input->data_dir);
-}
-
-static int add_grant_points(struct arena *arena, const struct profile_input *input, const struct grant *grants,
-                            size_t count, struct mount_plan *plan)
-{
-	for (size_t i = 0; i < count; i++) {
-		const struct place *place = grants[i].place;
-		bool within = is_in_scratch(input, place->path);
-		for (size_t j = 0; j < i && !within; j++)
-			within = path_within(place->path, grants[j].place->path);
-		if (!within && add_point(arena, plan, place->path, place->is_directory) < 0)
-			return -1;
-		if (!is_in_scratch(input, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int add_grant(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
-                     const struct grant *grant, unsigned exec)
-{
-	const struct place *place = grant->place;
-	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
-	if (is_in_scratch(input, place->path) && add_point(arena, plan, place->path, place->is_directory) < 0)
-		return -1;
-	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
-	if (!op)
-		return -1;
-	op->device = place->device;
-	op->inode = place->inode;
-	return place->alias && is_in_scratch(input, place->alias) ? add_alias(arena, plan, place) : 0;
-}
-
 static bool shows(const struct grant *grants, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
 		if (path_within(path, grants[i].place->path) && strcmp(path, grants[i].place->path))
 			return true;
 	return false;
+}
+
+/* Would cordon's own data be visible, so that it must be covered? */
+static bool is_data_shown(const struct profile_input *input, const struct grant *grants, size_t count)
+{
+	for (size_t i = 0; input->view == VIEW_SYSTEM && i < input->host.count; i++)
+		if (path_within(input->data_dir, input->host.items[i].path))
+			return true;
+	for (size_t i = 0; i < input->shown.count; i++)
+		if (path_within(input->data_dir, input->shown.items[i].path))
+			return true;
+	return input->view == VIEW_HOST_READONLY || shows(grants, count, input->data_dir);
+}
+
+/* Is it beneath something writable of the command's own, or the cover, which is mounted later than the base? */
+static bool is_in_scratch(const struct profile_input *input, bool covered, const char *path)
+{
+	bool own_home = strcmp(input->home, input->workspace.path);
+	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || (own_home && path_within(path, input->home)) ||
+	       (covered && path_within(path, input->data_dir)) ||
+	       (input->view == VIEW_HOST_READONLY && path_within(path, "/var/tmp"));
+}
+
+static int add_grant_points(struct arena *arena, const struct profile_input *input, const struct grant *grants,
+                            size_t count, struct mount_plan *plan)
+{
+	bool covered = is_data_shown(input, grants, count);
+	for (size_t i = 0; i < count; i++) {
+		const struct place *place = grants[i].place;
+		bool within = is_in_scratch(input, covered, place->path);
+		for (size_t j = 0; j < i && !within; j++)
+			within = path_within(place->path, grants[j].place->path);
+		if (!within && add_point(arena, plan, place->path, place->is_directory) < 0)
+			return -1;
+		if (!is_in_scratch(input, covered, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int add_grant(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
+                     const struct grant *grant, bool covered, unsigned exec)
+{
+	const struct place *place = grant->place;
+	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
+	if (is_in_scratch(input, covered, place->path) && add_point(arena, plan, place->path, place->is_directory) < 0)
+		return -1;
+	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	if (!op)
+		return -1;
+	op->device = place->device;
+	op->inode = place->inode;
+	return place->alias && is_in_scratch(input, covered, place->alias) ? add_alias(arena, plan, place) : 0;
 }
 
 /* cordon's own data is hidden even where a parent was granted; a workspace inside it is mounted on top again. */
@@ -287,14 +330,14 @@ static int add_cover(struct arena *arena, const struct profile_input *input, str
 static int add_grants(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
                       struct mount_plan *plan, unsigned exec)
 {
-	bool cover = shows(grants, count, input->data_dir) || input->view == VIEW_HOST_READONLY;
+	bool covered = is_data_shown(input, grants, count), cover = covered;
 	for (size_t i = 0; i < count; i++) {
 		if (cover && strcmp(grants[i].place->path, input->data_dir) > 0) {
 			cover = false;
 			if (add_cover(arena, input, plan, exec) < 0)
 				return -1;
 		}
-		if (add_grant(arena, input, plan, &grants[i], exec) < 0)
+		if (add_grant(arena, input, plan, &grants[i], covered, exec) < 0)
 			return -1;
 	}
 	return cover ? add_cover(arena, input, plan, exec) : 0;
@@ -323,6 +366,19 @@ static unsigned owner_flag(const struct profile_input *input, const char *path)
 	return MOUNT_OWNED;
 }
 
+/* What it was when it was named is what is started: a program in a writable tree could be swapped meanwhile. */
+static int add_program(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
+                       const struct place *place)
+{
+	unsigned flags = MOUNT_READ_ONLY | owner_flag(input, place->path);
+	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	if (!op)
+		return -1;
+	op->device = place->device;
+	op->inode = place->inode;
+	return 0;
+}
+
 /* Only listed programs: everything was mounted without execution; what they are made of is mounted again with it. */
 static int add_programs(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
@@ -330,30 +386,54 @@ static int add_programs(struct arena *arena, const struct profile_input *input, 
 	for (size_t i = 0; i < input->libraries.count; i++)
 		if (!add(arena, plan, MOUNT_BIND, input->libraries.items[i], input->libraries.items[i], flags))
 			return -1;
-	for (size_t i = 0; i < input->interpreters.count; i++) {
-		const char *path = input->interpreters.items[i];
-		if (!add(arena, plan, MOUNT_BIND, path, path, flags | owner_flag(input, path)))
+	for (size_t i = 0; i < input->interpreters.count; i++)
+		if (add_program(arena, input, plan, &input->interpreters.items[i]) < 0)
 			return -1;
-	}
-	for (size_t i = 0; i < input->programs.count; i++) {
-		const char *path = input->programs.items[i].path;
-		if (!add(arena, plan, MOUNT_BIND, path, path, MOUNT_READ_ONLY | owner_flag(input, path)))
+	for (size_t i = 0; i < input->programs.count; i++)
+		if (add_program(arena, input, plan, &input->programs.items[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* The directories between a writable root and a protected name, so that none can be renamed away. */
+static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path, const char *before)
+{
+	for (const char *slash = strchr(path + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		const char *parent = arena_strndup(arena, path, (size_t)(slash - path));
+		/* The paths are sorted: what is shared with another one is shared with the one before. */
+		bool known = parent && before && path_within(before, parent) && strcmp(before, parent);
+		if (!parent || (!known && !add(arena, plan, MOUNT_PIN, parent, NULL, 0)))
 			return -1;
 	}
 	return 0;
 }
 
-/* The directories between a writable root and a protected name, so that none can be renamed away. */
-static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path)
+static int by_path(const void *a, const void *b)
 {
-	size_t start = strlen(root);
-	for (const char *slash = strchr(path + start + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		const char *parent = arena_strndup(arena, path, (size_t)(slash - path));
-		bool known = false;
-		for (size_t i = 0; parent && i < plan->count && !known; i++)
-			known = plan->ops[i].kind == MOUNT_PIN && !strcmp(plan->ops[i].target, parent);
-		if (!parent || (!known && !add(arena, plan, MOUNT_PIN, parent, NULL, MOUNT_OPTIONAL)))
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Protected and masked names in writable roots alike: a command that could move the directory around a secret would
+ * show it to the next one under another name. */
+static int add_all_pins(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	size_t count = 0;
+	const char **paths = arena_alloc(arena, (input->protect.count + input->masked.count + 1) * sizeof(*paths));
+	if (!paths)
+		return -1;
+	for (size_t i = 0; i < input->protect.count; i++)
+		paths[count++] = input->protect.items[i];
+	for (size_t i = 0; i < input->masked.count; i++)
+		paths[count++] = input->masked.items[i].path;
+	qsort(paths, count, sizeof(*paths), by_path);
+	const char *before = NULL;
+	for (size_t i = 0; i < count; i++) {
+		const char *root = writable_root(input, paths[i]);
+		if (!root || !strcmp(root, paths[i]))
+			continue;
+		if (add_pins(arena, plan, root, paths[i], before) < 0)
 			return -1;
+		before = paths[i];
 	}
 	return 0;
 }
@@ -370,17 +450,14 @@ static const char *writable_root(const struct profile_input *input, const char *
 
 static int add_protection(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	for (size_t i = 0; i < input->protect.count; i++) {
-		const char *path = input->protect.items[i], *root = writable_root(input, path);
-		if (root && strcmp(root, path) && add_pins(arena, plan, root, path) < 0)
-			return -1;
-	}
+	if (add_all_pins(arena, input, plan) < 0)
+		return -1;
 	for (size_t i = 0; i < input->protect.count; i++)
-		if (!add(arena, plan, MOUNT_FREEZE, input->protect.items[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+		if (!add(arena, plan, MOUNT_FREEZE, input->protect.items[i], NULL, MOUNT_READ_ONLY))
 			return -1;
 	for (size_t i = 0; i < input->masked.count; i++) {
 		const struct place *place = &input->masked.items[i];
-		struct mount_op *op = add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL);
+		struct mount_op *op = add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY);
 		if (!op)
 			return -1;
 		op->is_directory = place->is_directory;
@@ -407,7 +484,7 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	size_t count;
 	struct grant *grants = collect(arena, input, &count);
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
-	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || add_proc(arena, &plan) < 0 ||
+	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || add_proc(arena, input, &plan) < 0 ||
 	    add_devices(arena, input, &plan, exec) < 0 || add_tmp(arena, input, &plan, exec) < 0 ||
 	    add_home(arena, input, &plan, exec) < 0 || add_grants(arena, input, grants, count, &plan, exec) < 0)
 		return -1;
