@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 
 import pytest
 
@@ -78,11 +79,10 @@ def test_a_path_through_a_link_that_stays(cordon, outside, tmp_path):
     assert done.stdout == "secret\nsecret\n", done.stderr
 
 
-@pytest.mark.parametrize("path", ["/", "/proc", "/dev", "/sys", "/run", "//proc//", "/usr/../proc/.", "/proc/self/root"])
+@pytest.mark.parametrize("path", filter(os.path.exists, ["/", "/proc", "/dev", "/sys", "/run", "//proc//", "/usr/../proc/.",
+                                                         "/proc/self/root"]))
 @pytest.mark.parametrize("option", ["--read", "--write"])
 def test_a_path_that_the_walls_are_made_of(cordon, option, path):
-    if not os.path.exists(path):
-        pytest.skip(f"cannot: root: no {path}")
     error = refused(cordon, option, path, "--", "touch", "made")
     assert (error["class"], error["step"]) == ("capability_denied", "capability")
 
@@ -121,10 +121,8 @@ SYSTEM = ["/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/media", "/mnt
           "//usr///bin/", "/usr/../etc"]
 
 
-@pytest.mark.parametrize("path", SYSTEM)
+@pytest.mark.parametrize("path", filter(os.path.isdir, SYSTEM))
 def test_a_workspace_of_the_systems(cordon, path):
-    if not os.path.isdir(path):
-        pytest.skip(f"cannot: root: no {path}")
     if path == "/root" and not IS_ROOT:
         error = refused(cordon, "--workspace", path, "--", "true")
         assert error["class"] in ("capability_denied", "invalid_request")
@@ -529,3 +527,34 @@ def test_few_descriptors_left(cordon):
         else:
             assert done.returncode == 125 and value["error"]["reason"], value
     assert done.returncode == 0
+
+
+# ---- places that cordon itself makes inside --------------------------------------------------------------------------
+
+@pytest.mark.parametrize("view", ["system", "bare", "host-readonly"])
+@pytest.mark.parametrize("parent", ["/tmp", "/var/tmp", "/home", "/opt", "/srv", "/var/lib", "/mnt", "/var/cache"])
+def test_a_workspace_wherever_it_may_be(cordon, parent, view):
+    """Also beneath what is private inside, a link there, or part of the view."""
+    try:
+        place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-place-", dir=parent))
+    except OSError:
+        pytest.skip(f"cannot: root: {parent} may not be written")
+    try:
+        place.chmod(0o755)  # a root caller's command is another user, who must get through what is shown as it is
+        (place / "project").mkdir()
+        (place / "more").mkdir()
+        (place / "data").mkdir()
+        (place / "more/file").write_text("more\n")
+        options = ["--view", view, "--workspace", place / "project", "--read", place / "more"]
+        if view == "bare":
+            options += [word for path in ("/usr", "/bin", "/lib", "/lib64") if os.path.exists(path)
+                        for word in ("--read", path)]
+        done = cordon("run", *options, "-c", f"pwd; cat {place}/more/file; echo made > made-inside; touch {place}/more/x")
+        assert done.stdout == f"{place}/project\nmore\n" and done.returncode != 0, done
+        # And cordon's own data there, with a session's workspace in it.
+        kept = cordon("run", "--session", "s", "-c", "pwd; ls .. | wc -l", env={**cordon.env, "XDG_DATA_HOME": str(place / "data")})
+        assert kept.returncode == 0 and kept.stdout.startswith(f"{place}/data/cordon/workspaces/"), kept
+        assert kept.stdout.endswith("\n1\n"), "the workspaces of others are not there"
+        assert (place / "project/made-inside").read_text() == "made\n" and not (place / "more/x").exists()
+    finally:
+        subprocess.run(["rm", "-rf", place], check=True)

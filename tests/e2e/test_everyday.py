@@ -335,7 +335,7 @@ def test_an_interactive_shell(terminal):
     session.type("kill %1; wait %1 2> /dev/null; echo status $?\n")
     session.expect("status 143")
     session.type("sh -c 'echo going; exec sleep 100'\n")
-    session.expect("\ngoing\r\n")
+    session.expect("going\r\n")
     session.type("\x1a")
     session.expect("Stopped")
     session.type("bg; kill $!; fg 2> /dev/null; echo $((6 * 7)) answer\n")
