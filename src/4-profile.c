@@ -48,20 +48,7 @@ static int choose_driver(struct execution *execution, struct cordon_error *err)
 
 static int add_place(struct arena *arena, struct places *places, const char *path, bool is_directory)
 {
-	if (places->count == places->capacity) {
-		size_t capacity = places->capacity ? places->capacity * 2 : 16;
-		struct place *items = arena_alloc(arena, capacity * sizeof(*items));
-		if (!items)
-			return -1;
-		if (places->count)
-			memcpy(items, places->items, places->count * sizeof(*items));
-		places->items = items;
-		places->capacity = capacity;
-	}
-	if (!path)
-		return -1;
-	places->items[places->count++] = (struct place){ .path = path, .is_directory = is_directory };
-	return 0;
+	return path ? places_add(arena, places, &(struct place){ .path = path, .is_directory = is_directory }) : -1;
 }
 
 static bool is_granted_socket(const struct execution *execution, const char *path)
@@ -270,7 +257,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,
-		               execution->profile.facts.landlock_abi },
+		               execution->profile.facts.landlock_abi, root },
 		.capabilities = &execution->capability.set,
 		.view = execution->request->view,
 		.session_id = execution->session.id,

@@ -29,3 +29,7 @@ struct places {
 	struct place *items;
 	size_t count, capacity;
 };
+
+struct arena;
+/* Adds a copy. 0, or -1 when memory is short. */
+int places_add(struct arena *arena, struct places *places, const struct place *place);

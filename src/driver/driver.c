@@ -60,7 +60,8 @@ static int make_limits(struct arena *arena, const struct profile *profile, bool 
 	if (profile->walls & WALL_BIT(LIMIT_FILES)) {
 		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
 		add_limit(limits, &count, RLIMIT_FSIZE, profile->limits.disk_bytes);
-		add_limit(limits, &count, RLIMIT_CORE, 0);
+		/* Not 0: a core_pattern that is a pipe would start its program on the host all the same. */
+		add_limit(limits, &count, RLIMIT_CORE, 1);
 	}
 	seal->rlimits = limits;
 	seal->rlimit_count = count;

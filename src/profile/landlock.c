@@ -39,20 +39,13 @@ static int add_entries(struct arena *arena, struct landlock_plan *plan, const st
 	return 0;
 }
 
-static int add_strings(struct arena *arena, struct landlock_plan *plan, const struct strings *paths, unsigned access)
-{
-	for (size_t i = 0; i < paths->count; i++)
-		if (add(arena, plan, paths->items[i], access) < 0)
-			return -1;
-	return 0;
-}
-
 /* What may be read where nothing is hidden. */
 static int add_readable(struct arena *arena, const struct profile_input *input, struct landlock_plan *plan,
                         unsigned see)
 {
 	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-	                                     "/dev/tty", "/dev/pts", "/dev/ptmx" };
+	                                     "/dev/tty" };
+	static const char *const accounts[] = { "/etc/passwd", "/etc/group" };
 	if (input->view == VIEW_HOST_READONLY && add(arena, plan, "/", see) < 0)
 		return -1;
 	if ((input->view == VIEW_SYSTEM && add_entries(arena, plan, &input->host, see) < 0) ||
@@ -60,6 +53,9 @@ static int add_readable(struct arena *arena, const struct profile_input *input, 
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
 		if (add(arena, plan, nodes[i], LANDLOCK_USE) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(accounts); i++)
+		if (add(arena, plan, accounts[i], LANDLOCK_SEE) < 0)
 			return -1;
 	/* Not to be written: a root caller's command is root, and the kernel's settings ask for nothing more. */
 	return add(arena, plan, "/proc", LANDLOCK_SEE);
@@ -93,7 +89,7 @@ int profile_make_landlock(struct arena *arena, const struct profile_input *input
 	    add_writable(arena, input, &plan, change) < 0)
 		return -1;
 	if (listed && (add_places(arena, &plan, &input->programs, see | LANDLOCK_START) < 0 ||
-	               add_strings(arena, &plan, &input->interpreters, see | LANDLOCK_START) < 0))
+	               add_places(arena, &plan, &input->interpreters, see | LANDLOCK_START) < 0))
 		return -1;
 	*ret_plan = plan;
 	return 0;

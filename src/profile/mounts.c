@@ -395,6 +395,16 @@ static int add_programs(struct arena *arena, const struct profile_input *input, 
 	return 0;
 }
 
+static const char *writable_root(const struct profile_input *input, const char *path)
+{
+	if (path_within(path, input->workspace.path))
+		return input->workspace.path;
+	for (size_t i = 0; i < input->writes.count; i++)
+		if (path_within(path, input->writes.items[i].path))
+			return input->writes.items[i].path;
+	return NULL;
+}
+
 /* The directories between a writable root and a protected name, so that none can be renamed away. */
 static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path, const char *before)
 {
@@ -436,16 +446,6 @@ static int add_all_pins(struct arena *arena, const struct profile_input *input, 
 		before = paths[i];
 	}
 	return 0;
-}
-
-static const char *writable_root(const struct profile_input *input, const char *path)
-{
-	if (path_within(path, input->workspace.path))
-		return input->workspace.path;
-	for (size_t i = 0; i < input->writes.count; i++)
-		if (path_within(path, input->writes.items[i].path))
-			return input->writes.items[i].path;
-	return NULL;
 }
 
 static int add_protection(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)

@@ -34,7 +34,7 @@ extern const char *const mount_kind_names[MOUNT_KIND_MAX];
 enum mount_flag {
 	MOUNT_READ_ONLY = 1 << 0,
 	MOUNT_NO_EXEC = 1 << 1,
-	MOUNT_GRANTED = 1 << 2,         /* the caller's files: id-mapped for a root caller, identity checked */
+	MOUNT_GRANTED = 1 << 2,         /* the caller's files: id-mapped for a root caller */
 	MOUNT_OWNED = 1 << 3,           /* the caller's files too, but named by cordon itself */
 	MOUNT_OPTIONAL = 1 << 4,        /* skipped where the path is gone meanwhile */
 	MOUNT_DEVICE = 1 << 5,          /* device nodes stay usable */
@@ -48,7 +48,7 @@ struct mount_op {
 	uint64_t size;                  /* MOUNT_SCRATCH; of a small file of the base, its stamp */
 	unsigned mode;                  /* MOUNT_SCRATCH */
 	bool is_directory;              /* MOUNT_MASK */
-	uint64_t device, inode;         /* MOUNT_BIND with MOUNT_GRANTED: what the source must be */
+	uint64_t device, inode;         /* MOUNT_BIND: what the source must be; 0: whatever it is */
 };
 
 struct mount_plan {
@@ -82,6 +82,7 @@ struct profile_abilities {
 	bool private_root;              /* mounts: what is not granted is not there */
 	bool network_namespace;
 	int landlock_abi;               /* 0: none */
+	bool caller_is_root;
 };
 
 struct profile_input {
@@ -91,7 +92,7 @@ struct profile_input {
 	const char *session_id, *sandbox_id;
 	struct place workspace;
 	struct places reads, writes, devices, sockets, programs;
-	struct strings interpreters;    /* what the kernel starts to run the programs: loaders, #! lines */
+	struct places interpreters;     /* what the kernel starts to run the programs: loaders, #! lines */
 	struct strings libraries;       /* directories that programs map code from */
 	const char *cwd;
 	const char *home, *home_source; /* inside, and outside (NULL: in memory) */

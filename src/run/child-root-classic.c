@@ -284,7 +284,7 @@ static long bind_source(const struct builder *builder, const struct mount_op *op
 
 static long show(struct builder *builder, const struct mount_op *op, long source)
 {
-	bool whole = root_is_whole(op->target), later = op->flags & (MOUNT_BASE | MOUNT_DEVICE);
+	bool whole = root_is_whole(op->target), later = op->flags & MOUNT_BASE;
 	long at = whole ? root_open_view(builder) : root_open_target(builder->root, op->target);
 	if (at < 0)
 		return at;
@@ -308,7 +308,7 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 		return 0;
 	if (source < 0)
 		return root_refuse(builder, source, op->source, "cannot show this path inside");
-	if ((op->flags & MOUNT_GRANTED) && !root_is_same(source, op))
+	if (op->inode && !root_is_same(source, op))
 		return root_refuse_swapped(builder, op);
 	long result = show(builder, op, source);
 	sys_1(SYS_close, source);
@@ -378,7 +378,7 @@ static int cover(struct builder *builder, const struct mount_op *op, long source
 		sys_1(SYS_close, mounted);
 	if (at >= 0)
 		sys_1(SYS_close, at);
-	return result < 0 ? root_refuse(builder, result, op->target, "cannot protect this path") : 0;
+	return result < 0 ? root_refuse_cover(builder, op, result) : 0;
 }
 
 static int play_cover(struct builder *builder, const struct mount_op *op)

@@ -96,14 +96,24 @@ long root_open_target(int root, const char *target)
 	return fd == -ENOSYS || fd == -EPERM ? open_stepwise(root, relative(target)) : fd;
 }
 
+static bool is_gone(long result)
+{
+	return result == -ENOENT || result == -ENOTDIR || result == -ELOOP;
+}
+
 /* Where even this process, with every capability of its namespace, may not go, the command cannot either. */
 bool root_may_skip(const struct mount_op *op, long result)
 {
-	static const int absent[] = { ENOENT, ENOTDIR, ELOOP, EACCES };
-	for (size_t i = 0; (op->flags & MOUNT_OPTIONAL) && i < ARRAY_SIZE(absent); i++)
-		if (result == -absent[i])
-			return true;
-	return false;
+	return result == -EACCES || ((op->flags & MOUNT_OPTIONAL) && is_gone(result));
+}
+
+/* A name that was to be hidden or kept is elsewhere by now, or of another kind: whoever moved it must not gain by it. */
+int root_refuse_cover(const struct builder *builder, const struct mount_op *op, long result)
+{
+	if (!is_gone(result) && result != -EINVAL)
+		return root_refuse(builder, result, op->target, "cannot protect this path");
+	return launch_fail(builder->launch, CORDON_E_SESSION_BUSY, result, "masked_names", op->target,
+	                   "the workspace was changed by something else while the command was being started", "try again");
 }
 
 static long make_node(int root, const char *path, bool is_file)
@@ -257,10 +267,10 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 		return 0;
 	if (clone < 0)
 		return root_refuse(builder, clone, op->source, "cannot show this path inside");
-	if ((op->flags & MOUNT_GRANTED) && !root_is_same(clone, op))
+	if (op->inode && !root_is_same(clone, op))
 		return root_refuse_swapped(builder, op);
 	bool ours = !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)) && (op->flags & (MOUNT_BASE | MOUNT_DEVICE));
-	long result = op->flags & (MOUNT_BASE | MOUNT_DEVICE) ? 0 : set_attributes(clone, op->flags);
+	long result = op->flags & MOUNT_BASE ? 0 : set_attributes(clone, op->flags);
 	if (result >= 0)
 		result = root_is_whole(op->target) ? attach_as_root(builder, clone)
 		         : ours                    ? attach_directly(clone, builder->root, op->target)
@@ -349,7 +359,7 @@ static int cover(struct builder *builder, const struct mount_op *op, long at, lo
 		sys_1(SYS_close, clone);
 	if (at >= 0)
 		sys_1(SYS_close, at);
-	return result < 0 ? root_refuse(builder, result, op->target, "cannot protect this path") : 0;
+	return result < 0 ? root_refuse_cover(builder, op, result) : 0;
 }
 
 /* Covers what is there with itself, under other attributes. */

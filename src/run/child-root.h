@@ -18,6 +18,8 @@ int root_refuse(const struct builder *builder, long result, const char *subject,
 /* The same where the private root itself, or a fresh /proc, is refused: what the kernel means by that. */
 int root_refuse_base(const struct builder *builder, long result);
 int root_refuse_proc(const struct builder *builder, long result, const char *target);
+/* The same where something was to be covered that is not there, or not of its kind, any more. */
+int root_refuse_cover(const struct builder *builder, const struct mount_op *op, long result);
 int root_refuse_swapped(const struct builder *builder, const struct mount_op *op);
 
 /* Is it "/"? */

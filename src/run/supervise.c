@@ -272,9 +272,10 @@ static void start_draining(struct supervision *supervision)
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
 	if (supervision->stdin_open)
 		end_input(supervision);
-	/* Every writer is gone, so all that was written is there to be read now. */
+	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its
+	 * output to may go on; that is what the deadline is for. */
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
-		read_output(supervision, stream, -1);
+		read_output(supervision, stream, 64);
 	arm(supervision, DRAIN_MS);
 }
 

@@ -144,7 +144,7 @@ static void script_interpreter(const unsigned char *head, size_t length, char in
 	interpreter[used] = '\0';
 }
 
-int host_program_parts(struct arena *arena, const char *program, struct strings *interpreters, struct cordon_error *err)
+int host_program_parts(struct arena *arena, const char *program, struct places *interpreters, struct cordon_error *err)
 {
 	char interpreter[PATH_MAX];
 	const char *path = program;
@@ -161,7 +161,10 @@ int host_program_parts(struct arena *arena, const char *program, struct strings 
 			elf_interpreter(fd, head, (size_t)length, interpreter);
 		if (interpreter[0] != '/')
 			return 0;
-		if (add_real(arena, interpreters, interpreter) < 0 || !(path = arena_strdup(arena, interpreter)))
+		struct place place;
+		if (beneath_resolve(arena, interpreter, &place, NULL, NULL) < 0)
+			return 0;
+		if (places_add(arena, interpreters, &place) < 0 || !(path = arena_strdup(arena, interpreter)))
 			return fail_oom(err);
 	}
 	return 0;
@@ -173,7 +176,7 @@ int host_library_directories(struct arena *arena, struct strings *ret_directorie
 	static const char *const directories[] = {
 		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib",
 		"/usr/lib/python3", "/usr/lib/python3.11", "/usr/lib/python3.12", "/usr/lib/python3.13", "/usr/share/perl",
-		"/usr/lib/ruby", "/usr/lib/node_modules", "/usr/lib/locale", "/usr/lib/jvm",
+		"/usr/lib/ruby", "/usr/lib/locale",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (add_real(arena, ret_directories, directories[i]) < 0)

@@ -9,7 +9,7 @@ int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct
 
 /* What the kernel starts to run `program` (its ELF loader, or what its #! line names, and that one's loader), and the
  * directories that programs of this system map their libraries from. */
-int host_program_parts(struct arena *arena, const char *program, struct strings *interpreters,
+int host_program_parts(struct arena *arena, const char *program, struct places *interpreters,
                        struct cordon_error *err) must_check;
 int host_library_directories(struct arena *arena, struct strings *ret_directories, struct cordon_error *err) must_check;
 
