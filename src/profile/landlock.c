@@ -66,6 +66,8 @@ static int add_writable(struct arena *arena, const struct profile_input *input, 
 {
 	if (add(arena, plan, input->workspace.path, change) < 0 || add_places(arena, plan, &input->writes, change) < 0)
 		return -1;
+	if (!input->abilities.private_root && input->home_source && add(arena, plan, input->home_source, change) < 0)
+		return -1;
 	if (!input->abilities.private_root)
 		return input->scratch ? add(arena, plan, input->scratch, change) : 0;
 	return add(arena, plan, "/tmp", change) < 0 || add(arena, plan, "/dev/shm", change) < 0 ||
