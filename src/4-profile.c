@@ -17,6 +17,7 @@
 #include "session/beneath.h"
 #include "session/host.h"
 #include "session/scratch.h"
+#include "session/whole-view.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
 #define NAMES_BUDGET_US 800
@@ -51,6 +52,14 @@ static int add_place(struct arena *arena, struct places *places, const char *pat
 	return path ? places_add(arena, places, &(struct place){ .path = path, .is_directory = is_directory }) : -1;
 }
 
+static bool is_masked(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->masked.count; i++)
+		if (path_within(path, input->masked.items[i].path))
+			return true;
+	return false;
+}
+
 static bool is_granted_socket(const struct execution *execution, const char *path)
 {
 	for (size_t i = 0; i < execution->capability.sockets.count; i++)
@@ -73,6 +82,10 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 	                                 : arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
 	if (!path)
 		return name->is_link ? 0 : -1;
+	/* Beneath what is covered as a whole there is nothing left to cover. */
+	if (is_masked(input, path) || (path_within(path, execution->cordon->data_dir) &&
+	                               !path_within(path, execution->session.workspace.path)))
+		return 0;
 	if (name->kind == NAME_PROTECTED)
 		return tree->writable ? strings_add(&execution->arena, &input->protect, path) : 0;
 	if (name->kind == NAME_SOCKET && is_granted_socket(execution, path))
@@ -115,7 +128,7 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 {
 	const struct places *reads = &execution->capability.reads, *writes = &execution->capability.writes;
 	const char *cache = arena_printf(&execution->arena, "%s/names", execution->cordon->data_dir);
-	execution->profile.trees = arena_alloc(&execution->arena, (reads->count + writes->count + 1) *
+	execution->profile.trees = arena_alloc(&execution->arena, (reads->count + writes->count + 2) *
 	                                                                  sizeof(*execution->profile.trees));
 	if (!execution->profile.trees || !cache)
 		return fail_oom(err);
@@ -133,24 +146,23 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	return 0;
 }
 
-/* With all of the host in view, at least what is known to hold secrets, in every home. */
-static int mask_homes(struct execution *execution, struct profile_input *input)
+/* With all of the host in view: the caller's home like a granted tree, and what is known to hold secrets elsewhere. */
+static int mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
-	static const char *const secrets[] = { ".ssh", ".aws", ".gnupg", ".netrc", ".config/gcloud", ".kube", ".docker",
-	                                       ".azure", ".npmrc", ".pypirc", ".git-credentials", ".config/gh",
-	                                       ".local/share/keyrings", ".mozilla", ".config/google-chrome",
-	                                       ".config/chromium", ".password-store", ".bash_history", ".env" };
-	const char *homes[] = { "/root", getenv("HOME") };
-	for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
-		for (size_t j = 0; homes[i] && *homes[i] == '/' && j < ARRAY_SIZE(secrets); j++) {
-			struct stat info;
-			const char *path = arena_printf(&execution->arena, "%s/%s", homes[i], secrets[j]);
-			if (!path)
-				return -1;
-			if (lstat(path, &info) == 0 && !S_ISLNK(info.st_mode) &&
-			    add_place(&execution->arena, &input->masked, path, S_ISDIR(info.st_mode)) < 0)
-				return -1;
-		}
+	struct place home;
+	const char *named = getenv("HOME");
+	if (input->view != VIEW_HOST_READONLY)
+		return 0;
+	if (named && beneath_resolve(&execution->arena, named, &home, NULL, NULL) == 0 && home.path[1] &&
+	    look_at(execution, &home, false, input, err) < 0)
+		return -1;
+	struct places masks = { 0 };
+	if (whole_view_masks(&execution->arena, named, &masks) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < masks.count; i++)
+		if (!is_granted_socket(execution, masks.items[i].path) && !is_masked(input, masks.items[i].path) &&
+		    places_add(&execution->arena, &input->masked, &masks.items[i]) < 0)
+			return fail_oom(err);
 	return 0;
 }
 
@@ -178,6 +190,11 @@ static int show_toolchain(struct execution *execution, const char *path, struct 
 	return 0;
 }
 
+static int add_names(struct arena *arena, struct strings *list, const struct place *place)
+{
+	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
+}
+
 static int find_toolchains(struct execution *execution, struct profile_input *input, struct strings *environment,
                            struct cordon_error *err)
 {
@@ -186,10 +203,16 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 	const char *home = getenv("HOME"), *name, *email;
 	const char *const *environment_of_caller = (const char *const *)environ;
 	struct toolchains found;
+	struct strings writable = { 0 };
 	if (request->view == VIEW_BARE && !request->choose_toolchains)
 		return 0;
+	if (add_names(arena, &writable, &input->workspace) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < input->writes.count; i++)
+		if (add_names(arena, &writable, &input->writes.items[i]) < 0)
+			return fail_oom(err);
 	if (toolchain_find(arena, home, environment_of_caller, request->choose_toolchains ? &request->toolchains : NULL,
-	                   &found, err) < 0 ||
+	                   &writable, &found, err) < 0 ||
 	    toolchain_environment(arena, &found, input->home, environment, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.show.count; i++)
@@ -282,8 +305,8 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	    find_names(execution, &input, err) < 0 || find_toolchains(execution, &input, &toolchains, err) < 0 ||
 	    find_program_parts(execution, &input, err) < 0 || make_environment(execution, &toolchains, &input, err) < 0)
 		return -1;
-	if (input.view == VIEW_HOST_READONLY && mask_homes(execution, &input) < 0)
-		return fail_oom(err);
+	if (mask_whole_view(execution, &input, err) < 0)
+		return -1;
 	if (profile_make(arena, &input, &execution->profile.profile) < 0)
 		return fail_oom(err);
 #ifdef CORDON_UNWALL

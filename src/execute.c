@@ -10,6 +10,8 @@
 #include "run/linger.h"
 #include "session/workspace.h"
 
+#define START_ATTEMPTS 5
+
 static const struct {
 	enum cordon_step step;
 	int (*take)(struct execution *execution, struct cordon_error *err);
@@ -141,19 +143,34 @@ struct cordon_execution {
 	struct execution *walk;
 };
 
+static int start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution *execution,
+                 struct cordon_error *err)
+{
+	if (make_execution(cordon, request, false, &execution->walk, err) < 0)
+		return -1;
+	if (walk(execution->walk, true, true, err) == 0)
+		return 0;
+	audit_step_denial(execution->walk, err);
+	execute_free(execution->walk);
+	execution->walk = NULL;
+	return -1;
+}
+
 int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
                  struct cordon_error *err)
 {
 	struct cordon_execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
-	if (make_execution(cordon, request, false, &execution->walk, err) < 0) {
-		free(execution);
-		return -1;
+	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. */
+	int result = -1;
+	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0; attempt++) {
+		result = start(cordon, request, execution, err);
+		if (result < 0 && err->class != CORDON_E_SESSION_BUSY)
+			break;
 	}
-	if (walk(execution->walk, true, true, err) < 0) {
-		audit_step_denial(execution->walk, err);
-		cordon_execution_unref(execution);
+	if (result < 0) {
+		free(execution);
 		return -1;
 	}
 	*ret_execution = execution;

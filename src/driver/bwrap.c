@@ -135,7 +135,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	(void)launch;
 	const struct driver_mechanism rows[] = {
 		{ CORDON_WALL_FILESYSTEM, "bubblewrap" },
-		{ CORDON_WALL_PROTECTED, "bubblewrap, and a check at the end" },
+		{ CORDON_WALL_PROTECTED, "a check at the end" },
 		{ CORDON_WALL_MASKED, "bubblewrap" },
 		{ CORDON_WALL_SOCKETS, "bubblewrap" },
 		{ CORDON_WALL_PROC, "bubblewrap" },

@@ -40,6 +40,7 @@ struct finder {
 	struct strings roots;           /* found by the row at hand */
 	const char *listing;            /* what is in the home, as getdents64 gives it; NULL where that is too much */
 	size_t listing_length;
+	const struct strings *writable;
 	bool failed;
 };
 
@@ -253,6 +254,14 @@ static void know_home(struct finder *finder)
 	finder->failed |= !finder->judge.home_real;
 }
 
+static bool is_writable(const struct finder *finder, const char *path)
+{
+	for (size_t i = 0; finder->writable && i < finder->writable->count; i++)
+		if (path_within(path, finder->writable->items[i]))
+			return true;
+	return false;
+}
+
 /* `path` need not exist, nor be normalised. */
 static void try_root(struct finder *finder, const struct toolchain *row, const char *path)
 {
@@ -260,10 +269,10 @@ static void try_root(struct finder *finder, const struct toolchain *row, const c
 	if (is_absent(finder, path) || access(path, F_OK) < 0 || strchr(path, '*'))
 		return;         /* a * in its own name would be taken for one of the row's */
 	const char *root = path_normalise(finder->arena, path);
-	if (!root || strings_find(&finder->roots, root) >= 0 || !has_any(root, row->markers) || !realpath(root, real))
+	if (!root || is_writable(finder, root) || strings_find(&finder->roots, root) >= 0 || !has_any(root, row->markers) || !realpath(root, real))
 		return;
 	know_home(finder);
-	if (finder->failed || !judge_may_show(&finder->judge, real, NULL))
+	if (finder->failed || is_writable(finder, real) || !judge_may_show(&finder->judge, real, NULL))
 		return;
 	bool seen = false;
 	for (const char *const *sub = row->show; *sub; sub++)
@@ -392,9 +401,9 @@ static void finish(struct finder *finder, struct toolchains *ret)
 }
 
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   struct toolchains *ret, struct cordon_error *err)
+                   const struct strings *writable, struct toolchains *ret, struct cordon_error *err)
 {
-	struct finder finder = { .arena = arena, .environment = environment };
+	struct finder finder = { .arena = arena, .environment = environment, .writable = writable };
 	struct toolchains found;
 	size_t count;
 	const struct toolchain *rows = toolchain_rows(&count);

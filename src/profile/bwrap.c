@@ -38,6 +38,13 @@ static int render_mask(struct arena *arena, const struct mount_op *op, struct bw
 	               ? -1 : option(arena, plan, "--remount-ro", op->target, NULL);
 }
 
+/* bubblewrap takes the source by its path and follows links: in a workspace that another command can change meanwhile,
+ * that would show whatever a link leads to. There the names are left to the check at the end. */
+static int render_freeze(struct arena *arena, const struct mount_op *op, struct bwrap_plan *plan)
+{
+	return path_within(op->target, "/proc") ? option(arena, plan, "--ro-bind-try", op->target, op->target) : 0;
+}
+
 static int render_op(struct arena *arena, const struct mount_op *op, int first_text_fd, struct bwrap_plan *plan)
 {
 	bool read_only = op->flags & MOUNT_READ_ONLY;
@@ -54,8 +61,8 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 	case MOUNT_PROC: return option(arena, plan, "--proc", op->target, NULL);
 	case MOUNT_PTS: return 0;
 	case MOUNT_MASK: return render_mask(arena, op, plan);
-	case MOUNT_FREEZE: return option(arena, plan, "--ro-bind-try", op->target, op->target);
-	case MOUNT_PIN: return option(arena, plan, "--bind-try", op->target, op->target);
+	case MOUNT_FREEZE: return render_freeze(arena, op, plan);
+	case MOUNT_PIN: return 0;
 	case MOUNT_LOCK: return option(arena, plan, "--remount-ro", op->target, NULL);
 	case MOUNT_KIND_MAX: break;
 	}

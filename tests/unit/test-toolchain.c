@@ -118,6 +118,7 @@ struct fixture {
 	struct toolchains found;
 	struct cordon_error err;
 	const char *about;              /* for what fails */
+	const struct strings *writable;
 };
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -220,7 +221,7 @@ static void find(struct fixture *f, const char *home, const char *chosen)
 	if (chosen)
 		list = words(f, chosen);
 	memset(&f->found, 0xff, sizeof(f->found));
-	assert_int_equal(toolchain_find(&f->arena, home, f->environment, chosen ? &list : NULL, &f->found, &f->err), 0);
+	assert_int_equal(toolchain_find(&f->arena, home, f->environment, chosen ? &list : NULL, f->writable, &f->found, &f->err), 0);
 }
 
 /* Whatever this machine itself has (/nix, /opt/conda) is left aside. */
@@ -354,13 +355,13 @@ static void test_chosen(void **state)
 
 	list = words(f, "nvm pyenvv");
 	struct toolchains untouched = f->found;
-	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, &f->found, &f->err), -1);
+	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, &f->found, &f->err), -1);
 	assert_memory_equal(&untouched, &f->found, sizeof(untouched));
 	assert_int_equal(f->err.class, CORDON_E_INVALID_REQUEST);
 	assert_string_equal(f->err.subject, "pyenvv");
 	assert_non_null(strstr(f->err.remediation, "\"pyenv\""));
 	list = words(f, "xxxxxxxxxxxxxxxx");
-	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, &f->found, &f->err), -1);
+	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, &f->found, &f->err), -1);
 	assert_true(f->err.remediation[0]);
 }
 
@@ -496,6 +497,19 @@ static void test_hostile_variables(void **state)
 	assert_int_equal(chdir("/"), 0);
 }
 
+/* A root that commands can write to: its links lead wherever they were made to. */
+static void test_writable_roots(void **state)
+{
+	struct fixture *f = *state;
+	struct strings writable = { 0 };
+	assert_int_equal(strings_add(&f->arena, &writable, f->top), 0);
+	make_tempting(f, "T/fine");
+	assert_true(try_variables(f, "T/fine") > 20);
+	f->writable = &writable;
+	assert_int_equal(try_variables(f, "T/fine"), 0);
+	f->writable = NULL;
+}
+
 static void test_hostile_links(void **state)
 {
 	struct fixture *f = *state;
@@ -556,7 +570,7 @@ static void test_real(void **state)
 	struct strings argv = { 0 }, list = { 0 }, chosen = words(f, "pyenv rustup");
 	if (geteuid() || !home)
 		skip_cannot("root", "shows a real toolchain in a mount namespace");
-	assert_int_equal(toolchain_find(&f->arena, home, (const char *const *)environ, &chosen, &f->found, &f->err), 0);
+	assert_int_equal(toolchain_find(&f->arena, home, (const char *const *)environ, &chosen, NULL, &f->found, &f->err), 0);
 	if (!f->found.names.count)
 		skip_cannot("toolchain", "none in this home");
 	make_files(f, "T/stage/ T/inner/");
@@ -603,6 +617,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_condarc, make_home, remove_home),
 		cmocka_unit_test_setup_teardown(test_too_many, make_home, remove_home),
 		cmocka_unit_test_setup_teardown(test_hostile_variables, make_home, remove_home),
+		cmocka_unit_test_setup_teardown(test_writable_roots, make_home, remove_home),
 		cmocka_unit_test_setup_teardown(test_hostile_links, make_home, remove_home),
 		cmocka_unit_test_setup_teardown(test_judge, make_home, remove_home),
 		cmocka_unit_test_setup_teardown(test_real, make_home, remove_home),

@@ -1,0 +1,8 @@
+/* What must be hidden where all of the host's tree is in view: `host-readonly`. */
+#pragma once
+#include "base/arena.h"
+#include "base/place.h"
+
+/* Adds what is known to hold secrets in every home, and every unix socket that somebody listens on. `home` is the
+ * caller's, or NULL. 0, or -1 when memory is short. */
+int whole_view_masks(struct arena *arena, const char *home, struct places *masks);
