@@ -37,7 +37,7 @@ static uint32_t walls(const struct capability_set *capabilities)
 static unsigned seccomp_options(const struct profile_input *input)
 {
 	const struct capability_set *capabilities = input->capabilities;
-	unsigned options = 0;
+	unsigned options = SECCOMP_OWN_LIMITS;
 	if (!capabilities->spawn)
 		options |= SECCOMP_NO_SPAWN;
 	if (capabilities->programs.count)
@@ -46,7 +46,10 @@ static unsigned seccomp_options(const struct profile_input *input)
 		options |= SECCOMP_NO_NETWORK;
 	/* Without namespaces, what they would keep apart must not be asked for at all. */
 	if (!input->abilities.private_root)
-		options |= SECCOMP_NO_UNIX | SECCOMP_NO_IPC | SECCOMP_OWN_LIMITS;
+		options |= SECCOMP_NO_UNIX | SECCOMP_NO_IPC;
+	/* Root keeps its user there, and owns what Landlock leaves open. */
+	if (!input->abilities.private_root && input->abilities.caller_is_root)
+		options |= SECCOMP_NO_ATTRIBUTES;
 	return options;
 }
 

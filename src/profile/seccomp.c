@@ -17,9 +17,11 @@
 
 #include <asm/ioctls.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/fsverity.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -28,6 +30,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -58,6 +61,7 @@ enum label {
 	TO_CHECK_IOCTL,
 	TO_CHECK_PERSONALITY,
 	TO_CHECK_LIMITS,
+	TO_CHECK_OPENAT, TO_CHECK_OPEN, TO_CHECK_MODE_2, TO_CHECK_MODE_1,
 	TO_ALLOW,
 	TO_EPERM,
 	TO_ENOSYS,
@@ -125,6 +129,9 @@ static enum label set_leads_to(enum seccomp_set set, unsigned options)
 #define PERSONALITY_QUERY 0xffffffff
 #define SOCKET_TYPE_MASK 0xf    /* the kernel's SOCK_TYPE_MASK; above are SOCK_CLOEXEC and SOCK_NONBLOCK */
 
+#define OPEN_CREATES (O_CREAT | 020000000 /* the kernel's __O_TMPFILE: the C library's O_TMPFILE has O_DIRECTORY in it */)
+#define MODE_SET_ID (S_ISUID | S_ISGID)
+
 #define CODE_LOAD (BPF_LD | BPF_W | BPF_ABS)
 #define CODE_EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
 #define CODE_BITS (BPF_JMP | BPF_JSET | BPF_K)
@@ -148,6 +155,7 @@ struct step {
 #define IF_BITS(mask, to, otherwise, ...) { .code = CODE_BITS, .k = mask, .yes = to, .no = otherwise, __VA_ARGS__ }
 #define UNLESS_NO_NETWORK .without = SECCOMP_NO_NETWORK
 #define IF_NO_UNIX .with = SECCOMP_NO_UNIX
+#define IF_NO_ATTRIBUTES .with = SECCOMP_NO_ATTRIBUTES
 #define ANSWER(at, action) { .label = at, .code = BPF_RET | BPF_K, .k = action }
 
 /* Labels lead forward only. */
@@ -196,6 +204,9 @@ static const struct step steps[] = {
 	IF_EQUAL(TIOCSTI, TO_EPERM, NEXT),
 	IF_EQUAL(TIOCLINUX, TO_EPERM, NEXT),
 	IF_EQUAL(TIOCSETD, TO_EPERM, NEXT),
+	/* A descriptor open for reading is enough for these. */
+	IF_EQUAL(FS_IOC_SETFLAGS, TO_EPERM, NEXT, IF_NO_ATTRIBUTES),
+	IF_EQUAL(FS_IOC_ENABLE_VERITY, TO_EPERM, NEXT, IF_NO_ATTRIBUTES),
 	IF_EQUAL(FS_IOC_FSSETXATTR, TO_EPERM, TO_ALLOW),
 
 	LOAD(TO_CHECK_PERSONALITY, ARGUMENT(0)),
@@ -204,6 +215,18 @@ static const struct step steps[] = {
 
 	LOAD(TO_CHECK_LIMITS, ARGUMENT(0), .with = SECCOMP_OWN_LIMITS),
 	IF_EQUAL(0, TO_ALLOW, TO_EPERM, .with = SECCOMP_OWN_LIMITS),
+
+	/* Flags first: what is opened without making it leaves anything at all in the place of the mode. */
+	LOAD(TO_CHECK_OPENAT, ARGUMENT(2)),
+	IF_BITS(OPEN_CREATES, NEXT, TO_ALLOW),
+	LOAD(NEXT, ARGUMENT(3)),
+	IF_BITS(MODE_SET_ID, TO_EPERM, TO_ALLOW),
+	LOAD(TO_CHECK_OPEN, ARGUMENT(1)),
+	IF_BITS(OPEN_CREATES, NEXT, TO_ALLOW),
+	LOAD(TO_CHECK_MODE_2, ARGUMENT(2)),
+	IF_BITS(MODE_SET_ID, TO_EPERM, TO_ALLOW),
+	LOAD(TO_CHECK_MODE_1, ARGUMENT(1)),
+	IF_BITS(MODE_SET_ID, TO_EPERM, TO_ALLOW),
 
 	ANSWER(TO_ALLOW, SECCOMP_RET_ALLOW),
 	ANSWER(TO_EPERM, SECCOMP_RET_ERRNO | EPERM),

@@ -65,6 +65,8 @@ void profile_unwall(struct profile *profile, const char *names)
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_MEMFD;
 	if (out & BIT(PROCESSES))
 		profile->seccomp &= ~(unsigned)SECCOMP_OWN_LIMITS;
+	if (out & BIT(FILESYSTEM))
+		profile->seccomp &= ~(unsigned)SECCOMP_NO_ATTRIBUTES;
 	if (out & BIT(LIMIT_TIME))
 		profile->limits.wall_ms = 0;
 	if (out & BIT(LIMIT_OUTPUT))
