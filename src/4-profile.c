@@ -118,10 +118,26 @@ static int look_at(struct execution *execution, const struct place *place, bool 
 	if (names_find(&execution->arena, tree->fd, place->path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
 	               &tree->before, err) < 0)
 		return -1;
-	bool changeable = !execution->profile.driver->private_root;
+	bool changeable = !execution->profile.driver->keeps_names;
 	if (writable && planted_record(&execution->arena, tree->fd, &tree->before, changeable, &tree->planted, err) < 0)
 		return -1;
 	return take_names(execution, tree, input) < 0 ? fail_oom(err) : 0;
+}
+
+/* Of the base view, /opt is where services of third parties live; a socket of theirs is no more granted than another. */
+static int find_system_sockets(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct strings none = { 0 };
+	const struct name_rules rules = { &none, &none };
+	struct looked_at tree = { .place = { .path = "/opt", .is_directory = true } };
+	auto_close int fd = open(tree.place.path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return 0;
+	tree.fd = fd;
+	if (names_find(&execution->arena, fd, tree.place.path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
+	               &tree.before, err) < 0)
+		return -1;
+	return take_names(execution, &tree, input) < 0 ? fail_oom(err) : 0;
 }
 
 static int find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err)
@@ -143,7 +159,7 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	for (size_t i = 0; i < reads->count; i++)
 		if (look_at(execution, &reads->items[i], false, input, err) < 0)
 			return -1;
-	return 0;
+	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
 }
 
 /* With all of the host in view: the caller's home like a granted tree, and what is known to hold secrets elsewhere. */
