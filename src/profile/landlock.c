@@ -45,7 +45,8 @@ static int add_readable(struct arena *arena, const struct profile_input *input, 
 {
 	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 	                                     "/dev/tty" };
-	static const char *const accounts[] = { "/etc/passwd", "/etc/group" };
+	/* Of the whole host, and readable by everyone; git gives up where it may not read its own. */
+	static const char *const accounts[] = { "/etc/passwd", "/etc/group", "/etc/gitconfig" };
 	if (input->view == VIEW_HOST_READONLY && add(arena, plan, "/", see) < 0)
 		return -1;
 	if ((input->view == VIEW_SYSTEM && add_entries(arena, plan, &input->host, see) < 0) ||
