@@ -25,6 +25,7 @@ struct driver_held {
 struct driver {
 	const char *name;
 	bool private_root, network_namespace;
+	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);

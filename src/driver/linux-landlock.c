@@ -1,7 +1,23 @@
 /* Landlock, seccomp and limits in the caller's own namespaces: for containers where no user namespace can be made. The
  * same profile, held by fewer mechanisms; what cannot be held is "none" in `isolation`. init is an ordinary process
  * that adopts every orphan, so that the whole tree can still be killed. */
+#include "base/text.h"
 #include "driver/driver.h"
+
+/* Landlock cannot take away beneath what it gave, so what holds the ledger must not be given to be changed. */
+static int keep_data(const struct profile *profile, const struct driver_facts *facts, struct cordon_error *err)
+{
+	for (size_t i = 0; i < profile->landlock.count; i++) {
+		const struct landlock_rule *rule = &profile->landlock.rules[i];
+		if (!(rule->access & LANDLOCK_CHANGE) || !path_within(facts->data_dir, rule->path))
+			continue;
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, rule->path,
+		     "this driver cannot keep the command from cordon's own data inside a writable path");
+		fail_boundary(err, "filesystem");
+		return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
+	}
+	return 0;
+}
 
 static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                    struct launch *launch, struct driver_held *held, struct cordon_error *err)
@@ -12,6 +28,8 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "add landlock to the kernel's lsm= list, or use Linux 5.13 or later");
 	}
+	if (keep_data(profile, facts, err) < 0)
+		return -1;
 	driver_set_common(profile, launch);
 	launch->cwd_fd = facts->cwd_fd;
 	if (driver_seal(arena, profile, facts, false, &launch->seal, err) < 0)
@@ -29,8 +47,12 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 {
 	const char *scoped = facts->landlock_abi >= 6 ? "Landlock scopes signals; others are listed in /proc"
 	                                              : "Landlock keeps from tracing; not from listing or signalling";
+	/* The filter refuses root every change of metadata, see SECCOMP_NO_ATTRIBUTES. */
+	const char *landlock = !launch->seal.landlock_abi ? "none"
+	                       : arena_printf(arena, "%s; not metadata: names can be seen%s", driver_landlock_text(arena, launch),
+	                                      facts->caller_is_root ? "" : ", modes, times and xattrs of one's own files changed");
 	const struct driver_mechanism rows[] = {
-		{ CORDON_WALL_FILESYSTEM, driver_landlock_text(arena, launch) },
+		{ CORDON_WALL_FILESYSTEM, landlock ? landlock : "Landlock, contents only" },
 		{ CORDON_WALL_PROTECTED, "a check at the end" },
 		{ CORDON_WALL_SOCKETS, "seccomp: no unix socket can be made" },
 		{ CORDON_WALL_DEVICES, "Landlock" },

@@ -177,6 +177,7 @@ const struct driver driver_namespaces = {
 	.name = "namespaces",
 	.private_root = true,
 	.network_namespace = true,
+	.keeps_names = true,
 	.prepare = prepare,
 	.describe = describe,
 };
