@@ -294,13 +294,14 @@ enum answer try_open_many(char **arguments)
 	return escaped_if(made == wanted);
 }
 
+/* A dump of any size; one byte is what also keeps the kernel from piping one to a program. */
 enum answer try_core(char **arguments)
 {
 	(void)arguments;
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_CORE, &limit) < 0)
 		return broken("getrlimit");
-	return limit.rlim_max > 0 ? ESCAPED : CONTAINED;
+	return limit.rlim_max > 1 ? ESCAPED : CONTAINED;
 }
 
 /* ---- making processes, without making one to try it --------------------------------------------------------------- */

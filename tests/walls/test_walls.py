@@ -5,6 +5,7 @@ build/cordon-unwalled beside the sources. The table is walls_rows.py."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -67,6 +68,30 @@ def test_escapes_without_its_wall(lab, name):
         pytest.skip(f"cannot: {row.only}")
     answer, said = lab.answer(row, row.without)
     assert answer == "escaped", f"{' '.join(row.words)} without {row.without}: {said}"
+
+
+def admissions():
+    """What the other drivers' columns say that `isolation` says: (driver, wall, word)."""
+    found = set()
+    for row in ROWS:
+        for driver in DRIVERS[1:]:
+            answer, why, only = getattr(row, driver) if getattr(row, driver) != CONTAINED else ("", "", None)
+            if answer == "escapes" and only in (None, CALLER):
+                found |= {(driver, wall, "none") for wall in re.findall(r"(\w+) is none", why)}
+                found |= {(driver, wall, "not") for wall in re.findall(r"(\w+) says so", why)}
+    return sorted(found)
+
+
+@pytest.mark.parametrize("driver,wall,word", admissions())
+def test_what_does_not_hold_is_said(lab, driver, wall, word):
+    if driver == "bwrap":
+        require("bwrap")
+    options = [] if wall != "programs" else ["--program", str(lab.world.attempt)]
+    argv = lab.argv(driver, lab.world.workspace(), options, ["hello"])
+    argv.insert(2, "--json")
+    done = subprocess.run(argv, env=lab.world.env, cwd=lab.world.base, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    said = json.loads(done.stdout)["isolation"][wall]
+    assert said == word if word == "none" else word in said, said
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------

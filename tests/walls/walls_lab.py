@@ -249,8 +249,8 @@ class Lab:
         """Those that live belong to nobody any more: they are found by their name, and ended."""
         for row in rows:
             left = marked(f"{mark}-{row.words[2]}")
-            self.set(row, mode, "escaped" if left else "contained" if ran[0] not in (125, None) and "broken" not in ran[1] else "broken",
-                     f"{ran}")
+            tried = "leave\tescaped" in ran[1]
+            self.set(row, mode, "escaped" if left else "contained" if tried else "broken", f"{ran}")
             for pid in left:
                 os.kill(pid, signal.SIGKILL)
 
@@ -263,7 +263,7 @@ class Lab:
 
     def run_leave_timeout(self, rows, mode):
         """The command itself would stay as well; its time runs out."""
-        self.run_leave(rows, mode, ["--timeout", "700ms"], ["--", "outlast", "5", "/dev/null"])
+        self.run_leave(rows, mode, ["--timeout", "1500ms"], ["--", "outlast", "5", "/dev/null"])
 
     def run_kill_cordon(self, rows, mode):
         ws = self.world.workspace()

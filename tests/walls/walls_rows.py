@@ -41,7 +41,8 @@ ROOT = "root: the host refuses this to an ordinary user as well"
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 NO_MASK = escapes("Landlock cannot take away beneath what it gave: masked_names is none")
-METADATA = escapes("Landlock does not judge metadata: the filesystem wall is about contents")
+METADATA = escapes("Landlock judges contents, not metadata: filesystem says so")
+ATTRIBUTES = escapes("Landlock judges contents, not metadata: filesystem says so; the filter refuses it to root", "user")
 
 R("read-outside", "read", ["read", "{out}/secret", "{text}"], FILES)
 R("read-home-key", "read", ["read", "{home}/.ssh/id_ed25519", "{text}"], FILES)
@@ -55,7 +56,7 @@ R("read-var", "read", ["list", "/var", "log"], FILES)
 R("read-symlink", "read", ["read", "{ws}/link-out", "{text}"], FILES)
 R("read-symlink-directory", "read", ["read", "{ws}/link-dir/secret", "{text}"], FILES)
 R("read-dotdot", "read", ["openat", "{ws}", "../outside/secret", "{text}"], FILES)
-R("read-openat2", "read", ["openat2", "{ws}", "link-dir/secret", "{text}"], FILES)
+R("read-openat2", "read", ["openat2", "{ws}", "link-dir/secret", "{text}"], f"{FILES},kernel_surface")
 R("read-hardlink", "read", ["link", "{out}/secret", "{ws}/hardlink", "{text}"], FILES)
 R("read-proc-root", "read", ["read", "/proc/self/root{out}/secret", "{text}"], FILES)
 R("read-proc-cwd", "read", ["read", "/proc/self/cwd/../outside/secret", "{text}"], FILES)
@@ -115,20 +116,20 @@ R("rename-in", "write", ["rename", "{out}/movable", "{ws}/moved-in"], FILES)
 R("tmpfile-out", "write", ["tmpfile", "{ws}", "{out}/tmpfile"], FILES)
 R("fifo-outside", "write", ["fifo", "{out}/fifo"], FILES)
 R("bind-socket-outside", "write", ["bind-socket", "{out}/made.sock"], FILES)
-R("chmod-outside", "write", ["chmod", "{out}/file"], FILES, landlock=METADATA)
-R("utime-outside", "write", ["utime", "{out}/file"], FILES, landlock=METADATA)
-R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=METADATA, needs="user-xattr")
+R("chmod-outside", "write", ["chmod", "{out}/file"], FILES, landlock=ATTRIBUTES)
+R("utime-outside", "write", ["utime", "{out}/file"], FILES, landlock=ATTRIBUTES)
+R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=ATTRIBUTES, needs="user-xattr")
 R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far")
 R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
 R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{granted}"],
-  judge=lambda _, names: (names["data"] / "cordon/planted").exists(), landlock=escapes("a grant that holds cordon's data cannot be narrowed by Landlock"))
+  judge=lambda _, names: (names["data"] / "cordon/planted").exists(), landlock=refused("spawn_sandbox_unavailable"))
 R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
   judge=lambda _, names: os.path.exists(f"/tmp/cordon-walls-{names['unique']}"))
 R("tmp-next-command", "write", ["stat", "/tmp/cordon-walls-next-{unique}"], FILES, how="next")
 
 # ---- protected names: what is on disk afterwards counts ----------------------------------------------------------------
 NAMES = "protected_names"
-CHANGED = escapes("without mounts a file can be changed while the command runs; the check at the end moves away only what "
+CHANGED = escapes("where no mount keeps it, a file can be changed while the command runs; the check at the end moves away only what "
                   "would run")
 EVIL = "[core]\n\tfsmonitor = evil\n"
 
@@ -157,7 +158,7 @@ R("protect-config-rename", "protected", ["rename", "{ws}/r4/evil", "{ws}/r4/.git
   judge=runs_evil("r4/.git/config"))
 R("protect-config-exchange", "protected", ["exchange", "{ws}/r5/evil", "{ws}/r5/.git/config"], NAMES,
   judge=runs_evil("r5/.git/config"))
-R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, judge=changed("r6/.git/config"))
+R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, CHANGED, judge=changed("r6/.git/config"))
 R("protect-hooks-rename", "protected", ["rename-plant", "{ws}/r7/.git/hooks", "{ws}/r7/.git/old", "pre-commit"], NAMES,
   judge=runs_evil("r7/.git/hooks/pre-commit"))
 R("protect-git-rename", "protected", ["rename-plant", "{ws}/r8/.git", "{ws}/r8/old", "hooks/pre-commit"], NAMES,
@@ -166,9 +167,9 @@ R("protect-repository-rename", "protected", ["rename-plant", "{ws}/r9", "{ws}/r9
   judge=runs_evil("r9/.git/hooks/pre-commit"))
 R("protect-config-link", "protected", ["link-append", "{ws}/r10/.git/config", "{ws}/r10/name", EVIL], NAMES,
   judge=runs_evil("r10/.git/config"))
-R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, CHANGED, judge=changed("r11/.git/config"))
-R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, judge=changed("r12/.git/config"))
-R("protect-policy", "protected", ["append", "{ws}/.cordon.toml", "evil = 1\n"], NAMES, CHANGED,
+R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, (*CHANGED[:2], "user"), CHANGED, judge=changed("r11/.git/config"))
+R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, CHANGED, judge=changed("r12/.git/config"))
+R("protect-policy", "protected", ["append", "{ws}/.cordon.toml", "evil = 1\n"], NAMES, CHANGED, CHANGED,
   judge=runs_evil(".cordon.toml"))
 R("protect-planted-hook", "protected", ["plant", "{ws}/new/.git/hooks/post-checkout"], NAMES,
   judge=runs_evil("new/.git/hooks/post-checkout"))
@@ -258,6 +259,9 @@ R("mount-new-api", "privileges", ["new-mount", "tmpfs"], MOUNTING)
 R("chroot", "privileges", ["chroot", "{ws}"], "kernel_surface,privileges")
 R("pivot-root", "privileges", ["pivot-root", "{ws}/point2"], MOUNTING)
 R("mknod", "privileges", ["mknod", "{ws}/null"], LOCAL, only=ROOT)
+for way in ("chmod", "fchmodat2", "create", "tmpfile", "mknod", "setgid"):
+    R(f"make-setuid-{way}", "privileges", ["make-setuid", way, "{ws}/setuid-" + way], "kernel_surface")
+R("make-setuid-openat2", "privileges", ["make-setuid", "openat2", "{ws}/setuid-openat2"], "kernel_surface")
 R("identity-files", "privileges", ["readable", "{out}/root-only"], FILES, only=ROOT)
 
 # ---- the kernel's surface --------------------------------------------------------------------------------------------
@@ -331,7 +335,7 @@ R("spawn-clone3", "spawn", ["clone3"], "spawn,kernel_surface", options=NO_SPAWN,
 R("spawn-posix-spawn", "spawn", ["posix-spawn", "{self}"], "spawn", options=NO_SPAWN, how="inline")
 
 LISTED_PROGRAMS = ["--program", "{self}", "--program", "/bin/sh"]
-LOADER = escapes("Landlock does not judge what a loader maps: said in `isolation`")
+LOADER = escapes("Landlock does not judge what a loader maps: programs says so")
 NO_LIST = refused("spawn_sandbox_unavailable")
 
 
@@ -352,7 +356,8 @@ program("symlink", ["symlink-execute", "/usr/bin/true", "{ws}/true"])
 program("link-name", ["symlink-execute", "/usr/bin/true", "{ws}/sh"])
 program("map", ["map-execute", "/usr/bin/true"], LOADER)
 program("map-tmp", ["copy-map", "/usr/bin/true", "/tmp/true"])
-program("map-cover", ["copy-map", "/usr/bin/true", "{data}/cordon/true"], LOADER, ["--write", "{granted}"])
+program("map-cover", ["copy-map", "/usr/bin/true", "{data}/cordon/true"], refused("spawn_sandbox_unavailable"),
+        ["--write", "{granted}"])
 program("map-workspace", ["map-execute", "{ws}/tool"], LOADER)
 
 # ---- the rest --------------------------------------------------------------------------------------------------------
