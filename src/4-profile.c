@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,16 +70,33 @@ static bool is_granted_socket(const struct execution *execution, const char *pat
 }
 
 /* What a link leads to, where that is in the same tree; elsewhere it is not visible by this name. */
-static const char *follow(struct execution *execution, const struct looked_at *tree, const char *relative)
+static const char *follow(struct execution *execution, const struct looked_at *tree, const struct name *name,
+                          bool *ret_is_directory)
 {
-	auto_close int fd = beneath_open(tree->fd, relative, O_PATH);
-	return fd < 0 ? NULL : beneath_path(&execution->arena, fd);
+	struct stat info;
+	auto_close int fd = beneath_open(tree->fd, name->path, O_PATH);
+	const char *path = fd < 0 || fstat(fd, &info) < 0 ? NULL : beneath_path(&execution->arena, fd);
+	const char *link = path ? arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path) : NULL;
+	/* A directory that the link lies in is more than any name is meant to cover. */
+	if (!link || (S_ISDIR(info.st_mode) && path_within(link, path)))
+		return NULL;
+	*ret_is_directory = S_ISDIR(info.st_mode);
+	return path;
+}
+
+/* A repository that a link or its own name passes off as what is read-only: commits must work. */
+static bool must_stay_writable(const struct looked_at *tree, const struct name *name, bool is_directory)
+{
+	const char *slash = strrchr(name->path, '/');
+	return is_directory && (planted_is_repository(tree->fd, name) ||
+	                        (name->is_link && !strcasecmp(slash ? slash + 1 : name->path, ".git")));
 }
 
 static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
                      struct profile_input *input)
 {
-	const char *path = name->is_link ? follow(execution, tree, name->path)
+	bool is_directory = name->is_directory;
+	const char *path = name->is_link ? follow(execution, tree, name, &is_directory)
 	                                 : arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
 	if (!path)
 		return name->is_link ? 0 : -1;
@@ -87,10 +105,11 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 	                               !path_within(path, execution->session.workspace.path)))
 		return 0;
 	if (name->kind == NAME_PROTECTED)
-		return tree->writable ? strings_add(&execution->arena, &input->protect, path) : 0;
+		return tree->writable && !must_stay_writable(tree, name, is_directory)
+			? strings_add(&execution->arena, &input->protect, path) : 0;
 	if (name->kind == NAME_SOCKET && is_granted_socket(execution, path))
 		return 0;
-	return add_place(&execution->arena, &input->masked, path, name->is_directory);
+	return add_place(&execution->arena, &input->masked, path, is_directory);
 }
 
 static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input)
@@ -106,7 +125,8 @@ static int take_names(struct execution *execution, const struct looked_at *tree,
 static int look_at(struct execution *execution, const struct place *place, bool writable, struct profile_input *input,
                    struct cordon_error *err)
 {
-	const struct name_rules rules = { &execution->capability.set.deny, &execution->capability.set.protect };
+	const struct capability_set *set = &execution->capability.set;
+	const struct name_rules rules = { &set->deny, &set->protect, &set->exempt };
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
 		return 0;
@@ -118,8 +138,9 @@ static int look_at(struct execution *execution, const struct place *place, bool 
 	if (names_find(&execution->arena, tree->fd, place->path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
 	               &tree->before, err) < 0)
 		return -1;
-	bool changeable = !execution->profile.driver->keeps_names;
-	if (writable && planted_record(&execution->arena, tree->fd, &tree->before, changeable, &tree->planted, err) < 0)
+	uint64_t budget_us = execution->profile.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
+	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
+	                               err) < 0)
 		return -1;
 	return take_names(execution, tree, input) < 0 ? fail_oom(err) : 0;
 }
@@ -128,7 +149,7 @@ static int look_at(struct execution *execution, const struct place *place, bool 
 static int find_system_sockets(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
 	const struct strings none = { 0 };
-	const struct name_rules rules = { &none, &none };
+	const struct name_rules rules = { &none, &none, &none };
 	struct looked_at tree = { .place = { .path = "/opt", .is_directory = true } };
 	auto_close int fd = open(tree.place.path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)

@@ -12,6 +12,14 @@
 #include "execute.h"
 #include "run/control.h"
 
+/* How long rechecking the names in a tree may take when a command has ended. */
+#define NAMES_AFTER_BUDGET_US 1500
+#define UNLOCK_ROUNDS_MAX 8
+
+#define DENIALS_MAX 256
+#define DENIAL_WHAT_MAX 4096
+#define DENIAL_NOTE_MAX 256
+
 /* A weaker tier runs only where it was named: here, a driver other than the default one was. */
 static int require_walls(const struct execution *execution, struct cordon_error *err)
 {
@@ -73,16 +81,24 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
 
-static int add_denial(struct execution *execution, struct cordon_denial denial)
+/* All texts are copied, as much of them as is of use. Past a number of denials, the last one only counts. */
+static int add_denial(struct execution *execution, const char *what, const char *note)
 {
-	struct cordon_denial *grown = arena_alloc(&execution->arena, (execution->run.denial_count + 1) * sizeof(*grown));
-	if (!grown || !denial.what)
+	size_t *count = &execution->run.denial_count;
+	bool last = *count >= DENIALS_MAX - 1;
+	if (!execution->run.denials)
+		execution->run.denials = arena_alloc(&execution->arena, DENIALS_MAX * sizeof(*execution->run.denials));
+	if (!execution->run.denials)
 		return -1;
-	if (execution->run.denial_count)
-		memcpy(grown, execution->run.denials, execution->run.denial_count * sizeof(*grown));
-	grown[execution->run.denial_count++] = denial;
-	execution->run.denials = grown;
-	return 0;
+	struct cordon_denial *denial = &execution->run.denials[last ? DENIALS_MAX - 1 : *count];
+	*denial = (struct cordon_denial){ .wall = cordon_wall_name(CORDON_WALL_PROTECTED), .grant = "" };
+	denial->what = last ? "and more" : arena_printf(&execution->arena, "%.*s", DENIAL_WHAT_MAX, what);
+	denial->note = last ? execution->run.more_denials : arena_printf(&execution->arena, "%.*s", DENIAL_NOTE_MAX, note);
+	if (last)
+		snprintf(execution->run.more_denials, sizeof(execution->run.more_denials), "%zu that are not listed",
+		         ++execution->run.denials_unlisted);
+	*count = last ? DENIALS_MAX : *count + 1;
+	return denial->what && denial->note ? 0 : -1;
 }
 
 static int open_quarantine(const struct execution *execution)
@@ -97,41 +113,55 @@ static int open_quarantine(const struct execution *execution)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* Looks again for names, and judges what is new under a protected one. */
-static int judge_tree(struct execution *execution, struct looked_at *tree, struct cordon_error *err)
+/* Looks again for names, and judges what is new or changed under a protected one. What that takes is the arena's, which
+ * is not the request's: a command may have left a great deal. */
+static int judge_names(struct execution *execution, struct arena *arena, const struct looked_at *tree,
+                       struct planted *ret_planted, struct cordon_error *err)
 {
-	const struct name_rules rules = { &execution->capability.set.deny, &execution->capability.set.protect };
+	const struct capability_set *set = &execution->capability.set;
+	const struct name_rules rules = { &set->deny, &set->protect, &set->exempt };
 	struct names after;
 	int rounds = 0;
-	do
-		if (names_find(&execution->arena, tree->fd, tree->place.path, &rules, execution->profile.cache_fd, 800, &after,
-		               err) < 0)
+	do {
+		arena_free(arena);
+		if (names_find(arena, tree->fd, tree->place.path, &rules, execution->profile.cache_fd, NAMES_AFTER_BUDGET_US,
+		               &after, err) < 0)
 			return -1;
-	while (rounds++ < 8 && planted_unlock(tree->fd, &tree->before, &after));
-	/* Where mounts keep what was there before, only what is new can have been planted. */
-	bool fresh = !execution->profile.driver->private_root;
-	for (size_t i = 0; i < after.count && !fresh; i++)
-		fresh = after.items[i].kind == NAME_PROTECTED && !names_get(&tree->before, NAME_PROTECTED, after.items[i].path);
-	if (!fresh)
-		return 0;
-	struct planted planted = { 0 };
-	if (planted_check(&execution->arena, tree->fd, &tree->planted, &after, -1, &planted, err) < 0)
+	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
+	if (after.note && add_denial(execution, tree->place.path, after.note) < 0)
+		return fail_oom(err);
+	if (planted_check(arena, tree->fd, &tree->planted, &after, -1, ret_planted, err) < 0)
 		return -1;
-	if (!planted.count)
+	if (!ret_planted->harmful)
 		return 0;
 	auto_close int quarantine = open_quarantine(execution);
-	if (planted_check(&execution->arena, tree->fd, &tree->planted, &after, quarantine, &planted, err) < 0)
-		return -1;
-	for (size_t i = 0; i < planted.count; i++) {
-		const struct planted_file *file = &planted.items[i];
-		struct cordon_denial denial = {
-			.what = arena_printf(&execution->arena, "%s/%s", tree->place.path, file->path),
-			.wall = cordon_wall_name(CORDON_WALL_PROTECTED), .note = file->note, .grant = "",
-		};
-		if (add_denial(execution, denial) < 0)
-			return fail_oom(err);
-	}
+	return planted_check(arena, tree->fd, &tree->planted, &after, quarantine, ret_planted, err);
+}
+
+/* What is harmful comes first, lest it be left out. */
+static int report_planted(struct execution *execution, const struct looked_at *tree, const struct planted *planted)
+{
+	for (int harmful = 1; harmful >= 0; harmful--)
+		for (size_t i = 0; i < planted->count; i++) {
+			char what[DENIAL_WHAT_MAX + 1];
+			if (planted->items[i].harmful != harmful)
+				continue;
+			snprintf(what, sizeof(what), "%s/%s", tree->place.path, planted->items[i].path);
+			if (add_denial(execution, what, planted->items[i].note) < 0)
+				return -1;
+		}
 	return 0;
+}
+
+static int judge_tree(struct execution *execution, const struct looked_at *tree, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct planted planted = { 0 };
+	int status = judge_names(execution, &arena, tree, &planted, err);
+	if (status == 0 && report_planted(execution, tree, &planted) < 0)
+		status = fail_oom(err);
+	arena_free(&arena);
+	return status;
 }
 
 void run_step_clean(struct execution *execution)

@@ -10,6 +10,10 @@
 #include "base/utc.h"
 #include "execute.h"
 
+/* How many bytes one may become in JSON, and how far the denials may reach in a row. */
+#define ESCAPED_MAX 6
+#define DENIALS_END (LEDGER_LINE_MAX - 4096)
+
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
 {
 	char time_text[UTC_SIZE];
@@ -105,6 +109,32 @@ static void write_stream(struct json *json, const char *key, const struct captur
 	json_object_end(json);
 }
 
+static void write_denial(struct json *json, const char *what, const char *wall, const char *note)
+{
+	json_object_begin(json);
+	json_key_string(json, "what", what);
+	json_key_string(json, "wall", wall);
+	json_key_string(json, "note", note);
+	json_object_end(json);
+}
+
+/* A row that is too long for the ledger would not be written at all: what does not fit is counted. */
+static void write_denials(struct json *json, const struct execution *execution)
+{
+	const struct cordon_denial *denials = execution->run.denials;
+	size_t i = 0, count = execution->run.denial_count;
+	json_key(json, "denials");
+	json_array_begin(json);
+	for (; i < count && json->length + ESCAPED_MAX * (strlen(denials[i].what) + strlen(denials[i].note)) < DENIALS_END; i++)
+		write_denial(json, denials[i].what, denials[i].wall, denials[i].note);
+	if (i < count) {
+		char note[64];
+		snprintf(note, sizeof(note), "%zu that are not listed", count - i);
+		write_denial(json, "and more", denials[i].wall, note);
+	}
+	json_array_end(json);
+}
+
 int audit_step_result(struct execution *execution, struct cordon_error *err)
 {
 	const struct supervision *supervision = &execution->run.supervision;
@@ -120,16 +150,7 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	json_key_uint(&json, "cpu_ms", supervision->cpu_us / 1000);
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
 	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
-	json_key(&json, "denials");
-	json_array_begin(&json);
-	for (size_t i = 0; i < execution->run.denial_count; i++) {
-		json_object_begin(&json);
-		json_key_string(&json, "what", execution->run.denials[i].what);
-		json_key_string(&json, "wall", execution->run.denials[i].wall);
-		json_key_string(&json, "note", execution->run.denials[i].note);
-		json_object_end(&json);
-	}
-	json_array_end(&json);
+	write_denials(&json, execution);
 	return end_row(&json, execution, err);
 }
 

@@ -71,7 +71,8 @@ struct execution {
 		const char *isolation[CORDON_WALL_MAX];
 		struct captured streams[3];
 		struct cordon_denial *denials;
-		size_t denial_count;
+		size_t denial_count, denials_unlisted;
+		char more_denials[64];              /* the note of the last one, where not all are listed */
 	} run;
 	struct {
 		char id[ID_SIZE];

@@ -180,6 +180,7 @@ int glob_compile(struct arena *arena, const char *pattern, unsigned options, str
 {
 	struct glob glob = { .absolute = pattern[0] == '/', .fold_case = options & GLOB_FOLD_CASE };
 	size_t length = strlen(pattern), used = 0;
+	glob.directory = length && pattern[length - 1] == '/';
 	if (length > GLOB_LENGTH_MAX)
 		return fail(err, CORDON_E_CONFIG_INVALID, 0, pattern, "the glob is longer than %d bytes", GLOB_LENGTH_MAX);
 	char *copy = arena_alloc(arena, length + sizeof("**/"));

@@ -26,6 +26,7 @@ struct glob {
 	bool absolute;
 	bool anywhere;                  /* `**` and one component: the name alone decides */
 	bool fold_case;
+	bool directory;                 /* it ended in a slash; for the caller: matching does not ask what a path is */
 };
 
 /* Everything in *ret_glob is the arena's. Refused as `config_invalid`: empty, too long, with a `..` component. */

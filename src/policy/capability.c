@@ -106,7 +106,22 @@ static const char *const baseline_deny[] = {
 };
 
 /* What would run later, outside. */
-static const char *const baseline_protect[] = { ".git/hooks", ".git/config", ".cordon.toml" };
+static const char *const baseline_protect[] = {
+	".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir",
+	/* of submodules and further working trees; a submodule's name may have slashes */
+	".git/modules/**/hooks", ".git/modules/**/config", ".git/modules/**/config.worktree", ".git/modules/**/commondir",
+	".git/worktrees/**/hooks", ".git/worktrees/**/config", ".git/worktrees/**/config.worktree",
+	".git/worktrees/**/commondir", ".git/**/worktrees/*/gitdir",
+	/* as a file or a link: it says where the repository is */
+	".git",
+	".cordon.toml",
+};
+
+/* Repositories, also those of submodules that bear such a name, and branches that do. */
+static const char *const baseline_exempt[] = {
+	".git/", ".git/**/config/", ".git/**/config.worktree/", ".git/**/commondir/", ".git/**/gitdir/",
+	".git/**/refs/heads/**", ".git/**/refs/remotes/**", ".git/**/refs/tags/**", ".git/**/logs/refs/**",
+};
 
 static struct strings *list_of(struct capability_set *set, size_t offset)
 {
@@ -143,7 +158,8 @@ int capability_baseline(struct arena *arena, bool spawn, struct capability_set *
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		*limit_of(&set, limits[i].offset) = limits[i].baseline;
 	if (add_all(arena, &set.deny, baseline_deny, ARRAY_SIZE(baseline_deny)) < 0 ||
-	    add_all(arena, &set.protect, baseline_protect, ARRAY_SIZE(baseline_protect)) < 0)
+	    add_all(arena, &set.protect, baseline_protect, ARRAY_SIZE(baseline_protect)) < 0 ||
+	    add_all(arena, &set.exempt, baseline_exempt, ARRAY_SIZE(baseline_exempt)) < 0)
 		return -1;
 	*ret_set = set;
 	return 0;
@@ -226,7 +242,8 @@ int capability_merge(struct arena *arena, const struct capability_set *base, con
 {
 	static const struct strings no_hosts;
 	struct capability_set set = { .network = base->network > grant->network ? base->network : grant->network,
-	                              .spawn = base->spawn || grant->spawn, .limits = base->limits };
+	                              .spawn = base->spawn || grant->spawn, .limits = base->limits,
+	                              .exempt = base->exempt };
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		const struct strings *first = list_in(base, lists[i].offset), *second = list_in(grant, lists[i].offset);
 		if (lists[i].covers == host_covers) {

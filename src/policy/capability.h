@@ -22,6 +22,7 @@ struct capability_set {
 	struct strings devices, sockets;        /* absolute */
 	struct strings deny;                    /* globs, masked even where a parent is granted */
 	struct strings protect;                 /* relative names, read-only inside writable roots */
+	struct strings exempt;                  /* what these mean and yet must stay free; from the baseline alone */
 	enum network_mode network;
 	bool spawn;
 	struct limits limits;

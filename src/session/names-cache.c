@@ -61,6 +61,7 @@ void names_cache_key_make(uint64_t device, uint64_t inode, const char *root_path
 	crypto_hash_sha256_update(&state, (const unsigned char *)root_path, strlen(root_path) + 1);
 	hash_strings(&state, rules->deny);
 	hash_strings(&state, rules->protect);
+	hash_strings(&state, rules->exempt);
 	crypto_hash_sha256_final(&state, ret_key->bytes);
 	sodium_bin2hex(ret_key->name, sizeof(ret_key->name), ret_key->bytes, sizeof(ret_key->bytes));
 }

@@ -27,6 +27,15 @@ static bool any_matches(const struct names_walk *walk, const struct names_listin
 	return false;
 }
 
+static bool is_exempt(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length,
+                      bool is_directory)
+{
+	for (size_t i = 0; i < walk->exempt_count; i++)
+		if ((is_directory || !walk->exempt[i].directory) && any_matches(walk, listing, &walk->exempt[i], 1, name, length))
+			return true;
+	return false;
+}
+
 static size_t hash_name(const char *name, size_t length)
 {
 	uint64_t hash = 1469598103934665603u;
@@ -130,7 +139,8 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 		kind = NAME_MASKED;
 	else if (type == DT_SOCK)
 		kind = NAME_SOCKET;
-	else if (any_matches(walk, listing, walk->protect, walk->protect_count, name, length))
+	else if (any_matches(walk, listing, walk->protect, walk->protect_count, name, length) &&
+	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
 	if (kind != NAME_KIND_MAX && walk->table.match_count >= NAMES_MATCHES_MAX) {
 		walk->overflowed = listing->partial = true;

@@ -78,7 +78,8 @@ int names_walk_init(struct names_walk *walk, struct arena *arena, int root_fd, c
 		.deadline_us = names_now_us() + NAMES_WALK_US,
 	};
 	if (compile(arena, rules->deny, "", 0, root_path, &walk->deny, &walk->deny_count, err) < 0 ||
-	    compile(arena, rules->protect, "**/", GLOB_FOLD_CASE, root_path, &walk->protect, &walk->protect_count, err) < 0)
+	    compile(arena, rules->protect, "**/", GLOB_FOLD_CASE, root_path, &walk->protect, &walk->protect_count, err) < 0 ||
+	    compile(arena, rules->exempt, "**/", GLOB_FOLD_CASE, root_path, &walk->exempt, &walk->exempt_count, err) < 0)
 		return -1;
 	walk->path = malloc(strlen(root_path) + NAMES_PATH_MAX + NAMES_NAME_MAX + 4);
 	walk->buffer = malloc(NAMES_BUFFER_SIZE);

@@ -15,8 +15,8 @@
 struct names_walk {
 	int root_fd;
 	const char *root_path;
-	struct glob *deny, *protect;
-	size_t deny_count, protect_count;
+	struct glob *deny, *protect, *exempt;
+	size_t deny_count, protect_count, exempt_count;
 	uint32_t user;
 	struct names_table table;
 	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */

@@ -179,6 +179,7 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 			.device = stat.device,
 			.inode = stat.inode,
 			.ctime_ns = stat.ctime_ns,
+			.links = stat.links,
 		};
 	}
 	return 0;

@@ -21,6 +21,7 @@ struct name {
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
 	uint64_t device, inode;         /* NAME_PROTECTED: what was there when it was found */
 	int64_t ctime_ns;
+	uint32_t links;                 /* how many names it has */
 };
 
 struct names {
@@ -34,6 +35,7 @@ struct names {
 struct name_rules {
 	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
 	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; may be NULL */
+	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory */
 };
 
 /* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the rules.

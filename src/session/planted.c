@@ -1,53 +1,93 @@
 /* Judging what a command planted: see planted.h.
  *
  * One table says how each protected name is judged. Whatever it leads to is opened by descriptor with no symbolic link
- * on the way; a link in place of the name itself is never followed, since where it leads can be changed later. */
+ * on the way; a link in place of the name itself is never followed, since where it leads can be changed later.
+ * A name that is the same inode with the same change time as before is not looked into, and names_find() has just asked
+ * for both: an unchanged repository costs no call here but one for each hook in it. */
 #include "session/planted.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/glob.h"
 #include "session/git-config.h"
+#include "session/git-file.h"
 #include "session/names-look.h"
+#include "session/names-table.h"
 #include "session/quarantine.h"
 
 /* More than this many hooks at once, and their directory goes as a whole. */
 #define HOOKS_MAX 1024
 #define HOOKS_LOOKED_AT_MAX (1000 * 1000)
 
+/* No command that means well leaves as much. */
+#define JUDGED_MAX 10000
+#define JUDGED_US (2 * 1000 * 1000)
+#define SEEN_MAX (64 * 1024)
+
+#define PATH_SIZE (NAMES_PATH_MAX + NAMES_NAME_MAX + 2)
+
 struct check {
 	struct arena *arena;
 	int root_fd, quarantine_fd;
 	const struct planted_before *before;
+	const struct names *names;      /* of now */
+	uint64_t deadline_us;
+	size_t judged;
+	char *buffer;                   /* what a file is read into: GIT_CONFIG_SIZE_MAX + 1 bytes, one for all of them */
+	struct glob *globs;             /* of the rows */
 	struct planted planted;
 };
 
 /* All return 0, or -1 when memory is short. `old`: it was there before. */
 typedef int judge_fn(struct check *check, const struct name *name, bool old);
-static judge_fn judge_hooks, judge_config, judge_policy, judge_other;
+static judge_fn judge_hooks, judge_config, judge_common, judge_back, judge_file, judge_policy, judge_other;
 
 /* The first row that matches. */
-static const struct {
+static const struct row {
 	const char *glob;
 	judge_fn *judge;
 } rows[] = {
 	{ "**/.git/**/hooks", judge_hooks },
 	{ "**/.git/**/config", judge_config },
 	{ "**/.git/**/config.worktree", judge_config },
+	{ "**/.git/**/commondir", judge_common },
+	{ "**/.git/**/gitdir", judge_back },
+	{ "**/.git", judge_file },
 	{ "**/.cordon.toml", judge_policy },
 	{ "**", judge_other },
 };
 
+static const struct row *find_row(struct check *check, const char *path, struct cordon_error *err)
+{
+	if (!check->globs) {
+		struct glob *globs = arena_alloc(check->arena, ARRAY_SIZE(rows) * sizeof(*globs));
+		for (size_t i = 0; globs && i < ARRAY_SIZE(rows); i++)
+			if (glob_compile(check->arena, rows[i].glob, GLOB_FOLD_CASE, &globs[i], err) < 0)
+				return NULL;
+		if (!globs) {
+			fail_oom(err);
+			return NULL;
+		}
+		check->globs = globs;
+	}
+	size_t i = 0;
+	while (i < ARRAY_SIZE(rows) - 1 && !glob_match(&check->globs[i], path))
+		i++;
+	return &rows[i];
+}
+
 /* ---- Reporting and moving --------------------------------------------------------------------------------------- */
 
-static int report(struct check *check, const char *path, const char *note, const char *quarantined_as)
+static int report(struct check *check, const char *path, const char *note, const char *quarantined_as, bool harmful)
 {
 	struct planted *planted = &check->planted;
 	if (!path || !note)
@@ -62,22 +102,25 @@ static int report(struct check *check, const char *path, const char *note, const
 		planted->items = items;
 		planted->capacity = capacity;
 	}
-	planted->items[planted->count++] = (struct planted_file){ path, note, quarantined_as };
+	planted->items[planted->count++] = (struct planted_file){ path, note, quarantined_as, harmful };
+	planted->harmful += harmful;
 	return 0;
 }
 
 static int keep(struct check *check, const char *path, bool old)
 {
-	return report(check, path, old ? "changed by the command; kept" : "created by the command; kept", NULL);
+	return report(check, path, old ? "changed by the command; kept" : "created by the command; kept", NULL, false);
 }
 
 /* The directory a path lies in, and its last component. */
 static int open_parent(const struct check *check, const char *path, const char **ret_leaf)
 {
+	char parent[PATH_SIZE];
 	const char *slash = strrchr(path, '/');
-	char *parent = arena_strndup(check->arena, path, slash ? (size_t)(slash - path) : 0);
 	*ret_leaf = slash ? slash + 1 : path;
-	return parent ? names_open(check->root_fd, parent, O_RDONLY | O_DIRECTORY) : -1;
+	if (snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 0, path) >= (int)sizeof(parent))
+		return -1;
+	return names_open(check->root_fd, parent, O_RDONLY | O_DIRECTORY);
 }
 
 /* `why` is why it is harmful; `fd` its directory, or -1 where that could not be opened. */
@@ -86,12 +129,13 @@ static int condemn_at(struct check *check, int fd, const char *leaf, const char 
 	if (!why)
 		return -1;
 	if (check->quarantine_fd < 0)
-		return report(check, path, arena_printf(check->arena, "%s; kept", why), NULL);
+		return report(check, path, arena_printf(check->arena, "%s; kept", why), NULL, true);
 	const char *as = fd < 0 ? NULL : quarantine_take(check->arena, fd, leaf, check->quarantine_fd);
 	if (!as)
 		return report(check, path,
-		              arena_printf(check->arena, "%s; kept, since it could not be moved: %s", why, strerror(errno)), NULL);
-	return report(check, path, arena_printf(check->arena, "%s; moved to quarantine", why), as);
+		              arena_printf(check->arena, "%s; kept, since it could not be moved: %s", why, strerror(errno)),
+		              NULL, true);
+	return report(check, path, arena_printf(check->arena, "%s; moved to quarantine", why), as, true);
 }
 
 static int condemn(struct check *check, const char *path, const char *why)
@@ -114,11 +158,35 @@ static const struct planted_seen *find_seen(const struct planted_before *before,
 	return before->count ? bsearch(&key, before->seen, before->count, sizeof(key), compare_seen) : NULL;
 }
 
-static bool is_as_seen(const struct planted_before *before, const char *path, const struct names_stat *stat)
+static bool is_as_seen(const struct planted_seen *seen, const struct names_stat *stat)
 {
-	const struct planted_seen *seen = find_seen(before, path);
 	return seen && seen->device == stat->device && seen->inode == stat->inode && seen->size == stat->size &&
 	       seen->ctime_ns == stat->ctime_ns;
+}
+
+/* Whether a file in a directory that is itself unchanged, so that it has the same names in it, is other than it was. */
+static bool entries_changed(const struct check *check, const char *directory)
+{
+	const struct planted_before *before = check->before;
+	size_t low = 0, high = before->count, length = strlen(directory);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const char *path = before->seen[middle].path;
+		int order = strncmp(path, directory, length);
+		if (order < 0 || (order == 0 && (unsigned char)path[length] < '/'))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < before->count; low++) {
+		const struct planted_seen *seen = &before->seen[low];
+		struct names_stat stat;
+		if (strncmp(seen->path, directory, length) || seen->path[length] != '/')
+			break;
+		if (names_stat(check->root_fd, seen->path, &stat) && !is_as_seen(seen, &stat))
+			return true;
+	}
+	return false;
 }
 
 /* `depth` as git_config_judge() wants it: of the directory that a submodule's configuration lies in. */
@@ -132,49 +200,67 @@ static unsigned config_depth(const char *path)
 	return depth;
 }
 
-/* False: it cannot be read as a regular file. */
-static bool read_config(struct arena *arena, int root_fd, const char *path, struct git_config_verdict *ret_verdict)
+/* False: it cannot be read as a regular file. What is longer than a configuration may be is cut one byte later. */
+static bool read_file(struct check *check, const char *path, size_t *ret_length)
 {
 	struct names_stat stat;
-	auto_close int fd = names_open(root_fd, path, O_RDONLY | O_NONBLOCK);
+	auto_close int fd = names_open(check->root_fd, path, O_RDONLY | O_NONBLOCK);
 	if (fd < 0 || !names_stat(fd, "", &stat) || !S_ISREG(stat.mode))
 		return false;
-	/* One byte more than is judged, so that a larger one is seen to be. */
-	size_t length = 0, room = stat.size < GIT_CONFIG_SIZE_MAX ? stat.size + 1 : GIT_CONFIG_SIZE_MAX + 1;
-	char *text = arena_alloc(arena, room);
-	for (ssize_t got; text && length < room; length += (size_t)got) {
-		got = read(fd, text + length, room - length);
+	if (!check->buffer && !(check->buffer = malloc(GIT_CONFIG_SIZE_MAX + 1)))
+		return false;
+	size_t length = 0;
+	for (ssize_t got; length < GIT_CONFIG_SIZE_MAX + 1; length += (size_t)got) {
+		got = read(fd, check->buffer + length, GIT_CONFIG_SIZE_MAX + 1 - length);
 		if (got < 0)
 			return false;
 		if (!got)
 			break;
 	}
-	if (!text)
-		return false;
-	git_config_judge(text, length, config_depth(path), ret_verdict);
+	*ret_length = length;
 	return true;
 }
 
-static int add_seen(struct arena *arena, struct planted_before *before, int fd, const char *leaf, const char *path)
+static bool read_config(struct check *check, const char *path, struct git_config_verdict *ret_verdict)
 {
+	size_t length;
+	if (!read_file(check, path, &length))
+		return false;
+	git_config_judge(check->buffer, length, config_depth(path), ret_verdict);
+	return true;
+}
+
+/* Whether a `.git` file leads to a repository whose configuration is a protected name itself, by which that directory
+ * cannot be taken away or turned into a link either. */
+static bool leads_inside(struct check *check, const char *path)
+{
+	char target[NAMES_PATH_MAX], file[NAMES_PATH_MAX + 32];
+	size_t length;
 	struct names_stat stat;
-	if (!path)
+	if (!read_file(check, path, &length) ||
+	    !git_file_target(check->buffer, length, path, check->before->root_path, target, sizeof(target)))
+		return false;
+	snprintf(file, sizeof(file), "%s/%s", target, git_file_is_worktree(target) ? "commondir" : "config");
+	const struct name *name = names_get(check->names, NAME_PROTECTED, file);
+	auto_close int fd = name && !name->is_link ? names_open(check->root_fd, file, O_PATH) : -1;
+	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode);
+}
+
+static int add_seen(struct arena *arena, struct planted_before *before, const struct planted_seen *seen)
+{
+	if (!seen->path)
 		return -1;
-	if (!names_stat(fd, leaf, &stat))
-		return 0;
 	if (before->count == before->capacity) {
 		size_t capacity = before->capacity ? before->capacity * 2 : 64;
-		struct planted_seen *seen = arena_alloc(arena, capacity * sizeof(*seen));
-		if (!seen)
+		struct planted_seen *grown = arena_alloc(arena, capacity * sizeof(*grown));
+		if (!grown)
 			return -1;
 		if (before->count)
-			memcpy(seen, before->seen, before->count * sizeof(*seen));
-		before->seen = seen;
+			memcpy(grown, before->seen, before->count * sizeof(*grown));
+		before->seen = grown;
 		before->capacity = capacity;
 	}
-	before->seen[before->count++] = (struct planted_seen){
-		.path = path, .device = stat.device, .inode = stat.inode, .size = stat.size, .ctime_ns = stat.ctime_ns,
-	};
+	before->seen[before->count++] = *seen;
 	return 0;
 }
 
@@ -195,41 +281,86 @@ static int each_entry(int root_fd, const char *path, int (*take)(void *arg, int 
 	return status;
 }
 
+static bool is_sample(const char *name)
+{
+	size_t length = strlen(name);
+	return length >= 7 && !strcmp(name + length - 7, ".sample");
+}
+
 struct recording {
 	struct arena *arena;
 	struct planted_before *before;
 	const char *directory;
+	bool is_hooks;
 };
 
 static int record_entry(void *arg, int fd, const char *leaf)
 {
 	struct recording *recording = arg;
-	return add_seen(recording->arena, recording->before, fd, leaf,
-	                arena_printf(recording->arena, "%s/%s", recording->directory, leaf));
+	struct names_stat stat;
+	if ((recording->is_hooks && is_sample(leaf)) || !names_stat(fd, leaf, &stat))
+		return 0;
+	if (recording->before->count >= SEEN_MAX) {
+		recording->before->complete = false;
+		return 0;
+	}
+	return add_seen(recording->arena, recording->before, &(struct planted_seen){
+		.path = arena_printf(recording->arena, "%s/%s", recording->directory, leaf),
+		.device = stat.device, .inode = stat.inode, .size = stat.size, .ctime_ns = stat.ctime_ns,
+	});
 }
 
-int planted_record(struct arena *arena, int root_fd, const struct names *names, bool contents,
+static int record_name(struct check *check, const struct name *name, struct planted_before *before,
+                       struct cordon_error *err)
+{
+	const struct row *row = find_row(check, name->path, err);
+	struct recording recording = { check->arena, before, name->path, row && row->judge == judge_hooks };
+	struct planted_seen seen = { .path = name->path };
+	struct git_config_verdict verdict;
+	if (!row)
+		return -1;
+	if (name->is_directory)
+		return each_entry(check->root_fd, name->path, record_entry, &recording) < 0 ? fail_oom(err) : 0;
+	if (name->is_link)
+		return 0;
+	if (row->judge == judge_config && read_config(check, name->path, &verdict) && verdict.reason)
+		seen.digest = verdict.digest;
+	else if (row->judge == judge_file)
+		seen.digest = leads_inside(check, name->path);
+	return seen.digest && add_seen(check->arena, before, &seen) < 0 ? fail_oom(err) : 0;
+}
+
+int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
                    struct planted_before *ret_before, struct cordon_error *err)
 {
-	struct planted_before before = { .names = names, .contents = contents };
-	for (size_t i = 0; contents && i < names->count; i++) {
-		const struct name *name = &names->items[i];
-		struct recording recording = { arena, &before, name->path };
-		struct git_config_verdict verdict;
-		if (name->kind != NAME_PROTECTED)
+	struct planted_before before = { .names = names, .root_path = root_path, .complete = true };
+	struct check check = { .arena = arena, .root_fd = root_fd, .before = &before, .names = names };
+	uint64_t start_us = names_now_us();
+	int status = 0;
+	for (size_t i = 0; i < names->count && status == 0; i++) {
+		if (names->items[i].kind != NAME_PROTECTED)
 			continue;
-		size_t count = before.count;
-		if (add_seen(arena, &before, root_fd, name->path, name->path) < 0)
-			return fail_oom(err);
-		if (before.count > count && !name->is_directory && read_config(arena, root_fd, name->path, &verdict))
-			before.seen[count].digest = verdict.digest;
-		if (name->is_directory && each_entry(root_fd, name->path, record_entry, &recording) < 0)
-			return fail_oom(err);
+		if (names_now_us() - start_us > budget_us || before.count >= SEEN_MAX) {
+			before.complete = false;
+			break;
+		}
+		status = record_name(&check, &names->items[i], &before, err);
 	}
+	free(check.buffer);
+	if (status < 0)
+		return -1;
 	if (before.count)
 		qsort(before.seen, before.count, sizeof(*before.seen), compare_seen);
 	*ret_before = before;
 	return 0;
+}
+
+bool planted_is_repository(int root_fd, const struct name *name)
+{
+	char path[PATH_SIZE];
+	struct names_stat stat;
+	return name->is_directory && strcasestr(name->path, ".git/modules/") &&
+	       snprintf(path, sizeof(path), "%s/HEAD", name->path) < (int)sizeof(path) && names_stat(root_fd, path, &stat);
 }
 
 bool planted_unlock(int root_fd, const struct names *before, const struct names *after)
@@ -260,24 +391,19 @@ struct hooks {
 	struct strings found;
 };
 
-static bool is_sample(const char *name)
-{
-	size_t length = strlen(name);
-	return length >= 7 && !strcmp(name + length - 7, ".sample");
-}
-
+/* What would run, or could be made to by its other name. */
 static int judge_hook(void *arg, int fd, const char *leaf)
 {
 	struct hooks *hooks = arg;
-	struct arena *arena = hooks->check->arena;
 	struct names_stat stat;
-	if (is_sample(leaf) || !names_stat(fd, leaf, &stat) ||
-	    !(S_ISLNK(stat.mode) || (S_ISREG(stat.mode) && stat.mode & 0111)) || hooks->found.count > HOOKS_MAX)
+	char path[PATH_SIZE];
+	if (is_sample(leaf) || hooks->found.count > HOOKS_MAX || !names_stat(fd, leaf, &stat) ||
+	    !(S_ISLNK(stat.mode) || (S_ISREG(stat.mode) && (stat.mode & 0111 || stat.links > 1))))
 		return 0;
-	char *path = arena_printf(arena, "%s/%s", hooks->directory, leaf);
-	if (path && is_as_seen(hooks->check->before, path, &stat))
+	snprintf(path, sizeof(path), "%s/%s", hooks->directory, leaf);
+	if (is_as_seen(find_seen(hooks->check->before, path), &stat))
 		return 0;
-	return strings_add(arena, &hooks->found, path);
+	return strings_add(hooks->check->arena, &hooks->found, arena_strdup(hooks->check->arena, path));
 }
 
 static int judge_hooks(struct check *check, const struct name *name, bool old)
@@ -297,7 +423,7 @@ static int judge_hooks(struct check *check, const struct name *name, bool old)
 		if (condemn_at(check, fd, path + strlen(name->path) + 1, path, "a git hook that would run") < 0)
 			return -1;
 	}
-	return hooks.found.count ? 0 : keep(check, name->path, old);
+	return hooks.found.count || planted_is_repository(check->root_fd, name) ? 0 : keep(check, name->path, old);
 }
 
 static int judge_config(struct check *check, const struct name *name, bool old)
@@ -308,12 +434,41 @@ static int judge_config(struct check *check, const struct name *name, bool old)
 		return condemn(check, name->path, "a symbolic link in place of git's configuration");
 	if (name->is_directory)
 		return keep(check, name->path, old);
-	if (!read_config(check->arena, check->root_fd, name->path, &verdict))
+	if (!read_config(check, name->path, &verdict))
 		return condemn(check, name->path, "git's configuration, but it cannot be read");
 	/* What its owner had set up before is not the command's doing. */
 	if (!verdict.reason || (seen && seen->digest == verdict.digest))
 		return keep(check, name->path, old);
 	return condemn(check, name->path, arena_printf(check->arena, "%s %s", verdict.key, verdict.reason));
+}
+
+/* Which repository a further working tree belongs to: `git worktree` writes the one value that stays inside it. */
+static int judge_common(struct check *check, const struct name *name, bool old)
+{
+	char directory[PATH_SIZE];
+	size_t length;
+	snprintf(directory, sizeof(directory), "%.*s", (int)(strlen(name->path) - strlen("/commondir")), name->path);
+	if (!name->is_link && git_file_is_worktree(directory) && read_file(check, name->path, &length) &&
+	    git_file_is_up_two(check->buffer, length))
+		return keep(check, name->path, old);
+	return condemn(check, name->path, "would make git use the configuration of another directory");
+}
+
+/* Where a further working tree is: git only tells people, and looks whether it still exists. */
+static int judge_back(struct check *check, const struct name *name, bool old)
+{
+	return name->is_link ? condemn(check, name->path, "a symbolic link in place of a working tree's address")
+	                     : keep(check, name->path, old);
+}
+
+static int judge_file(struct check *check, const struct name *name, bool old)
+{
+	if (name->is_directory)
+		return 0;
+	if (name->is_link)
+		return condemn(check, name->path, "a symbolic link in place of a git repository");
+	return leads_inside(check, name->path) ? keep(check, name->path, old)
+	                                       : condemn(check, name->path, "would make git use a repository that is not guarded");
 }
 
 /* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command. One that
@@ -329,53 +484,63 @@ static int judge_other(struct check *check, const struct name *name, bool old)
 	return keep(check, name->path, old);
 }
 
-/* Whether an existing name, or a file directly in it, is other than it was. */
-struct comparison {
-	const struct planted_before *before;
-	struct arena *arena;
-	const char *directory;
-	bool changed;
-};
-
-static int compare_entry(void *arg, int fd, const char *leaf)
+static int judge(struct check *check, const struct name *name, bool old, struct cordon_error *err)
 {
-	struct comparison *comparison = arg;
-	struct names_stat stat;
-	char *path = arena_printf(comparison->arena, "%s/%s", comparison->directory, leaf);
-	if (!path)
+	const struct row *row = find_row(check, name->path, err);
+	bool is_file = !name->is_directory && !name->is_link;
+	int status;
+	if (!row)
 		return -1;
-	comparison->changed |= names_stat(fd, leaf, &stat) && !is_as_seen(comparison->before, path, &stat);
-	return 0;
+	if (check->judged++ >= JUDGED_MAX || names_now_us() > check->deadline_us)
+		status = condemn(check, name->path, "too much to be judged");
+	else if (!old && is_file && name->links > 1)
+		status = condemn(check, name->path, "has a second name by which it can be changed");
+	else
+		status = row->judge(check, name, old);
+	return status < 0 ? fail_oom(err) : 0;
 }
 
-static int judge(struct check *check, const struct name *name, struct cordon_error *err)
+static bool is_git_file(const struct name *name)
 {
-	bool old = names_get(check->before->names, NAME_PROTECTED, name->path);
-	struct comparison comparison = { check->before, check->arena, name->path, false };
-	struct names_stat stat;
-	if (old && (!check->before->contents || !names_stat(check->root_fd, name->path, &stat)))
+	const char *slash = strrchr(name->path, '/');
+	return !strcasecmp(slash ? slash + 1 : name->path, ".git");
+}
+
+/* One that is unchanged itself, and yet where it leads is no longer what it was. */
+static int look_again(struct check *check, const struct name *name, struct cordon_error *err)
+{
+	if (name->is_link || !find_seen(check->before, name->path) || leads_inside(check, name->path))
 		return 0;
-	if (old && name->is_directory && each_entry(check->root_fd, name->path, compare_entry, &comparison) < 0)
-		return fail_oom(err);
-	if (old && !comparison.changed && is_as_seen(check->before, name->path, &stat))
+	return condemn(check, name->path, "no longer leads to a repository that is guarded") < 0 ? fail_oom(err) : 0;
+}
+
+/* In turn: what was there before, which must not drown in what is new; then that; then, when all configurations that had
+ * to go are gone, the files that lead to them. */
+enum turn { TURN_OLD, TURN_NEW, TURN_GIT_FILES, TURN_MAX };
+
+static int take_turn(struct check *check, enum turn turn, const struct name *name, struct cordon_error *err)
+{
+	const struct name *was = names_get(check->before->names, NAME_PROTECTED, name->path);
+	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW))
 		return 0;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct glob glob;
-		if (glob_compile(check->arena, rows[i].glob, GLOB_FOLD_CASE, &glob, err) < 0)
-			return -1;
-		if (glob_match(&glob, name->path))
-			return rows[i].judge(check, name, old) < 0 ? fail_oom(err) : 0;
-	}
-	return 0;
+	bool same = was && was->device == name->device && was->inode == name->inode && was->ctime_ns == name->ctime_ns;
+	if (!same || (name->is_directory && entries_changed(check, name->path)))
+		return judge(check, name, was, err);
+	return turn == TURN_GIT_FILES ? look_again(check, name, err) : 0;
 }
 
 int planted_check(struct arena *arena, int root_fd, const struct planted_before *before, const struct names *after,
                   int quarantine_fd, struct planted *ret_planted, struct cordon_error *err)
 {
-	struct check check = { .arena = arena, .root_fd = root_fd, .quarantine_fd = quarantine_fd, .before = before };
-	for (size_t i = 0; i < after->count; i++)
-		if (after->items[i].kind == NAME_PROTECTED && judge(&check, &after->items[i], err) < 0)
-			return -1;
-	*ret_planted = check.planted;
-	return 0;
+	struct check check = { .arena = arena, .root_fd = root_fd, .quarantine_fd = quarantine_fd, .before = before,
+	                       .names = after, .deadline_us = names_now_us() + JUDGED_US };
+	int status = 0;
+	for (enum turn turn = 0; turn < TURN_MAX; turn++)
+		for (size_t i = 0; i < after->count && status == 0; i++)
+			if (after->items[i].kind == NAME_PROTECTED)
+				status = take_turn(&check, turn, &after->items[i], err);
+	free(check.buffer);
+	if (status == 0)
+		*ret_planted = check.planted;
+	return status;
 }

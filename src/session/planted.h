@@ -1,13 +1,13 @@
 /* What a command left behind under a protected name, to run later: found when it has ended, named, and by policy moved
  * out of the workspace. The pattern of use:
  *
- *     names_find(…, &names_before); planted_record(…, &names_before, contents, &before);
+ *     names_find(…, &names_before); planted_record(…, &names_before, budget_us, &before);
  *     the command runs;
  *     do names_find(…, &names_after); while (planted_unlock(root_fd, &names_before, &names_after));
  *     planted_check(…, &before, &names_after, quarantine_fd, &planted);
  *
- * Two names at the same path are taken for the same where the driver kept them from change; where it could not, the
- * record holds what they contained, and what changed is judged as well. */
+ * What was there before is judged as well if it is not what it was, whatever was to keep it from change: another command
+ * that runs at the same time can take a mount away, and a second name lets a file be changed past it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 struct cordon_error;
 
-/* A protected file, or one directly in a protected directory, as it was. */
+/* A file directly in a protected directory, as it was; or what a protected file came to when it was judged. */
 struct planted_seen {
 	const char *path;
 	uint64_t device, inode, size, digest;
@@ -27,33 +27,41 @@ struct planted_seen {
 };
 
 struct planted_before {
-	const struct names *names;      /* borrowed */
-	bool contents;
-	struct planted_seen *seen;
+	const struct names *names;      /* borrowed, as is: */
+	const char *root_path;
+	struct planted_seen *seen;      /* by path */
 	size_t count, capacity;
+	bool complete;                  /* no bound cut the record short */
 };
 
 struct planted_file {
-	const char *path;               /* relative to the root */
+	const char *path;               /* relative to the root; borrowed from the names */
 	const char *note;               /* why, and what was done about it */
 	const char *quarantined_as;     /* its name in the quarantine directory, or NULL: it is where it was */
+	bool harmful;
 };
 
 struct planted {
 	struct planted_file *items;
 	size_t count, capacity;
+	size_t harmful;                 /* how many of them */
 };
 
-/* `contents`: the driver does not keep existing names from change, so remember what is in them. */
-int planted_record(struct arena *arena, int root_fd, const struct names *names, bool contents,
+/* `root_path` is the root's canonical path. `budget_us` is how long looking into files and directories may take; what is
+ * not looked into is still known by its change time. UINT64_MAX: no bound, for where nothing keeps them from change. */
+int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
                    struct planted_before *ret_before, struct cordon_error *err) must_check;
+
+/* A directory that is called as hooks are but is the repository of a submodule of that name: it must stay writable. */
+bool planted_is_repository(int root_fd, const struct name *name);
 
 /* Gives the owner's rights back on directories that the command took them from, lest something hide there. True: look for
  * names again. At most as often as directories nest; a caller may stop after a few rounds. */
 bool planted_unlock(int root_fd, const struct names *before, const struct names *after);
 
-/* Judges every protected name that is new, or changed as far as that was recorded. Harmful files are moved to
- * `quarantine_fd` (a directory that only cordon can write), without their right to be executed; -1 leaves them. Nothing
- * harmful: named as kept. A file that cannot be moved is no error, its note says so. */
+/* Judges every protected name that is new or changed. Harmful files are moved to `quarantine_fd` (a directory that only
+ * cordon can write), without their right to be executed; -1 leaves them. Nothing harmful: named as kept. A file that
+ * cannot be moved is no error, its note says so. Where there are more than can be judged in reasonable time, the rest
+ * counts as harmful. */
 int planted_check(struct arena *arena, int root_fd, const struct planted_before *before, const struct names *after,
                   int quarantine_fd, struct planted *ret_planted, struct cordon_error *err) must_check;

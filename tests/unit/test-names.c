@@ -34,7 +34,7 @@ struct place_under_test {
 	int root_fd, cache_fd;
 	struct arena arena;
 	struct names names;
-	struct strings deny, protect;
+	struct strings deny, protect, exempt;
 };
 
 static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/id_rsa*", "**/.ssh" };
@@ -102,7 +102,7 @@ static void settle(void)
 
 static const struct names *find(struct place_under_test *test, bool cached, uint64_t budget_us)
 {
-	struct name_rules rules = { &test->deny, &test->protect };
+	struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
 	if (names_find(&test->arena, test->root_fd, test->root, &rules, cached ? test->cache_fd : -1, budget_us, &test->names,
 	               &err) < 0)
@@ -127,7 +127,7 @@ static void make_many(const struct place_under_test *test, unsigned count)
 
 static bool is_cached(const struct place_under_test *test, struct names_cache_key *ret_key)
 {
-	struct name_rules rules = { &test->deny, &test->protect };
+	struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct names_stat stat;
 	assert_true(names_stat(test->root_fd, "", &stat));
 	names_cache_key_make(stat.device, stat.inode, test->root, &rules, ret_key);
@@ -208,7 +208,7 @@ static void test_absolute_glob(void **state)
 	struct strings bad = { 0 };
 	struct cordon_error err = { 0 };
 	assert_int_equal(strings_add(&test->arena, &bad, "a/../b"), 0);
-	struct name_rules rules = { &bad, NULL };
+	struct name_rules rules = { &bad, NULL, NULL };
 	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, -1, 0, &test->names, &err), -1);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 }
@@ -440,7 +440,7 @@ static void test_depth_bomb(void **state)
 static void test_unusable_root(void **state)
 {
 	struct place_under_test *test = *state;
-	struct name_rules rules = { &test->deny, &test->protect };
+	struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
 	if (geteuid()) {
 		assert_int_equal(chmod(test->root, 0300), 0);

@@ -15,7 +15,9 @@
 #include <cmocka.h>
 
 #include "cordon.h"
+#include "policy/capability.h"
 #include "session/git-config.h"
+#include "session/git-file.h"
 #include "session/planted.h"
 #include "skip.h"
 
@@ -23,7 +25,7 @@ struct repository {
 	char root[64], quarantine[64];
 	int root_fd, quarantine_fd;
 	struct arena arena;
-	struct strings protect;
+	struct capability_set set;
 	struct names before_names, after_names;
 	struct planted_before before;
 	struct planted planted;
@@ -39,9 +41,8 @@ static int setup(void **state)
 	assert_non_null(mkdtemp(test->quarantine));
 	test->root_fd = open(test->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	test->quarantine_fd = open(test->quarantine, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	static const char *const names[] = { ".git/hooks", ".git/config", ".cordon.toml", "IDENTITY.md", ".git/modules/*/config" };
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		assert_int_equal(strings_add(&test->arena, &test->protect, names[i]), 0);
+	assert_int_equal(capability_baseline(&test->arena, true, &test->set), 0);
+	assert_int_equal(strings_add(&test->arena, &test->set.protect, "IDENTITY.md"), 0);
 	*state = test;
 	return 0;
 }
@@ -61,16 +62,17 @@ static int teardown(void **state)
 
 static void find(struct repository *test, struct names *ret_names)
 {
-	struct name_rules rules = { NULL, &test->protect };
+	struct name_rules rules = { NULL, &test->set.protect, &test->set.exempt };
 	struct cordon_error err;
 	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, -1, 800, ret_names, &err), 0);
 }
 
-static void record(struct repository *test, bool contents)
+static void record(struct repository *test, uint64_t budget_us)
 {
 	struct cordon_error err;
 	find(test, &test->before_names);
-	assert_int_equal(planted_record(&test->arena, test->root_fd, &test->before_names, contents, &test->before, &err), 0);
+	assert_int_equal(planted_record(&test->arena, test->root_fd, test->root, &test->before_names, budget_us, &test->before,
+	                                &err), 0);
 }
 
 static void check(struct repository *test, bool move)
@@ -133,7 +135,7 @@ static void test_git_init_is_kept(void **state)
 {
 	struct repository *test = *state;
 	char command[256];
-	record(test, false);
+	record(test, UINT64_MAX);
 	snprintf(command, sizeof(command), "HOME=/nonexistent git init -q %s/new 2>&1", test->root);
 	if (system(command))
 		skip_cannot("git", "it is to make a repository");
@@ -150,7 +152,7 @@ static void test_git_init_is_kept(void **state)
 static void test_hooks(void **state)
 {
 	struct repository *test = *state;
-	record(test, false);
+	record(test, UINT64_MAX);
 	make(test, ".git/hooks/pre-commit", "#!/bin/sh\n", 0755);
 	make(test, ".git/hooks/post-merge", "not executable", 0644);
 	make(test, ".git/hooks/pre-push.sample", "sample", 0755);
@@ -176,7 +178,7 @@ static void test_hooks(void **state)
 static void test_kept_by_policy(void **state)
 {
 	struct repository *test = *state;
-	record(test, false);
+	record(test, UINT64_MAX);
 	make(test, ".git/hooks/pre-commit", "x", 0755);
 	check(test, false);
 	assert_string_equal(get(test, ".git/hooks/pre-commit")->note, "a git hook that would run; kept");
@@ -190,7 +192,7 @@ static void test_links_in_place(void **state)
 	make(test, "evil/pre-commit", "x", 0755);
 	make(test, "evil/config", "[core]\nfsmonitor=/x\n", 0644);
 	make(test, ".git/HEAD", "", 0644);
-	record(test, false);
+	record(test, UINT64_MAX);
 	snprintf(target, sizeof(target), "%s/evil", test->root);
 	assert_int_equal(symlinkat(target, test->root_fd, ".git/hooks"), 0);
 	assert_int_equal(symlinkat("../evil/config", test->root_fd, ".git/config"), 0);
@@ -206,7 +208,7 @@ static void test_config_and_others(void **state)
 	struct repository *test = *state;
 	static char large[GIT_CONFIG_SIZE_MAX + 2];
 	memset(large, '#', sizeof(large) - 1);
-	record(test, false);
+	record(test, UINT64_MAX);
 	make(test, "a/.git/config", "[core]\n\tsshCommand = evil\n", 0644);
 	make(test, "b/.git/config", "[user]\n\tname = x\n", 0644);
 	make(test, "c/.git/config", large, 0644);
@@ -236,7 +238,7 @@ static void test_config_and_others(void **state)
 static void test_locked(void **state)
 {
 	struct repository *test = *state;
-	record(test, false);
+	record(test, UINT64_MAX);
 	make(test, "a/.git/hooks/pre-commit", "x", 0755);
 	assert_int_equal(fchmodat(test->root_fd, "a/.git/hooks", 0555, 0), 0);
 	make(test, "b/.git/hooks/pre-commit", "y", 0755);
@@ -258,8 +260,8 @@ static void test_changed(void **state)
 	make(test, "b/.git/config", "[user]\nname = x\n", 0644);
 	make(test, "c/.git/config", "[filter \"lfs\"]\nclean = git-lfs\n", 0644);
 	make(test, ".cordon.toml", "a", 0644);
-	for (int contents = 0; contents < 2; contents++) {
-		record(test, contents);
+	for (int bound = 0; bound < 2; bound++) {
+		record(test, bound ? UINT64_MAX : 0);
 		check(test, true);
 		assert_int_equal(test->planted.count, 0);
 	}
@@ -287,7 +289,7 @@ static void test_other_filesystem(void **state)
 		skip_cannot("dev-shm", "another filesystem is needed");
 	close(test->quarantine_fd);
 	test->quarantine_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	record(test, false);
+	record(test, UINT64_MAX);
 	make(test, ".git/hooks/pre-commit", "content", 0755);
 	check(test, true);
 	assert_moved(test, ".git/hooks/pre-commit", "content");

@@ -1,0 +1,16 @@
+/* The small files by which git finds a repository that is not where it looks first. Pure: bytes in, answer out. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where the `.git` file at `path` (relative to the root) with this text leads, relative to the root: false unless that is a
+ * place beneath a `.git/modules/` or `.git/worktrees/` in the same root, written in the one way that means the same
+ * whatever links there are on the way. */
+bool git_file_target(const char *text, size_t length, const char *path, const char *root_path, char *ret_target,
+                     size_t size);
+
+/* Whether a directory with this path is what `git worktree add` makes for a working tree. */
+bool git_file_is_worktree(const char *path);
+
+/* The text of a `commondir` that leads from there to the repository itself. */
+bool git_file_is_up_two(const char *text, size_t length);
