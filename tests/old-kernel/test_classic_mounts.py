@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from conftest import CLASSIC, IS_ROOT, needs
+from old_kernel_lab import CLASSIC, IS_ROOT, needs
 
 # A mount namespace of our own to put mounts in, as the same user; then the privileges that took are dropped again.
 OWN_MOUNTS = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
@@ -18,9 +18,10 @@ def mounted(script, *before):
 
 def mounts(lab, before, *words):
     """{mount point: its own options, as a set} as the command sees it, the topmost one of each."""
-    output = lab.result(before, *words, "--", "cat", "/proc/self/mountinfo")["stdout"]
+    # At first the host's root may still be on its way out, beneath /proc where nothing leads.
+    script = "while cut -d' ' -f5 /proc/self/mountinfo | grep -q ^/proc/directory; do sleep 0.02; done\ncat /proc/self/mountinfo"
     options = {}
-    for line in output.splitlines():
+    for line in lab.result(before, *words, "-c", script)["stdout"].splitlines():
         fields = line.split()
         options[fields[4].replace("\\040", " ")] = set(fields[5].split(",")) - {"idmapped"}
     return options
@@ -53,7 +54,7 @@ def test_attributes(lab, calls):
 
 def test_program_list(lab, calls):
     needs("landlock")
-    words = ["--program", "/bin/cat"]
+    words = [word for name in ("sh", "cut", "grep", "sleep", "cat") for word in ("--program", f"/bin/{name}")]
     seen = mounts(lab, calls, *words)
     assert all("noexec" in seen[path] for path in ("/", "/tmp", "/dev/shm", str(lab.workspace)))
     done = lab.run(calls, "run", "--json", *words, "--", "/bin/ls")
@@ -90,11 +91,26 @@ def test_many_mounts(lab, calls):
     """The table of mounts is as long as it is."""
     needs("mount-namespace")
     count = 150
-    script = f"mkdir {lab.given}/m; mount -t tmpfs tmpfs {lab.given}/m; i=0\n" \
+    script = f"mkdir -p {lab.given}/m; mount -t tmpfs tmpfs {lab.given}/m; i=0\n" \
              f"while [ $i -lt {count} ]; do mkdir {lab.given}/m/$i; mount -t tmpfs tmpfs {lab.given}/m/$i; i=$((i + 1)); done"
     seen = mounts(lab, mounted(script, *calls), "--read", lab.given)
     below = [options for path, options in seen.items() if path.startswith(f"{lab.given}/m/")]
     assert len(below) == count and all({"ro", "nosuid", "nodev"} <= options for options in below)
+
+
+def test_later_mounts_do_not_arrive(lab, calls):
+    """What is mounted on the host while the command runs stays outside."""
+    (lab.given / "late").mkdir()
+    script = f"""
+mount --make-rshared /
+"$@" &
+while [ ! -e {lab.workspace}/started ]; do sleep 0.01; done
+mount -t tmpfs tmpfs {lab.given}/late; : >{lab.given}/late/arrived; : >{lab.workspace}/go
+wait $!
+exit"""
+    inside = f": >started; while [ ! -e go ]; do sleep 0.01; done; ls {lab.given}/late; ls {lab.given}"
+    document = lab.result(mounted(script, *calls), "--read", lab.given, "-c", inside)
+    assert document["stdout"] == "kept\nlate\n"
 
 
 def test_replaced_grant(lab, calls):

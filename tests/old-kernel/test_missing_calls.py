@@ -4,10 +4,11 @@ import json
 import os
 import pathlib
 import subprocess
+import time
 
 import pytest
 
-from conftest import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, needs
+from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, needs
 
 BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
 if IS_ROOT:
@@ -131,6 +132,9 @@ def test_no_descriptor_of_the_caller_inside(lab, without, tmp_path, driver):
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=lab.workspace,
                           env=lab.env) as process:
         assert [process.stdout.readline().strip() for _ in range(4)] == ["0", "1", "2", "3"]  # 3: what ls reads
+        deadline = time.monotonic() + 10
+        while not inits(process.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
         for pid in inits(process.pid) if IS_ROOT else []:
             held = {os.readlink(path) for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
             assert all(name.startswith(("socket:", "anon_inode:[signalfd]")) for name in held), held

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conftest import CLASSIC, IS_ROOT, needs
+from old_kernel_lab import CLASSIC, IS_ROOT, needs
 
 # A namespace of our own with every privilege in it, which are then dropped again.
 OWN = ["unshare"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps"]
