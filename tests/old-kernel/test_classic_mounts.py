@@ -47,9 +47,13 @@ def test_attributes(lab, calls):
     for path, options in seen.items():
         assert "nosuid" in options or path in NODES, path
         assert "nodev" in options or path in NODES | {"/dev/pts"}, path
-        writable = path in WRITABLE_PLACES | NODES | {str(lab.workspace), f"{lab.workspace}/.git"}
+        # In the workspace, directories that lead to such a name are mounts only so that they stay where they are.
+        covered = path.endswith((".env", ".ssh", "key", "/.git/config", "/.git/hooks"))
+        writable = path in WRITABLE_PLACES | NODES or (path.startswith(str(lab.workspace)) and not covered)
         assert writable or "ro" in options, path
     assert "rw" in seen[str(lab.workspace)] and "ro" in seen[str(lab.given)] and "ro" in seen["/"]
+    for name in (".env", ".ssh", "src/deep/.env", "kept/key", ".git/config", ".git/hooks"):
+        assert "ro" in seen[f"{lab.workspace}/{name}"], name
 
 
 def test_program_list(lab, calls):
