@@ -56,7 +56,7 @@ class Lab:
 
     def together(self, row, mode):
         """The rows that can share a run with this one."""
-        if row.how in ("alone", "next", "init-kill", "kill-cordon", "output", "terminal", "stdio", "unmount"):
+        if row.how in ("alone", "next", "init-kill", "kill-cordon", "output", "terminal", "stdio"):
             return [row]
         return [other for other in ROWS if (other.how, other.options) == (row.how, row.options) and
                 (mode in DRIVERS or other.without == mode)]
@@ -133,12 +133,6 @@ class Lab:
         """With a home that is not beneath /tmp, which is always private."""
         with self.world.far():
             self.run_batch(rows, mode)
-
-    def run_unmount(self, rows, mode):
-        """The mask is there (without, it would be no proof), the rest is not."""
-        self.run_batch(rows, mode.replace("masked_names,", ""))
-        for row in rows:
-            self.answers[(row.name, mode)] = self.answers[(row.name, mode.replace("masked_names,", ""))]
 
     def run_alone(self, rows, mode):
         """Ended before it could answer: the host looks."""

@@ -37,6 +37,7 @@ def R(name, category, words, without, landlock=CONTAINED, bwrap=CONTAINED, optio
 
 
 FILES = "filesystem,filesystem_second,identity"
+MOUNTING = "kernel_surface,privileges,filesystem_second"
 ROOT = "root: the host refuses this to an ordinary user as well"
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
@@ -92,8 +93,7 @@ R("masked-write", "masked", ["append", "{ws}/conf7/.env"], MASKS, NO_MASK)
 R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK, options=["--read", "{granted}"])
 R("masked-host-view", "masked", ["read", "{far}/.ssh/id_ed25519", "{text}"], "masked_names,identity", NO_MASK,
   options=["--view", "host-readonly"], how="far")
-R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], "masked_names,kernel_surface,privileges,filesystem_second",
-  options=[], how="unmount")
+R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], MOUNTING)
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 R("write-outside", "write", ["append", "{out}/file"], FILES)
@@ -234,7 +234,6 @@ R("init-stat", "processes", ["init-open", "stat"], INIT, LISTED, ITS_INIT)
 R("init-kill", "processes", ["init-kill", "{ws}/init-is-gone"], LOCAL, how="init-kill")
 
 # ---- privileges ------------------------------------------------------------------------------------------------------
-MOUNTING = "kernel_surface,privileges,filesystem_second"
 R("capabilities", "privileges", ["capabilities"], "privileges")
 R("bounding-set", "privileges", ["bounding-set"], "privileges",
   escapes("only privilege could empty it; no_new_privs keeps anything in it from being gained", "user"))
