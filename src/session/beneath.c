@@ -11,7 +11,7 @@
 #include "base/compat.h"
 #include "base/text.h"
 
-/* How deep a place may lie, and how many links may lead to it, where openat2() is missing. */
+/* How deep a place may lie, and how many links may lead to it, where openat2() does not answer. */
 #define STEPS_MAX 128
 #define LINKS_MAX 40
 
@@ -54,7 +54,7 @@ int beneath_resolve(struct arena *arena, const char *path, struct place *ret_pla
 	return 0;
 }
 
-/* ---- without openat2() ------------------------------------------------------------------------------------------ */
+/* ---- where openat2() does not answer ------------------------------------------------------------------------------ */
 
 /* The directories from the root to where the walk is, so that ".." is answered from what was walked, not by the kernel:
  * a directory that is moved meanwhile cannot lead out. */
@@ -165,7 +165,8 @@ int beneath_open(int root_fd, const char *relative, int flags)
 {
 	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
 	long fd = syscall(SYS_openat2, root_fd, *relative ? relative : ".", &how, sizeof(how));
-	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+	/* EAGAIN: a rename or mount anywhere on the machine made the kernel unsure about a ".."; by hand it is certain. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
 		return open_stepwise(root_fd, relative, flags);
 	return fd < 0 ? -errno : (int)fd;
 }
