@@ -198,16 +198,6 @@ static int execute(struct launch *launch)
 	                   "no such program is visible inside", "check PATH and what is granted: --read shows a directory");
 }
 
-/* What the caller ignores the command must not: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is. Before the
- * filter, so that it does not look at each. */
-static void reset_signals(void)
-{
-	/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
-	unsigned long action[8] = { 0 };
-	for (int signal = 1; signal <= 64; signal++)
-		sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
-}
-
 static void unblock_signals(void)
 {
 	uint64_t none = 0;
@@ -236,7 +226,6 @@ static void run_command(void *argument)
 	if (placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0))
 		sys_exit(1);
 	sys_1(SYS_umask, 022);
-	reset_signals();
 	if (launch_seal(launch) < 0)
 		sys_exit(1);
 	unblock_signals();
@@ -411,9 +400,20 @@ void launch_become(void *argument)
 	sys_exit(0);
 }
 
+/* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
+ * and with SIGCHLD ignored init would never hear of the command's end. */
+static void reset_signals(void)
+{
+	/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
+	unsigned long action[8] = { 0 };
+	for (int signal = 1; signal <= 64; signal++)
+		sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
+}
+
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
+	reset_signals();
 	launch->root_fd = -1;
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

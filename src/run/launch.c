@@ -95,14 +95,19 @@ static int child_failed(const struct launch *launch, struct cordon_error *err)
 
 /* ---- starting --------------------------------------------------------------------------------------------------- */
 
+/* Whether a process is dumpable is a property of its memory, which ours share; one at a time may change it. */
+static pthread_mutex_t become_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* As root: one more process in between, which becomes an unprivileged user before the namespaces are made, so that
  * they belong to that user. It shares the table of descriptors, so the pidfd arrives in ours. */
 static long clone_become(struct launch *launch, char *stack)
 {
 	unsigned long flags = CLONE_VM | CLONE_VFORK | CLONE_FILES;
+	pthread_mutex_lock(&become_lock);
 	int dumpable = prctl(PR_GET_DUMPABLE);
 	long pid = sys_clone(flags, stack + STACK_SIZE, NULL, launch_become, launch);
 	prctl(PR_SET_DUMPABLE, dumpable);
+	pthread_mutex_unlock(&become_lock);
 	if (pid > 0)
 		waitpid((pid_t)pid, NULL, __WALL);
 	return pid < 0 ? pid : launch->clone_result;
