@@ -27,7 +27,9 @@
  * Conventions. A function that can fail returns 0 or a negative number; on failure it fills `err` and leaves every
  * `ret_` argument untouched, on success it leaves `err` untouched. Every `_unref` takes NULL. The library never prints,
  * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
- * may be shared between threads, a request or an execution belongs to one thread at a time.
+ * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
+ * for a moment after, the calling process has one child more, cordon's own: a program that waits for any child may see it,
+ * and may even reap it.
  */
 #ifndef CORDON_H
 #define CORDON_H
@@ -75,7 +77,11 @@ enum cordon_wall {
 
 /* A plain value without pointers: copy it, keep it, send it through a pipe. */
 struct cordon_error {
+#ifdef __cplusplus
+	int32_t class_;         /* the same, where the word is taken */
+#else
 	int32_t class;          /* enum cordon_class */
+#endif
 	int32_t step;           /* enum cordon_step */
 	int32_t os_errno;       /* 0 where no system call failed */
 	int32_t retriable;
@@ -86,7 +92,7 @@ struct cordon_error {
 	char remediation[640];
 };
 
-const char *cordon_class_name(enum cordon_class class);
+const char *cordon_class_name(enum cordon_class value);
 const char *cordon_step_name(enum cordon_step step);
 const char *cordon_wall_name(enum cordon_wall wall);
 
