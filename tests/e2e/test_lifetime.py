@@ -112,6 +112,19 @@ def test_a_background_child_does_not_hold_it_up(cordon, leftovers, driver):
     assert done.stdout == "started\n" and done.returncode == 0 and time.monotonic() - begun < 2.5
 
 
+@drivers()
+def test_a_caller_that_ignores_and_blocks_every_signal(cordon, leftovers, driver):
+    """As daemons do. init must still hear of the command's end, and the command of its children's."""
+    def deaf():
+        for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+    begun = time.monotonic()
+    done = cordon("run", "--quiet", "--driver", driver, "-c", "(exit 3); sleep 300 & kill $!; wait $!; echo $?; exit 5",
+                  preexec_fn=deaf)
+    assert (done.returncode, done.stdout) == (5, "143\n") and time.monotonic() - begun < 5, done
+
+
 def test_a_stopped_command_still_times_out(cordon, leftovers):
     done = cordon("run", "--timeout", "500ms", "-c", "echo before; kill -STOP $$; echo after")
     assert done.returncode == 124 and done.stdout == "before\n"

@@ -1,0 +1,36 @@
+/* What the programs here share: each is a small embedding program, linked with libcordon as anybody's would be. */
+#pragma once
+#include <cordon.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
+#define MUST(call) ((call) < 0 ? must_failed(__FILE__, __LINE__, &err) : (void)0)
+
+static inline void check_failed(const char *file, int line, const char *text)
+{
+	fprintf(stderr, "%s:%d: not so: %s\n", file, line, text);
+	exit(1);
+}
+
+static inline void must_failed(const char *file, int line, const struct cordon_error *err)
+{
+	fprintf(stderr, "%s:%d: %s: %s (%s) %s\n", file, line, cordon_class_name(err->class), err->reason, err->subject,
+	        err->remediation);
+	exit(1);
+}
+
+/* A request for `sh -c line` in the workspace that the environment names. */
+static inline struct cordon_request *shell(const char *line)
+{
+	struct cordon_error err;
+	struct cordon_request *request;
+	const char *const argv[] = { "/bin/sh", "-c", line, NULL };
+	MUST(cordon_request_new(&request, &err));
+	MUST(cordon_request_set(request, "workspace", getenv("WORKSPACE"), &err));
+	if (getenv("DRIVER"))
+		MUST(cordon_request_set(request, "driver", getenv("DRIVER"), &err));
+	MUST(cordon_request_command(request, argv, &err));
+	return request;
+}
