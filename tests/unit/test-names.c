@@ -566,6 +566,29 @@ static void test_open(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* What is exempt is not protected: by what it is called, or by what it is. */
+static void test_exempt(void **state)
+{
+	struct place_under_test *test = *state;
+	static const char *const exempt[] = { ".git/", ".git/**/config/", ".git/**/refs/**" };
+	for (size_t i = 0; i < ARRAY_SIZE(exempt); i++)
+		assert_int_equal(strings_add(&test->arena, &test->exempt, exempt[i]), 0);
+	assert_int_equal(strings_add(&test->arena, &test->protect, ".git"), 0);
+	assert_int_equal(strings_add(&test->arena, &test->protect, ".git/modules/**/config"), 0);
+	make_file(test, ".git/config");
+	make_file(test, "sub/.git");
+	make_file(test, ".git/modules/config/config");
+	make_file(test, ".git/modules/config/refs/heads/config");
+	make_directory(test, "config");
+	assert_int_equal(symlinkat("elsewhere", test->root_fd, "config/.git"), 0);
+	assert_int_equal(find(test, false, BUDGET_US)->count, 4);
+	assert_true(has(test, NAME_PROTECTED, ".git/config"));
+	assert_true(has(test, NAME_PROTECTED, "sub/.git"));
+	assert_true(has(test, NAME_PROTECTED, ".git/modules/config/config"));
+	assert_true(has(test, NAME_PROTECTED, "config/.git"));
+	assert_int_equal(names_get(&test->names, NAME_PROTECTED, "sub/.git")->links, 1);
+}
+
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -573,7 +596,7 @@ int main(void)
 		ROW(test_kinds),          ROW(test_absolute_glob),     ROW(test_small_is_not_cached), ROW(test_changes_are_seen),
 		ROW(test_racily_clean),   ROW(test_budget_and_turns),  ROW(test_moved_secret),        ROW(test_closed_directory),
 		ROW(test_depth_bomb),     ROW(test_unusable_root),     ROW(test_corrupt_cache),       ROW(test_sealed_corruption),
-		ROW(test_open),           ROW(test_replaced),
+		ROW(test_open),           ROW(test_replaced),        ROW(test_exempt),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

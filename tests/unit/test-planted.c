@@ -281,6 +281,181 @@ static void test_changed(void **state)
 	assert_int_equal(test->planted.count, 5);
 }
 
+/* Other ways than .git/config by which git comes to a configuration. */
+static void test_ways_to_a_configuration(void **state)
+{
+	struct repository *test = *state;
+	static const char evil[] = "[core]\nfsmonitor = /x\n", good[] = "[core]\nbare = false\n";
+	char absolute[160];
+	snprintf(absolute, sizeof(absolute), "gitdir: %s/.git/worktrees/w\n", test->root);
+	record(test, UINT64_MAX);
+	make(test, ".git/config", good, 0644);
+	make(test, ".git/commondir", "../evil\n", 0644);
+	make(test, ".git/config.worktree", evil, 0644);
+	make(test, ".git/modules/a/b/config", evil, 0644);
+	make(test, ".git/modules/a/b/hooks/pre-commit", "x", 0755);
+	make(test, ".git/modules/a/b/refs/heads/config", "no configuration, a branch", 0644);
+	make(test, ".git/modules/config/config", good, 0644);
+	make(test, ".git/modules/src/hooks/HEAD", "ref: x\n", 0644);
+	make(test, ".git/modules/.env/config", evil, 0644);
+	make(test, ".git/modules/m/config", "[core]\nworktree = ../../../m\n", 0644);
+	make(test, ".git/worktrees/w/commondir", "../..\n", 0644);
+	make(test, ".git/worktrees/w/gitdir", "/anywhere/.git\n", 0644);
+	make(test, ".git/worktrees/v/commondir", "../../../evil\n", 0644);
+	make(test, ".git/worktrees/u/config", evil, 0644);
+	make(test, ".git/modules/m/worktrees/t/commondir", "../..", 0644);
+	make(test, "evil/config", evil, 0644);
+	make(test, "m/.git", "gitdir: ../.git/modules/m\n", 0644);
+	make(test, "w/.git", absolute, 0644);
+	make(test, "t/.git", "gitdir: ../.git/modules/m/worktrees/t\n", 0644);
+	make(test, "v/.git", "gitdir: ../.git/worktrees/v\n", 0644);
+	make(test, "b/.git", "gitdir: ../.git/modules/a/b\n", 0644);
+	make(test, "e/.git", "gitdir: ../evil\n", 0644);
+	make(test, "n/.git", "gitdir: ../.git/modules/not-there\n", 0644);
+	make(test, "d/.git/HEAD", "", 0644);
+	make(test, "k/x", "", 0644);
+	assert_int_equal(symlinkat("../evil", test->root_fd, "k/.git"), 0);
+	check(test, true);
+	static const char *const gone[] = { ".git/commondir", ".git/config.worktree", ".git/modules/a/b/config",
+		".git/modules/a/b/hooks/pre-commit", ".git/worktrees/v/commondir", ".git/worktrees/u/config", "v/.git", "b/.git",
+		"e/.git", "n/.git", "k/.git", ".git/modules/.env/config" };
+	static const char *const kept[] = { ".git/config", ".git/modules/config/config", ".git/modules/m/config",
+		".git/worktrees/w/commondir", ".git/worktrees/w/gitdir", ".git/modules/m/worktrees/t/commondir", "m/.git",
+		"w/.git", "t/.git" };
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		if (!get(test, gone[i]) || !get(test, gone[i])->quarantined_as || exists(test, gone[i]))
+			fail_msg("%s is kept", gone[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (!get(test, kept[i]) || get(test, kept[i])->harmful || !exists(test, kept[i]))
+			fail_msg("%s is not kept", kept[i]);
+	assert_int_equal(test->planted.count, ARRAY_SIZE(gone) + ARRAY_SIZE(kept));
+	assert_int_equal(test->planted.harmful, ARRAY_SIZE(gone));
+	const struct name *hooks = names_get(&test->after_names, NAME_PROTECTED, ".git/modules/src/hooks");
+	assert_non_null(hooks);
+	assert_true(planted_is_repository(test->root_fd, hooks));
+	assert_false(planted_is_repository(test->root_fd, names_get(&test->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
+}
+
+/* A `.git` file that is as it was, and where it leads is not. One that was never guarded is its owner's. */
+static void test_repository_swapped(void **state)
+{
+	struct repository *test = *state;
+	make(test, ".git/modules/m/config", "", 0644);
+	make(test, "m/.git", "gitdir: ../.git/modules/m\n", 0644);
+	make(test, "own/.git", "gitdir: ../elsewhere\n", 0644);
+	make(test, "elsewhere/config", "[core]\nfsmonitor = /x\n", 0644);
+	record(test, UINT64_MAX);
+	check(test, true);
+	assert_int_equal(test->planted.count, 0);
+	assert_int_equal(renameat(test->root_fd, ".git/modules/m", test->root_fd, "old"), 0);
+	assert_int_equal(symlinkat("../../elsewhere", test->root_fd, ".git/modules/m"), 0);
+	check(test, true);
+	assert_moved(test, "m/.git", "gitdir: ../.git/modules/m\n");
+	assert_int_equal(test->planted.count, 1);
+	assert_true(exists(test, "own/.git"));
+}
+
+/* A second name, made while the first was new: what is written by it later changes the first, whatever keeps that. */
+static void test_second_names(void **state)
+{
+	struct repository *test = *state;
+	make(test, "a/.git/config", "[user]\nname = x\n", 0644);
+	make(test, "a/.git/hooks/pre-commit", "x", 0644);
+	assert_int_equal(linkat(test->root_fd, "a/.git/config", test->root_fd, "c", 0), 0);
+	assert_int_equal(linkat(test->root_fd, "a/.git/hooks/pre-commit", test->root_fd, "h", 0), 0);
+	record(test, UINT64_MAX);
+	check(test, true);
+	assert_int_equal(test->planted.count, 0);
+	make(test, "c", "[core]\npager = evil\n", 0644);
+	make(test, "h", "evil", 0755);
+	make(test, "b/.git/config", "[user]\nname = x\n", 0644);
+	make(test, "b/.git/hooks/pre-commit", "x", 0644);
+	assert_int_equal(linkat(test->root_fd, "b/.git/config", test->root_fd, "c2", 0), 0);
+	assert_int_equal(linkat(test->root_fd, "b/.git/hooks/pre-commit", test->root_fd, "h2", 0), 0);
+	check(test, true);
+	assert_moved(test, "a/.git/config", "[core]\npager = evil\n");
+	assert_moved(test, "a/.git/hooks/pre-commit", "evil");
+	assert_moved(test, "b/.git/config", "[user]\nname = x\n");
+	assert_moved(test, "b/.git/hooks/pre-commit", "x");
+	assert_int_equal(test->planted.count, 4);
+}
+
+/* More than can be judged: what was there before is judged first, and what is left over goes. */
+static void test_too_many(void **state)
+{
+	struct repository *test = *state;
+	enum { MANY = 10100 };
+	make(test, "zz/.git/config", "[user]\nname = x\n", 0644);
+	record(test, UINT64_MAX);
+	for (int i = 0; i < MANY; i++) {
+		char path[32];
+		snprintf(path, sizeof(path), "d%05d/.git/config", i);
+		make(test, path, "", 0644);
+	}
+	make(test, "zz/.git/config", "[user]\nname = y\n", 0644);
+	check(test, true);
+	assert_int_equal(test->planted.count, MANY + 1);
+	assert_true(test->planted.harmful >= 101);
+	assert_string_equal(get(test, "zz/.git/config")->note, "changed by the command; kept");
+	assert_string_equal(get(test, "d10099/.git/config")->note, "too much to be judged; moved to quarantine");
+	assert_false(exists(test, "d10099/.git/config"));
+}
+
+static const struct {
+	const char *text, *path, *target;       /* NULL: refused */
+} git_files[] = {
+	{ "gitdir: ../.git/modules/m\n", "m/.git", ".git/modules/m" },
+	{ "gitdir: ../.git/modules/m\r\n\n", "m/.git", ".git/modules/m" },
+	{ "gitdir: ../../.git/modules/a/b", "x/y/.git", ".git/modules/a/b" },
+	{ "gitdir: ../../.git/modules/a", "r/x/y/.git", "r/.git/modules/a" },
+	{ "gitdir: .git/modules/a", "r/.git", "r/.git/modules/a" },
+	{ "gitdir: /root/.git/worktrees/w", "w/.git", ".git/worktrees/w" },
+	{ "gitdir: /root/r/.git/worktrees/w", "w/.git", "r/.git/worktrees/w" },
+	{ "gitdir: /rootless/.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: /root/../root/.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: /root", "w/.git", NULL },
+	{ "gitdir: /root/.git/worktrees/", "w/.git", NULL },
+	{ "gitdir: /.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: ../../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../.git/modules", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/x/..", "m/.git", NULL },
+	{ "gitdir: ../x/../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: .././.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../x.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../x.git/modules/.git/modules/m", "m/.git", "x.git/modules/.git/modules/m" },
+	{ "gitdir: ../evil", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/m\nx", "m/.git", NULL },
+	{ "gitdir:../.git/modules/m", "m/.git", NULL },
+	{ "GITDIR: ../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ", "m/.git", NULL },
+	{ "gitdir: ..", "m/.git", NULL },
+	{ "", "m/.git", NULL },
+};
+
+static void test_git_files(void **state)
+{
+	(void)state;
+	char target[64];
+	for (size_t i = 0; i < ARRAY_SIZE(git_files); i++) {
+		const char *text = git_files[i].text, *wanted = git_files[i].target ? git_files[i].target : "(none)";
+		bool found = git_file_target(text, strlen(text), git_files[i].path, "/root", target, sizeof(target));
+		if (strcmp(found ? target : "(none)", wanted))
+			fail_msg("%s: %s", text, found ? target : "(none)");
+	}
+	assert_false(git_file_target("gitdir: ../.git/modules/m\0", 26, "m/.git", "/root", target, sizeof(target)));
+	assert_false(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 15));
+	assert_true(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 16));
+	assert_true(git_file_is_worktree(".git/worktrees/w"));
+	assert_true(git_file_is_worktree("r/.git/modules/m/worktrees/w"));
+	assert_false(git_file_is_worktree(".git/worktrees"));
+	assert_false(git_file_is_worktree(".git/worktrees/w/x"));
+	assert_false(git_file_is_worktree("worktrees/w"));
+	assert_true(git_file_is_up_two("../..\n", 6));
+	assert_false(git_file_is_up_two("../../\n", 7));
+	assert_false(git_file_is_up_two("../../..", 8));
+}
+
 static void test_other_filesystem(void **state)
 {
 	struct repository *test = *state;
@@ -367,6 +542,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
 		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_other_filesystem),
+		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names), ROW(test_too_many),
+		cmocka_unit_test(test_git_files),
 		cmocka_unit_test(test_configurations),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,153 @@
+"""What commands leave behind to run later: by a second name, through another command's walls, by the ways git has to a
+configuration, or in such numbers that nobody could tell. And git itself goes on working."""
+import os
+import resource
+import subprocess
+
+import pytest
+
+from lab import IS_ROOT, drivers, needs, result, rows_of
+from conftest import wait_until
+
+EVIL = "[core]\\n\\tfsmonitor = /evil\\n"
+GIT = {"GIT_CONFIG_COUNT": "3", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always",
+       "GIT_CONFIG_KEY_1": "user.name", "GIT_CONFIG_VALUE_1": "x", "GIT_CONFIG_KEY_2": "user.email",
+       "GIT_CONFIG_VALUE_2": "x@example.org"}
+GIT_OPTIONS = [word for key, value in GIT.items() for word in ("--env", f"{key}={value}")]
+
+
+def git(cordon, line, driver="namespaces"):
+    told = result(cordon, "--driver", driver, *GIT_OPTIONS, "-c", line)
+    assert told["exit_code"] == 0, (line, told["stderr"], told["denials"])
+    return told
+
+
+def noted(cordon, told):
+    return {os.path.relpath(denial["what"], cordon.workspace): denial["note"] for denial in told["denials"]}
+
+
+def moved(cordon, told):
+    return sorted(name for name, note in noted(cordon, told).items() if note.endswith("moved to quarantine"))
+
+
+# ---- what was there before -------------------------------------------------------------------------------------------
+
+@needs("mount-namespace")
+def test_a_second_name_for_what_is_new(cordon):
+    told = result(cordon, "-c", "git init -q r && ln r/.git/config c && echo x > r/.git/hooks/pre-commit && "
+                  "ln r/.git/hooks/pre-commit h")
+    assert moved(cordon, told) == ["r/.git/config", "r/.git/hooks/pre-commit"]
+
+
+@drivers()
+def test_a_second_name_for_what_is_old(cordon, driver):
+    """Not of a command's making, but a command can write by it."""
+    subprocess.run(["git", "init", "-q", cordon.workspace / "r"], check=True)
+    os.link(cordon.workspace / "r/.git/config", cordon.workspace / "c")
+    assert noted(cordon, result(cordon, "--driver", driver, "-c", "true")) == {}
+    told = result(cordon, "--driver", driver, "-c", f"printf '{EVIL}' >> c")
+    # Nothing but namespaces holds where probes hold: a driver that judges nothing says so.
+    if told["isolation"].get("protected_names") != "none":
+        assert moved(cordon, told) == ["r/.git/config"]
+        assert not (cordon.workspace / "r/.git/config").exists()
+
+
+@needs("mount-namespace")
+def test_walls_that_another_command_took_away(cordon):
+    """A mount point that is renamed over in one namespace is gone from all of them."""
+    there = cordon.workspace.joinpath
+    first = cordon.popen("run", "-c", "git init -q r; touch ready; while [ ! -e up ]; do sleep .02; done; "
+                         "cp r/.git/config c; mv c r/.git/config; touch swapped")
+    assert wait_until(there("ready").exists)
+    told = result(cordon, "-c", "touch up; while [ ! -e swapped ]; do sleep .02; done; sleep .5; "
+                  f"printf '{EVIL}' >> r/.git/config && echo written")
+    assert first.wait(10) == 0
+    assert told["stdout"] == "written\n" and moved(cordon, told) == ["r/.git/config"], told
+
+
+# ---- git's ways to a configuration -----------------------------------------------------------------------------------
+
+WAYS = [
+    ("commondir", "echo ../../evil > .git/commondir", [".git/commondir"]),
+    ("config.worktree", f"printf '{EVIL}' > .git/config.worktree", [".git/config.worktree"]),
+    ("a file", "mkdir g; echo 'gitdir: ../evil' > g/.git", ["g/.git"]),
+    ("a link", "mkdir g; ln -s ../evil g/.git", ["g/.git"]),
+    ("a module", f"git init -q --bare .git/modules/a/m; printf '{EVIL}' >> .git/modules/a/m/config; mkdir m; "
+     "echo 'gitdir: ../.git/modules/a/m' > m/.git", [".git/modules/a/m/config", "m/.git"]),
+    ("a module that is a link", "mkdir -p .git/modules m; ln -s ../../evil .git/modules/m; "
+     "echo 'gitdir: ../.git/modules/m' > m/.git", ["m/.git"]),
+    ("a module in a masked directory", f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
+     "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", ["m/.git"]),
+    ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
+     "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
+]
+
+
+@needs("mount-namespace")
+@pytest.mark.parametrize("line, names", [pytest.param(line, names, id=way) for way, line, names in WAYS])
+def test_ways_to_a_configuration(cordon, line, names):
+    subprocess.run(["git", "init", "-q", cordon.workspace], check=True)
+    told = result(cordon, "-c", f"git init -q --bare evil; printf '{EVIL}' >> evil/config; " + line)
+    assert moved(cordon, told) == names, told["denials"]
+    again = result(cordon, "-c", "true")
+    assert again["exit_code"] == 0 and again["denials"] == []
+
+
+# For root, Landlock alone refuses chmod(), which git needs.
+@drivers("namespaces", "bwrap", *([] if IS_ROOT else ["landlock"]))
+def test_git_goes_on_working(cordon, driver):
+    told = git(cordon, "set -e; git init -q lib; cd lib; echo 1 > a; git add a; git commit -qm a; git branch config; cd ..; "
+               "git init -q top; cd top; for at in sub/lib config src/hooks; do git submodule --quiet add $PWD/../lib $at; "
+               "done; git commit -qm b; git worktree add -q ../tree; cd ..; git clone -q lib copy", driver)
+    assert moved(cordon, told) == []
+    for place in ("top", "top/sub/lib", "top/config", "top/src/hooks", "tree", "copy"):
+        told = git(cordon, f"cd {place} && echo 2 > new && git add new && git commit -qm new", driver)
+        assert moved(cordon, told) == []
+    # A branch may bear such a name, and change.
+    told = git(cordon, "cd top/sub/lib && git branch -f hooks HEAD && git update-ref refs/heads/config HEAD && "
+               "git update-ref refs/heads/config HEAD~", driver)
+    assert moved(cordon, told) == []
+    told = git(cordon, "cd top && git worktree add -q ../second && git -C ../second log --oneline", driver)
+    assert moved(cordon, told) == []
+    told = git(cordon, "git clone -q --recurse-submodules top whole && git -C whole/sub/lib status -s", driver)
+    assert moved(cordon, told) == [] and told["stdout"] == ""
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+@needs("mount-namespace")
+def test_denials_without_number(cordon):
+    """They are counted, the harmful ones come first, and the row is in the ledger."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    told = result(cordon, "--", "python3", "-c", f"""
+import os
+for i in range(3000):
+    place = "d%d%s/.git" % (i, "\\x01" * 200)
+    os.makedirs(place)
+    open(place + "/config", "w").write("{EVIL}" if i == 2999 else "[core]\\n")
+""", timeout=60)
+    assert told["exit_code"] == 0, (line, told["stderr"], told["denials"])
+    assert len(told["denials"]) == 256
+    assert told["denials"][0]["note"].endswith("moved to quarantine")
+    assert (told["denials"][-1]["what"], told["denials"][-1]["note"]) == ("and more", "2745 that are not listed")
+    assert [row["row"] for row in rows_of(cordon, told["audit_id"])] == ["intent", "result"]
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert after < max(before, 100 * 1024), f"{after} KiB"
+
+
+@needs("mount-namespace")
+def test_what_could_not_be_looked_at_is_said(cordon):
+    told = result(cordon, "-c", "mkdir -p " + "d/" * 140)
+    [denial] = told["denials"]
+    assert (denial["what"], denial["wall"]) == (str(cordon.workspace), "protected_names")
+    assert denial["note"].startswith("1 directories looked into in part only")
+
+
+@needs("mount-namespace")
+def test_links_to_directories(cordon):
+    """What they lead to is covered as what it is; but not the directory they lie in."""
+    cordon.workspace.joinpath("src").mkdir()
+    cordon.workspace.joinpath("src/file").write_text("here")
+    assert result(cordon, "-c", "ln -s src a.pem; ln -s . b.pem; mkdir k; ln -s ../src k/.env; ln -s .. k/c.pem")["exit_code"] == 0
+    told = result(cordon, "-c", "ls; touch new; ls src || true")
+    assert told["exit_code"] == 0 and "k" in told["stdout"].split() and "file" not in told["stdout"].split(), told
