@@ -23,9 +23,11 @@ static int find_data_dir(struct arena *arena, const char *path, const char **ret
 		const char *part = named ? arena_strndup(arena, named, cut ? cut : 1) : NULL;
 		if (!part)
 			return fail_oom(err);
-		if (beneath_resolve(arena, part, &place, NULL, &why) == 0)
+		/* Twice: another process may be making it just now. */
+		if (beneath_resolve(arena, part, &place, NULL, &why) == 0 ||
+		    (why.os_errno == ENOENT && beneath_resolve(arena, part, &place, NULL, &why) == 0))
 			break;
-		if (cut == 0 || why.os_errno != ENOENT || lstat(part, &info) == 0) {
+		if (cut == 0 || why.os_errno != ENOENT || (lstat(part, &info) == 0 && S_ISLNK(info.st_mode))) {
 			fail(err, CORDON_E_AUDIT_UNAVAILABLE, why.os_errno, path, "cannot open cordon's data directory");
 			return fail_remedy(err, "%s", DATA_REMEDY);
 		}
