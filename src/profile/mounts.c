@@ -343,11 +343,15 @@ static int add_grants(struct arena *arena, const struct profile_input *input, co
 	return cover ? add_cover(arena, input, plan, exec) : 0;
 }
 
-static int add_shown(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+/* With the base; or, `late`, those beneath what is mounted over it, such as /tmp. */
+static int add_shown(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, bool late,
+                     unsigned exec)
 {
-	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OWNED | MOUNT_OPTIONAL | MOUNT_BASE | exec;
+	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OWNED | MOUNT_OPTIONAL | (late ? 0 : MOUNT_BASE) | exec;
 	for (size_t i = 0; i < input->shown.count; i++) {
 		const struct host_entry *entry = &input->shown.items[i];
+		if (is_in_scratch(input, false, entry->path) != late)
+			continue;
 		if (!add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
 		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags))
 			return -1;
@@ -472,7 +476,7 @@ static int add_base(struct arena *arena, const struct profile_input *input, cons
 	if (input->view == VIEW_HOST_READONLY)
 		return add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec) ? add_covers(arena, input, plan) : -1;
 	if ((input->view == VIEW_SYSTEM && add_host(arena, input, plan, exec) < 0) || add_accounts(arena, input, plan) < 0 ||
-	    add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, exec) < 0 ||
+	    add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, false, exec) < 0 ||
 	    add_grant_points(arena, input, grants, count, plan) < 0)
 		return -1;
 	return add(arena, plan, MOUNT_LOCK, "/", NULL, exec) ? 0 : -1;
@@ -486,7 +490,8 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
 	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || add_proc(arena, input, &plan) < 0 ||
 	    add_devices(arena, input, &plan, exec) < 0 || add_tmp(arena, input, &plan, exec) < 0 ||
-	    add_home(arena, input, &plan, exec) < 0 || add_grants(arena, input, grants, count, &plan, exec) < 0)
+	    add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
+	    add_grants(arena, input, grants, count, &plan, exec) < 0)
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
 		return -1;
