@@ -37,32 +37,32 @@ def run(cordon, program, **more):
     return done
 
 
-@needs("gcc")
+@needs("gcc", "unsanitized")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(cordon, compiled, leftovers, name):
     run(cordon, compiled(name))
 
 
-@needs("gcc")
+@needs("gcc", "unsanitized")
 @pytest.mark.parametrize("name", ["sync", "misuse"])
 def test_program_with_the_shared_library(cordon, compiled, leftovers, name):
     run(cordon, compiled(name, "shared"))
 
 
-@needs("gcc")
+@needs("gcc", "unsanitized")
 @drivers("landlock", "local", "bwrap")
 @pytest.mark.parametrize("name", ["sync", "threads"])
 def test_program_on_other_drivers(cordon, compiled, leftovers, name, driver):
     run(cordon, compiled(name), DRIVER=driver)
 
 
-@needs("gcc")
+@needs("gcc", "unsanitized")
 @drivers("landlock", "local")  # bubblewrap passes no signal on
 def test_events_on_other_drivers(cordon, compiled, leftovers, driver):
     run(cordon, compiled("events"), DRIVER=driver)
 
 
-@needs("gcc")
+@needs("gcc", "unsanitized")
 def test_the_ledger_has_every_run(cordon, compiled):
     run(cordon, compiled("threads"))
     seen = {}

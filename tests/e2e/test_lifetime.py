@@ -213,6 +213,7 @@ def peak_kb(argv, **options):
     return status, peak
 
 
+@needs("unsanitized")
 @pytest.mark.parametrize("shape", [(), ("--json",)], ids=["plain", "json"])
 def test_a_flood_of_200_megabytes(cordon, shape):
     begun = time.monotonic()

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lab import IS_ROOT, leftovers, result  # noqa: F401
+from lab import IS_ROOT, leftovers, needs, result  # noqa: F401
 
 DIRECTORIES, FILES_EACH = 1000, 100
 BOUND_MS = 2.0
@@ -261,6 +261,7 @@ def timed(cordon, workspace):
     return (time.perf_counter() - begun) * 1000
 
 
+@needs("unsanitized")
 def test_a_large_workspace_costs_little(cordon, large):
     """Interleaved medians, the best of a few turns: others may be at work on this machine."""
     for workspace in (cordon.workspace, large):
