@@ -254,13 +254,15 @@ static int answer(struct arena *arena, const struct names_walk *walk, struct nam
 	return 0;
 }
 
-/* Storing pays where reading the same directories once more would take longer. A small tree is never stored. */
+/* Storing pays where reading the same directories once more would take longer. A small tree is never stored. But where the
+ * budget did not reach all, the next call may not reach what this one read: what was found would be forgotten again. */
 static void store(const struct names_walk *walk, int cache_dir_fd, const struct names_cache_key *key, uint32_t cursor,
                   size_t unchecked, int cache_fd)
 {
 	struct names_table packed;
 	uint64_t again_us = walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US;
-	if (again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
+	bool forgets = unchecked && walk->directories;
+	if (forgets || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
 		if (names_table_pack(&walk->table, &packed) < 0)
 			return;
 		names_cache_store(cache_dir_fd, key, &packed, cursor);
