@@ -291,4 +291,6 @@ def test_a_large_workspace_is_masked_all_the_same(cordon, large):
         if "secret" not in last["stdout"]:
             break
         assert "unseen" in last["isolation"]["masked_names"], "what the bound left out is said"
-    assert "secret" not in last["stdout"]
+    for _ in range(10):
+        assert "secret" not in last["stdout"], "what was found once is not forgotten"
+        last = read("group19/dir999/.env", "group3/dir150/fresh/.env", "group7/dir350/.env")
