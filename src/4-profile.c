@@ -21,7 +21,7 @@
 #include "session/whole-view.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
-#define NAMES_BUDGET_US 800
+#define NAMES_BUDGET_US 600
 
 static int choose_driver(struct execution *execution, struct cordon_error *err)
 {
