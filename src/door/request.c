@@ -2,21 +2,28 @@
 #include "door/request.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 
-/* A person who types `cordon run` means the project they stand in. A session has a workspace of its own. */
+/* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
+ * session has a workspace of its own. */
 static int set_workspace(struct cordon_request *request, const struct options *options, struct cordon_error *err)
 {
-	char here[PATH_MAX];
-	if (options_value(options, "workspace") || options_value(options, "session"))
+	char here[2 * PATH_MAX];
+	const char *named = options_value(options, "workspace");
+	if (named ? *named == '/' || !*named : options_value(options, "session") != NULL)
 		return 0;
-	if (!getcwd(here, sizeof(here))) {
+	if (!getcwd(here, PATH_MAX)) {
 		fail(err, CORDON_E_INVALID_REQUEST, errno, NULL, "the current directory has no name");
 		return fail_remedy(err, "go to a directory that exists, or name one with --workspace");
 	}
+	size_t length = strlen(here);
+	if (named && (size_t)snprintf(here + length, sizeof(here) - length, "/%s", named) >= sizeof(here) - length)
+		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, named, "the workspace's path is too long");
 	return cordon_request_set(request, "workspace", here, err);
 }
 

@@ -213,6 +213,13 @@ def test_workspace_is_the_current_directory(cordon):
     assert cordon("run", "-c", "pwd; cat file").stdout == f"{cordon.workspace}\nhere\n"
 
 
+def test_a_relative_workspace_is_named_from_here(cordon):
+    (cordon.workspace / "sub").mkdir()
+    for named in ("sub", "./sub", "sub/../sub/"):
+        assert cordon("run", "--workspace", named, "--", "pwd").stdout == f"{cordon.workspace}/sub\n", named
+    assert cordon("run", "--workspace", "missing", "--", "pwd").returncode == 125
+
+
 def test_session_has_its_own_workspace(cordon):
     assert cordon("run", "--session", "a", "-c", "pwd; echo kept > note").stdout != f"{cordon.workspace}\n"
     assert cordon("run", "--session", "a", "--", "cat", "note").stdout == "kept\n"
