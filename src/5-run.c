@@ -177,6 +177,10 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
+	const struct driver *driver = execution->profile.driver;
+	if (driver->conclude && driver->conclude(&execution->run.launch, supervision->status,
+	                                         execution->run.streams[CORDON_STDERR].data, err) < 0)
+		return -1;
 	bool judged = execution->profile.profile.walls & WALL_BIT(PROTECTED);
 	for (size_t i = 0; judged && i < execution->profile.tree_count; i++)
 		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i], err) < 0)

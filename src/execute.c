@@ -71,7 +71,8 @@ static int make_execution(struct cordon *cordon, const struct cordon_request *re
 	if (dry)
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
 	else
-		id_make(execution->audit.id);
+		execution->run.launch.report_fd = -1;
+	id_make(execution->audit.id);
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
 	return 0;
@@ -82,7 +83,7 @@ void execute_free(struct execution *execution)
 	if (!execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
-	                       &execution->profile.cache_fd };
+	                       &execution->profile.cache_fd, &execution->run.launch.report_fd };
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);

@@ -76,6 +76,7 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 {
 	if (run_step_finish(execution, err) < 0) {
 		err->step = CORDON_STEP_RUN;
+		audit_step_denial(execution, err);
 		return -1;
 	}
 	if (audit_step_result(execution, err) < 0) {

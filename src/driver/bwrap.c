@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/compat.h"
 #include "base/text.h"
@@ -13,7 +14,7 @@
 #include "driver/idmap.h"
 #include "profile/bwrap.h"
 
-enum { ARGS_FD = 3, SECCOMP_FD = 4, TEXT_FD = 5 };
+enum { ARGS_FD = 3, SECCOMP_FD = 4, STATUS_FD = 5, TEXT_FD = 6 };
 
 static const char *const programs[] = { "/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap" };
 
@@ -52,6 +53,7 @@ static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, 
 		return fail_oom(err);
 	fds[count++] = memory_of_arguments(arena, &plan->arguments);
 	fds[count++] = memory_of(seal->filter, seal->filter_length * sizeof(*seal->filter));
+	fds[count++] = memory_of("", 0);
 	for (size_t i = 0; i < plan->text_count; i++)
 		fds[count++] = memory_of(plan->texts[i].text, strlen(plan->texts[i].text));
 	*held = (struct driver_held){ fds, count };
@@ -61,7 +63,24 @@ static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, 
 		launch->pass[i] = fds[i];
 	}
 	launch->pass[count] = -1;
-	return 0;
+	launch->report_fd = fcntl(fds[STATUS_FD - ARGS_FD], F_DUPFD_CLOEXEC, 3);
+	return launch->report_fd < 0 ? fail(err, CORDON_E_INTERNAL, errno, "bwrap", "cannot keep bubblewrap's report") : 0;
+}
+
+/* bubblewrap reports an exit code only if it came as far as starting the program; its own failures are status 1, too. */
+static int conclude(const struct launch *launch, int status, const char *messages, struct cordon_error *err)
+{
+	char report[1024];
+	if (!WIFEXITED(status) || WEXITSTATUS(status) == 0)
+		return 0;
+	ssize_t length = pread(launch->report_fd, report, sizeof(report) - 1, 0);
+	report[length > 0 ? length : 0] = '\0';
+	if (strstr(report, "\"exit-code\""))
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "bwrap", "bubblewrap could not raise the walls: %.*s",
+	     (int)strcspn(messages, "\n"), messages);
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "run `cordon doctor` to see what this machine is missing, or choose another driver");
 }
 
 /* bubblewrap itself cannot tell "not found" from "failed", so the program is looked for first. */
@@ -112,7 +131,8 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		return fail_oom(err);
 	struct strings argv = { 0 }, candidates = { 0 };
 	if (strings_add(arena, &argv, program) < 0 || strings_add(arena, &argv, "--args") < 0 ||
-	    strings_add(arena, &argv, "3") < 0 || strings_add(arena, &argv, "--") < 0 ||
+	    strings_add(arena, &argv, "3") < 0 || strings_add(arena, &argv, "--json-status-fd") < 0 ||
+	    strings_add(arena, &argv, "5") < 0 || strings_add(arena, &argv, "--") < 0 ||
 	    strings_add(arena, &candidates, program) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < profile->argv.count; i++)
@@ -167,5 +187,6 @@ const struct driver driver_bwrap = {
 	.private_root = true,
 	.network_namespace = true,
 	.prepare = prepare,
+	.conclude = conclude,
 	.describe = describe,
 };

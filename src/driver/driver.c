@@ -103,7 +103,7 @@ void driver_set_common(const struct profile *profile, struct launch *launch)
 {
 	launch->cwd = profile->cwd;
 	launch->cwd_fd = -1;
-	launch->pass[0] = -1;
+	launch->pass[0] = launch->report_fd = -1;
 	launch->candidates = profile->candidates.items;
 	launch->argv = profile->argv.items;
 	launch->environment = profile->environment.items;

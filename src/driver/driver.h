@@ -29,6 +29,8 @@ struct driver {
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
+	/* Or NULL. At the end: an error where the walls were not raised after all, so that the command never ran. */
+	int (*conclude)(const struct launch *launch, int status, const char *messages, struct cordon_error *err);
 	/* After prepare: the mechanism for each wall in profile->walls; "none" where nothing holds it. */
 	void (*describe)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	                 const struct launch *launch, const char *isolation[CORDON_WALL_MAX]);

@@ -88,6 +88,7 @@ struct launch {
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
+	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */

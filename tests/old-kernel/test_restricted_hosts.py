@@ -111,6 +111,17 @@ def test_auto_says_what_it_could_not_hold(lab, host):
         assert set(remark.partition("did not hold: ")[2].split(", ")) == NOT_HELD
 
 
+def test_bubblewrap_that_fails_is_a_refusal(lab, host):
+    """Its own failures are exit status 1, as a program's may be; but nothing ran, so it is no result."""
+    needs("bwrap")
+    done = lab.run(host.before, "run", "--driver", "bwrap", "--", "sh", "-c", "echo ran; exit 1")
+    if "ran" in done.stdout:  # what stops the default driver need not stop bubblewrap
+        assert done.returncode == 1
+        return
+    assert done.returncode == 125, done
+    assert "bubblewrap could not raise the walls: bwrap: " in done.stderr
+
+
 def test_doctor(lab, host):
     needs("landlock")
     done = lab.run(host.before, "doctor", "--json")
