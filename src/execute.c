@@ -71,8 +71,8 @@ static int make_execution(struct cordon *cordon, const struct cordon_request *re
 	if (dry)
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
 	else
-		execution->run.launch.report_fd = -1;
-	id_make(execution->audit.id);
+		id_make(execution->audit.id);
+	execution->run.launch.report_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
 	return 0;
