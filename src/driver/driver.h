@@ -1,5 +1,6 @@
 /* What raises the walls on one platform. A driver turns a profile into a launch (data for the code between clone and
- * exec) and tells, for each wall, the mechanism that really holds it. It is two functions behind this header. */
+ * exec) and tells, for each wall, the mechanism that really holds it. It is two functions behind this header,
+ * and a third where an external program may fail to raise them. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
