@@ -141,8 +141,9 @@ section jobs
 for n in 3 1 2; do (sleep "0.0$n"; echo "$n" > "job$n") & done
 wait
 cat job1 job2 job3
-sleep 30 &
+(: > started; exec sleep 30) &
 pid=$!
+until [ -e started ]; do sleep 0.01; done   # bash loses a signal that meets its child before the child is ready
 kill -TERM "$pid"
 set +e
 wait "$pid"
