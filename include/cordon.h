@@ -106,6 +106,7 @@ struct cordon;
 /* Where cordon keeps its own data; NULL or an empty field means the default. */
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
+	const char *config;     /* this file instead of the system's and the user's configuration */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
@@ -195,6 +196,95 @@ void cordon_execution_unref(struct cordon_execution *execution);
 /* Steps 1 to 4 only: the walls for this request as JSON, to be free()d. Runs nothing and creates nothing. */
 int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json,
                    struct cordon_error *err) CORDON_MUST_CHECK;
+
+/* ---- Sessions --------------------------------------------------------------------------------------------------- */
+
+/* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the approver.
+ * A request without one grants: whoever makes it decides. A session is made by its first command or by this call;
+ * `settings` (may be NULL) are a request without a command: its workspace, and what the session may reach without
+ * asking on top of the configured baseline. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
+int cordon_session_new(struct cordon *cordon, const char *id, const struct cordon_request *settings, char **ret_json,
+                       struct cordon_error *err) CORDON_MUST_CHECK;
+int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* `{"sessions":[…]}`, the newest first. */
+int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
+int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
+/* No further command. With `remove_workspace` a workspace of cordon's own making is removed; one that was named never is. */
+int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* Forgets an ended session, its home and, if it is cordon's own, its workspace. The ledger keeps what it did. */
+int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
+
+/* The calling thread's current session: a request that names none uses it, until cordon_session_leave() returns to the
+ * one before. cordon_run_current() runs a command in it; without one it is an error, never an unscoped run. */
+int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
+void cordon_session_leave(void);
+const char *cordon_session_current(void);
+int cordon_run_current(const char *const *argv, struct cordon_result **ret_result, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
+/* ---- Approval --------------------------------------------------------------------------------------------------- */
+
+enum cordon_answer {
+	CORDON_UNANSWERED = 0,          /* leave it to others: the queue, or the timeout */
+	CORDON_APPROVED_ONCE,
+	CORDON_APPROVED_SESSION,
+	CORDON_DENIED,
+	CORDON_ANSWER_MAX
+};
+
+/* What a human is asked. All text is safe to print: control and bidirectional characters are escaped. */
+struct cordon_card {
+	const char *id, *session, *hash;        /* the answer is bound to the hash of the content */
+	const char *text;                       /* the whole card, several lines: program, arguments, cwd, what it asks for */
+	const char *json;                       /* the same for programs */
+	uint64_t timeout_ms;
+	int settled_fd;                         /* readable when it was answered elsewhere: stop asking. Or -1 */
+};
+
+/* Called from cordon_start() and cordon_run(), in their thread. `reason` is for a denial. An answer after the timeout
+ * is none. */
+typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
+void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
+
+/* What waits for an answer, as `{"approvals":[…]}`. */
+int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Answers a waiting card. `hash` (may be NULL) is what the answerer was shown. The first answer counts; a second, a late
+ * one and one for another content are errors. */
+int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
+                            const char *reason, struct cordon_error *err) CORDON_MUST_CHECK;
+
+/* ---- Configuration and manifests -------------------------------------------------------------------------------- */
+
+/* Every setting with its value and where that comes from; `workspace` (may be NULL): with that project's file. */
+int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* One file by itself, or with NULL all that would be read. */
+int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Reads a manifest and probes whether this machine can hold what it declares; tells it as JSON. */
+int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
+/* ---- The ledger ------------------------------------------------------------------------------------------------- */
+
+/* NULL or 0 in a field: no condition by it. */
+struct cordon_audit_filter {
+	const char *id, *session, *program, *decision;  /* decision: a row's kind, or allowed, denied, approved */
+	const char *since, *until;      /* UTC: 2026-01-31, or 2026-01-31T12:34:56Z */
+	size_t last;                    /* only the last so many */
+	const char *format;             /* "jsonl" (as written, the default) or "ocsf" */
+	bool follow;                    /* wait for more, until `fn` says stop */
+};
+/* One row, one line, without its newline; length 0: nothing new for a moment (only with `follow`). Non-zero stops. */
+typedef int (*cordon_row_fn)(void *arg, const char *row, size_t length);
+int cordon_audit_read(struct cordon *cordon, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
+                      struct cordon_error *err) CORDON_MUST_CHECK;
+/* Checks the chain of every file and the signed head. The JSON, to be free()d, lists what is wrong and where. */
+int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact, struct cordon_error *err)
+	CORDON_MUST_CHECK;
 
 /* ---- What this machine can hold --------------------------------------------------------------------------------- */
 

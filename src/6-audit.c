@@ -14,26 +14,41 @@
 #define ESCAPED_MAX 6
 #define DENIALS_END (LEDGER_LINE_MAX - 4096)
 
-static void begin_row(struct json *json, const struct execution *execution, const char *kind)
+void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id)
 {
-	char time_text[UTC_SIZE];
+	char time_text[UTC_SIZE], own_id[ID_SIZE];
+	if (!id) {
+		id_make(own_id);
+		id = own_id;
+	}
 	utc_now(time_text);
 	json_init(json);
 	json_object_begin(json);
 	json_key_string(json, "row", kind);
-	json_key_string(json, "id", execution->audit.id);
+	json_key_string(json, "id", id);
 	json_key_string(json, "time", time_text);
-	json_key_string(json, "session", execution->session.id);
+	if (session_id)
+		json_key_string(json, "session", session_id);
 }
 
-static int end_row(struct json *json, const struct execution *execution, struct cordon_error *err)
+int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err)
 {
 	json_object_end(json);
 	size_t length = json->length;
 	auto_free char *line = json_take(json);
 	if (!line)
 		return fail_oom(err);
-	return ledger_append(execution->cordon->ledger, line, length, err);
+	return ledger_append(cordon->ledger, line, length, err);
+}
+
+static void begin_row(struct json *json, const struct execution *execution, const char *kind)
+{
+	audit_row_begin(json, kind, execution->audit.id, execution->session.id);
+}
+
+static int end_row(struct json *json, const struct execution *execution, struct cordon_error *err)
+{
+	return audit_row_end(json, execution->cordon, err);
 }
 
 /* The shape is how many arguments and how long each; the hash tells whether two commands were the same. */

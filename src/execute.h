@@ -14,13 +14,18 @@
 #include "session/names.h"
 #include "session/planted.h"
 
+struct config_store;
+struct json;
 struct ledger;
 
-/* The library's state: where its data is, and the ledger. */
+/* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
 	struct arena arena;
 	const char *data_dir;
 	struct ledger *ledger;
+	struct config_store *config;
+	cordon_approver_fn approver;            /* or NULL */
+	void *approver_arg;
 };
 
 /* A tree in which names were looked for, before the command and again after it. */
@@ -94,6 +99,11 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
 int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
+
+/* Rows that are not about one command's run: kinds `session`, `approval`, `config`, … Begins the object with its kind, id
+ * (NULL: a new one), time and session (may be NULL); more keys may follow before the end writes it to the ledger. */
+void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
+int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err) must_check;
 
 /* Which driver `auto` stands for here; probes what it does not know yet. */
 int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err) must_check;

@@ -1,0 +1,51 @@
+/* The configuration: rows (include/cordon-config.def) into one snapshot. Layers: the system's file, the user's, the
+ * project's. A key the system's file sets bounds the user's file; the project's file can only narrow what is in force
+ * without it. What is wrong is `config_invalid` at FILE:LINE:COLUMN, with the nearest key where one was misspelt. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "policy/capability.h"
+#include "policy/rules.h"
+
+#define CONFIG_SYSTEM_FILE "/etc/cordon/config.toml"
+#define CONFIG_PROJECT_NAME ".cordon.toml"
+
+enum config_layer { CONFIG_SYSTEM, CONFIG_USER, CONFIG_PROJECT, CONFIG_LAYER_MAX };
+
+struct config {
+	bool enabled;
+	const char *driver, *view;              /* NULL: the built-in default */
+	bool degrade;                           /* on_unavailable = "degrade" */
+	const char *workspace_root;             /* NULL: the data directory's */
+	const char *tools_dir;                  /* or NULL */
+	bool choose_toolchains;
+	struct strings toolchains;
+	struct capability_set baseline;         /* preset, own lists, limits; normalised */
+	struct strings read_only;               /* applied after what is writable; absolute */
+	struct strings env_pass, env_set;       /* names; NAME=VALUE */
+	struct tool_rules rules;
+	struct {
+		uint64_t timeout_ms;
+		unsigned denials_to_pause;      /* 0: never */
+		bool queue;                     /* `cordon approvals` counts as an approver that can be reached */
+	} approval;
+	bool sync_disk;                         /* audit.sync = "disk" */
+	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL: none. */
+	const char *note;
+};
+
+/* What is read when: kept between commands, shared by threads. */
+struct config_store;
+
+/* `only`: this file instead of the system's and the user's; or NULL. Reads nothing yet. `data_dir` is where the last
+ * good texts are kept. */
+int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store,
+                      struct cordon_error *err) must_check;
+void config_store_unref(struct config_store *store);
+
+/* The settings for the next command of this session (NULL: a one-off), in the workspace `workspace_fd` (-1: not known
+ * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each. `dry`: keeps
+ * nothing on disk. The snapshot is the caller's to config_unref(). */
+int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
+                      bool dry, const struct config **ret_config, struct cordon_error *err) must_check;
+void config_unref(const struct config *config);

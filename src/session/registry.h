@@ -1,0 +1,69 @@
+/* Sessions on disk: <data_dir>/sessions/<hash of the id>/session.json, replaced whole by rename under a lock, so that it
+ * is there and valid whatever dies when. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/place.h"
+#include "policy/capability.h"
+
+enum session_state { SESSION_ACTIVE, SESSION_PAUSED, SESSION_ENDED, SESSION_STATE_MAX };
+extern const char *const session_state_names[SESSION_STATE_MAX];
+
+/* What a human approved for this session, and what the paths in it were at that moment. */
+struct session_grant {
+	const char *card;               /* the approval's id: no grant is added twice */
+	const char *time;
+	struct capability_set set;
+	struct places places;           /* path, device and inode of each path in `set`, as approved */
+};
+
+struct session_denial {
+	const char *hash;               /* of the request's content; the same is refused without asking */
+	const char *reason, *time;
+};
+
+struct session_record {
+	const char *id;
+	enum session_state state;
+	const char *why;                /* why it is paused or ended; or NULL */
+	const char *workspace;          /* the directory the caller named; NULL: of cordon's own making */
+	const char *created, *changed;  /* UTC */
+	bool has_baseline;              /* given when it was made; else the configuration's */
+	struct capability_set baseline;
+	struct session_grant *grants;
+	size_t grant_count;
+	struct session_denial *denials;
+	size_t denial_count;
+	unsigned denied_in_a_row;       /* since the last approval or resume */
+};
+
+#define SESSION_ID_MAX ((size_t)64 * 1024)
+
+/* Is this an id at all: not empty, not longer than SESSION_ID_MAX, UTF-8, no control characters. */
+int registry_check_id(const char *id, struct cordon_error *err) must_check;
+
+/* The session's record; made from `first` (NULL: plain) where there is none yet, and then *ret_made is true. Of callers
+ * that race, one makes it. `first` that contradicts an existing record (another workspace) is `invalid_request`. */
+int registry_open(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                  struct session_record *ret_record, bool *ret_made, struct cordon_error *err) must_check;
+/* The same without making: *ret_found is false where there is none. */
+int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
+                  bool *ret_found, struct cordon_error *err) must_check;
+
+/* Reads, changes and replaces it under the session's lock. `change` gets the record in `arena`; 0 writes it, 1 leaves it as
+ * it is, negative is an error that it filled. A missing session is `invalid_request`. */
+typedef int (*registry_change_fn)(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err);
+int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
+                    struct session_record *ret_record, struct cordon_error *err) must_check;
+
+/* Calls `each` for every session; damaged ones with `record` NULL and the directory's name. Non-zero ends it. */
+typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
+int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
+
+/* Forgets it; a session's pending approvals go too. Its workspace and home are the caller's to remove. */
+int registry_remove(const char *data_dir, const char *id, struct cordon_error *err) must_check;
+
+/* The session's own directory, open, for its approvals; made if missing. */
+int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err) must_check;
