@@ -85,6 +85,7 @@ int strings_add(struct arena *arena, struct strings *list, const char *item)
 		list->items = items;
 		list->capacity = capacity;
 	}
+	list->unsorted |= list->count && strcmp(list->items[list->count - 1], item) > 0;
 	list->items[list->count++] = item;
 	list->items[list->count] = NULL;
 	return 0;

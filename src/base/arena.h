@@ -2,6 +2,7 @@
  * Every function returns NULL when memory is short; memory comes zeroed. */
 #pragma once
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct arena_chunk;
@@ -16,10 +17,13 @@ char *arena_strdup(struct arena *arena, const char *text);
 char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A growing list of strings, borrowed; `items` is NULL while empty, and ended by a NULL from the first item on. */
+/* A growing list of strings, borrowed; `items` is NULL while empty, and ended by a NULL from the first item on.
+ * `unsorted` says that an item was added that belongs before the one ahead of it, by strcmp(): until then the list can be
+ * searched by halves. */
 struct strings {
 	const char **items;
 	size_t count, capacity;
+	bool unsorted;
 };
 /* 0, or -1 when memory is short. */
 int strings_add(struct arena *arena, struct strings *list, const char *item);

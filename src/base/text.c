@@ -152,6 +152,21 @@ char *path_normalise(struct arena *arena, const char *path)
 	return out;
 }
 
+bool path_is_normal(const char *path)
+{
+	if (path[0] != '/')
+		return false;
+	if (!path[1])
+		return true;
+	while (*path == '/') {
+		size_t size = strcspn(++path, "/");
+		if (size == 0 || (size == 1 && path[0] == '.') || (size == 2 && path[0] == '.' && path[1] == '.'))
+			return false;
+		path += size;
+	}
+	return true;
+}
+
 bool path_within(const char *path, const char *root)
 {
 	size_t length = strlen(root);

@@ -19,9 +19,21 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 /* True if there is a byte below 0x20 or 0x7f. */
 bool text_has_control(const char *text);
 
+/* FNV-1a, on from `hash`; begins with TEXT_HASH. For tables, not against people who choose what is in them. */
+#define TEXT_HASH UINT64_C(1469598103934665603)
+static inline uint64_t text_hash(uint64_t hash, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
+	return hash;
+}
+
 /* Resolves ".", "..", doubled and trailing slashes by text alone. `path` must be absolute; NULL if it is not, or if
  * memory is short. */
 char *path_normalise(struct arena *arena, const char *path);
+
+/* Is it absolute and as path_normalise() would leave it? */
+bool path_is_normal(const char *path);
 
 /* Component-wise: is `path` the same as `root` or beneath it? Both normalised: "/data/ab" is not beneath "/data/a". */
 bool path_within(const char *path, const char *root);

@@ -1,5 +1,5 @@
 /* Capability sets: the baseline, comparing, joining. Every list and every limit is one row of a table, and each list
- * knows how one entry covers another; all else follows from that.
+ * knows how one entry covers another (cover.h); all else follows from that.
  *
  *     within    each entry is covered by one of the ceiling's      (fs_read: or by one of its fs_write)
  *     merge     the entries of both
@@ -11,71 +11,28 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/text.h"
+#include "policy/cover.h"
 
 const char *const network_mode_names[] = { "none", "hosts", "all" };
 _Static_assert(ARRAY_SIZE(network_mode_names) == NETWORK_MODE_MAX, "every mode has a name");
 
-typedef bool (*covers_fn)(const char *root, const char *entry);
-
-static bool is_normal(const char *path)
-{
-	if (path[0] != '/')
-		return false;
-	if (!path[1])
-		return true;
-	while (*path == '/') {
-		size_t size = strcspn(++path, "/");
-		if (size == 0 || (size == 1 && path[0] == '.') || (size == 2 && path[0] == '.' && path[1] == '.'))
-			return false;
-		path += size;
-	}
-	return true;
-}
-
-/* A path that is not normalised could say one place and mean another. */
-static bool path_covers(const char *root, const char *entry)
-{
-	return is_normal(root) && is_normal(entry) && path_within(entry, root);
-}
-
-/* Is the host an address rather than a name? As browsers tell: the last label begins with a digit, or it is in
- * brackets. Such a host is never covered by a wildcard. */
-static bool is_address(const char *host, size_t length)
-{
-	const char *dot = memrchr(host, '.', length);
-	const char *last = dot ? dot + 1 : host;
-	return length == 0 || host[0] == '[' || memchr(host, ':', length) || (*last >= '0' && *last <= '9');
-}
-
-/* "*.example.com:443" covers "a.example.com:443" and "*.a.example.com:443", not "example.com:443". */
-static bool host_covers(const char *root, const char *entry)
-{
-	if (!strcasecmp(root, entry))
-		return true;
-	size_t root_length = strlen(root), length = strlen(entry);
-	const char *colon = strrchr(entry, ':');
-	if (root_length < 3 || root[0] != '*' || root[1] != '.' || length < root_length || !colon ||
-	    is_address(entry, (size_t)(colon - entry)))
-		return false;
-	return entry[0] != '.' && !strcasecmp(entry + length - (root_length - 1), root + 1);
-}
+typedef bool (*covered_fn)(const struct strings *roots, const char *entry, bool by_another);
 
 static const struct list {
 	const char *name;
 	size_t offset, also;            /* `also`: the list that covers it as well */
-	covers_fn covers;
+	covered_fn covered;
 } lists[] = {
-#define LIST(list, other, covers) { #list, offsetof(struct capability_set, list), \
-	offsetof(struct capability_set, other), covers }
-	LIST(fs_read, fs_write, path_covers),
-	LIST(fs_write, fs_write, path_covers),
-	LIST(programs, programs, path_covers),
-	LIST(devices, devices, path_covers),
-	LIST(sockets, sockets, path_covers),
-	LIST(hosts, hosts, host_covers),
+#define LIST(list, other, covered) { #list, offsetof(struct capability_set, list), \
+	offsetof(struct capability_set, other), covered }
+	LIST(fs_read, fs_write, cover_path),
+	LIST(fs_write, fs_write, cover_path),
+	LIST(programs, programs, cover_path),
+	LIST(devices, devices, cover_path),
+	LIST(sockets, sockets, cover_path),
+	LIST(hosts, hosts, cover_host),
 #undef LIST
 };
 
@@ -147,7 +104,7 @@ static uint64_t limit_in(const struct capability_set *set, size_t offset)
 static int add_all(struct arena *arena, struct strings *list, const char *const *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strings_find(list, items[i]) < 0 && strings_add(arena, list, items[i]) < 0)
+		if (strings_add(arena, list, items[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -165,14 +122,6 @@ int capability_baseline(struct arena *arena, bool spawn, struct capability_set *
 	return 0;
 }
 
-static bool covered(const struct strings *roots, const char *entry, covers_fn covers)
-{
-	for (size_t i = 0; i < roots->count; i++)
-		if (covers(roots->items[i], entry))
-			return true;
-	return false;
-}
-
 static enum network_mode effective_network(const struct capability_set *set)
 {
 	return set->network == NETWORK_HOSTS && !set->hosts.count ? NETWORK_NONE : set->network;
@@ -183,7 +132,7 @@ static const char *list_excess(const struct list *list, const struct capability_
                                const struct capability_set *ceiling)
 {
 	const struct strings *entries = list_in(set, list->offset), *roots = list_in(ceiling, list->offset);
-	if (list->covers == host_covers &&
+	if (list->covered == cover_host &&
 	    (effective_network(set) != NETWORK_HOSTS || effective_network(ceiling) != NETWORK_HOSTS))
 		return NULL;
 	if (entries == &set->programs && !roots->count)
@@ -191,8 +140,8 @@ static const char *list_excess(const struct list *list, const struct capability_
 	if (entries == &set->programs && !entries->count)
 		return "any";
 	for (size_t i = 0; i < entries->count; i++)
-		if (!covered(roots, entries->items[i], list->covers) &&
-		    !covered(list_in(ceiling, list->also), entries->items[i], list->covers))
+		if (!list->covered(roots, entries->items[i], false) &&
+		    (list->also == list->offset || !list->covered(list_in(ceiling, list->also), entries->items[i], false)))
 			return entries->items[i];
 	return NULL;
 }
@@ -215,7 +164,7 @@ bool capability_within(const struct capability_set *set, const struct capability
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		const char *subject = list_excess(&lists[i], set, ceiling);
 		if (subject)
-			return exceeds(lists[i].covers == host_covers ? "network" : lists[i].name, subject, ret_excess,
+			return exceeds(lists[i].covered == cover_host ? "network" : lists[i].name, subject, ret_excess,
 			               ret_subject);
 	}
 	if (set->spawn && !ceiling->spawn)
@@ -226,12 +175,46 @@ bool capability_within(const struct capability_set *set, const struct capability
 	return true;
 }
 
+/* Both, in order, where both are in order: what is merged can then be searched as fast as what it was merged from. */
+static int join_sorted(struct arena *arena, const struct strings *first, const struct strings *second,
+                       struct strings *list)
+{
+	for (size_t i = 0, j = 0; i < first->count || j < second->count; ) {
+		int order = i == first->count ? 1 : j == second->count ? -1 : strcmp(first->items[i], second->items[j]);
+		const char *next = order <= 0 ? first->items[i++] : second->items[j++];
+		if ((!list->count || strcmp(list->items[list->count - 1], next)) && strings_add(arena, list, next) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Otherwise the first list's items come first. */
+static int join_unsorted(struct arena *arena, const struct strings *first, const struct strings *second,
+                         struct strings *list)
+{
+	size_t size = 8, total = first->count + second->count;
+	while (size < 2 * total)
+		size *= 2;
+	const char **seen = arena_alloc(arena, size * sizeof(*seen));
+	for (size_t i = 0; seen && i < total; i++) {
+		const char *item = i < first->count ? first->items[i] : second->items[i - first->count];
+		size_t slot = text_hash(TEXT_HASH, item, strlen(item)) & (size - 1);
+		while (seen[slot] && strcmp(seen[slot], item))
+			slot = (slot + 1) & (size - 1);
+		if (!seen[slot] && strings_add(arena, list, item) < 0)
+			return -1;
+		seen[slot] = item;
+	}
+	return seen ? 0 : -1;
+}
+
+/* The items of both, each once. */
 static int join(struct arena *arena, const struct strings *first, const struct strings *second,
                 struct strings *ret_list)
 {
 	struct strings list = { 0 };
-	if (add_all(arena, &list, first->items, first->count) < 0 ||
-	    add_all(arena, &list, second->items, second->count) < 0)
+	bool unsorted = first->unsorted || second->unsorted;
+	if ((unsorted ? join_unsorted : join_sorted)(arena, first, second, &list) < 0)
 		return -1;
 	*ret_list = list;
 	return 0;
@@ -246,7 +229,7 @@ int capability_merge(struct arena *arena, const struct capability_set *base, con
 	                              .exempt = base->exempt };
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		const struct strings *first = list_in(base, lists[i].offset), *second = list_in(grant, lists[i].offset);
-		if (lists[i].covers == host_covers) {
+		if (lists[i].covered == cover_host) {
 			first = base->network == NETWORK_HOSTS && set.network == NETWORK_HOSTS ? first : &no_hosts;
 			second = grant->network == NETWORK_HOSTS && set.network == NETWORK_HOSTS ? second : &no_hosts;
 		}
@@ -268,30 +251,21 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static const char *normal_entry(struct arena *arena, const struct list *list, const char *entry)
+static void sort(struct strings *list)
 {
-	if (list->covers == path_covers)
-		return path_normalise(arena, entry);
-	char *host = arena_strdup(arena, entry);
-	for (char *at = host; at && *at; at++)
-		if (*at >= 'A' && *at <= 'Z')
-			*at += 'a' - 'A';
-	return host;
+	if (list->unsorted)
+		qsort(list->items, list->count, sizeof(*list->items), by_text);
+	list->unsorted = false;
 }
 
-/* The sorted entries that nothing else in the list, or in `also`, covers. */
+/* The sorted entries that nothing else in the list, or in `also`, covers; `also` may be the list itself. */
 static int smallest(struct arena *arena, const struct list *list, const struct strings *also, struct strings *entries)
 {
 	struct strings kept = { 0 };
-	if (entries->count)
-		qsort(entries->items, entries->count, sizeof(*entries->items), by_text);
 	for (size_t i = 0; i < entries->count; i++) {
-		bool needless = i && !strcmp(entries->items[i], entries->items[i - 1]);
-		for (size_t j = 0; j < entries->count && !needless; j++)
-			needless = strcmp(entries->items[i], entries->items[j]) &&
-			           list->covers(entries->items[j], entries->items[i]);
-		if (!needless && also != entries)
-			needless = covered(also, entries->items[i], list->covers);
+		bool needless = (i && !strcmp(entries->items[i], entries->items[i - 1])) ||
+		                list->covered(entries, entries->items[i], true) ||
+		                (also != entries && list->covered(also, entries->items[i], false));
 		if (!needless && strings_add(arena, &kept, entries->items[i]) < 0)
 			return -1;
 	}
@@ -310,15 +284,18 @@ int capability_normalise(struct arena *arena, const struct capability_set *set, 
 		const struct strings *entries = list_in(set, lists[i].offset);
 		struct strings *normal = list_of(&made, lists[i].offset);
 		*normal = (struct strings){ 0 };
-		if (lists[i].covers == host_covers && made.network != NETWORK_HOSTS)
+		if (lists[i].covered == cover_host && made.network != NETWORK_HOSTS)
 			continue;
 		for (size_t j = 0; j < entries->count; j++) {
-			if (strings_add(arena, normal, normal_entry(arena, &lists[i], entries->items[j])) == 0)
+			const char *entry = entries->items[j];
+			entry = lists[i].covered == cover_host ? cover_host_normalise(arena, entry) : path_normalise(arena, entry);
+			if (strings_add(arena, normal, entry) == 0)
 				continue;
-			if (ret_subject && lists[i].covers == path_covers && entries->items[j][0] != '/')
+			if (ret_subject && lists[i].covered == cover_path && entries->items[j][0] != '/')
 				*ret_subject = entries->items[j];
 			return -1;
 		}
+		sort(normal);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		struct strings *entries = list_of(&made, lists[i].offset);

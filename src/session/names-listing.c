@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "session/names-look.h"
 
 #define PROBES_MAX 64
@@ -38,9 +39,7 @@ static bool is_exempt(const struct names_walk *walk, const struct names_listing 
 
 static size_t hash_name(const char *name, size_t length)
 {
-	uint64_t hash = 1469598103934665603u;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)name[i]) * 1099511628211u;
+	uint64_t hash = text_hash(TEXT_HASH, name, length);
 	return (size_t)(hash ^ hash >> 32);
 }
 

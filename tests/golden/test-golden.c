@@ -174,7 +174,7 @@ static void with_names(struct profile_input *input)
 	                                 "/home/ada/project/a/b/.git/config", NULL };
 	static struct host_entry shown[] = { { "/home/ada/.nvm", "/home/ada/.nvm", NULL, HOST_DIRECTORY, 0 } };
 	input->masked = (struct places){ masked, COUNT(masked), 0 };
-	input->protect = (struct strings){ protect, 3, 0 };
+	input->protect = (struct strings){ .items = protect, .count = 3 };
 	input->shown = (struct host_entries){ shown, 1, 1 };
 	input->git_config = "[user]\n\tname = Ada\n\temail = ada@example.org\n";
 	input->unmasked = "3 directories that could not be read";
