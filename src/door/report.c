@@ -1,6 +1,5 @@
-/* Messages for people. Everything in them that came from a command, a file name or the command line is untrusted: a
- * terminal must not obey it, and it must not look like something else than it is. So control characters, the C1 range,
- * and characters that reorder or hide text are written as escapes. */
+/* Messages for people. Everything in them that came from a command, a file name or the command line is untrusted, and
+ * what of it is not plain is written as an escape. */
 #include "door/report.h"
 
 #include <inttypes.h>
@@ -9,48 +8,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
-
-static const struct {
-	uint32_t first, last;
-} deceiving[] = {
-	{ 0x0000, 0x001f }, { 0x007f, 0x009f },         /* C0, DEL, C1 */
-	{ 0x00ad, 0x00ad }, { 0x061c, 0x061c },         /* soft hyphen, Arabic letter mark */
-	{ 0x200b, 0x200f }, { 0x2028, 0x202e },         /* zero width, marks; separators, embeddings, overrides */
-	{ 0x2060, 0x2069 }, { 0xfeff, 0xfeff },         /* invisible operators, isolates; byte order mark */
-	{ 0xe0000, 0xe007f },                           /* tags */
-};
-
-static uint32_t decode(const unsigned char *bytes, size_t length)
-{
-	uint32_t code = length == 1 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++)
-		code = code << 6 | (bytes[i] & 0x3fu);
-	return code;
-}
-
-static bool deceives(uint32_t code)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(deceiving); i++)
-		if (code >= deceiving[i].first && code <= deceiving[i].last)
-			return true;
-	return false;
-}
+#include "base/visible.h"
 
 void report_untrusted(FILE *out, const char *text)
 {
 	for (size_t left = strlen(text); left;) {
-		size_t length = utf8_sequence(text, left);
-		uint32_t code = length ? decode((const unsigned char *)text, length) : 0;
-		if (!length || (deceives(code) && code < 0x80))
-			fprintf(out, "\\x%02x", (unsigned char)*text);
-		else if (deceives(code))
-			fprintf(out, "\\u{%x}", (unsigned)code);
+		struct visible seen = visible_next(text, left);
+		if (seen.is_plain)
+			fwrite(text, 1, seen.length, out);
+		else if (!seen.is_utf8 || seen.code < 0x80)
+			fprintf(out, "\\x%02x", (unsigned)seen.code);
 		else
-			fwrite(text, 1, length, out);
-		length += !length;
-		text += length;
-		left -= length;
+			fprintf(out, "\\u{%x}", (unsigned)seen.code);
+		text += seen.length;
+		left -= seen.length;
 	}
 }
 
