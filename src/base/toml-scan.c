@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/visible.h"
 
 /* The end of a long name is what tells files apart, and the numbers after it must not be cut off. */
 static int fail_at(struct cordon_error *err, const char *file, unsigned line, unsigned column, const char *reason)
@@ -48,21 +49,11 @@ int toml_refuse(struct toml_scan *scan, const char *where, const char *format, .
 	return fail_at(scan->err, scan->file, line, column, reason);
 }
 
-static uint32_t code_at(const struct toml_scan *scan)
-{
-	const unsigned char *bytes = (const unsigned char *)scan->at;
-	size_t length = utf8_sequence(scan->at, (size_t)(scan->end - scan->at));
-	uint32_t code = length < 2 ? bytes[0] : bytes[0] & (0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++)
-		code = code << 6 | (bytes[i] & 0x3fu);
-	return code;
-}
-
 const char *toml_found(const struct toml_scan *scan, char buffer[32])
 {
 	if (scan->at == scan->end)
 		return "the end of the file";
-	uint32_t code = code_at(scan);
+	uint32_t code = visible_next(scan->at, (size_t)(scan->end - scan->at)).code;
 	if (code == '\n' || (code == '\r' && scan->end - scan->at > 1 && scan->at[1] == '\n'))
 		return "the end of the line";
 	if (code >= 0x20 && code < 0x7f)
