@@ -1,8 +1,6 @@
 /* UTF-8 boundaries: see utf8.h. Table 3-7 of the Unicode standard. */
 #include "base/utf8.h"
 
-#include <stdbool.h>
-
 static bool continuation(unsigned char byte)
 {
 	return (byte & 0xc0) == 0x80;
@@ -62,4 +60,12 @@ size_t utf8_cut_head(const char *text, size_t length)
 	while (count < 3 && count < length && continuation((unsigned char)text[count]))
 		count++;
 	return count;
+}
+
+bool utf8_valid(const char *bytes, size_t length)
+{
+	for (size_t size; length; bytes += size, length -= size)
+		if (!(size = utf8_sequence(bytes, length)))
+			return false;
+	return true;
 }

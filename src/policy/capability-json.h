@@ -10,3 +10,12 @@ struct json;
 void capability_write_json(struct json *json, const struct capability_set *set);
 /* The reverse; strings are copied. 0, or -1 where it is not what the writer writes or memory is short. */
 int capability_read_json(struct arena *arena, const json_t *object, struct capability_set *ret_set) must_check;
+
+/* A path may have any byte in it, and two that differ must stay different: what is not UTF-8 becomes {"hex":"…"}. */
+void path_write_json(struct json *json, const char *path);
+/* A copy, or NULL where it is not what the writer writes or memory is short. */
+const char *path_read_json(struct arena *arena, const json_t *value);
+
+/* Numbers of which a reader may have only 63 bits: a larger one becomes a string. */
+void number_write_json(struct json *json, uint64_t number);
+bool number_read_json(const json_t *value, uint64_t *ret_number);

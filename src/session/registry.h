@@ -1,5 +1,5 @@
 /* Sessions on disk: <data_dir>/sessions/<hash of the id>/session.json, replaced whole by rename under a lock, so that it
- * is there and valid whatever dies when. */
+ * is there and valid whatever dies when. A record that is damaged, or not the caller's, is an error and stays as it is. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -44,17 +44,24 @@ struct session_record {
 /* Is this an id at all: not empty, not longer than SESSION_ID_MAX, UTF-8, no control characters. */
 int registry_check_id(const char *id, struct cordon_error *err) must_check;
 
+typedef int (*registry_change_fn)(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err);
+
 /* The session's record; made from `first` (NULL: plain) where there is none yet, and then *ret_made is true. Of callers
- * that race, one makes it. `first` that contradicts an existing record (another workspace) is `invalid_request`. */
+ * that race, one makes it. `first` that contradicts an existing record (another workspace, another baseline) is
+ * `invalid_request`. */
 int registry_open(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
                   struct session_record *ret_record, bool *ret_made, struct cordon_error *err) must_check;
+/* The same, with a say in the making: `making` is called by the one that makes it, before it is there; negative leaves
+ * it unmade. */
+int registry_make(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                  registry_change_fn making, void *arg, struct session_record *ret_record, bool *ret_made,
+                  struct cordon_error *err) must_check;
 /* The same without making: *ret_found is false where there is none. */
 int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
                   bool *ret_found, struct cordon_error *err) must_check;
 
 /* Reads, changes and replaces it under the session's lock. `change` gets the record in `arena`; 0 writes it, 1 leaves it as
  * it is, negative is an error that it filled. A missing session is `invalid_request`. */
-typedef int (*registry_change_fn)(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err);
 int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
                     struct session_record *ret_record, struct cordon_error *err) must_check;
 
@@ -62,7 +69,14 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
 
-/* Forgets it; a session's pending approvals go too. Its workspace and home are the caller's to remove. */
+/* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. Comes
+ * before registry_open(), and does not make a record. */
+int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
+/* The opposite: no command uses the session and none begins, or `session_busy`. A missing session is `invalid_request`. */
+int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
+
+/* Forgets it; a session's pending approvals go too. The caller holds registry_exclude(). Its workspace and home are the
+ * caller's to remove. */
 int registry_remove(const char *data_dir, const char *id, struct cordon_error *err) must_check;
 
 /* The session's own directory, open, for its approvals; made if missing. */

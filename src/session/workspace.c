@@ -133,19 +133,18 @@ int workspace_named(struct arena *arena, const char *path, const char *data_dir,
 
 /* ---- by session ------------------------------------------------------------------------------------------------- */
 
-/* The first 16 bytes, in hex, of SHA-256 over the id as a JSON string. */
-static char *hash_of_session(struct arena *arena, const char *session_id)
+char *workspace_hash(struct arena *arena, const char *session_id)
 {
 	struct json json;
 	unsigned char hash[crypto_hash_sha256_BYTES];
 	json_init(&json);
 	json_string(&json, session_id);
 	auto_free char *text = json_take(&json);
-	char *hex = text ? arena_alloc(arena, 33) : NULL;
+	char *hex = text ? arena_alloc(arena, WORKSPACE_HASH_LENGTH + 1) : NULL;
 	if (!hex)
 		return NULL;
 	crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < WORKSPACE_HASH_LENGTH / 2; i++) {
 		hex[2 * i] = "0123456789abcdef"[hash[i] >> 4];
 		hex[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
 	}
@@ -155,7 +154,7 @@ static char *hash_of_session(struct arena *arena, const char *session_id)
 int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,
                          struct place *ret_place, int *ret_fd, struct cordon_error *err)
 {
-	const char *hash = hash_of_session(arena, session_id);
+	const char *hash = workspace_hash(arena, session_id);
 	const char *parent = arena_printf(arena, "%s/%s", data_dir, kind);
 	const char *path = hash && parent ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
 	if (!path)

@@ -15,6 +15,11 @@ int workspace_make_data_dir(const char *path, struct cordon_error *err) must_che
 int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
                     struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;
 
+/* What a session's directories are called: the first 16 bytes, in hex, of SHA-256 over the id as a JSON string. */
+#define WORKSPACE_HASH_LENGTH 32
+/* NULL when memory is short. */
+char *workspace_hash(struct arena *arena, const char *session_id);
+
 /* The default place of a session: <data_dir>/<kind>/<hash of the id>. With `make`, made on first use with mode 0700;
  * two callers that race get one. Without, it may not exist, and *ret_fd is then -1. */
 int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,

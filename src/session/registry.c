@@ -1,0 +1,257 @@
+/* Sessions on disk: see registry.h, and registry-file.c for what keeps them whole. */
+#include <jansson.h>
+
+#include "session/registry.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/utc.h"
+#include "base/utf8.h"
+#include "policy/capability-json.h"
+#include "session/registry-file.h"
+#include "session/workspace.h"
+
+int registry_check_id(const char *id, struct cordon_error *err)
+{
+	size_t length = strlen(id);
+	const char *wrong = NULL;
+	if (!length)
+		wrong = "must not be empty";
+	else if (length > SESSION_ID_MAX)
+		wrong = "is longer than 64 KiB";
+	else if (!utf8_valid(id, length))
+		wrong = "is not UTF-8";
+	else if (text_has_control(id))
+		wrong = "must not have a control character in it";
+	/* U+0080 to U+009F, which some terminals obey, too */
+	for (const char *at = id; !wrong && (at = strchr(at, '\xc2')); at++)
+		if ((unsigned char)at[1] < 0xa0)
+			wrong = "must not have a control character in it";
+	if (!wrong)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "session: the id %s", wrong);
+	return fail_boundary(err, "session");
+}
+
+static int fail_missing(const char *id, struct cordon_error *err)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "there is no such session");
+	fail_remedy(err, "see cordon session list");
+	return fail_boundary(err, "session");
+}
+
+static int find(const char *data_dir, const char *id, struct where *where, struct cordon_error *err)
+{
+	return registry_check_id(id, err) < 0 ? -1 : where_find(data_dir, id, where, err);
+}
+
+/* ---- reading and making ------------------------------------------------------------------------------------------ */
+
+int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
+                  bool *ret_found, struct cordon_error *err)
+{
+	struct where where uncleared;
+	auto_close int directory = -1;
+	bool found = false;
+	if (find(data_dir, id, &where, err) < 0 || where_open(&where, false, &directory, err) < 0 ||
+	    (directory >= 0 && where_read(arena, &where, directory, ret_record, &found, err) < 0))
+		return -1;
+	*ret_found = found;
+	return 0;
+}
+
+/* Both as they were once asked for. */
+static bool same_set(const struct capability_set *a, const struct capability_set *b)
+{
+	struct json json;
+	json_init(&json);
+	capability_write_json(&json, a);
+	auto_free char *first = json_take(&json);
+	capability_write_json(&json, b);
+	auto_free char *second = json_take(&json);
+	return first && second && !strcmp(first, second);
+}
+
+static int check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
+{
+	const char *other = NULL;
+	if (first && first->workspace && (!record->workspace || strcmp(record->workspace, first->workspace)))
+		other = "another workspace";
+	else if (first && first->has_baseline && (!record->has_baseline || !same_set(&record->baseline, &first->baseline)))
+		other = "other capabilities";
+	if (!other)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, record->id, "the session exists already, with %s", other);
+	fail_remedy(err, "use it as it is, or another id");
+	return fail_boundary(err, "session");
+}
+
+static int make_record(struct arena *arena, const struct where *where, int directory, const struct session_record *first,
+                       registry_change_fn making, void *arg, struct cordon_error *err)
+{
+	char created[UTC_SIZE];
+	struct session_record record = { .id = where->id, .created = created, .changed = created };
+	bool found;
+	utc_now(created);
+	if (first) {
+		record.workspace = first->workspace;
+		record.has_baseline = first->has_baseline;
+		record.baseline = first->baseline;
+	}
+	/* What lies there is of a session that was removed by a process that died before it was done. */
+	if (where_clear(where, directory, &found, err) < 0 || (making && making(arena, &record, arg, err) < 0))
+		return -1;
+	return where_write(where, directory, &record, err);
+}
+
+int registry_make(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                  registry_change_fn making, void *arg, struct session_record *ret_record, bool *ret_made,
+                  struct cordon_error *err)
+{
+	struct where where uncleared;
+	struct session_record record;
+	auto_close int directory = -1, lock = -1;
+	bool found = false, made = false;
+	if (registry_read(arena, data_dir, id, &record, &found, err) < 0)
+		return -1;
+	if (!found) {
+		if (find(data_dir, id, &where, err) < 0 ||
+		    where_lock(&where, REGISTRY_LOCK, LOCK_EX, true, &directory, &lock, err) < 0 ||
+		    where_read(arena, &where, directory, &record, &found, err) < 0)
+			return -1;
+		made = !found;
+		if (made && (make_record(arena, &where, directory, first, making, arg, err) < 0 ||
+		             where_read(arena, &where, directory, &record, &found, err) < 0))
+			return -1;
+	}
+	if (check_agrees(&record, first, err) < 0)
+		return -1;
+	*ret_record = record;
+	*ret_made = made;
+	return 0;
+}
+
+int registry_open(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                  struct session_record *ret_record, bool *ret_made, struct cordon_error *err)
+{
+	return registry_make(arena, data_dir, id, first, NULL, NULL, ret_record, ret_made, err);
+}
+
+/* ---- changing ---------------------------------------------------------------------------------------------------- */
+
+int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
+                    struct session_record *ret_record, struct cordon_error *err)
+{
+	struct where where uncleared;
+	struct session_record record;
+	auto_close int directory = -1, lock = -1;
+	bool found = false;
+	if (find(data_dir, id, &where, err) < 0 ||
+	    where_lock(&where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
+	    (directory >= 0 && where_read(arena, &where, directory, &record, &found, err) < 0))
+		return -1;
+	if (!found)
+		return fail_missing(id, err);
+	char *changed = arena_alloc(arena, UTC_SIZE);
+	if (!changed)
+		return fail_oom(err);
+	int kept = change(arena, &record, arg, err);
+	if (kept < 0)
+		return -1;
+	if (kept == 0) {
+		utc_now(changed);
+		record.changed = changed;
+		if (where_write(&where, directory, &record, err) < 0)
+			return -1;
+	}
+	if (ret_record)
+		*ret_record = record;
+	return 0;
+}
+
+int registry_remove(const char *data_dir, const char *id, struct cordon_error *err)
+{
+	struct where where uncleared;
+	auto_close int directory = -1, lock = -1;
+	bool found = false;
+	if (find(data_dir, id, &where, err) < 0 ||
+	    where_lock(&where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
+	    (directory >= 0 && where_clear(&where, directory, &found, err) < 0))
+		return -1;
+	if (directory >= 0)
+		where_remove(&where, directory);
+	return found ? 0 : fail_missing(id, err);
+}
+
+/* ---- using ------------------------------------------------------------------------------------------------------- */
+
+int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)
+{
+	struct where where uncleared;
+	auto_close int directory = -1;
+	if (find(data_dir, id, &where, err) < 0)
+		return -1;
+	return where_lock(&where, REGISTRY_USE, LOCK_SH, true, &directory, ret_lock_fd, err);
+}
+
+int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)
+{
+	struct where where uncleared;
+	auto_close int directory = -1;
+	if (find(data_dir, id, &where, err) < 0 ||
+	    where_lock(&where, REGISTRY_USE, LOCK_EX, false, &directory, ret_lock_fd, err) < 0)
+		return -1;
+	return directory < 0 ? fail_missing(id, err) : 0;
+}
+
+int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err)
+{
+	struct where where uncleared;
+	return find(data_dir, id, &where, err) < 0 ? -1 : where_open(&where, true, ret_fd, err);
+}
+
+/* ---- listing ----------------------------------------------------------------------------------------------------- */
+
+/* 1 where there is a record, 0 where there is none, -1 where it is damaged. */
+static int read_listed(struct arena *arena, const char *data_dir, const char *name, struct session_record *ret_record)
+{
+	struct where where uncleared;
+	auto_close int directory = -1;
+	bool found = false;
+	if (where_name(data_dir, name, &where, NULL) < 0 || where_open(&where, false, &directory, NULL) < 0 ||
+	    (directory >= 0 && where_read(arena, &where, directory, ret_record, &found, NULL) < 0))
+		return -1;
+	return found;
+}
+
+int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err)
+{
+	char path[PATH_MAX];
+	snprintf(path, sizeof(path), "%s/" REGISTRY_DIRECTORY, data_dir);
+	auto_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
+	if (!listing)
+		return fail(err, CORDON_E_INTERNAL, errno, path, "the sessions cannot be listed");
+	take_fd(&fd);
+	int stop = 0;
+	for (struct dirent *entry; !stop && (entry = readdir(listing));) {
+		struct arena arena = { 0 };
+		struct session_record record;
+		if (strlen(entry->d_name) != WORKSPACE_HASH_LENGTH || entry->d_name[0] == '.')
+			continue;
+		int found = read_listed(&arena, data_dir, entry->d_name, &record);
+		if (found)
+			stop = each(arg, found > 0 ? &record : NULL, entry->d_name);
+		arena_free(&arena);
+	}
+	closedir(listing);
+	return 0;
+}
