@@ -238,7 +238,8 @@ enum cordon_answer {
 
 /* What a human is asked. All text is safe to print: control and bidirectional characters are escaped. */
 struct cordon_card {
-	const char *id, *session, *hash;        /* the answer is bound to the hash of the content */
+	const char *id, *hash;                  /* the answer is bound to the hash of the content */
+	const char *session;                    /* "" for a command without one: it cannot be approved for the session */
 	const char *text;                       /* the whole card, several lines: program, arguments, cwd, what it asks for */
 	const char *json;                       /* the same for programs */
 	uint64_t timeout_ms;
@@ -249,6 +250,8 @@ struct cordon_card {
  * is none. */
 typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
+/* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. Borrowed; -1: none. */
+void cordon_approver_interrupt(struct cordon *cordon, int fd);
 
 /* What waits for an answer, as `{"approvals":[…]}`. */
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;

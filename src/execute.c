@@ -32,6 +32,7 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	struct cordon *cordon = calloc(1, sizeof(*cordon));
 	if (!cordon)
 		return fail_oom(err);
+	cordon->interrupt_fd = -1;
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0) {
 		cordon_unref(cordon);

@@ -26,6 +26,7 @@ struct cordon {
 	struct config_store *config;
 	cordon_approver_fn approver;            /* or NULL */
 	void *approver_arg;
+	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
 };
 
 /* A tree in which names were looked for, before the command and again after it. */

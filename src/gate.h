@@ -8,13 +8,16 @@
 #include "policy/capability.h"
 #include "policy/config.h"
 
+struct cordon;
+
 struct gate_question {
-	const char *session_id;
+	const char *session_id;                 /* of a command without a session: its audit id */
 	const char *audit_id;                   /* of the command that waits */
 	const char *tool;                       /* "run" */
 	const struct strings *argv;
 	const char *program, *cwd;              /* resolved */
 	const struct capability_set *excess;    /* what goes beyond; may be empty where a rule asks */
+	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */
 	const char *rule;                       /* why a rule asks, with its place; or NULL */
 };
@@ -24,8 +27,16 @@ struct gate_answer {
 	char card[ID_SIZE];
 };
 
-/* Success is an approval. Denied, by a human, by memory, or because nobody can be asked: `capability_denied`; no answer in
+/* All approvers are asked at once, and the first answer counts: the library's callback, and whoever answers through the
+ * queue (session/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
+ * queue.
+ *
+ * Success is an approval. What `excess` names is then still what it was when it was shown. Denied, by a human, by memory, or because nobody can be asked: `capability_denied`; no answer in
  * time: `approval_timeout`; that a third denial paused the session is said in the error. Writes the `approval` row before it
  * returns. A denial is remembered for the session, a timeout is not. `excess` and `argv` are borrowed. */
 int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err) must_check;
+
+/* Settles what askers that died left behind: an answer that was given for the session is applied, one for once is void, and
+ * either way the ledger says so. Costs little where there is nothing; for whenever a session is opened. */
+void gate_sweep(struct cordon *cordon);

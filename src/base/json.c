@@ -166,6 +166,7 @@ void json_uint(struct json *json, uint64_t number)
 
 void json_bool(struct json *json, bool value) { word(json, value ? "true" : "false"); }
 void json_nil(struct json *json) { word(json, "null"); }
+void json_verbatim(struct json *json, const char *text) { word(json, text); }
 
 void json_key_string(struct json *json, const char *key, const char *text)
 {

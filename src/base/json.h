@@ -33,6 +33,8 @@ void json_int(struct json *json, int64_t number);
 void json_uint(struct json *json, uint64_t number);
 void json_bool(struct json *json, bool value);
 void json_nil(struct json *json);
+/* A value that is JSON already, as it stands. */
+void json_verbatim(struct json *json, const char *text);
 
 void json_key_string(struct json *json, const char *key, const char *text);
 void json_key_int(struct json *json, const char *key, int64_t number);

@@ -91,7 +91,7 @@ void visible_quote(FILE *out, const char *text)
 	fputc('\'', out);
 }
 
-void visible_json(FILE *out, const char *json)
+static void write_json(FILE *out, const char *json)
 {
 	for (size_t at = 0, all = strlen(json); at < all;) {
 		struct visible seen = visible_next(json + at, all - at);
@@ -104,4 +104,19 @@ void visible_json(FILE *out, const char *json)
 			fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (high >> 10)), (unsigned)(0xdc00 + (high & 0x3ff)));
 		at += seen.length;
 	}
+}
+
+char *visible_json(const char *json)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	if (!out)
+		return NULL;
+	write_json(out, json);
+	bool failed = ferror(out);
+	if (fclose(out) == 0 && !failed)
+		return text;
+	free(text);
+	return NULL;
 }

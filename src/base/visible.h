@@ -18,5 +18,6 @@ struct visible visible_next(const char *text, size_t left);
 /* As a shell's word: bare, 'quoted', or $'escaped' where a character is not plain. Two texts never look the same. */
 void visible_quote(FILE *out, const char *text);
 
-/* JSON that is valid already, with every character that is not plain as \uXXXX: the same value, safe to print. */
-void visible_json(FILE *out, const char *json);
+/* JSON that is valid already, with every character that is not plain as \uXXXX: the same value, safe to print. To be
+ * free()d; NULL when memory is short. */
+char *visible_json(const char *json);

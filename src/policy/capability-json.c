@@ -208,3 +208,55 @@ int capability_read_json(struct arena *arena, const json_t *object, struct capab
 	*ret_set = set;
 	return 0;
 }
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
+
+static void write_place(struct json *json, const struct place *place)
+{
+	json_object_begin(json);
+	json_key(json, "path");
+	path_write_json(json, place->path);
+	if (place->alias) {
+		json_key(json, "alias");
+		path_write_json(json, place->alias);
+	}
+	json_key(json, "device");
+	number_write_json(json, place->device);
+	json_key(json, "inode");
+	number_write_json(json, place->inode);
+	json_key_bool(json, "directory", place->is_directory);
+	json_object_end(json);
+}
+
+void places_write_json(struct json *json, const struct places *places)
+{
+	json_array_begin(json);
+	for (size_t i = 0; i < places->count; i++)
+		write_place(json, &places->items[i]);
+	json_array_end(json);
+}
+
+static int read_place(struct arena *arena, const json_t *object, struct place *place)
+{
+	const json_t *alias = json_object_get(object, "alias"), *directory = json_object_get(object, "directory");
+	place->path = path_read_json(arena, json_object_get(object, "path"));
+	place->alias = alias ? path_read_json(arena, alias) : NULL;
+	place->is_directory = json_is_true(directory);
+	return json_object_size(object) == (alias ? 5 : 4) && place->path && !alias == !place->alias &&
+	       json_is_boolean(directory) && number_read_json(json_object_get(object, "device"), &place->device) &&
+	       number_read_json(json_object_get(object, "inode"), &place->inode) ? 0 : -1;
+}
+
+int places_read_json(struct arena *arena, const json_t *array, struct places *ret_places)
+{
+	struct places places = { 0 };
+	if (!json_is_array(array))
+		return -1;
+	for (size_t i = 0; i < json_array_size(array); i++) {
+		struct place place;
+		if (read_place(arena, json_array_get(array, i), &place) < 0 || places_add(arena, &places, &place) < 0)
+			return -1;
+	}
+	*ret_places = places;
+	return 0;
+}

@@ -2,6 +2,7 @@
 #pragma once
 #include <jansson.h>
 
+#include "base/place.h"
 #include "policy/capability.h"
 
 struct json;
@@ -19,3 +20,7 @@ const char *path_read_json(struct arena *arena, const json_t *value);
 /* Numbers of which a reader may have only 63 bits: a larger one becomes a string. */
 void number_write_json(struct json *json, uint64_t number);
 bool number_read_json(const json_t *value, uint64_t *ret_number);
+
+/* What paths were: an array. */
+void places_write_json(struct json *json, const struct places *places);
+int places_read_json(struct arena *arena, const json_t *array, struct places *ret_places) must_check;

@@ -51,8 +51,7 @@ bool cover_path(const struct strings *roots, const char *path, bool by_another)
 		const char *root = roots->items[count - 1];
 		while (common < length && root[common] == path[common])
 			common++;
-		/* Not greater, and as long at least: the same. */
-		if (common == length)
+		if (common == length && !root[common])
 			return true;
 		length = above(path, length, common);
 	}

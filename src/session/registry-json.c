@@ -17,35 +17,16 @@ _Static_assert(ARRAY_SIZE(session_state_names) == SESSION_STATE_MAX, "every stat
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static void write_place(struct json *json, const struct place *place)
-{
-	json_object_begin(json);
-	json_key(json, "path");
-	path_write_json(json, place->path);
-	if (place->alias) {
-		json_key(json, "alias");
-		path_write_json(json, place->alias);
-	}
-	json_key(json, "device");
-	number_write_json(json, place->device);
-	json_key(json, "inode");
-	number_write_json(json, place->inode);
-	json_key_bool(json, "directory", place->is_directory);
-	json_object_end(json);
-}
-
 static void write_grant(struct json *json, const struct session_grant *grant)
 {
 	json_object_begin(json);
 	json_key_string(json, "card", grant->card);
+	json_key_string(json, "hash", grant->hash);
 	json_key_string(json, "time", grant->time);
 	json_key(json, "set");
 	capability_write_json(json, &grant->set);
 	json_key(json, "places");
-	json_array_begin(json);
-	for (size_t i = 0; i < grant->places.count; i++)
-		write_place(json, &grant->places.items[i]);
-	json_array_end(json);
+	places_write_json(json, &grant->places);
 	json_object_end(json);
 }
 
@@ -116,31 +97,13 @@ static int read_state(const json_t *value, enum session_state *ret_state)
 	return -1;
 }
 
-static int read_place(struct arena *arena, const json_t *object, struct place *place)
-{
-	const json_t *alias = json_object_get(object, "alias"), *directory = json_object_get(object, "directory");
-	place->path = path_read_json(arena, json_object_get(object, "path"));
-	place->alias = alias ? path_read_json(arena, alias) : NULL;
-	place->is_directory = json_is_true(directory);
-	return json_object_size(object) == (alias ? 5 : 4) && place->path && !alias == !place->alias &&
-	       json_is_boolean(directory) && number_read_json(json_object_get(object, "device"), &place->device) &&
-	       number_read_json(json_object_get(object, "inode"), &place->inode) ? 0 : -1;
-}
-
 static int read_grant(struct arena *arena, const json_t *object, struct session_grant *grant)
 {
-	const json_t *places = json_object_get(object, "places");
-	if (json_object_size(object) != 4 || !json_is_array(places) ||
-	    read_text(arena, json_object_get(object, "card"), false, &grant->card) < 0 ||
-	    read_text(arena, json_object_get(object, "time"), false, &grant->time) < 0 ||
-	    capability_read_json(arena, json_object_get(object, "set"), &grant->set) < 0)
-		return -1;
-	for (size_t i = 0; i < json_array_size(places); i++) {
-		struct place place;
-		if (read_place(arena, json_array_get(places, i), &place) < 0 || places_add(arena, &grant->places, &place) < 0)
-			return -1;
-	}
-	return 0;
+	return json_object_size(object) == 5 && read_text(arena, json_object_get(object, "card"), false, &grant->card) == 0 &&
+	       read_text(arena, json_object_get(object, "hash"), false, &grant->hash) == 0 &&
+	       read_text(arena, json_object_get(object, "time"), false, &grant->time) == 0 &&
+	       capability_read_json(arena, json_object_get(object, "set"), &grant->set) == 0 &&
+	       places_read_json(arena, json_object_get(object, "places"), &grant->places) == 0 ? 0 : -1;
 }
 
 static int read_denial(struct arena *arena, const json_t *object, struct session_denial *denial)

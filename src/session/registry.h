@@ -14,6 +14,7 @@ extern const char *const session_state_names[SESSION_STATE_MAX];
 /* What a human approved for this session, and what the paths in it were at that moment. */
 struct session_grant {
 	const char *card;               /* the approval's id: no grant is added twice */
+	const char *hash;               /* of what was approved: where no path is in it, the same is not asked again */
 	const char *time;
 	struct capability_set set;
 	struct places places;           /* path, device and inode of each path in `set`, as approved */

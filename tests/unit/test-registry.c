@@ -153,8 +153,8 @@ static int fill(struct arena *arena, struct session_record *record, void *arg, s
 	record->denied_in_a_row = 3;
 	record->grants = arena_alloc(arena, 2 * sizeof(*record->grants));
 	record->grant_count = 2;
-	record->grants[0] = (struct session_grant){ .card = "CARD0", .time = "then", .set = granted };
-	record->grants[1] = (struct session_grant){ .card = "CARD1", .time = "later" };
+	record->grants[0] = (struct session_grant){ .card = "CARD0", .hash = "HASH0", .time = "then", .set = granted };
+	record->grants[1] = (struct session_grant){ .card = "CARD1", .hash = "HASH1", .time = "later" };
 	struct place place = { "/data", "/link\xff", UINT64_MAX, (uint64_t)INT64_MAX + 1, true };
 	struct place file = { .path = "/\xff", .device = 1, .inode = 2 };
 	assert_int_equal(places_add(arena, &record->grants[0].places, &place) | places_add(arena, &record->grants[0].places, &file), 0);

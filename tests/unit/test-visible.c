@@ -13,12 +13,12 @@
 #include "base/cleanup.h"
 #include "base/visible.h"
 
-static char *shown(void (*show)(FILE *out, const char *text), const char *text)
+static char *quoted(const char *text)
 {
 	char *made = NULL;
 	size_t length;
 	FILE *out = open_memstream(&made, &length);
-	show(out, text);
+	visible_quote(out, text);
 	fclose(out);
 	return made;
 }
@@ -66,7 +66,7 @@ static void test_quote(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		auto_free char *made = shown(visible_quote, rows[i].text);
+		auto_free char *made = quoted(rows[i].text);
 		assert_string_equal(made, rows[i].quoted);
 	}
 }
@@ -85,7 +85,7 @@ static void test_quote_is_unambiguous(void **state)
 	for (unsigned first = 1; first < 256; first++)
 		for (unsigned second = 0; second < 256; second++) {
 			char text[] = { (char)first, (char)second, '\0' };
-			made[count] = shown(visible_quote, text);
+			made[count] = quoted(text);
 			for (const char *at = made[count]; *at; at++)
 				assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
 			count++;
@@ -101,7 +101,7 @@ static void test_json(void **state)
 {
 	(void)state;
 	static const char json[] = "{\"a\":\"x\xe2\x80\xaey\xf3\xa0\x81\x81\xc3\xa9\\n\"}";
-	auto_free char *made = shown(visible_json, json);
+	auto_free char *made = visible_json(json);
 	assert_string_equal(made, "{\"a\":\"x\\u202ey\\udb40\\udc41\xc3\xa9\\n\"}");
 	json_t *before = json_loads(json, 0, NULL), *after = json_loads(made, 0, NULL);
 	assert_true(before && after && json_equal(before, after));

@@ -1,0 +1,14 @@
+/* Small files of cordon's own, read and written whole. */
+#pragma once
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+/* A regular file of the caller's own that no other user can change, of 1 to `max` bytes; no link is followed. The text,
+ * ended by NUL, is the caller's to free(). 0, or a negative errno: -EPERM where it is another's, -EINVAL where it is no
+ * regular file, -EFBIG where it is too large, -ENODATA where it is empty. */
+int file_read(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length) must_check;
+
+/* A new file, of mode 0600. 0, or a negative errno: -EEXIST where there is one. Nothing is left where it failed.
+ * *ret_fd, which may be NULL, is the file, open. */
+int file_create(int directory_fd, const char *name, const char *text, size_t length, int *ret_fd) must_check;
