@@ -45,7 +45,7 @@ int capability_merge(struct arena *arena, const struct capability_set *base, con
                      struct capability_set *ret_set) must_check;
 
 /* The same set in its one smallest form: paths resolved by text, sorted, and without what another entry covers already;
- * hosts in lower case; no hosts is no network. Two sets that are within each other have the same. 0, or -1 when memory
- * is short or a path is not absolute; *ret_subject is then that path, or NULL. */
+ * hosts in lower case and without a trailing dot; no hosts is no network. Two sets that are within each other have the
+ * same. 0, or -1 when memory is short or a path is not absolute; *ret_subject is then that path, or NULL. */
 int capability_normalise(struct arena *arena, const struct capability_set *set, struct capability_set *ret_set,
                          const char **ret_subject) must_check;

@@ -51,7 +51,8 @@ bool cover_path(const struct strings *roots, const char *path, bool by_another)
 		const char *root = roots->items[count - 1];
 		while (common < length && root[common] == path[common])
 			common++;
-		if (common == length && !root[common])
+		/* Not greater, and as long at least: the same. */
+		if (common == length)
 			return true;
 		length = above(path, length, common);
 	}
