@@ -19,6 +19,12 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 /* True if there is a byte below 0x20 or 0x7f. */
 bool text_has_control(const char *text);
 
+/* Of ASCII only, whatever the locale. */
+static inline char text_lower(char byte)
+{
+	return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
+}
+
 /* FNV-1a, on from `hash`; begins with TEXT_HASH. For tables, not against people who choose what is in them. */
 #define TEXT_HASH UINT64_C(1469598103934665603)
 static inline uint64_t text_hash(uint64_t hash, const char *text, size_t length)

@@ -104,11 +104,6 @@ static bool host_covers(const struct host *root, const struct host *host)
 	       may_be_wild(host) && same_end(root, host, root->length - 1);
 }
 
-static char lower(char byte)
-{
-	return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
-}
-
 /* As strcmp() of the item with `star`, the name from `at` on and the port, one after the other and in lower case. */
 static int compare(const char *item, const char *star, const struct host *host, size_t at)
 {
@@ -116,7 +111,7 @@ static int compare(const char *item, const char *star, const struct host *host, 
 	const size_t lengths[] = { strlen(star), host->length - at, strlen(host->port) };
 	for (size_t part = 0; part < ARRAY_SIZE(parts); part++)
 		for (size_t i = 0; i < lengths[part]; i++, item++) {
-			char byte = lower(parts[part][i]);
+			char byte = text_lower(parts[part][i]);
 			if (*item != byte)
 				return (unsigned char)*item < (unsigned char)byte ? -1 : 1;
 		}
@@ -161,6 +156,6 @@ char *cover_host_normalise(struct arena *arena, const char *text)
 	struct host host = host_read(text);
 	char *normal = arena_printf(arena, "%.*s%s", (int)host.length, host.name, host.port);
 	for (char *at = normal; at && *at; at++)
-		*at = lower(*at);
+		*at = text_lower(*at);
 	return normal;
 }
