@@ -1,14 +1,12 @@
 """libcordon in programs of other people's: each of library/*.c is compiled against the public header and linked."""
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-from lab import ROOT, drivers, leftovers, needs, rows  # noqa: F401
+from lab import ROOT, drivers, embed, leftovers, needs, rows  # noqa: F401
 
 SOURCES = pathlib.Path(__file__).parent / "library"
-BUILD = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build")
 PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c"))
 
 
@@ -19,11 +17,7 @@ def compiled(tmp_path_factory):
 
     def make(name, kind="static"):
         if (name, kind) not in made:
-            made[name, kind] = place / f"{name}-{kind}"
-            link = [BUILD / "libcordon.a", "-ljansson", "-lsodium"] if kind == "static" else \
-                   ["-L", BUILD, f"-Wl,-rpath,{BUILD}", "-l:libcordon.so.0"]
-            subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread",
-                            "-I", ROOT / "include", SOURCES / f"{name}.c", "-o", made[name, kind], *link], check=True)
+            made[name, kind] = embed(SOURCES / f"{name}.c", place, kind)
         return made[name, kind]
     return make
 

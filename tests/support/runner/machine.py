@@ -43,7 +43,7 @@ def stage(root, account, build, build_files):
     if all(subprocess.run([*account.prefix, "test", "-r", str(path)]).returncode == 0 for path in wanted):
         return root, None
     place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-suite-"))
-    for name in ("tests", "include", "src", "bench", "docs", "packaging"):
+    for name in ("tests", "include", "src", "bench", "docs", "examples", "packaging"):
         shutil.copytree(root / name, place / name, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__"))
     (place / build).mkdir()

@@ -1,0 +1,43 @@
+"""examples/*.c do what their first comment says, against the public header and the library alone."""
+import subprocess
+
+import pytest
+
+from lab import ROOT, embed, leftovers, missing, rows  # noqa: F401
+
+pytestmark = missing("gcc", "unsanitized", "mount-namespace")
+
+
+@pytest.fixture
+def example(cordon, tmp_path, leftovers):
+    """example(name) runs it in the workspace and returns what it printed."""
+    def run(name):
+        program = embed(ROOT / f"examples/{name}.c", tmp_path, "shared")
+        done = subprocess.run([program], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=60)
+        assert done.returncode == 0 and done.stderr == "", done
+        return done.stdout
+    return run
+
+
+def promised(name):
+    """What the example's comment says it prints."""
+    comment = (ROOT / f"examples/{name}.c").read_text().split("*/")[0]
+    return "".join(line.removeprefix(" *     ") + "\n" for line in comment.split(":\n *\n")[-1].splitlines() if line.strip() != "")
+
+
+def test_every_example_is_short_and_run():
+    tests = open(__file__).read()
+    for path in (ROOT / "examples").glob("*.c"):
+        assert len(path.read_text().splitlines()) <= 80
+        assert f'"{path.stem}"' in tests, path
+
+
+def test_run(cordon, example):
+    assert example("run") == promised("run")
+    assert [row["row"] for row in rows(cordon)] == ["intent", "result"]
+
+
+def test_loop(cordon, example):
+    assert example("loop") == promised("loop")
+    assert sorted(row["row"] for row in rows(cordon)) == ["intent"] * 3 + ["result"] * 3
