@@ -7,6 +7,7 @@
 
 #include "audit/ledger.h"
 #include "base/json.h"
+#include "policy/config.h"
 #include "run/linger.h"
 #include "session/workspace.h"
 
@@ -34,7 +35,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		return fail_oom(err);
 	cordon->interrupt_fd = -1;
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
-	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0) {
+	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
+	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0) {
 		cordon_unref(cordon);
 		return -1;
 	}
@@ -48,6 +50,7 @@ void cordon_unref(struct cordon *cordon)
 		return;
 	linger_settle();
 	ledger_unref(cordon->ledger);
+	config_store_unref(cordon->config);
 	arena_free(&cordon->arena);
 	free(cordon);
 }

@@ -83,6 +83,11 @@ static bool match_component(const char *pattern, size_t pattern_length, const ch
 	return at == pattern_length;
 }
 
+bool glob_match_text(const char *pattern, const char *text)
+{
+	return match_component(pattern, strlen(pattern), text, strlen(text), false);
+}
+
 static bool is_any_depth(const char *component, size_t length)
 {
 	return length == 2 && component[0] == '*' && component[1] == '*';

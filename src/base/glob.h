@@ -41,3 +41,6 @@ bool glob_match(const struct glob *glob, const char *path);
 
 /* May anything beneath the absolute directory `root` match? Relative globs: always. */
 bool glob_reaches(const struct glob *glob, const char *root);
+
+/* One text that is no path: `*` takes slashes as well. Nothing to compile. */
+bool glob_match_text(const char *pattern, const char *text);

@@ -1,7 +1,9 @@
 /* Text questions: see text.h. */
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -71,6 +73,28 @@ bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 		return false;
 	*ret_number = number;
 	return true;
+}
+
+static void format_with_unit(uint64_t number, const struct unit *units, size_t count, char ret_text[TEXT_AMOUNT_SIZE])
+{
+	size_t unit = 0;
+	while (number && unit + 1 < count && number % units[unit + 1].factor == 0)
+		unit++;
+	snprintf(ret_text, TEXT_AMOUNT_SIZE, "%" PRIu64 "%s", number / units[unit].factor, units[unit].name);
+}
+
+void text_format_size(uint64_t bytes, char ret_text[TEXT_AMOUNT_SIZE])
+{
+	static const struct unit units[] = {
+		{ "", 1 }, { "K", 1ull << 10 }, { "M", 1ull << 20 }, { "G", 1ull << 30 }, { "T", 1ull << 40 },
+	};
+	format_with_unit(bytes, units, ARRAY_SIZE(units), ret_text);
+}
+
+void text_format_duration(uint64_t ms, char ret_text[TEXT_AMOUNT_SIZE])
+{
+	static const struct unit units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
+	format_with_unit(ms, units, ARRAY_SIZE(units), ret_text);
 }
 
 /* Edit distance with transpositions, for words up to 63 bytes. */

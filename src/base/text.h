@@ -13,6 +13,11 @@ bool text_parse_duration(const char *text, uint64_t *ret_ms);
 /* A decimal number up to `max`. */
 bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number);
 
+/* The same back, in the largest unit that needs no fraction. */
+#define TEXT_AMOUNT_SIZE 32
+void text_format_size(uint64_t bytes, char ret_text[TEXT_AMOUNT_SIZE]);
+void text_format_duration(uint64_t ms, char ret_text[TEXT_AMOUNT_SIZE]);
+
 /* The candidate closest to `word`, or NULL if none is close enough to suggest. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 

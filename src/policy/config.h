@@ -21,6 +21,9 @@ struct config {
 	bool choose_toolchains;
 	struct strings toolchains;
 	struct capability_set baseline;         /* preset, own lists, limits; normalised */
+	struct {
+		uint64_t wall_ms, stdout_bytes, stderr_bytes;
+	} usual;                                /* of a command that asks for nothing of its own; within the baseline's */
 	struct strings read_only;               /* applied after what is writable; absolute */
 	struct strings env_pass, env_set;       /* names; NAME=VALUE */
 	struct tool_rules rules;

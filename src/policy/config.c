@@ -1,0 +1,151 @@
+/* What is in force, as the rest of the library wants it: rows into the fields of struct config. */
+#include "policy/config.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "policy/config-resolve.h"
+
+/* ---- the defaults ----------------------------------------------------------------------------------------------- */
+
+int config_defaults(struct arena *arena, struct config_value *ret_values, struct cordon_error *err)
+{
+	const struct config_reader reader = { .arena = arena, .file = "default" };
+	struct config_value values[KEY_MAX] = { 0 };
+	for (enum config_key key = 0; key < KEY_MAX; key++) {
+		const struct config_row *row = &config_rows[key];
+		const struct toml_value *root;
+		if (!*row->fallback) {
+			/* Of what is a bound: none. */
+			values[key].number = UINT64_MAX;
+			continue;
+		}
+		const char *text = arena_printf(arena, "%s = %s\n", row->key, row->fallback);
+		if (!text)
+			return fail_oom(err);
+		if (toml_parse(arena, reader.file, text, strlen(text), &root, err) < 0 ||
+		    config_value_read(&reader, row, root->items[0], &values[key], err) < 0)
+			return -1;
+	}
+	memcpy(ret_values, values, sizeof(values));
+	return 0;
+}
+
+void config_state_begin(const struct config_value *defaults, struct config_state *ret_state)
+{
+	*ret_state = (struct config_state){ .defaults = defaults };
+	memcpy(ret_state->values, defaults, sizeof(ret_state->values));
+}
+
+/* ---- capabilities ----------------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum config_key key;
+	size_t offset;
+} capability_lists[] = {
+#define LIST(key) { KEY_capabilities_##key, offsetof(struct capability_set, key) }
+	LIST(fs_read), LIST(fs_write), LIST(programs), LIST(devices), LIST(sockets), LIST(deny), LIST(protect),
+#undef LIST
+}, limits[] = {
+#define LIMIT(key, field) { KEY_limits_##key, offsetof(struct capability_set, limits.field) }
+	LIMIT(memory, memory_bytes),
+	LIMIT(cpu, cpu_percent),
+	LIMIT(processes, processes),
+	LIMIT(disk, disk_bytes),
+	LIMIT(time, wall_ms),
+	LIMIT(stdout, stdout_bytes),
+	LIMIT(stderr, stderr_bytes),
+	LIMIT(open_files, open_files),
+	LIMIT(tmp, tmp_bytes),
+#undef LIMIT
+};
+_Static_assert(ARRAY_SIZE(limits) * sizeof(uint64_t) == sizeof(struct limits), "every limit has a key");
+
+int config_capabilities(struct arena *arena, const struct config_value *values, struct capability_set *ret_set)
+{
+	/* The words that may stand for the list, in the row's order. */
+	static const enum network_mode modes[] = { NETWORK_HOSTS, NETWORK_NONE, NETWORK_ALL };
+	const struct config_value *network = &values[KEY_capabilities_network];
+	struct capability_set set;
+	if (capability_baseline(arena, values[KEY_capabilities_spawn].number, &set) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(capability_lists); i++)
+		memcpy((char *)&set + capability_lists[i].offset, &values[capability_lists[i].key].list, sizeof(struct strings));
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		memcpy((char *)&set + limits[i].offset, &values[limits[i].key].number, sizeof(uint64_t));
+	set.network = modes[network->number];
+	set.hosts = network->list;
+	*ret_set = set;
+	return 0;
+}
+
+/* ---- the rest --------------------------------------------------------------------------------------------------- */
+
+/* The word that was chosen, or NULL where nothing was said. */
+static int chosen_word(struct arena *arena, const struct config_state *state, enum config_key key, const char **ret_word)
+{
+	struct strings words;
+	const struct config_value *value = &state->values[key];
+	*ret_word = NULL;
+	if (!value->file)
+		return 0;
+	if (config_row_words(arena, &config_rows[key], &words) < 0)
+		return -1;
+	*ret_word = words.items[value->number];
+	return 0;
+}
+
+static int assemble_rules(struct arena *arena, const struct config_value *values, struct tool_rules *ret_rules,
+                          struct cordon_error *err)
+{
+	struct tool_rules made = { .allowed_paths = values[KEY_policy_allowed_paths].list,
+	                           .denied_paths = values[KEY_policy_denied_paths].list };
+	for (size_t i = 0; i < values[KEY_policy_rules].rule_count; i++) {
+		const struct rule *rule = &values[KEY_policy_rules].rules[i];
+		if (i && rule->layer != rule[-1].layer)
+			rules_next_layer(&made);
+		if (rules_add(arena, &made, rule->tool, rule->match, rule->decision, rule->where, err) < 0)
+			return -1;
+	}
+	*ret_rules = made;
+	return 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+int config_assemble(struct arena *arena, const struct config_state *state, struct config *ret_config,
+                    struct cordon_error *err)
+{
+	const struct config_value *values = state->values;
+	struct capability_set set;
+	struct config config = {
+		.enabled = values[KEY_sandbox_enabled].number,
+		.degrade = values[KEY_sandbox_on_unavailable].number,
+		.workspace_root = values[KEY_sandbox_workspace_root].text,
+		.tools_dir = values[KEY_tools_dir].text,
+		.choose_toolchains = !values[KEY_sandbox_toolchains].number,
+		.toolchains = values[KEY_sandbox_toolchains].list,
+		.read_only = values[KEY_capabilities_read_only].list,
+		.env_pass = values[KEY_env_passthrough].list,
+		.env_set = values[KEY_env_set].list,
+		.approval = { .timeout_ms = values[KEY_approval_timeout].number,
+		              .denials_to_pause = (unsigned)values[KEY_approval_denials_to_pause].number,
+		              .queue = values[KEY_approval_queue].number },
+		.sync_disk = !values[KEY_audit_sync].number,
+	};
+	if (chosen_word(arena, state, KEY_sandbox_driver, &config.driver) < 0 ||
+	    chosen_word(arena, state, KEY_sandbox_view, &config.view) < 0 ||
+	    config_capabilities(arena, values, &set) < 0 || capability_normalise(arena, &set, &config.baseline, NULL) < 0)
+		return fail_oom(err);
+	if (assemble_rules(arena, values, &config.rules, err) < 0)
+		return -1;
+	const struct limits *all = &config.baseline.limits;
+	config.usual.wall_ms = least(values[KEY_sandbox_default_timeout].number, all->wall_ms);
+	config.usual.stdout_bytes = least(values[KEY_sandbox_max_output].number, all->stdout_bytes);
+	config.usual.stderr_bytes = least(values[KEY_sandbox_max_output].number, all->stderr_bytes);
+	*ret_config = config;
+	return 0;
+}

@@ -1,0 +1,601 @@
+/* The configuration's rows, what a file may say, and what files on top of each other come to. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cordon.h"
+#include "policy/config-resolve.h"
+
+static struct arena arena;
+static struct config_value defaults[KEY_MAX];
+
+static int setup(void **state)
+{
+	struct cordon_error err = { 0 };
+	(void)state;
+	if (config_defaults(&arena, defaults, &err) < 0)
+		fail_msg("%s %s", err.subject, err.reason);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+static int parse(const char *name, const char *text, struct config_file *file, struct cordon_error *err)
+{
+	const struct config_reader reader = { &arena, name, "/home/me" };
+	return config_parse(&reader, text, strlen(text), file, err);
+}
+
+/* Up to three files on top of each other; NULL: there is none. */
+static int stack_for(const char *session, const char *system, const char *user, const char *project, struct config *config,
+                     struct cordon_error *err)
+{
+	const char *const texts[] = { system, user, project }, *const names[] = { "system", "user", "project" };
+	struct config_state all;
+	config_state_begin(defaults, &all);
+	for (enum config_layer layer = 0; layer < CONFIG_LAYER_MAX; layer++) {
+		struct config_file *file = arena_alloc(&arena, sizeof(*file));
+		if (texts[layer] && (parse(names[layer], texts[layer], file, err) < 0 ||
+		                     config_apply(&arena, &all, layer, file, session, err) < 0))
+			return -1;
+	}
+	return config_assemble(&arena, &all, config, err);
+}
+
+static struct config stacked(const char *system, const char *user, const char *project)
+{
+	struct cordon_error err = { 0 };
+	struct config config = { 0 };
+	if (stack_for(NULL, system, user, project, &config, &err) < 0)
+		fail_msg("%s: %s", err.subject, err.reason);
+	return config;
+}
+
+static void refused_at(const char *system, const char *user, const char *project, const char *where, const char *part)
+{
+	struct cordon_error err = { 0 };
+	struct config config;
+	if (stack_for(NULL, system, user, project, &config, &err) == 0)
+		fail_msg("not refused: %s%s%s", system ? system : "", user ? user : "", project ? project : "");
+	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
+	assert_string_equal(err.subject, where);
+	if (!strstr(err.reason, part) && !strstr(err.remediation, part))
+		fail_msg("'%s' is not in: %s (%s)", part, err.reason, err.remediation);
+}
+
+static void bad(const char *text, const char *where, const char *part)
+{
+	refused_at(NULL, text, NULL, where, part);
+}
+
+/* ---- the rows --------------------------------------------------------------------------------------------------- */
+
+static void rows_are_sound(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KEY_MAX; i++) {
+		const struct config_row *row = &config_rows[i];
+		struct config_file file;
+		struct cordon_error err = { 0 };
+		char text[2048];
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(row->path, config_rows[j].path);
+		assert_true(i == 0 || row->section >= row[-1].section);
+		assert_true(row->least <= row->most);
+		assert_true(*row->fallback || *row->example);
+		if (row->type == CONFIG_TYPE_ENUM)
+			assert_non_null(strchr(row->values, ' '));
+		const char *const values[] = { row->fallback, row->example };
+		for (int j = 0; j < 2; j++) {
+			if (!*values[j])
+				continue;
+			bool whole = row->type == CONFIG_TYPE_RULES;
+			snprintf(text, sizeof(text), "%s%s = %s\n", whole ? values[j] : "", whole ? "#" : row->path,
+			         whole ? "" : values[j]);
+			if (parse("row", text, &file, &err) < 0)
+				fail_msg("%s: %s %s", text, err.subject, err.reason);
+			assert_string_equal(file.values[i].file, "row");
+		}
+	}
+}
+
+static void rows_are_documented(void **state)
+{
+	(void)state;
+	static const struct { const char *path, *help, *more; } rows[] = {
+#define CONFIG(section, key, type, values, least, most, fallback, example, narrows, project, reload, help, more) \
+		{ #section "." #key, help, more },
+#include "cordon-config.def"
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_true(strlen(rows[i].help) > 5 && strlen(rows[i].help) < 100);
+		assert_true(rows[i].help[strlen(rows[i].help) - 1] != '.');
+		assert_true(!*rows[i].more || rows[i].more[strlen(rows[i].more) - 1] == '.');
+	}
+}
+
+/* The rows' defaults are those the library has without any configuration. */
+static void defaults_are_the_baseline(void **state)
+{
+	(void)state;
+	struct config config = stacked(NULL, NULL, NULL);
+	struct capability_set baseline;
+	assert_int_equal(capability_baseline(&arena, true, &baseline), 0);
+	assert_memory_equal(&config.baseline.limits, &baseline.limits, sizeof(baseline.limits));
+	const struct strings *const pairs[][2] = {
+		{ &config.baseline.deny, &baseline.deny }, { &config.baseline.protect, &baseline.protect },
+		{ &config.baseline.exempt, &baseline.exempt },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		assert_int_equal(pairs[i][0]->count, pairs[i][1]->count);
+		for (size_t j = 0; j < pairs[i][0]->count; j++)
+			assert_string_equal(pairs[i][0]->items[j], pairs[i][1]->items[j]);
+	}
+	assert_true(capability_within(&config.baseline, &baseline, NULL, NULL));
+	assert_true(capability_within(&baseline, &config.baseline, NULL, NULL));
+	assert_true(config.enabled && !config.degrade && !config.choose_toolchains && !config.sync_disk);
+	assert_null(config.driver);
+	assert_null(config.view);
+	assert_null(config.workspace_root);
+	assert_null(config.tools_dir);
+	assert_int_equal(config.approval.timeout_ms, 120000);
+	assert_int_equal(config.approval.denials_to_pause, 3);
+	assert_false(config.approval.queue);
+	assert_int_equal(config.usual.wall_ms, 60000);
+	assert_int_equal(config.usual.stdout_bytes, 1 << 20);
+	assert_int_equal(config.usual.stderr_bytes, 256 << 10);
+}
+
+/* ---- one file --------------------------------------------------------------------------------------------------- */
+
+static void everything_is_read(void **state)
+{
+	(void)state;
+	struct config config = stacked(NULL,
+		"[sandbox]\nenabled = false\ndriver = \"landlock\"\non_unavailable = \"degrade\"\nworkspace_root = \"~/w/../x\"\n"
+		"default_timeout = 30\nmax_output = \"512K\"\nview = \"bare\"\ntoolchains = [\"nvm\"]\n"
+		"[capabilities]\npreset = \"strict\"\nfs_read = [\"/data//a/\", \"~/r\"]\nfs_write = [\"/out\"]\n"
+		"read_only = [\"/out/keep\"]\ndeny = [\"**/secret\", \"!**/.env\", \"~/x*\"]\nprotect = [\"AGENTS.md\"]\n"
+		"network = [\"Example.com:443\", \"*.a.org:22\", \"[::1]:1\", \"10.0.0.1:80\"]\nprograms = [\"/usr/bin/git\"]\n"
+		"devices = [\"/dev/dri\"]\nsockets = [\"/run/x\"]\n"
+		"[limits]\nmemory = 1048576\ncpu = 250\nprocesses = 7\ndisk = \"3G\"\ntime = \"5m\"\nstdout = 10\nstderr = \"1k\"\n"
+		"open_files = 99\ntmp = \"1M\"\n"
+		"[env]\npassthrough = [\"FOO\"]\nset = { A = \"1\", B = \"x y\" }\n"
+		"[policy]\nallowed_paths = [\"/p\"]\ndenied_paths = [\"/p/q\"]\n"
+		"[[policy.rules]]\ntool = \"run\"\nmatch = \"~/bin/*\"\ndecision = \"deny\"\n"
+		"[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n"
+		"[approval]\ntimeout = \"10s\"\ndenials_to_pause = 0\nqueue = true\n"
+		"[audit]\nsync = \"disk\"\n[tools]\ndir = \"/opt/t\"\n", NULL);
+	assert_false(config.enabled);
+	assert_string_equal(config.driver, "landlock");
+	assert_true(config.degrade);
+	assert_string_equal(config.workspace_root, "/home/me/x");
+	assert_int_equal(config.usual.wall_ms, 30000);
+	assert_int_equal(config.usual.stdout_bytes, 10);
+	assert_int_equal(config.usual.stderr_bytes, 1024);
+	assert_string_equal(config.view, "bare");
+	assert_true(config.choose_toolchains);
+	assert_string_equal(config.toolchains.items[0], "nvm");
+	const struct capability_set *set = &config.baseline;
+	assert_false(set->spawn);
+	assert_string_equal(set->fs_read.items[0], "/data/a");
+	assert_string_equal(set->fs_read.items[1], "/home/me/r");
+	assert_string_equal(set->fs_write.items[0], "/out");
+	assert_string_equal(config.read_only.items[0], "/out/keep");
+	assert_true(strings_find(&set->deny, "**/.env") < 0);
+	assert_true(strings_find(&set->deny, "**/secret") >= 0);
+	assert_true(strings_find(&set->deny, "/home/me/x*") >= 0);
+	assert_true(strings_find(&set->protect, ".git/hooks") >= 0);
+	assert_true(strings_find(&set->protect, "AGENTS.md") >= 0);
+	assert_int_equal(set->network, NETWORK_HOSTS);
+	assert_int_equal(set->hosts.count, 4);
+	assert_true(strings_find(&set->hosts, "example.com:443") >= 0);
+	assert_string_equal(set->programs.items[0], "/usr/bin/git");
+	assert_string_equal(set->devices.items[0], "/dev/dri");
+	assert_string_equal(set->sockets.items[0], "/run/x");
+	const struct limits want = { 1 << 20, 250, 7, 3ull << 30, 300000, 10, 1024, 99, 1 << 20 };
+	assert_memory_equal(&set->limits, &want, sizeof(want));
+	assert_string_equal(config.env_pass.items[0], "FOO");
+	assert_string_equal(config.env_set.items[1], "B=x y");
+	assert_string_equal(config.rules.allowed_paths.items[0], "/p");
+	assert_string_equal(config.rules.denied_paths.items[0], "/p/q");
+	assert_int_equal(config.rules.count, 2);
+	assert_string_equal(config.rules.items[0].match, "/home/me/bin/*");
+	assert_string_equal(config.rules.items[0].where, "user:37:1");
+	assert_int_equal(config.rules.items[1].decision, RULE_ASK);
+	assert_int_equal(config.approval.timeout_ms, 10000);
+	assert_int_equal(config.approval.denials_to_pause, 0);
+	assert_true(config.approval.queue && config.sync_disk);
+	assert_string_equal(config.tools_dir, "/opt/t");
+}
+
+static void mistakes_are_placed(void **state)
+{
+	(void)state;
+	static const struct { const char *text, *where, *part; } rows[] = {
+		{ "[sandbox]\ndrivr = \"local\"\n", "user:2:1", "did you mean driver?" },
+		{ "[sandbox]\ndriver = \"landlok\"\n", "user:2:1", "did you mean landlock?" },
+		{ "[sandbx]\n", "user:1:2", "did you mean sandbox?" },
+		{ "driver = \"local\"\n", "user:1:1", "did you mean sandbox.driver?" },
+		{ "[sandbox]\nmemory = \"1G\"\n", "user:2:1", "did you mean limits.memory?" },
+		{ "[network]\nhosts = []\n", "user:1:2", "capabilities.network" },
+		{ "[secrets]\n", "user:1:2", "no section or key" },
+		{ "[sandbox]\nenabled = \"yes\"\n", "user:2:1", "true or false, and this is a string" },
+		{ "[sandbox]\nenabled = 1\n", "user:2:1", "an integer" },
+		{ "sandbox = 3\n", "user:1:1", "must be a table" },
+		{ "[sandbox]\nworkspace_root = \"here\"\n", "user:2:1", "neither absolute" },
+		{ "[sandbox]\nworkspace_root = \"~you/x\"\n", "user:2:1", "neither absolute" },
+		{ "[sandbox]\nworkspace_root = \"\"\n", "user:2:1", "must not be empty" },
+		{ "[sandbox]\nworkspace_root = \"/a\\u0000b\"\n", "user:2:1", "control character" },
+		{ "[sandbox]\nworkspace_root = \"/a\\nb\"\n", "user:2:1", "control character" },
+		{ "[sandbox]\ndefault_timeout = 0\n", "user:2:1", "from 1ms to" },
+		{ "[sandbox]\ndefault_timeout = \"soon\"\n", "user:2:1", "must be a time" },
+		{ "[sandbox]\ndefault_timeout = 9223372036854775807\n", "user:2:1", "from 1ms to" },
+		{ "[sandbox]\ntoolchains = [\"nvmm\"]\n", "user:2:15", "nvm" },
+		{ "[sandbox]\ntoolchains = \"some\"\n", "user:2:1", "is not a value" },
+		{ "[capabilities]\nfs_read = [\"/ok\",\n  \"relative\"]\n", "user:3:3", "neither absolute" },
+		{ "[capabilities]\nfs_read = \"/data\"\n", "user:2:1", "a list of paths" },
+		{ "[capabilities]\nfs_read = [1]\n", "user:2:12", "an integer" },
+		{ "[capabilities]\ndeny = [\"../x\"]\n", "user:2:9", "\"..\"" },
+		{ "[capabilities]\ndeny = [\"!**/.enw\"]\n", "user:2:9", "**/.env" },
+		{ "[capabilities]\nprotect = [\"/etc/passwd\"]\n", "user:2:12", "relative" },
+		{ "[capabilities]\nnetwork = \"some\"\n", "user:2:1", "none all" },
+		{ "[capabilities]\nnetwork = [\"example.com\"]\n", "user:2:12", "HOST:PORT" },
+		{ "[capabilities]\nnetwork = true\n", "user:2:1", "or one of: none all" },
+		{ "[capabilities]\nspawn = []\n", "user:2:1", "an array" },
+		{ "[limits]\nmemory = \"lots\"\n", "user:2:1", "512M" },
+		{ "[limits]\nmemory = 1.5\n", "user:2:1", "a float" },
+		{ "[limits]\nmemory = \"1k\"\n", "user:2:1", "from 1M to 1024T" },
+		{ "[limits]\nmemory = -1\n", "user:2:1", "from 1M to 1024T" },
+		{ "[limits]\nprocesses = 0\n", "user:2:1", "from 1 to 1048576" },
+		{ "[limits]\nprocesses = \"64\"\n", "user:2:1", "a whole number, and this is a string" },
+		{ "[limits]\ncpu = 1979-05-27\n", "user:2:1", "a date" },
+		{ "[env]\npassthrough = [\"LD_PRELOAD\"]\n", "user:2:16", "dynamic loader" },
+		{ "[env]\npassthrough = [\"A=B\"]\n", "user:2:16", "'='" },
+		{ "[env.set]\nGOOD = \"1\"\nNODE_OPTIONS = \"hunter2\"\n", "user:3:1", "Node.js" },
+		{ "[env.set]\nTOKEN = 5\n", "user:2:1", "must be a string" },
+		{ "[env.set]\nTOKEN = \"a\\u0000b\"\n", "user:2:1", "NUL" },
+		{ "[env.set]\n\"\" = \"x\"\n", "user:2:1", "empty" },
+		{ "[policy]\nrules = 3\n", "user:2:1", "[[policy.rules]]" },
+		{ "[policy]\nrules = [3]\n", "user:2:10", "a table" },
+		{ "[[policy.rules]]\ndecision = \"deny\"\n", "user:1:1", "needs a tool" },
+		{ "[[policy.rules]]\ntool = \"run\"\n", "user:1:1", "needs a decision" },
+		{ "[[policy.rules]]\ntool = \"rum\"\ndecision = \"deny\"\n", "user:2:1", "did you mean run?" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"denny\"\n", "user:3:1", "did you mean deny?" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmath = \"x\"\n", "user:4:1", "did you mean match?" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmatch = \"a/b\"\n", "user:4:1", "begins in no directory" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmatch = 3\n", "user:4:1", "an integer" },
+		{ "[[session]]\nlimits.memory = \"1G\"\n", "user:1:1", "needs a match" },
+		{ "[[session]]\nmatch = \"\"\n", "user:2:1", "not empty" },
+		{ "[[session]]\nmatch = \"a\"\nlimits.memroy = \"1G\"\n", "user:3:8", "did you mean memory?" },
+		{ "[[session]]\nmatch = \"a\"\nsandbox.driver = \"local\"\n", "user:3:1", "in [session]" },
+		{ "[[session]]\nmatch = \"a\"\nmemory = \"1G\"\n", "user:3:1", "limits.memory" },
+		{ "[session]\nmatch = \"a\"\n", "user:1:2", "[[session]]" },
+		{ "[sandbox\n", "user:1:9", "" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cordon_error err = { 0 };
+		struct config config;
+		if (stack_for(NULL, NULL, rows[i].text, NULL, &config, &err) == 0)
+			fail_msg("not refused: %s", rows[i].text);
+		if (strcmp(err.subject, rows[i].where) || err.class != CORDON_E_CONFIG_INVALID ||
+		    (!strstr(err.reason, rows[i].part) && !strstr(err.remediation, rows[i].part)))
+			fail_msg("%s is told as %s: %s (%s)", rows[i].text, err.subject, err.reason, err.remediation);
+		assert_null(strstr(err.reason, "hunter2"));
+	}
+}
+
+static void home_must_be_known(void **state)
+{
+	(void)state;
+	const struct config_reader reader = { &arena, "f", NULL };
+	struct config_file file;
+	struct cordon_error err = { 0 };
+	static const char *const texts[] = { "sandbox.workspace_root = \"~/x\"", "capabilities.deny = [\"~/x\"]" };
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		assert_true(config_parse(&reader, texts[i], strlen(texts[i]), &file, &err) < 0);
+		assert_non_null(strstr(err.reason, "HOME"));
+	}
+}
+
+static void contradictions_name_both_lines(void **state)
+{
+	(void)state;
+	bad("[[policy.rules]]\ntool = \"run\"\nmatch = \"/a\"\ndecision = \"deny\"\n"
+	    "[[policy.rules]]\ntool = \"run\"\nmatch = \"/b\"\ndecision = \"ask\"\n"
+	    "[[policy.rules]]\ntool = \"run\"\nmatch = \"/a\"\ndecision = \"allow\"\n", "user:9:1", "user:1:1");
+	bad("[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n",
+	    "user:4:1", "user:1:1");
+	/* Said twice is no contradiction, nor are two files. */
+	stacked(NULL, "[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n",
+	        "[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n");
+}
+
+static void bombs_are_refused(void **state)
+{
+	(void)state;
+	size_t size = 32u << 20, used = 0;
+	char *text = malloc(size);
+	struct cordon_error err = { 0 };
+	struct config_file file;
+	const struct config_reader reader = { &arena, "f", NULL };
+	assert_non_null(text);
+	for (int i = 0; i < 1000000; i++)
+		used += (size_t)snprintf(text + used, size - used, "key%d = %d\n", i, i);
+	assert_true(config_parse(&reader, text, used, &file, &err) < 0);
+	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
+	/* Smaller, but too many for one list. */
+	used = (size_t)snprintf(text, size, "capabilities.fs_read = [");
+	for (int i = 0; i <= CONFIG_LIST_MAX; i++)
+		used += (size_t)snprintf(text + used, size - used, "\"/%d\",", i);
+	used += (size_t)snprintf(text + used, size - used, "]\n");
+	assert_true(config_parse(&reader, text, used, &file, &err) < 0);
+	assert_non_null(strstr(err.reason, "more than"));
+	used = 0;
+	for (int i = 0; i <= CONFIG_BLOCKS_MAX; i++)
+		used += (size_t)snprintf(text + used, size - used, "[[session]]\nmatch = \"%d\"\n", i);
+	assert_true(config_parse(&reader, text, used, &file, &err) < 0);
+	assert_non_null(strstr(err.reason, "more than"));
+	used = (size_t)snprintf(text, size, "a = ");
+	memset(text + used, '[', 100000);
+	assert_true(config_parse(&reader, text, used + 100000, &file, &err) < 0);
+	free(text);
+}
+
+/* ---- files on top of each other --------------------------------------------------------------------------------- */
+
+/* For every row: a value, one that is within it, one that is not. */
+static const struct narrowing {
+	const char *path, *value, *narrower, *wider;
+} narrowings[] = {
+	{ "sandbox.enabled", "false", "false", "true" },
+	{ "sandbox.driver", "\"landlock\"", "\"landlock\"", "\"local\"" },
+	{ "sandbox.on_unavailable", "\"refuse\"", "\"refuse\"", "\"degrade\"" },
+	{ "sandbox.workspace_root", "\"/w\"", "\"/w\"", NULL },
+	{ "sandbox.default_timeout", "\"30s\"", "29", "31" },
+	{ "sandbox.max_output", "\"1K\"", "1024", "1025" },
+	{ "sandbox.view", "\"system\"", "\"bare\"", "\"host-readonly\"" },
+	{ "sandbox.toolchains", "[\"nvm\", \"go\"]", "[\"go\"]", "[\"go\", \"cargo\"]" },
+	{ "sandbox.toolchains", "[\"nvm\"]", "[]", "\"all\"" },
+	{ "sandbox.toolchains", "\"all\"", "[\"nvm\"]", NULL },
+	{ "capabilities.preset", "\"strict\"", "\"strict\"", "\"standard\"" },
+	{ "capabilities.preset", "\"standard\"", "\"strict\"", NULL },
+	{ "capabilities.fs_read", "[\"/data\"]", "[\"/data/a\", \"/data/b/../c\"]", "[\"/data/a\", \"/datum\"]" },
+	{ "capabilities.fs_read", "[\"/data\"]", "[]", "[\"/\"]" },
+	{ "capabilities.fs_read", "[]", "[]", "[\"/data/a/../../etc\"]" },
+	{ "capabilities.fs_write", "[\"/data\"]", "[\"/data/a\"]", "[\"/data\", \"/data2\"]" },
+	{ "capabilities.read_only", "[\"/a\"]", "[\"/b\"]", NULL },
+	{ "capabilities.deny", "[\"**/a\"]", "[\"**/b\"]", "[\"**/b\", \"!**/.env\"]" },
+	{ "capabilities.protect", "[\"a\"]", "[\"b\"]", "[\"!.git/hooks\"]" },
+	{ "capabilities.network", "\"none\"", "\"none\"", "[\"a:1\"]" },
+	{ "capabilities.network", "\"none\"", "[]", "\"all\"" },
+	{ "capabilities.network", "[\"*.a:1\", \"b:2\"]", "[\"x.a:1\"]", "[\"a:1\"]" },
+	{ "capabilities.network", "[\"*.a:1\", \"b:2\"]", "\"none\"", "[\"b:2\", \"b:3\"]" },
+	{ "capabilities.network", "[\"b:2\"]", "[]", "\"all\"" },
+	{ "capabilities.network", "\"all\"", "[\"b:2\"]", NULL },
+	{ "capabilities.spawn", "false", "false", "true" },
+	{ "capabilities.programs", "[\"/usr/bin\"]", "[\"/usr/bin/git\"]", "[\"/bin/sh\"]" },
+	{ "capabilities.programs", "[\"/usr/bin\"]", "[\"/usr/bin\"]", "[]" },
+	{ "capabilities.programs", "[]", "[\"/bin/sh\"]", NULL },
+	{ "capabilities.devices", "[\"/dev/dri\"]", "[\"/dev/dri/card0\"]", "[\"/dev/sda\"]" },
+	{ "capabilities.sockets", "[\"/run/a\"]", "[]", "[\"/run/b\"]" },
+	{ "limits.memory", "\"1G\"", "\"512M\"", "\"1025M\"" },
+	{ "limits.cpu", "100", "50", "101" },
+	{ "limits.processes", "10", "10", "11" },
+	{ "limits.disk", "\"1G\"", "\"1023M\"", "\"2G\"" },
+	{ "limits.time", "\"60s\"", "\"1m\"", "61" },
+	{ "limits.stdout", "100", "99", "101" },
+	{ "limits.stderr", "100", "99", "101" },
+	{ "limits.open_files", "100", "99", "101" },
+	{ "limits.tmp", "\"1M\"", "\"512K\"", "\"2M\"" },
+	{ "env.passthrough", "[\"A\", \"B\"]", "[\"B\"]", "[\"B\", \"C\"]" },
+	{ "env.set", "{ A = \"1\" }", "{ A = \"2\" }", NULL },
+	{ "policy.allowed_paths", "[\"/a\"]", "[\"/a/b\"]", "[\"/ab\"]" },
+	{ "policy.allowed_paths", "[\"/a\"]", "[\"/a\"]", "[]" },
+	{ "policy.allowed_paths", "[]", "[\"/a\"]", NULL },
+	{ "policy.denied_paths", "[\"/a\"]", "[\"/b\"]", NULL },
+	{ "policy.rules", "[{ tool = \"run\", decision = \"ask\" }]", "[{ tool = \"run\", decision = \"deny\" }]", NULL },
+	{ "approval.timeout", "\"10s\"", "9", "11" },
+	{ "approval.denials_to_pause", "3", "2", "0" },
+	{ "approval.denials_to_pause", "0", "5", NULL },
+	{ "approval.queue", "false", "false", "true" },
+	{ "audit.sync", "\"disk\"", "\"disk\"", "\"process\"" },
+	{ "tools.dir", "\"/t\"", "\"/u\"", NULL },
+};
+
+static const char *set(const char *path, const char *value)
+{
+	return arena_printf(&arena, "\n%s = %s\n", path, value);
+}
+
+static void narrowing_row_by_row(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KEY_MAX; i++) {
+		bool found = false;
+		for (size_t j = 0; j < ARRAY_SIZE(narrowings); j++)
+			found |= !strcmp(config_rows[i].path, narrowings[j].path);
+		if (!found)
+			fail_msg("no case for %s", config_rows[i].path);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(narrowings); i++) {
+		const struct narrowing *at = &narrowings[i];
+		const char *value = set(at->path, at->value), *narrower = set(at->path, at->narrower);
+		const char *wider = at->wider ? set(at->path, at->wider) : NULL;
+		const struct config_row *row = config_rows;
+		struct cordon_error err = { 0 };
+		struct config config;
+		while (strcmp(row->path, at->path))
+			row++;
+		/* The user's file under the system's; and freely without it. */
+		stacked(value, value, NULL);
+		stacked(value, narrower, NULL);
+		stacked(NULL, narrower, NULL);
+		if (wider) {
+			stacked(NULL, wider, NULL);
+			stacked(strcmp(at->path, "limits.processes") ? "limits.processes = 3\n" : NULL, wider, NULL);
+			assert_true(stack_for(NULL, value, wider, NULL, &config, &err) < 0);
+			assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
+			assert_int_equal(strncmp(err.subject, "user:2:", 7), 0);
+		}
+		/* The project's under either. */
+		if (!row->project) {
+			refused_at(NULL, value, narrower, arena_printf(&arena, "project:2:%zu", strcspn(at->path, ".") + 2), "cannot be set by a project");
+			continue;
+		}
+		if (strcmp(at->path, "policy.rules"))
+			stacked(NULL, value, value);
+		stacked(NULL, value, narrower);
+		stacked(value, NULL, narrower);
+		if (!wider)
+			continue;
+		assert_true(stack_for(NULL, NULL, value, wider, &config, &err) < 0);
+		assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
+		assert_int_equal(strncmp(err.subject, "project:2:", 10), 0);
+		assert_non_null(strstr(err.reason, "in force: user:2:"));
+	}
+}
+
+/* Without any other file, a project is bound by the defaults. */
+static void projects_are_bound_by_defaults(void **state)
+{
+	(void)state;
+	refused_at(NULL, NULL, "limits.memory = \"4G\"", "project:1:8", "in force: default");
+	refused_at(NULL, NULL, "capabilities.fs_read = [\"/etc\"]", "project:1:25", "not within");
+	refused_at(NULL, NULL, "capabilities.network = \"all\"", "project:1:14", "this is more");
+	refused_at(NULL, NULL, "approval.queue = true", "project:1:10", "false already");
+	refused_at(NULL, NULL, "env.passthrough = [\"TOKEN\"]", "project:1:20", "not among");
+	refused_at(NULL, NULL, "sandbox.on_unavailable = \"degrade\"", "project:1:9", "this is more");
+	struct config config = stacked(NULL, NULL, "sandbox.enabled = false\nlimits.memory = \"1G\"\ncapabilities.spawn = false");
+	assert_false(config.enabled || config.baseline.spawn);
+	assert_int_equal(config.baseline.limits.memory_bytes, 1 << 30);
+}
+
+static void lists_add_up_or_are_replaced(void **state)
+{
+	(void)state;
+	struct config config = stacked(
+		"capabilities.fs_read = [\"/a\", \"/b\"]\ncapabilities.deny = [\"s\"]\nenv.set = { A = \"1\", B = \"2\" }\npolicy.denied_paths = [\"/s\"]",
+		"capabilities.fs_read = [\"/a\"]\ncapabilities.deny = [\"u\"]\nenv.set = { B = \"3\", BB = \"4\" }\npolicy.denied_paths = [\"/u\"]",
+		"capabilities.deny = [\"p\"]\npolicy.denied_paths = [\"/p\"]");
+	assert_int_equal(config.baseline.fs_read.count, 1);
+	assert_true(strings_find(&config.baseline.deny, "s") >= 0 && strings_find(&config.baseline.deny, "u") >= 0 &&
+	            strings_find(&config.baseline.deny, "p") >= 0 && strings_find(&config.baseline.deny, "**/.env") >= 0);
+	assert_int_equal(config.env_set.count, 3);
+	assert_true(strings_find(&config.env_set, "B=3") >= 0 && strings_find(&config.env_set, "A=1") >= 0);
+	assert_int_equal(config.rules.denied_paths.count, 3);
+}
+
+static void presets_imply_spawning(void **state)
+{
+	(void)state;
+	static const struct { const char *system, *user, *project; bool spawn; } rows[] = {
+		{ NULL, "capabilities.preset = \"strict\"", NULL, false },
+		{ NULL, "capabilities.preset = \"strict\"\ncapabilities.spawn = true", NULL, true },
+		{ NULL, "capabilities.preset = \"standard\"\ncapabilities.spawn = false", NULL, false },
+		{ "capabilities.preset = \"strict\"", "limits.cpu = 3", NULL, false },
+		{ "capabilities.spawn = false", "capabilities.preset = \"standard\"", NULL, false },
+		{ NULL, "capabilities.spawn = false", "capabilities.preset = \"standard\"", false },
+		{ NULL, NULL, "capabilities.preset = \"strict\"", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(stacked(rows[i].system, rows[i].user, rows[i].project).baseline.spawn, rows[i].spawn);
+	refused_at("capabilities.preset = \"strict\"", "capabilities.spawn = true", NULL, "user:1:14", "system:1:14");
+	refused_at(NULL, "capabilities.preset = \"strict\"", "capabilities.spawn = true", "project:1:14", "user:1:14");
+}
+
+static void usual_values_keep_within_limits(void **state)
+{
+	(void)state;
+	struct config config = stacked(NULL, "sandbox.default_timeout = \"10m\"\nsandbox.max_output = \"2M\"", NULL);
+	assert_int_equal(config.usual.wall_ms, 600000);
+	assert_int_equal(config.baseline.limits.wall_ms, 600000);
+	assert_int_equal(config.usual.stderr_bytes, 2 << 20);
+	config = stacked(NULL, "sandbox.default_timeout = \"10m\"\nlimits.time = \"5m\"", "limits.time = 5");
+	assert_int_equal(config.usual.wall_ms, 5000);
+	config = stacked(NULL, "limits.time = \"5m\"", "sandbox.default_timeout = \"10m\"");
+	assert_int_equal(config.usual.wall_ms, 300000);
+	assert_int_equal(config.baseline.limits.wall_ms, 300000);
+	config = stacked(NULL, "sandbox.default_timeout = 10", NULL);
+	assert_int_equal(config.usual.wall_ms, 10000);
+	assert_int_equal(config.baseline.limits.wall_ms, 60000);
+}
+
+/* A project that asks about everything must not make a hard denial one that can be approved. */
+static void rules_of_a_project_only_narrow(void **state)
+{
+	(void)state;
+	struct rule_verdict verdict;
+	struct config config = stacked("policy.rules = [{ tool = \"run\", match = \"/bin/rm\", decision = \"deny\" }]",
+		"policy.rules = [{ tool = \"run\", decision = \"allow\" }]", "policy.rules = [{ tool = \"*\", decision = \"ask\" }]");
+	assert_int_equal(rules_judge(&arena, &config.rules, "run", "/bin/rm", false, true, &verdict), 0);
+	assert_int_equal(verdict.decision, RULE_DENY);
+	assert_string_equal(verdict.where, "system:1:17");
+	assert_int_equal(rules_judge(&arena, &config.rules, "run", "/bin/ls", false, true, &verdict), 0);
+	assert_int_equal(verdict.decision, RULE_ASK);
+	assert_string_equal(verdict.where, "project:1:17");
+	refused_at(NULL, NULL, "policy.rules = [{ tool = \"run\", decision = \"ask\" },\n{ tool = \"read\", decision = \"allow\" }]",
+	           "project:2:1", "can deny or ask");
+}
+
+static void sessions_override(void **state)
+{
+	(void)state;
+	static const char user[] =
+		"[limits]\nmemory = \"1G\"\n[[session]]\nmatch = \"ci-*\"\nlimits.memory = \"8G\"\ncapabilities.deny = [\"x\"]\n"
+		"[[session]]\nmatch = \"ci-s?all\"\nlimits.memory = \"2G\"\n[[session]]\nmatch = \"*/[0-9]\"\ncapabilities.preset = \"strict\"\n";
+	static const struct { const char *id; uint64_t memory; bool spawn; } rows[] = {
+		{ NULL, 1ull << 30, true }, { "other", 1ull << 30, true }, { "ci-1", 8ull << 30, true },
+		{ "ci-small", 2ull << 30, true }, { "a/../b/7", 1ull << 30, false }, { "ci-/7", 8ull << 30, false }, { "", 1ull << 30, true },
+	};
+	struct cordon_error err = { 0 };
+	struct config config;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(stack_for(rows[i].id, NULL, user, NULL, &config, &err), 0);
+		assert_int_equal(config.baseline.limits.memory_bytes, rows[i].memory);
+		assert_int_equal(config.baseline.spawn, rows[i].spawn);
+	}
+	/* Bound like everything else, where they match. */
+	assert_int_equal(stack_for("other", "limits.memory = \"4G\"", user, NULL, &config, &err), 0);
+	assert_true(stack_for("ci-1", "limits.memory = \"4G\"", user, NULL, &config, &err) < 0);
+	assert_string_equal(err.subject, "user:5:8");
+	assert_int_equal(stack_for("ci-1", "[[session]]\nmatch = \"*\"\nlimits.memory = \"9G\"", user, NULL, &config, &err), 0);
+	assert_int_equal(stack_for("p", NULL, NULL, "[[session]]\nmatch = \"p\"\nlimits.memory = \"1M\"", &config, &err), 0);
+	assert_int_equal(config.baseline.limits.memory_bytes, 1 << 20);
+	assert_true(stack_for("p", NULL, NULL, "[[session]]\nmatch = \"p\"\ncapabilities.network = \"all\"", &config, &err) < 0);
+	assert_string_equal(err.subject, "project:3:14");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(rows_are_sound, setup, teardown),
+		cmocka_unit_test_setup_teardown(rows_are_documented, setup, teardown),
+		cmocka_unit_test_setup_teardown(defaults_are_the_baseline, setup, teardown),
+		cmocka_unit_test_setup_teardown(everything_is_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(mistakes_are_placed, setup, teardown),
+		cmocka_unit_test_setup_teardown(home_must_be_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(contradictions_name_both_lines, setup, teardown),
+		cmocka_unit_test_setup_teardown(bombs_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(narrowing_row_by_row, setup, teardown),
+		cmocka_unit_test_setup_teardown(projects_are_bound_by_defaults, setup, teardown),
+		cmocka_unit_test_setup_teardown(lists_add_up_or_are_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(presets_imply_spawning, setup, teardown),
+		cmocka_unit_test_setup_teardown(usual_values_keep_within_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(rules_of_a_project_only_narrow, setup, teardown),
+		cmocka_unit_test_setup_teardown(sessions_override, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
