@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "session/registry.h"
 
 struct setting {
 	const char *key;
@@ -34,13 +35,10 @@ static int set_text(struct cordon_request *request, const struct setting *settin
 	return 0;
 }
 
-/* An id is shown to people and written to the ledger. */
 static int set_id(struct cordon_request *request, const struct setting *setting, const char *value,
                   struct cordon_error *err)
 {
-	if (text_has_control(value))
-		return bad(err, value, setting->key, "must not have a control character in it");
-	return set_text(request, setting, value, err);
+	return registry_check_id(value, err) < 0 ? -1 : set_text(request, setting, value, err);
 }
 
 static int set_list(struct cordon_request *request, const struct setting *setting, const char *value,

@@ -137,6 +137,17 @@ void capability_write_json(struct json *json, const struct capability_set *set)
 	json_object_end(json);
 }
 
+bool capability_same(const struct capability_set *a, const struct capability_set *b)
+{
+	struct json json;
+	json_init(&json);
+	capability_write_json(&json, a);
+	auto_free char *first = json_take(&json);
+	capability_write_json(&json, b);
+	auto_free char *second = json_take(&json);
+	return first && second && !strcmp(first, second);
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static const struct field *find(const struct field *fields, size_t count, const char *name)

@@ -12,6 +12,9 @@ void capability_write_json(struct json *json, const struct capability_set *set);
 /* The reverse; strings are copied. 0, or -1 where it is not what the writer writes or memory is short. */
 int capability_read_json(struct arena *arena, const json_t *object, struct capability_set *ret_set) must_check;
 
+/* Are they written the same? */
+bool capability_same(const struct capability_set *a, const struct capability_set *b);
+
 /* A path may have any byte in it, and two that differ must stay different: what is not UTF-8 becomes {"hex":"…"}. */
 void path_write_json(struct json *json, const char *path);
 /* A copy, or NULL where it is not what the writer writes or memory is short. */

@@ -1,6 +1,4 @@
 /* Sessions on disk: see registry.h, and registry-file.c for what keeps them whole. */
-#include <jansson.h>
-
 #include "session/registry.h"
 
 #include <dirent.h>
@@ -9,7 +7,6 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "base/utc.h"
 #include "base/utf8.h"
@@ -39,7 +36,7 @@ int registry_check_id(const char *id, struct cordon_error *err)
 	return fail_boundary(err, "session");
 }
 
-static int fail_missing(const char *id, struct cordon_error *err)
+int registry_missing(const char *id, struct cordon_error *err)
 {
 	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "there is no such session");
 	fail_remedy(err, "see cordon session list");
@@ -66,24 +63,12 @@ int registry_read(struct arena *arena, const char *data_dir, const char *id, str
 	return 0;
 }
 
-/* Both as they were once asked for. */
-static bool same_set(const struct capability_set *a, const struct capability_set *b)
-{
-	struct json json;
-	json_init(&json);
-	capability_write_json(&json, a);
-	auto_free char *first = json_take(&json);
-	capability_write_json(&json, b);
-	auto_free char *second = json_take(&json);
-	return first && second && !strcmp(first, second);
-}
-
 static int check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
 {
 	const char *other = NULL;
 	if (first && first->workspace && (!record->workspace || strcmp(record->workspace, first->workspace)))
 		other = "another workspace";
-	else if (first && first->has_baseline && (!record->has_baseline || !same_set(&record->baseline, &first->baseline)))
+	else if (first && first->has_baseline && (!record->has_baseline || !capability_same(&record->baseline, &first->baseline)))
 		other = "other capabilities";
 	if (!other)
 		return 0;
@@ -157,7 +142,7 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 	    (directory >= 0 && where_read(arena, &where, directory, &record, &found, err) < 0))
 		return -1;
 	if (!found)
-		return fail_missing(id, err);
+		return registry_missing(id, err);
 	char *changed = arena_alloc(arena, UTC_SIZE);
 	if (!changed)
 		return fail_oom(err);
@@ -186,7 +171,7 @@ int registry_remove(const char *data_dir, const char *id, struct cordon_error *e
 		return -1;
 	if (directory >= 0)
 		where_remove(&where, directory);
-	return found ? 0 : fail_missing(id, err);
+	return found ? 0 : registry_missing(id, err);
 }
 
 /* ---- using ------------------------------------------------------------------------------------------------------- */
@@ -207,7 +192,7 @@ int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, str
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_USE, LOCK_EX, false, &directory, ret_lock_fd, err) < 0)
 		return -1;
-	return directory < 0 ? fail_missing(id, err) : 0;
+	return directory < 0 ? registry_missing(id, err) : 0;
 }
 
 int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err)

@@ -61,6 +61,9 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
 int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
                   bool *ret_found, struct cordon_error *err) must_check;
 
+/* The error for a session that is not there. Returns -1. */
+int registry_missing(const char *id, struct cordon_error *err);
+
 /* Reads, changes and replaces it under the session's lock. `change` gets the record in `arena`; 0 writes it, 1 leaves it as
  * it is, negative is an error that it filled. A missing session is `invalid_request`. */
 int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,

@@ -111,6 +111,13 @@ static const char *refusal(const struct place *place, const struct stat *info, c
 	return NULL;
 }
 
+const char *workspace_home(struct arena *arena)
+{
+	struct place place;
+	const char *home = getenv("HOME");
+	return home && *home == '/' && beneath_resolve(arena, home, &place, NULL, NULL) == 0 ? place.path : NULL;
+}
+
 int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
                     struct place *ret_place, int *ret_fd, struct cordon_error *err)
 {

@@ -10,6 +10,9 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 /* Makes it, with mode 0700, if it is missing. */
 int workspace_make_data_dir(const char *path, struct cordon_error *err) must_check;
 
+/* The caller's home directory, links resolved; NULL where there is none. */
+const char *workspace_home(struct arena *arena);
+
 /* The directory a caller named. Refused, with the reason: "/", a home directory itself, system directories, what
  * contains cordon's data, what is not a directory or not the caller's. */
 int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,

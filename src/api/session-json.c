@@ -1,0 +1,106 @@
+/* A session as the public calls tell it: see session-json.h. */
+#include <jansson.h>
+
+#include "api/session-json.h"
+
+#include "base/json.h"
+#include "execute.h"
+#include "policy/capability-json.h"
+#include "session/workspace.h"
+
+const char *session_own_parent(const struct cordon *cordon, struct arena *arena, const char *kind)
+{
+	return arena_printf(arena, "%s/%s", cordon->data_dir, kind);
+}
+
+static void write_path(struct json *json, const char *key, const char *path)
+{
+	json_key(json, key);
+	if (path)
+		path_write_json(json, path);
+	else
+		json_nil(json);
+}
+
+static const char *own_path(const struct cordon *cordon, struct arena *arena, const char *kind, const char *id)
+{
+	const char *parent = session_own_parent(cordon, arena, kind), *hash = workspace_hash(arena, id);
+	return parent && hash ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
+}
+
+static void write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
+                          const struct session_record *record)
+{
+	const char *workspace = record->workspace ? record->workspace : own_path(cordon, arena, "workspaces", record->id);
+	json_key_string(json, "id", record->id);
+	json_key_string(json, "state", session_state_names[record->state]);
+	json_key_string(json, "why", record->why);
+	write_path(json, "workspace", workspace);
+	json_key_bool(json, "workspace_named", record->workspace != NULL);
+	json_key_string(json, "created", record->created);
+	json_key_string(json, "changed", record->changed);
+	json_key_uint(json, "grant_count", record->grant_count);
+	json_key_uint(json, "denial_count", record->denial_count);
+}
+
+void session_write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
+                           const struct session_record *record)
+{
+	json_object_begin(json);
+	write_summary(json, cordon, arena, record);
+	json_object_end(json);
+}
+
+static void write_grant(struct json *json, const struct session_grant *grant)
+{
+	json_object_begin(json);
+	json_key_string(json, "approval", grant->card);
+	json_key_string(json, "time", grant->time);
+	json_key(json, "capabilities");
+	capability_write_json(json, &grant->set);
+	json_object_end(json);
+}
+
+static void write_denial(struct json *json, const struct session_denial *denial)
+{
+	json_object_begin(json);
+	json_key_string(json, "hash", denial->hash);
+	json_key_string(json, "time", denial->time);
+	json_key_string(json, "reason", denial->reason);
+	json_object_end(json);
+}
+
+void session_write_whole(struct json *json, const struct cordon *cordon, struct arena *arena,
+                         const struct session_record *record)
+{
+	json_object_begin(json);
+	write_summary(json, cordon, arena, record);
+	/* Where cordon made the workspace, that is the home, too. */
+	write_path(json, "home", own_path(cordon, arena, record->workspace ? "homes" : "workspaces", record->id));
+	json_key(json, "baseline");
+	if (record->has_baseline)
+		capability_write_json(json, &record->baseline);
+	else
+		json_nil(json);
+	json_key(json, "grants");
+	json_array_begin(json);
+	for (size_t i = 0; i < record->grant_count; i++)
+		write_grant(json, &record->grants[i]);
+	json_array_end(json);
+	json_key(json, "denials");
+	json_array_begin(json);
+	for (size_t i = 0; i < record->denial_count; i++)
+		write_denial(json, &record->denials[i]);
+	json_array_end(json);
+	json_key_uint(json, "denied_in_a_row", record->denied_in_a_row);
+	json_object_end(json);
+}
+
+int session_take_json(struct json *json, char **ret_json, struct cordon_error *err)
+{
+	char *text = json_take(json);
+	if (!text)
+		return fail_oom(err);
+	*ret_json = text;
+	return 0;
+}

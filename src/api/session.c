@@ -1,0 +1,284 @@
+/* Sessions for whoever embeds the library: made, paused, resumed, ended, removed.
+ *
+ *              active          paused          ended
+ *     pause    paused          -               -
+ *     resume   -               active          -
+ *     end      ended           ended           -, or only the workspace is removed
+ *     remove   -               -               gone
+ *
+ * Each change is in the ledger before it is made; what is refused is there as well. */
+#include <jansson.h>
+
+#include "api/session-json.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "execute.h"
+#include "policy/capability-json.h"
+#include "session-row.h"
+#include "session/discard.h"
+#include "session/workspace.h"
+
+#define WHY_MAX 1024
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* What belongs to each command by itself, and would be lost in a session. */
+static int check_settings(const struct cordon_request *settings, struct cordon_error *err)
+{
+	const struct {
+		bool given;
+		const char *key;
+	} others[] = {
+		{ settings->argv.count > 0, "a command" }, { settings->session != NULL, "session" }, { settings->cwd != NULL, "cwd" },
+		{ settings->driver != NULL, "driver" },    { settings->view != VIEW_SYSTEM, "view" }, { settings->tty, "tty" },
+		{ settings->env.count > 0, "env" },        { settings->pass_env.count > 0, "pass-env" },
+		{ settings->choose_toolchains, "toolchain" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (others[i].given) {
+			fail(err, CORDON_E_INVALID_REQUEST, 0, others[i].key, "this belongs to each command, not to a session");
+			return fail_remedy(err, "a session keeps its workspace, what it may reach, and its limits");
+		}
+	return 0;
+}
+
+static int check_paths(struct arena *arena, const struct capability_set *set, struct cordon_error *err)
+{
+	const struct strings *const lists[] = { &set->fs_read, &set->fs_write, &set->programs, &set->devices, &set->sockets };
+	struct place place;
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			if (beneath_resolve(arena, lists[i]->items[j], &place, NULL, err) < 0)
+				return -1;
+	return 0;
+}
+
+/* The baseline, where the settings say something about it; else the session follows the configuration. */
+static int make_baseline(struct arena *arena, const struct cordon_request *settings, struct session_record *first,
+                         struct cordon_error *err)
+{
+	static const struct capability_set nothing;
+	struct capability_set base, merged;
+	if (!settings->no_spawn && capability_same(&settings->granted, &nothing))
+		return 0;
+	if (check_paths(arena, &settings->granted, err) < 0)
+		return -1;
+	if (capability_baseline(arena, !settings->no_spawn, &base) < 0 ||
+	    capability_merge(arena, &base, &settings->granted, &merged) < 0 ||
+	    capability_normalise(arena, &merged, &first->baseline, NULL) < 0)
+		return fail_oom(err);
+	first->has_baseline = true;
+	return 0;
+}
+
+static int make(struct cordon *cordon, struct arena *arena, const char *id, const struct cordon_request *settings,
+                struct session_record *ret_record, struct cordon_error *err)
+{
+	struct session_record first = { 0 };
+	struct place place;
+	auto_close int fd = -1;
+	bool made;
+	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, settings, &first, err) < 0))
+		return -1;
+	if (settings && settings->workspace) {
+		if (workspace_named(arena, settings->workspace, cordon->data_dir, workspace_home(arena), &place, &fd, err) < 0)
+			return -1;
+		first.workspace = place.path;
+	}
+	if (workspace_make_data_dir(cordon->data_dir, err) < 0 ||
+	    session_row_open(cordon, arena, id, &first, ret_record, &made, err) < 0)
+		return -1;
+	if (ret_record->state != SESSION_ENDED)
+		return 0;
+	fail(err, CORDON_E_SESSION_ENDED, 0, id, "a session of this id has ended");
+	return fail_remedy(err, "use another id, or remove the session first: cordon session rm ID");
+}
+
+int cordon_session_new(struct cordon *cordon, const char *id, const struct cordon_request *settings, char **ret_json,
+                       struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct session_record record;
+	struct json json;
+	if (registry_check_id(id, err) < 0)
+		return -1;
+	int result = make(cordon, &arena, id, settings, &record, err);
+	if (result < 0) {
+		session_row_refuse(cordon, id, "session new", err);
+	} else {
+		json_init(&json);
+		session_write_whole(&json, cordon, &arena, &record);
+		result = session_take_json(&json, ret_json, err);
+	}
+	arena_free(&arena);
+	return result;
+}
+
+/* ---- changing ---------------------------------------------------------------------------------------------------- */
+
+enum action { PAUSE, RESUME, END, END_AND_CLEAR, REMOVE, ACTION_MAX };
+
+/* What comes of it in each state: the next one, or why not. */
+struct outcome {
+	enum cordon_class refusal;
+	const char *reason, *remedy;
+	enum session_state next;
+};
+
+#define BECOMES(state) { .next = SESSION_##state }
+#define REFUSED(class, reason, remedy) { CORDON_E_##class, reason, remedy, SESSION_STATE_MAX }
+#define HAS_ENDED REFUSED(SESSION_ENDED, "the session has ended", "begin another one: cordon session new ID")
+#define NOT_ENDED REFUSED(INVALID_REQUEST, "the session has not ended", "end it first: cordon session end ID")
+
+static const struct {
+	const char *action, *change;
+	struct outcome from[SESSION_STATE_MAX];
+} actions[] = {
+	[PAUSE] = { "session pause", "paused", {
+		[SESSION_ACTIVE] = BECOMES(PAUSED),
+		[SESSION_PAUSED] = REFUSED(INVALID_REQUEST, "the session is paused already", "see cordon session show ID"),
+		[SESSION_ENDED] = HAS_ENDED } },
+	[RESUME] = { "session resume", "resumed", {
+		[SESSION_ACTIVE] = REFUSED(INVALID_REQUEST, "the session is not paused", "go on using it"),
+		[SESSION_PAUSED] = BECOMES(ACTIVE),
+		[SESSION_ENDED] = HAS_ENDED } },
+	[END] = { "session end", "ended", {
+		[SESSION_ACTIVE] = BECOMES(ENDED),
+		[SESSION_PAUSED] = BECOMES(ENDED),
+		[SESSION_ENDED] = REFUSED(SESSION_ENDED, "the session has ended already", "to forget it: cordon session rm ID") } },
+	/* The workspace may be kept at first and removed later. */
+	[END_AND_CLEAR] = { "session end", "ended", {
+		[SESSION_ACTIVE] = BECOMES(ENDED),
+		[SESSION_PAUSED] = BECOMES(ENDED),
+		[SESSION_ENDED] = BECOMES(ENDED) } },
+	[REMOVE] = { "session rm", "removed", {
+		[SESSION_ACTIVE] = NOT_ENDED,
+		[SESSION_PAUSED] = NOT_ENDED,
+		[SESSION_ENDED] = BECOMES(ENDED) } },
+};
+_Static_assert(ARRAY_SIZE(actions) == ACTION_MAX, "every action has a row");
+
+struct change {
+	struct cordon *cordon;
+	enum action action;
+	const char *why;
+};
+
+/* Under the session's lock. */
+static int apply(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
+{
+	const struct change *change = arg;
+	const struct outcome *outcome = &actions[change->action].from[record->state];
+	bool removes = change->action == END_AND_CLEAR || change->action == REMOVE;
+	(void)arena;
+	if (outcome->reason) {
+		fail(err, outcome->refusal, 0, record->id, "%s", outcome->reason);
+		fail_remedy(err, "%s", outcome->remedy);
+		return fail_boundary(err, "session");
+	}
+	/* Why it was paused is no longer so; why it ended stays with it. */
+	if (record->state != SESSION_ENDED)
+		record->why = change->why;
+	if (change->action == RESUME)
+		record->denied_in_a_row = 0;
+	record->state = outcome->next;
+	if (session_row_write(change->cordon, actions[change->action].change, record, removes && !record->workspace, err) < 0)
+		return -1;
+	return change->action == REMOVE;
+}
+
+static int change_session(struct change *change, const char *id, struct arena *arena, struct session_record *ret_record,
+                          struct cordon_error *err)
+{
+	return registry_change(arena, change->cordon->data_dir, id, apply, change, ret_record, err);
+}
+
+static int change_only(struct cordon *cordon, enum action action, const char *id, const char *why, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct session_record record;
+	struct change change = { cordon, action, why };
+	if (registry_check_id(id, err) < 0)
+		return -1;
+	int result = change_session(&change, id, &arena, &record, err);
+	arena_free(&arena);
+	return result < 0 ? session_row_refuse(cordon, id, actions[action].action, err) : 0;
+}
+
+int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
+{
+	size_t length = why ? strlen(why) : 0;
+	if (length > WHY_MAX || (why && (!utf8_valid(why, length) || text_has_control(why))))
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, why,
+		            "the reason must be UTF-8 without control characters, and not longer than 1 KiB");
+	return change_only(cordon, PAUSE, id, length ? why : NULL, err);
+}
+
+int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err)
+{
+	return change_only(cordon, RESUME, id, NULL, err);
+}
+
+/* ---- ending and removing ----------------------------------------------------------------------------------------- */
+
+/* One of the session's own directories, on its way out. */
+struct leaving {
+	const char *parent;
+	struct discarded discarded;
+};
+
+static int move_aside(const struct cordon *cordon, struct arena *arena, const char *kind, const char *id,
+                      struct leaving *ret_leaving, struct cordon_error *err)
+{
+	const char *parent = session_own_parent(cordon, arena, kind), *hash = workspace_hash(arena, id);
+	if (!parent || !hash)
+		return fail_oom(err);
+	ret_leaving->parent = parent;
+	return discard_move(parent, hash, &ret_leaving->discarded, err);
+}
+
+/* Nobody uses the session, and nobody can begin to, until its directories have left their place and, where it is to be
+ * forgotten, the record is gone. Only then are they removed, which may take a while. */
+static int end_and_clear(struct change *change, const char *id, struct arena *arena, struct leaving leaving[2],
+                         struct cordon_error *err)
+{
+	struct cordon *cordon = change->cordon;
+	struct session_record record;
+	auto_close int alone = -1;
+	if (registry_exclude(cordon->data_dir, id, &alone, err) < 0 || change_session(change, id, arena, &record, err) < 0 ||
+	    (!record.workspace && move_aside(cordon, arena, "workspaces", id, &leaving[0], err) < 0))
+		return -1;
+	if (change->action != REMOVE)
+		return 0;
+	return move_aside(cordon, arena, "homes", id, &leaving[1], err) < 0 ? -1 : registry_remove(cordon->data_dir, id, err);
+}
+
+static int end_session(struct cordon *cordon, enum action action, const char *id, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct leaving leaving[2] = { 0 };
+	struct change change = { cordon, action, NULL };
+	int result = registry_check_id(id, err);
+	if (result < 0)
+		return -1;
+	result = end_and_clear(&change, id, &arena, leaving, err);
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(leaving); i++)
+		if (leaving[i].parent)
+			result = discard_remove(leaving[i].parent, &leaving[i].discarded, err);
+	arena_free(&arena);
+	return result < 0 ? session_row_refuse(cordon, id, actions[action].action, err) : 0;
+}
+
+int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
+{
+	return remove_workspace ? end_session(cordon, END_AND_CLEAR, id, err) : change_only(cordon, END, id, NULL, err);
+}
+
+int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err)
+{
+	return end_session(cordon, REMOVE, id, err);
+}

@@ -1,0 +1,61 @@
+/* Rows about sessions: see session-row.h. */
+#include <jansson.h>
+
+#include "session-row.h"
+
+#include <stdio.h>
+
+#include "base/json.h"
+#include "policy/capability-json.h"
+
+int session_row_write(struct cordon *cordon, const char *change, const struct session_record *record,
+                      bool removes_workspace, struct cordon_error *err)
+{
+	struct json json;
+	audit_row_begin(&json, "session", NULL, record->id);
+	json_key_string(&json, "change", change);
+	json_key_string(&json, "state", session_state_names[record->state]);
+	if (record->why)
+		json_key_string(&json, "why", record->why);
+	if (record->workspace) {
+		json_key(&json, "workspace");
+		path_write_json(&json, record->workspace);
+	}
+	if (removes_workspace)
+		json_key_bool(&json, "removes_workspace", true);
+	if (record->has_baseline) {
+		json_key(&json, "baseline");
+		capability_write_json(&json, &record->baseline);
+	}
+	return audit_row_end(&json, cordon, err);
+}
+
+static int tell_made(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
+{
+	(void)arena;
+	return session_row_write(arg, "made", record, false, err);
+}
+
+int session_row_open(struct cordon *cordon, struct arena *arena, const char *id, const struct session_record *first,
+                     struct session_record *ret_record, bool *ret_made, struct cordon_error *err)
+{
+	return registry_make(arena, cordon->data_dir, id, first, tell_made, cordon, ret_record, ret_made, err);
+}
+
+int session_row_refuse(struct cordon *cordon, const char *id, const char *action, struct cordon_error *err)
+{
+	struct json json;
+	struct cordon_error unwritten;
+	char row_id[ID_SIZE];
+	id_make(row_id);
+	err->step = CORDON_STEP_SESSION;
+	snprintf(err->audit_id, sizeof(err->audit_id), "%s", row_id);
+	audit_row_begin(&json, "denial", row_id, id);
+	json_key_string(&json, "action", action);
+	json_key(&json, "error");
+	error_write_json(&json, err);
+	/* It is refused already; a ledger that cannot say so must not hide why. */
+	if (audit_row_end(&json, cordon, &unwritten) < 0)
+		err->audit_id[0] = '\0';
+	return -1;
+}
