@@ -25,6 +25,7 @@ const char *const option_group_names[] = {
 	[GROUP_GRANTS] = "What it may reach",
 	[GROUP_ENVIRONMENT] = "Environment",
 	[GROUP_LIMITS] = "Limits",
+	[GROUP_SESSIONS] = "Sessions",
 	[GROUP_WALLS] = "Walls",
 	[GROUP_OUTPUT] = "Output",
 };

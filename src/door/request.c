@@ -11,11 +11,12 @@
 
 /* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
  * session has a workspace of its own. */
-static int set_workspace(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+static int set_workspace(struct cordon_request *request, const struct options *options, bool here_by_default,
+                         struct cordon_error *err)
 {
 	char here[2 * PATH_MAX];
 	const char *named = options_value(options, "workspace");
-	if (named ? *named == '/' || !*named : options_value(options, "session") != NULL)
+	if (named ? *named == '/' || !*named : !here_by_default)
 		return 0;
 	if (!getcwd(here, PATH_MAX)) {
 		fail(err, CORDON_E_INVALID_REQUEST, errno, NULL, "the current directory has no name");
@@ -47,7 +48,7 @@ static int set_command(struct cordon_request *request, const struct options *opt
 	return cordon_request_command(request, words, err);
 }
 
-static int fill(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+static int fill(struct cordon_request *request, const struct options *options, bool with_command, struct cordon_error *err)
 {
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option_given *given = &options->given[i];
@@ -55,20 +56,31 @@ static int fill(struct cordon_request *request, const struct options *options, s
 		    cordon_request_set(request, given->option->name, given->value, err) < 0)
 			return -1;
 	}
-	if (set_workspace(request, options, err) < 0)
+	if (set_workspace(request, options, with_command && !options_value(options, "session"), err) < 0)
 		return -1;
-	return set_command(request, options, err);
+	return with_command ? set_command(request, options, err) : 0;
 }
 
-int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+static int build(const struct options *options, bool with_command, struct cordon_request **ret_request,
+                 struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
 		return -1;
-	if (fill(request, options, err) < 0) {
+	if (fill(request, options, with_command, err) < 0) {
 		cordon_request_unref(request);
 		return -1;
 	}
 	*ret_request = request;
 	return 0;
+}
+
+int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	return build(options, true, ret_request, err);
+}
+
+int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	return build(options, false, ret_request, err);
 }

@@ -1,4 +1,4 @@
-/* From the words of `cordon run` and `cordon profile` to a request. */
+/* From the words of `cordon run`, `cordon profile` and `cordon session new` to a request. */
 #pragma once
 #include "base/cleanup.h"
 #include "cordon.h"
@@ -6,4 +6,7 @@
 
 /* Settings and command; not the streams. To be released with cordon_request_unref(). */
 int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+	must_check;
+/* The settings alone, for a session: no command, and no workspace but one that was named. */
+int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
 	must_check;
