@@ -141,15 +141,15 @@ static void print_report(const char *report)
 	}
 }
 
-static int examine(bool json, bool *ret_holds, struct cordon_error *err)
+static int examine(const struct options *options, bool *ret_holds, struct cordon_error *err)
 {
 	struct cordon *cordon = NULL;
 	auto_free char *text = NULL;
-	int failed = cordon_open(NULL, &cordon, err) < 0 || cordon_doctor(cordon, &text, ret_holds, err) < 0;
+	int failed = cli_open(options, &cordon, err) < 0 || cordon_doctor(cordon, &text, ret_holds, err) < 0;
 	cordon_unref(cordon);
 	if (failed)
 		return -1;
-	if (json)
+	if (options_flag(options, "json"))
 		json_indent(stdout, text, true);
 	else
 		print_report(text);
@@ -164,11 +164,12 @@ int cli_doctor(char **words)
 	int status;
 	if (!cli_options(COMMAND_DOCTOR, words, 0, &options, &status))
 		return status;
-	bool json = options_flag(&options, "json");
-	options_free(&options);
-	if (examine(json, &all_hold, &err) < 0) {
-		report_error(&err, json);
-		return STATUS_REFUSED;
+	if (examine(&options, &all_hold, &err) < 0) {
+		report_error(&err, options_flag(&options, "json"));
+		status = STATUS_REFUSED;
+	} else {
+		status = all_hold ? 0 : 1;
 	}
-	return all_hold ? 0 : 1;
+	options_free(&options);
+	return status;
 }

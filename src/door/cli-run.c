@@ -163,7 +163,7 @@ static int set_size(struct run *run, struct cordon_error *err)
 static int start(struct run *run, const struct options *options, struct cordon_error *err)
 {
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
-	if (request_build(options, &run->request, err) < 0 || cordon_open(NULL, &run->cordon, err) < 0)
+	if (request_build(options, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
 		return -1;
 	/* Reading the terminal from the background would stop us, and the command with us. */
 	if (ours || !is_terminal)

@@ -141,7 +141,7 @@ static int check_words(const struct action *action, const struct options *option
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option *option = options->given[i].option;
 		bool fits = option->actor == OPTION_REQUEST ? action->takes_settings
-		                                            : !strcmp(option->name, "json") ||
+		                                            : !strcmp(option->name, "json") || !strcmp(option->name, "config") ||
 		                                              (action->option && !strcmp(option->name, action->option));
 		if (fits)
 			continue;
@@ -165,7 +165,7 @@ int cli_session(char **words)
 	status = 0;
 	if (find_action(&options, &action, &err) < 0 || check_words(action, &options, &err) < 0)
 		status = STATUS_USAGE;
-	else if (cordon_open(NULL, &cordon, &err) < 0 || action->act(cordon, &options, options.operands[1], &err) < 0)
+	else if (cli_open(&options, &cordon, &err) < 0 || action->act(cordon, &options, options.operands[1], &err) < 0)
 		status = STATUS_REFUSED;
 	if (status)
 		report_error(&err, options_flag(&options, "json"));

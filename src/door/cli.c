@@ -11,6 +11,16 @@ static int fail_operand(const struct options *options, enum command_id command, 
 	return fail_remedy(err, "see cordon help %s", commands[command].name);
 }
 
+int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+{
+	const char *config = options_value(options, "config");
+	if (config && !*config) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "--config", "the name of the file is empty");
+		return fail_remedy(err, "name a file, or leave the option out");
+	}
+	return cordon_open(&(struct cordon_options){ .config = config }, ret_cordon, err);
+}
+
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
                  int *ret_status)
 {

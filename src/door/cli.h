@@ -12,5 +12,8 @@
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
                  int *ret_status) must_check;
 
+/* cordon_open() with what --config names. */
+int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err) must_check;
+
 /* Prints the help of a command, or of the program for COMMAND_MAX. */
 void cli_print_help(enum command_id command);

@@ -90,18 +90,25 @@ int config_store_open_files(const char *data_dir, const struct config_files *fil
 	return 0;
 }
 
+/* From where it is now: the program may go elsewhere. */
+static const char *absolute(struct arena *arena, const char *path)
+{
+	char here[PATH_MAX];
+	return *path == '/' || !getcwd(here, sizeof(here)) ? path : arena_printf(arena, "%s/%s", here, path);
+}
+
 int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store, struct cordon_error *err)
 {
 	const char *home = getenv("HOME"), *config_home = getenv("XDG_CONFIG_HOME");
 	struct arena arena = { 0 };
-	struct config_files files = { .system = CONFIG_SYSTEM_FILE, .only = only && *only ? only : NULL,
+	struct config_files files = { .system = CONFIG_SYSTEM_FILE, .only = only && *only ? absolute(&arena, only) : NULL,
 	                              .home = home && *home == '/' ? home : NULL };
 	bool named = config_home && *config_home == '/';
 	if (named || files.home)
 		files.user = arena_printf(&arena, "%s%s/cordon/config.toml", named ? config_home : files.home,
 		                          named ? "" : "/.config");
-	int result = (named || files.home) && !files.user ? fail_oom(err)
-	                                                  : config_store_open_files(data_dir, &files, ret_store, err);
+	bool failed = ((named || files.home) && !files.user) || (only && *only && !files.only);
+	int result = failed ? fail_oom(err) : config_store_open_files(data_dir, &files, ret_store, err);
 	arena_free(&arena);
 	return result;
 }

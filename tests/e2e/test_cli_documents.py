@@ -82,7 +82,7 @@ COMPLETIONS = [
     (["cordon", "run", "--timeout", ""], set()),
     (["cordon", "run", "--", "cat", "/etc/passw"], {"/etc/passwd"}),
     (["cordon", "run", "cat", "/etc/passw"], {"/etc/passwd"}),
-    (["cordon", "doctor", "--"], {"--json", "--help"}),
+    (["cordon", "doctor", "--"], {"--config", "--json", "--help"}),
     (["cordon", "completion", ""], {"bash", "zsh"}),
     (["cordon", "help", "do"], {"doctor"}),
 ]
