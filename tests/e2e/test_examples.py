@@ -41,3 +41,8 @@ def test_run(cordon, example):
 def test_loop(cordon, example):
     assert example("loop") == promised("loop")
     assert sorted(row["row"] for row in rows(cordon)) == ["intent"] * 3 + ["result"] * 3
+
+
+def test_current(cordon, example):
+    assert example("current") == promised("current")
+    assert sorted(row["session"] for row in rows(cordon) if row["row"] == "result") == ["ada", "ada", "bob", "bob"]
