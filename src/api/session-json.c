@@ -8,9 +8,14 @@
 #include "policy/capability-json.h"
 #include "session/workspace.h"
 
-const char *session_own_parent(const struct cordon *cordon, struct arena *arena, const char *kind)
+const char *session_workspaces(const struct cordon *cordon, struct arena *arena, const struct session_record *record)
 {
-	return arena_printf(arena, "%s/%s", cordon->data_dir, kind);
+	return record->own_root ? record->own_root : arena_printf(arena, "%s/workspaces", cordon->data_dir);
+}
+
+const char *session_homes(const struct cordon *cordon, struct arena *arena)
+{
+	return arena_printf(arena, "%s/homes", cordon->data_dir);
 }
 
 static void write_path(struct json *json, const char *key, const char *path)
@@ -22,20 +27,25 @@ static void write_path(struct json *json, const char *key, const char *path)
 		json_nil(json);
 }
 
-static const char *own_path(const struct cordon *cordon, struct arena *arena, const char *kind, const char *id)
+static const char *in(struct arena *arena, const char *parent, const struct session_record *record)
 {
-	const char *parent = session_own_parent(cordon, arena, kind), *hash = workspace_hash(arena, id);
+	const char *hash = workspace_hash(arena, record->id);
 	return parent && hash ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
+}
+
+/* Where cordon makes the workspace, that is the home, too. */
+static const char *workspace_of(const struct cordon *cordon, struct arena *arena, const struct session_record *record)
+{
+	return record->workspace ? record->workspace : in(arena, session_workspaces(cordon, arena, record), record);
 }
 
 static void write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
                           const struct session_record *record)
 {
-	const char *workspace = record->workspace ? record->workspace : own_path(cordon, arena, "workspaces", record->id);
 	json_key_string(json, "id", record->id);
 	json_key_string(json, "state", session_state_names[record->state]);
 	json_key_string(json, "why", record->why);
-	write_path(json, "workspace", workspace);
+	write_path(json, "workspace", workspace_of(cordon, arena, record));
 	json_key_bool(json, "workspace_named", record->workspace != NULL);
 	json_key_string(json, "created", record->created);
 	json_key_string(json, "changed", record->changed);
@@ -75,8 +85,8 @@ void session_write_whole(struct json *json, const struct cordon *cordon, struct 
 {
 	json_object_begin(json);
 	write_summary(json, cordon, arena, record);
-	/* Where cordon made the workspace, that is the home, too. */
-	write_path(json, "home", own_path(cordon, arena, record->workspace ? "homes" : "workspaces", record->id));
+	write_path(json, "home", record->workspace ? in(arena, session_homes(cordon, arena), record)
+	                                           : workspace_of(cordon, arena, record));
 	json_key(json, "baseline");
 	if (record->has_baseline)
 		capability_write_json(json, &record->baseline);

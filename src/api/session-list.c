@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/policy.h"
 #include "base/json.h"
 #include "execute.h"
 
@@ -13,6 +14,8 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 	struct session_record record;
 	struct json json;
 	bool found = false;
+	if (policy_check(cordon, err) < 0)
+		return -1;
 	int result = registry_read(&arena, cordon->data_dir, id, &record, &found, err);
 	if (result == 0 && !found)
 		result = registry_missing(id, err);
@@ -46,6 +49,7 @@ static int copy_record(struct arena *arena, const struct session_record *record,
 	                                 .denial_count = record->denial_count };
 	return copy_text(arena, record->id, &copy->id) < 0 || copy_text(arena, record->why, &copy->why) < 0 ||
 	       copy_text(arena, record->workspace, &copy->workspace) < 0 ||
+	       copy_text(arena, record->own_root, &copy->own_root) < 0 ||
 	       copy_text(arena, record->created, &copy->created) < 0 ||
 	       copy_text(arena, record->changed, &copy->changed) < 0 ? -1 : 0;
 }
@@ -102,6 +106,8 @@ int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_er
 {
 	struct listing listing = { .data_dir = cordon->data_dir };
 	struct json json;
+	if (policy_check(cordon, err) < 0)
+		return -1;
 	int result = registry_list(cordon->data_dir, add_listed, &listing, err);
 	if (result == 0 && listing.failed)
 		result = fail_oom(err);

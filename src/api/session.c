@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "api/policy.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -58,36 +59,37 @@ static int check_paths(struct arena *arena, const struct capability_set *set, st
 }
 
 /* The baseline, where the settings say something about it; else the session follows the configuration. */
-static int make_baseline(struct arena *arena, const struct cordon_request *settings, struct session_record *first,
-                         struct cordon_error *err)
+static int make_baseline(struct arena *arena, const struct config *config, const struct cordon_request *settings,
+                         struct session_record *first, struct cordon_error *err)
 {
 	static const struct capability_set nothing;
-	struct capability_set base, merged;
+	struct capability_set base = config->baseline, merged;
 	if (!settings->no_spawn && capability_same(&settings->granted, &nothing))
 		return 0;
 	if (check_paths(arena, &settings->granted, err) < 0)
 		return -1;
-	if (capability_baseline(arena, !settings->no_spawn, &base) < 0 ||
-	    capability_merge(arena, &base, &settings->granted, &merged) < 0 ||
+	base.spawn = base.spawn && !settings->no_spawn;
+	if (capability_merge(arena, &base, &settings->granted, &merged) < 0 ||
 	    capability_normalise(arena, &merged, &first->baseline, NULL) < 0)
 		return fail_oom(err);
 	first->has_baseline = true;
 	return 0;
 }
 
-static int make(struct cordon *cordon, struct arena *arena, const char *id, const struct cordon_request *settings,
-                struct session_record *ret_record, struct cordon_error *err)
+static int make(struct cordon *cordon, const struct config *config, struct arena *arena, const char *id,
+                const struct cordon_request *settings, struct session_record *ret_record, struct cordon_error *err)
 {
-	struct session_record first = { 0 };
+	struct session_record first = { .own_root = config->workspace_root };
 	struct place place;
 	auto_close int fd = -1;
 	bool made;
-	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, settings, &first, err) < 0))
+	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, config, settings, &first, err) < 0))
 		return -1;
 	if (settings && settings->workspace) {
 		if (workspace_named(arena, settings->workspace, cordon->data_dir, workspace_home(arena), &place, &fd, err) < 0)
 			return -1;
 		first.workspace = place.path;
+		first.own_root = NULL;
 	}
 	if (workspace_make_data_dir(cordon->data_dir, err) < 0 ||
 	    session_row_open(cordon, arena, id, &first, ret_record, &made, err) < 0)
@@ -103,10 +105,12 @@ int cordon_session_new(struct cordon *cordon, const char *id, const struct cordo
 {
 	struct arena arena = { 0 };
 	struct session_record record;
+	const struct config *config;
 	struct json json;
-	if (registry_check_id(id, err) < 0)
+	if (registry_check_id(id, err) < 0 || policy_take(cordon, id, &config, err) < 0)
 		return -1;
-	int result = make(cordon, &arena, id, settings, &record, err);
+	int result = make(cordon, config, &arena, id, settings, &record, err);
+	config_unref(config);
 	if (result < 0) {
 		session_row_refuse(cordon, id, "session new", err);
 	} else {
@@ -202,7 +206,7 @@ static int change_only(struct cordon *cordon, enum action action, const char *id
 	struct arena arena = { 0 };
 	struct session_record record;
 	struct change change = { cordon, action, why };
-	if (registry_check_id(id, err) < 0)
+	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
 	int result = change_session(&change, id, &arena, &record, err);
 	arena_free(&arena);
@@ -231,10 +235,10 @@ struct leaving {
 	struct discarded discarded;
 };
 
-static int move_aside(const struct cordon *cordon, struct arena *arena, const char *kind, const char *id,
-                      struct leaving *ret_leaving, struct cordon_error *err)
+static int move_aside(struct arena *arena, const char *parent, const char *id, struct leaving *ret_leaving,
+                      struct cordon_error *err)
 {
-	const char *parent = session_own_parent(cordon, arena, kind), *hash = workspace_hash(arena, id);
+	const char *hash = workspace_hash(arena, id);
 	if (!parent || !hash)
 		return fail_oom(err);
 	ret_leaving->parent = parent;
@@ -250,11 +254,13 @@ static int end_and_clear(struct change *change, const char *id, struct arena *ar
 	struct session_record record;
 	auto_close int alone = -1;
 	if (registry_exclude(cordon->data_dir, id, &alone, err) < 0 || change_session(change, id, arena, &record, err) < 0 ||
-	    (!record.workspace && move_aside(cordon, arena, "workspaces", id, &leaving[0], err) < 0))
+	    (!record.workspace && move_aside(arena, session_workspaces(cordon, arena, &record), id, &leaving[0], err) < 0))
 		return -1;
 	if (change->action != REMOVE)
 		return 0;
-	return move_aside(cordon, arena, "homes", id, &leaving[1], err) < 0 ? -1 : registry_remove(cordon->data_dir, id, err);
+	if (move_aside(arena, session_homes(cordon, arena), id, &leaving[1], err) < 0)
+		return -1;
+	return registry_remove(cordon->data_dir, id, err);
 }
 
 static int end_session(struct cordon *cordon, enum action action, const char *id, struct cordon_error *err)
@@ -262,10 +268,9 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 	struct arena arena = { 0 };
 	struct leaving leaving[2] = { 0 };
 	struct change change = { cordon, action, NULL };
-	int result = registry_check_id(id, err);
-	if (result < 0)
+	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
-	result = end_and_clear(&change, id, &arena, leaving, err);
+	int result = end_and_clear(&change, id, &arena, leaving, err);
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(leaving); i++)
 		if (leaving[i].parent)
 			result = discard_remove(leaving[i].parent, &leaving[i].discarded, err);

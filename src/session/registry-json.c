@@ -17,6 +17,15 @@ _Static_assert(ARRAY_SIZE(session_state_names) == SESSION_STATE_MAX, "every stat
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
+static void write_path(struct json *json, const char *key, const char *path)
+{
+	json_key(json, key);
+	if (path)
+		path_write_json(json, path);
+	else
+		json_nil(json);
+}
+
 static void write_grant(struct json *json, const struct session_grant *grant)
 {
 	json_object_begin(json);
@@ -48,11 +57,8 @@ char *record_write(const struct session_record *record)
 	json_key_string(&json, "id", record->id);
 	json_key_string(&json, "state", session_state_names[record->state]);
 	json_key_string(&json, "why", record->why);
-	json_key(&json, "workspace");
-	if (record->workspace)
-		path_write_json(&json, record->workspace);
-	else
-		json_nil(&json);
+	write_path(&json, "workspace", record->workspace);
+	write_path(&json, "own_root", record->own_root);
 	json_key_string(&json, "created", record->created);
 	json_key_string(&json, "changed", record->changed);
 	json_key(&json, "baseline");
@@ -85,6 +91,12 @@ static int read_text(struct arena *arena, const json_t *value, bool may_be_null,
 	}
 	*ret_text = json_is_string(value) ? arena_strdup(arena, json_string_value(value)) : NULL;
 	return *ret_text ? 0 : -1;
+}
+
+static int read_path(struct arena *arena, const json_t *value, const char **ret_path)
+{
+	*ret_path = json_is_null(value) ? NULL : path_read_json(arena, value);
+	return *ret_path || json_is_null(value) ? 0 : -1;
 }
 
 static int read_state(const json_t *value, enum session_state *ret_state)
@@ -136,24 +148,22 @@ static int read_answers(struct arena *arena, const json_t *object, struct sessio
 	return 0;
 }
 
-#define KEYS 11
+#define KEYS 12
 
 static int read_object(struct arena *arena, const json_t *object, struct session_record *record)
 {
-	const json_t *workspace = json_object_get(object, "workspace"), *baseline = json_object_get(object, "baseline");
+	const json_t *baseline = json_object_get(object, "baseline");
 	if (json_object_size(object) != KEYS || read_text(arena, json_object_get(object, "id"), false, &record->id) < 0 ||
 	    read_state(json_object_get(object, "state"), &record->state) < 0 ||
 	    read_text(arena, json_object_get(object, "why"), true, &record->why) < 0 ||
+	    read_path(arena, json_object_get(object, "workspace"), &record->workspace) < 0 ||
+	    read_path(arena, json_object_get(object, "own_root"), &record->own_root) < 0 ||
 	    read_text(arena, json_object_get(object, "created"), false, &record->created) < 0 ||
 	    read_text(arena, json_object_get(object, "changed"), false, &record->changed) < 0 ||
 	    read_answers(arena, object, record) < 0)
 		return -1;
-	record->workspace = json_is_null(workspace) ? NULL : path_read_json(arena, workspace);
 	record->has_baseline = !json_is_null(baseline);
-	if ((!record->workspace && !json_is_null(workspace)) ||
-	    (record->has_baseline && capability_read_json(arena, baseline, &record->baseline) < 0))
-		return -1;
-	return 0;
+	return record->has_baseline ? capability_read_json(arena, baseline, &record->baseline) : 0;
 }
 
 int record_read(struct arena *arena, const char *text, size_t length, struct session_record *ret_record,

@@ -86,6 +86,7 @@ static int make_record(struct arena *arena, const struct where *where, int direc
 	utc_now(created);
 	if (first) {
 		record.workspace = first->workspace;
+		record.own_root = first->own_root;
 		record.has_baseline = first->has_baseline;
 		record.baseline = first->baseline;
 	}

@@ -30,6 +30,7 @@ struct session_record {
 	enum session_state state;
 	const char *why;                /* why it is paused or ended; or NULL */
 	const char *workspace;          /* the directory the caller named; NULL: of cordon's own making */
+	const char *own_root;           /* where cordon made it, or will: <own_root>/<hash>; NULL: the data directory's */
 	const char *created, *changed;  /* UTC */
 	bool has_baseline;              /* given when it was made; else the configuration's */
 	struct capability_set baseline;

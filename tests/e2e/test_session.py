@@ -152,6 +152,58 @@ def test_words_that_make_no_sense(cordon, words, subject):
     assert error["subject"] == subject and error["remediation"] and not cordon.data.exists()
 
 
+# ---- under a configuration -------------------------------------------------------------------------------------------
+
+def configure(cordon, text):
+    place = cordon.data.parent / "config/cordon"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "config.toml").write_text(text)
+    cordon.env["XDG_CONFIG_HOME"] = str(place.parent)
+
+
+def test_the_configured_baseline(cordon, tmp_path):
+    configure(cordon, '[capabilities]\nfs_read = ["/opt"]\n[limits]\nprocesses = 7\n')
+    assert session(cordon, "new", "follows")["baseline"] is None
+    baseline = session(cordon, "new", "more", "--read", "/usr")["baseline"]
+    assert baseline["fs_read"] == ["/opt", "/usr"] and baseline["limits"]["processes"] == 7 and baseline["spawn"] is True
+    configure(cordon, '[capabilities]\npreset = "strict"\n')
+    assert session(cordon, "new", "strict", "--read", "/usr")["baseline"]["spawn"] is False
+    # What was given when it was made stays.
+    assert session(cordon, "show", "more")["baseline"] == baseline
+
+
+def test_the_configured_place(cordon, tmp_path):
+    """A session keeps its workspace where it was, whatever is configured later."""
+    (tmp_path / "root").mkdir()
+    configure(cordon, f'[sandbox]\nworkspace_root = "{tmp_path}/root"\n')
+    made = session(cordon, "new", "s")
+    assert made["workspace"] == f"{tmp_path}/root/{hashed('s')}"
+    pathlib.Path(made["workspace"]).mkdir()
+    configure(cordon, "")
+    assert session(cordon, "show", "s")["workspace"] == made["workspace"]
+    assert str(cordon.data) in session(cordon, "new", "t")["workspace"]
+    session(cordon, "end", "s", "--remove-workspace")
+    assert list((tmp_path / "root").iterdir()) == []
+
+
+ALL = [["new", "s"], ["list"], ["show", "s"], ["pause", "s"], ["resume", "s"], ["end", "s"], ["end", "s", "--remove-workspace"], ["rm", "s"]]
+
+
+def test_switched_off(cordon):
+    """Every call says so, and nothing is made or changed."""
+    configure(cordon, "[sandbox]\nenabled = false\n")
+    for words in ALL:
+        assert refused(cordon, *words, recorded=False)["class"] == "sandbox_disabled"
+    assert not cordon.data.exists()
+
+
+def test_a_configuration_that_is_wrong(cordon):
+    configure(cordon, "[sandbox]\nenabeld = true\n")
+    for words in ALL:
+        assert refused(cordon, *words, recorded=False)["class"] == "config_invalid"
+    assert not cordon.data.exists()
+
+
 # ---- states ----------------------------------------------------------------------------------------------------------
 
 TO_STATE = {"active": [], "paused": [["pause"]], "ended": [["end"]], "missing": None}

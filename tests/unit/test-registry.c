@@ -167,7 +167,7 @@ static int fill(struct arena *arena, struct session_record *record, void *arg, s
 static void everything_is_kept(void **state)
 {
 	struct ground *ground = *state;
-	struct session_record record, first = { .workspace = "/some/\xfe/where", .has_baseline = true }, changed;
+	struct session_record record, first = { .workspace = "/some/\xfe/where", .own_root = "/r\xff", .has_baseline = true }, changed;
 	struct cordon_error err;
 	bool made, found;
 	assert_int_equal(capability_baseline(&ground->arena, false, &first.baseline), 0);
@@ -180,6 +180,7 @@ static void everything_is_kept(void **state)
 	free(before);
 	free(after);
 	assert_string_equal(record.workspace, "/some/\xfe/where");
+	assert_string_equal(record.own_root, "/r\xff");
 	assert_true(record.has_baseline && !record.baseline.spawn && record.baseline.deny.count > 3);
 	assert_int_equal(record.state, SESSION_PAUSED);
 	assert_string_equal(record.why, "three denials\n\"so\"");
