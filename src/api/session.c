@@ -187,8 +187,9 @@ static int apply(struct arena *arena, struct session_record *record, void *arg, 
 	/* Why it was paused is no longer so; why it ended stays with it. */
 	if (record->state != SESSION_ENDED)
 		record->why = change->why;
+	/* Who lets it go on may think otherwise now: what was denied is asked about again. */
 	if (change->action == RESUME)
-		record->denied_in_a_row = 0;
+		record->denied_in_a_row = record->denial_count = 0;
 	record->state = outcome->next;
 	if (session_row_write(change->cordon, actions[change->action].change, record, removes && !record->workspace, err) < 0)
 		return -1;

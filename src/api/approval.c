@@ -1,0 +1,73 @@
+/* The public calls of the approval gate: whom to ask, what waits, answering it. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/utc.h"
+#include "execute.h"
+#include "gate.h"
+#include "session/approvals.h"
+
+void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg)
+{
+	cordon->approver = fn;
+	cordon->approver_arg = arg;
+}
+
+void cordon_approver_interrupt(struct cordon *cordon, int fd)
+{
+	cordon->interrupt_fd = fd;
+}
+
+static void describe(void *arg, const struct approval_question *question)
+{
+	struct json *json = arg;
+	auto_free char *text = approval_describe(question);
+	if (text)
+		json_verbatim(json, text);
+	else
+		json->failed = true;
+}
+
+int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err)
+{
+	struct json json;
+	gate_sweep(cordon);
+	json_init(&json);
+	json_object_begin(&json);
+	json_key(&json, "approvals");
+	json_array_begin(&json);
+	if (approvals_each(cordon->data_dir, describe, &json, err) < 0) {
+		json_free(&json);
+		return -1;
+	}
+	json_array_end(&json);
+	json_object_end(&json);
+	char *text = json_take(&json);
+	if (!text)
+		return fail_oom(err);
+	*ret_json = text;
+	return 0;
+}
+
+int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
+                            const char *reason, struct cordon_error *err)
+{
+	static const enum approval_outcome outcomes[] = {
+		[CORDON_APPROVED_ONCE] = APPROVAL_ONCE, [CORDON_APPROVED_SESSION] = APPROVAL_SESSION,
+		[CORDON_DENIED] = APPROVAL_DENIED,
+	};
+	struct arena arena = { 0 };
+	char now[UTC_SIZE];
+	size_t length = reason ? strlen(reason) : 0;
+	if (answer <= CORDON_UNANSWERED || answer >= CORDON_ANSWER_MAX)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "this is not an answer");
+	if (length >= APPROVAL_REASON_MAX)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes", APPROVAL_REASON_MAX - 1);
+	gate_sweep(cordon);
+	utc_now(now);
+	struct approval_answer given = { .outcome = outcomes[answer], .reason = reason ? reason : "", .time = now };
+	int result = approval_by_us(&arena, "queue", &given.by) < 0 ?
+	             fail_oom(err) : approvals_answer(&arena, cordon->data_dir, card, hash, &given, err);
+	arena_free(&arena);
+	return result;
+}
