@@ -28,8 +28,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "audit/ledger.h"
 #include "base/cleanup.h"
+#include "ledger-ground.h"
 #include "skip.h"
 
 /* ---- System calls on demand -------------------------------------------------------------------------------------- */
@@ -52,8 +52,9 @@ ssize_t writev(int fd, const struct iovec *parts, int count)
 {
 	size_t size = short_write;
 	short_write = 0;
-	if (size)
-		return syscall(SYS_write, fd, parts[0].iov_base, size);
+	for (int i = 0; size; i++)
+		if (parts[i].iov_len)
+			return syscall(SYS_write, fd, parts[i].iov_base, size);
 	return syscall(SYS_writev, fd, parts, count);
 }
 
@@ -83,102 +84,48 @@ int nanosleep(const struct timespec *wanted, struct timespec *left)
 
 /* ---- The ground -------------------------------------------------------------------------------------------------- */
 
-struct ground {
-	char root[64], data[80], directory[96], file[160];
-	struct ledger *ledger;
-};
-
-static void day_file(struct ground *ground)
-{
-	struct tm utc;
-	time_t now = time(NULL);
-	char day[32];
-	strftime(day, sizeof(day), "%Y-%m-%d", gmtime_r(&now, &utc));
-	snprintf(ground->file, sizeof(ground->file), "%s/%s.jsonl", ground->directory, day);
-}
-
 static int setup(void **state)
 {
-	struct ground *ground = calloc(1, sizeof(*ground));
-	struct cordon_error err;
-	strcpy(ground->root, "/tmp/cordon-test-ledger.XXXXXX");
-	assert_non_null(mkdtemp(ground->root));
-	snprintf(ground->data, sizeof(ground->data), "%s/share/cordon", ground->root);
-	snprintf(ground->directory, sizeof(ground->directory), "%s/ledger", ground->data);
-	day_file(ground);
-	assert_int_equal(ledger_open(ground->data, false, &ground->ledger, &err), 0);
-	*state = ground;
+	*state = ground_make();
 	return 0;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *walk)
-{
-	(void)st, (void)type, (void)walk;
-	return remove(path);
 }
 
 static int teardown(void **state)
 {
-	struct ground *ground = *state;
 	clock_offset = 0;
 	short_write = 0;
 	fail_truncate = fail_sync = skip_sleep = false;
-	ledger_unref(ground->ledger);
-	nftw(ground->root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	free(ground);
+	ground_remove(*state);
 	return 0;
-}
-
-static int append(struct ledger *ledger, const char *line, struct cordon_error *err)
-{
-	memset(err, 0, sizeof(*err));
-	return ledger_append(ledger, line, strlen(line), err);
-}
-
-static void must_append(struct ledger *ledger, const char *line)
-{
-	struct cordon_error err;
-	if (append(ledger, line, &err) < 0)
-		fail_msg("%s: %s", err.subject, err.reason);
 }
 
 static void must_refuse(struct ledger *ledger, int os_errno, const char *reason)
 {
 	struct cordon_error err;
-	assert_int_equal(append(ledger, "{\"row\":\"refused\"}", &err), -1);
+	assert_int_equal(ledger_append(ledger, "{\"row\":\"refused\"}", 17, &err), -1);
 	if (err.class != CORDON_E_AUDIT_UNAVAILABLE || err.os_errno != os_errno || !strstr(err.reason, reason))
 		fail_msg("class %d errno %d: %s", err.class, err.os_errno, err.reason);
 	assert_string_equal(err.boundary, "ledger");
 	assert_true(*err.subject && *err.remediation);
 }
 
-static char *slurp(const char *path)
-{
-	FILE *file = fopen(path, "rb");
-	if (!file)
-		return NULL;
-	fseek(file, 0, SEEK_END);
-	size_t size = (size_t)ftell(file);
-	rewind(file);
-	char *text = calloc(1, size + 1);
-	assert_int_equal(fread(text, 1, size, file), size);
-	fclose(file);
-	return text;
-}
-
-static void write_file(const char *path, const char *text)
-{
-	FILE *file = fopen(path, "wb");
-	assert_non_null(file);
-	fputs(text, file);
-	fclose(file);
-}
-
+/* The rows as they were given: without seals, and without the row that every ledger begins with. */
 static void holds(const char *path, const char *expected)
 {
-	char *text = slurp(path);
+	char *text = ground_slurp(path), *plain, *to, *line = text;
 	assert_non_null(text);
-	assert_string_equal(text, expected);
+	plain = to = calloc(1, strlen(text) + 1);
+	for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+		char *seal = end - SEAL_LENGTH;
+		if (!strncmp(line, "{\"row\":\"begin\"", 14))
+			continue;
+		assert_true(seal > line && !strncmp(seal, ",\"prev\":", 8));
+		to = mempcpy(to, line, (size_t)(seal - line));
+		to = mempcpy(to, "}\n", 2);
+	}
+	strcpy(to, line);
+	assert_string_equal(plain, expected);
+	free(plain);
 	free(text);
 }
 
@@ -190,7 +137,7 @@ struct tally {
 static struct tally read_all(const char *path)
 {
 	struct tally tally = { 0 };
-	char *text = slurp(path), *line = text;
+	char *text = ground_slurp(path), *line = text;
 	assert_non_null(text);
 	long long torn_at = -1, torn_bytes = 0;
 	for (char *end; (end = strchr(line, '\n')); line = end + 1) {
@@ -209,7 +156,7 @@ static struct tally read_all(const char *path)
 		} else {
 			assert_true(torn_at < 0);
 			if (json_is_object(row)) {
-				tally.rows++;
+				tally.rows += !kind || strcmp(kind, "begin");
 			} else {
 				tally.torn++;
 				torn_at = line - text;
@@ -224,6 +171,23 @@ static struct tally read_all(const char *path)
 	return tally;
 }
 
+/* Today's file has a row of this kind with this reason. */
+static void noted(const struct ground *ground, const char *kind, const char *reason)
+{
+	char *text = ground_slurp(ground->file), *save = NULL;
+	bool found = false;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		json_t *row = json_loads(line, 0, NULL);
+		const char *is = json_string_value(json_object_get(row, "row"));
+		const char *why = json_string_value(json_object_get(row, "reason"));
+		found |= is && why && !strcmp(is, kind) && !strcmp(why, reason) && json_object_get(row, "lost");
+		json_decref(row);
+	}
+	free(text);
+	if (!found)
+		fail_msg("no %s row: %s", kind, reason);
+}
+
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
 static void rows_are_lines_in_the_days_file(void **state)
@@ -231,8 +195,8 @@ static void rows_are_lines_in_the_days_file(void **state)
 	struct ground *ground = *state;
 	struct stat st;
 	assert_int_equal(access(ground->data, F_OK), -1);
-	must_append(ground->ledger, "{\"a\":1}");
-	must_append(ground->ledger, "{\"b\":2}");
+	ground_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"b\":2}");
 	holds(ground->file, "{\"a\":1}\n{\"b\":2}\n");
 	assert_int_equal(stat(ground->data, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0700);
@@ -243,8 +207,8 @@ static void rows_are_lines_in_the_days_file(void **state)
 	struct ledger *second;
 	struct cordon_error err;
 	assert_int_equal(ledger_open(ground->data, false, &second, &err), 0);
-	must_append(second, "{\"c\":3}");
-	must_append(ground->ledger, "{\"d\":4}");
+	ground_append(second, "{\"c\":3}");
+	ground_append(ground->ledger, "{\"d\":4}");
 	holds(ground->file, "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n{\"d\":4}\n");
 	ledger_unref(second);
 	ledger_unref(NULL);
@@ -256,18 +220,22 @@ static void what_is_no_row(void **state)
 	struct cordon_error err;
 	struct ledger *none = (struct ledger *)ground;
 	char *large = malloc(LEDGER_LINE_MAX);
+	static const char *const none_of_them[] = { "", "{", "{}", "a\nb", "{\"a\":\n1}", "{\"a\":1}\n", "[1]", "{\"a\":1", "\"a\":1}" };
 	memset(large, 'x', LEDGER_LINE_MAX);
-	assert_int_equal(ledger_append(ground->ledger, "", 0, &err), -1);
-	assert_int_equal(ledger_append(ground->ledger, "a\nb", 3, &err), -1);
-	assert_int_equal(ledger_append(ground->ledger, "a\n", 2, &err), -1);
+	memcpy(large, "{\"a\":\"", 6);
+	memcpy(large + LEDGER_LINE_MAX - 2, "\"}", 2);
+	for (size_t i = 0; i < ARRAY_SIZE(none_of_them); i++)
+		assert_int_equal(ledger_append(ground->ledger, none_of_them[i], strlen(none_of_them[i]), &err), -1);
 	assert_int_equal(ledger_append(ground->ledger, large, LEDGER_LINE_MAX, &err), -1);
+	memcpy(large + LEDGER_LINE_MAX - 3, "\"}", 2);
 	assert_int_equal(err.class, CORDON_E_AUDIT_UNAVAILABLE);
 	assert_int_equal(access(ground->file, F_OK), -1);
 	assert_int_equal(ledger_append(ground->ledger, large, LEDGER_LINE_MAX - 1, &err), 0);
 	free(large);
 	struct stat st;
 	assert_int_equal(stat(ground->file, &st), 0);
-	assert_int_equal(st.st_size, LEDGER_LINE_MAX);
+	assert_true(st.st_size > (off_t)(LEDGER_LINE_MAX + SEAL_LENGTH));
+	ground_intact(ground, true);
 	assert_int_equal(ledger_open("relative", false, &none, &err), -1);
 	assert_int_equal(ledger_open(NULL, false, &none, &err), -1);
 	assert_ptr_equal(none, ground);
@@ -313,6 +281,7 @@ static void many_processes(void **state)
 	struct tally tally = read_all(ground->file);
 	assert_int_equal(tally.rows, 32 * 200);
 	assert_int_equal(tally.torn + tally.repairs, 0);
+	ground_intact(ground, true);
 }
 
 static void *thread_main(void *arg)
@@ -332,13 +301,14 @@ static void many_threads(void **state)
 	struct tally tally = read_all(ground->file);
 	assert_int_equal(tally.rows, 8 * 300);
 	assert_int_equal(tally.torn + tally.repairs, 0);
+	ground_intact(ground, true);
 }
 
 /* After a fork the lock is no lock between the two: each must have its own. */
 static void an_inherited_ledger(void **state)
 {
 	struct ground *ground = *state;
-	must_append(ground->ledger, "{\"row\":\"before\"}");
+	ground_append(ground->ledger, "{\"row\":\"before\"}");
 	for (int i = 0; i < 8; i++)
 		if (!fork()) {
 			write_rows(ground->ledger, i, 100, 500);
@@ -350,6 +320,7 @@ static void an_inherited_ledger(void **state)
 		assert_int_equal(status, 0);
 	}
 	assert_int_equal(read_all(ground->file).rows, 901);
+	ground_intact(ground, true);
 }
 
 static void killed_writers(void **state)
@@ -370,12 +341,12 @@ static void killed_writers(void **state)
 			kill(pids[i], SIGKILL);
 			assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 		}
-		must_append(ground->ledger, "{\"row\":\"after\"}");
+		ground_append(ground->ledger, "{\"row\":\"after\"}");
 		struct tally tally = read_all(ground->file);
 		assert_true(tally.rows >= 1);
 		assert_true(tally.torn <= tally.repairs);
-		assert_int_equal(unlink(ground->file), 0);
 	}
+	ground_intact(ground, true);
 }
 
 /* ---- Torn lines -------------------------------------------------------------------------------------------------- */
@@ -384,14 +355,14 @@ static void a_torn_line_is_ended_and_noted(void **state)
 {
 	struct ground *ground = *state;
 	char large[10001];
-	must_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"a\":1}");
 	for (int i = 0; i < 3; i++) {
 		FILE *file = fopen(ground->file, "ab");
 		memset(large, 'x', sizeof(large));
 		large[i == 2 ? 10000 : i] = '\0';
 		fprintf(file, "{\"torn\":\"%s", large);
 		fclose(file);
-		must_append(ground->ledger, "{\"b\":2}");
+		ground_append(ground->ledger, "{\"b\":2}");
 	}
 	struct tally tally = read_all(ground->file);
 	assert_int_equal(tally.rows, 4);
@@ -405,43 +376,75 @@ static void a_torn_line_is_ended_and_noted(void **state)
 	assert_int_equal(ledger_check(ground->ledger, &err), 0);
 	assert_int_equal(ledger_check(ground->ledger, &err), 0);
 	assert_int_equal(read_all(ground->file).repairs, 4);
-	/* Nothing but half a line. */
-	write_file(ground->file, "{\"half");
-	must_append(ground->ledger, "{\"c\":3}");
-	tally = read_all(ground->file);
-	assert_true(tally.rows == 1 && tally.torn == 1 && tally.repairs == 1);
+	ground_intact(ground, true);
+	/* Nothing but half a line, where there were rows: that is not the same. */
+	ground_write(ground->file, "{\"half");
+	ground_append(ground->ledger, "{\"c\":3}");
+	ground_intact(ground, false);
 }
 
 static void yesterdays_torn_line(void **state)
 {
 	struct ground *ground = *state;
-	char yesterday[160], older[140];
-	must_append(ground->ledger, "{\"a\":1}");
+	char yesterday[160];
+	ground_append(ground->ledger, "{\"a\":1}");
 	strcpy(yesterday, ground->file);
-	snprintf(older, sizeof(older), "%s/2001-01-01.jsonl", ground->directory);
-	write_file(older, "{\"older");
 	FILE *file = fopen(yesterday, "ab");
 	fputs("{\"torn", file);
 	fclose(file);
+	char *before = ground_slurp(yesterday);
 	clock_offset += 86400;
-	day_file(ground);
+	ground_day(ground);
 	assert_string_not_equal(ground->file, yesterday);
-	must_append(ground->ledger, "{\"b\":2}");
-	must_append(ground->ledger, "{\"c\":3}");
-	holds(ground->file, "{\"b\":2}\n{\"c\":3}\n");
-	struct tally tally = read_all(yesterday);
-	assert_true(tally.rows == 1 && tally.torn == 1 && tally.repairs == 1);
-	holds(older, "{\"older");
-	/* And back, when the clock is set. */
-	clock_offset -= 86400;
-	must_append(ground->ledger, "{\"d\":4}");
-	assert_int_equal(read_all(yesterday).rows, 2);
+	ground_append(ground->ledger, "{\"b\":2}");
+	ground_append(ground->ledger, "{\"c\":3}");
+	/* It is noted today: a day that is over is not written to. */
+	char *text = ground_slurp(ground->file), noted[64], *after = ground_slurp(yesterday);
+	snprintf(noted, sizeof(noted), "\"torn_file\":\"%s\"", strrchr(yesterday, '/') + 1);
+	assert_string_equal(before, after);
+	assert_non_null(strstr(text, noted));
+	free(before);
+	free(after);
+	free(text);
+	ground_intact(ground, true);
+}
+
+static void a_clock_that_is_set_back(void **state)
+{
+	struct ground *ground = *state;
+	struct ledger *fresh;
+	struct cordon_error err;
+	char first[160], newest[160];
+	strcpy(first, ground->file);
+	ground_append(ground->ledger, "{\"a\":1}");
+	clock_offset += 3 * 86400;
+	ground_day(ground);
+	strcpy(newest, ground->file);
+	ground_append(ground->ledger, "{\"b\":2}");
+	for (int days = 1; days < 40; days += 13) {
+		clock_offset -= days * 86400;
+		ground_append(ground->ledger, "{\"c\":3}");
+	}
+	assert_int_equal(ledger_open(ground->data, false, &fresh, &err), 0);
+	ground_append(fresh, "{\"d\":4}");
+	ledger_unref(fresh);
+	holds(first, "{\"a\":1}\n");
+	holds(newest, "{\"b\":2}\n{\"c\":3}\n{\"c\":3}\n{\"c\":3}\n{\"d\":4}\n");
+	ground_intact(ground, true);
+	clock_offset = 4 * 86400;
+	ground_day(ground);
+	ground_append(ground->ledger, "{\"e\":5}");
+	holds(ground->file, "{\"e\":5}\n");
+	ground_intact(ground, true);
+	/* A date that cannot be a file's name. */
+	clock_offset = INT64_C(300000000000);
+	must_refuse(ground->ledger, EOVERFLOW, "date");
 }
 
 static void a_short_write_is_taken_back(void **state)
 {
 	struct ground *ground = *state;
-	must_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"a\":1}");
 	short_write = 5;
 	must_refuse(ground->ledger, ENOSPC, "taken back");
 	holds(ground->file, "{\"a\":1}\n");
@@ -449,9 +452,10 @@ static void a_short_write_is_taken_back(void **state)
 	fail_truncate = true;
 	must_refuse(ground->ledger, ENOSPC, "cannot be taken back");
 	fail_truncate = false;
-	must_append(ground->ledger, "{\"b\":2}");
+	ground_append(ground->ledger, "{\"b\":2}");
 	struct tally tally = read_all(ground->file);
 	assert_true(tally.rows == 2 && tally.torn == 1 && tally.repairs == 1);
+	ground_intact(ground, true);
 }
 
 /* ---- Where it cannot be written ------------------------------------------------------------------------------------ */
@@ -486,7 +490,7 @@ static int fill_disk(struct ground *ground)
 	if (mount("none", ground->root, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=700"))
 		return 77;
 	snprintf(extra, sizeof(extra), "%s/extra", ground->root);
-	write_file(extra, "room to be made later");
+	ground_write(extra, "room to be made later");
 	memset(line, 'x', sizeof(line));
 	memcpy(line, "{\"pad\":\"", 8);
 	memcpy(line + sizeof(line) - 2, "\"}", 2);
@@ -504,7 +508,7 @@ static int fill_disk(struct ground *ground)
 	if (mount("none", ground->root, NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, "size=64k"))
 		return 4;
 	struct ledger *fresh;
-	if (ledger_open(ground->data, false, &fresh, &err) < 0 || ledger_append(fresh, "{}", 2, &err) == 0)
+	if (ledger_open(ground->data, false, &fresh, &err) < 0 || ledger_append(fresh, "{\"a\":1}", 7, &err) == 0)
 		return 5;
 	return err.os_errno == EROFS && strstr(err.remediation, "read-write") ? 0 : 6;
 }
@@ -531,16 +535,21 @@ static void a_full_disk(void **state)
 static int reach_file_size_limit(struct ground *ground)
 {
 	struct cordon_error err;
-	struct rlimit limit = { 100, 100 };
+	struct rlimit limit = { 100, 100000 };
+	/* SIGXFSZ is as it was: writing beyond the limit would end this process. */
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		return 1;
-	/* SIGXFSZ is as it was: writing beyond the limit would end this process. */
-	for (int i = 0; i < 12; i++)
-		if (append(ground->ledger, "{\"a\":1}", &err) < 0)
-			return 2;
-	if (append(ground->ledger, "{\"a\":1}", &err) == 0 || err.os_errno != EFBIG)
+	if (ledger_append(ground->ledger, "{\"a\":1}", 7, &err) == 0 || err.os_errno != EFBIG)
+		return 2;
+	limit.rlim_cur = 2000;
+	if (setrlimit(RLIMIT_FSIZE, &limit))
 		return 3;
-	return read_all(ground->file).rows == 12 ? 0 : 4;
+	int rows = 0;
+	while (ledger_append(ground->ledger, "{\"a\":1}", 7, &err) == 0 && rows < 20)
+		rows++;
+	if (rows < 5 || rows > 15 || err.os_errno != EFBIG)
+		return 4;
+	return read_all(ground->file).rows == rows ? 0 : 5;
 }
 
 static void a_file_size_limit(void **state)
@@ -565,7 +574,7 @@ static void no_permission(void **state)
 	/* A file where a directory should be. */
 	char share[80];
 	snprintf(share, sizeof(share), "%s/share", ground->root);
-	write_file(share, "");
+	ground_write(share, "");
 	must_refuse(ground->ledger, ENOTDIR, "data directory");
 }
 
@@ -573,7 +582,7 @@ static void what_is_not_ours(void **state)
 {
 	struct ground *ground = *state;
 	char other[128];
-	must_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"a\":1}");
 	snprintf(other, sizeof(other), "%s/other", ground->root);
 
 	assert_int_equal(rename(ground->file, other), 0);
@@ -597,7 +606,7 @@ static void what_is_not_ours(void **state)
 	assert_int_equal(ledger_open(ground->data, false, &fresh, &err), 0);
 	must_refuse(fresh, EPERM, "written to by other users");
 	assert_int_equal(chmod(ground->file, 0600), 0);
-	must_append(fresh, "{\"b\":2}");
+	ground_append(fresh, "{\"b\":2}");
 	ledger_unref(fresh);
 
 	if (geteuid() == 0) {
@@ -618,33 +627,126 @@ static void what_is_not_ours(void **state)
 	ledger_unref(fresh);
 }
 
-static void a_file_that_went_away(void **state)
+/* Each is noted, and the ledger goes on. */
+static void what_went_away(void **state)
 {
 	struct ground *ground = *state;
 	char moved[192];
 	snprintf(moved, sizeof(moved), "%s.old", ground->file);
-	must_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"a\":1}");
 	assert_int_equal(rename(ground->file, moved), 0);
-	must_append(ground->ledger, "{\"b\":2}");
+	ground_append(ground->ledger, "{\"b\":2}");
 	holds(moved, "{\"a\":1}\n");
-	holds(ground->file, "{\"b\":2}\n");
+	noted(ground, "repair", "rows are gone");
 	assert_int_equal(unlink(ground->file), 0);
-	must_append(ground->ledger, "{\"c\":3}");
-	holds(ground->file, "{\"c\":3}\n");
+	ground_append(ground->ledger, "{\"c\":3}");
+	noted(ground, "repair", "rows are gone");
 	snprintf(moved, sizeof(moved), "%s.old", ground->directory);
 	assert_int_equal(rename(ground->directory, moved), 0);
-	must_append(ground->ledger, "{\"d\":4}");
-	holds(ground->file, "{\"d\":4}\n");
-	assert_int_equal(nftw(ground->data, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
-	must_append(ground->ledger, "{\"e\":5}");
-	holds(ground->file, "{\"e\":5}\n");
+	ground_append(ground->ledger, "{\"d\":4}");
+	noted(ground, "begin", "the ledger is gone");
+	assert_int_equal(nftw(ground->data, ground_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	ground_append(ground->ledger, "{\"e\":5}");
+	noted(ground, "begin", "the ledger is gone");
+	ground_intact(ground, false);
+	/* Whoever never saw the one before begins a new one. */
+	struct ledger *fresh;
+	struct cordon_error err;
+	assert_int_equal(nftw(ground->directory, ground_remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+	assert_int_equal(ledger_open(ground->data, false, &fresh, &err), 0);
+	ground_append(fresh, "{\"f\":6}");
+	ledger_unref(fresh);
+	holds(ground->file, "{\"f\":6}\n");
+	ground_intact(ground, true);
+}
+
+/* One of the small files is gone or is not what it was. */
+static void a_head_or_key_that_is_gone(void **state)
+{
+	static const struct {
+		const char *name, *text, *kind, *reason;
+	} rows[] = {
+		{ "head", NULL, "repair", "the head is gone" }, { "head", "", "repair", "the head is gone" },
+		{ "head", "{\"ledger\":1,\"rows\":0}\n", "repair", "the head is gone" },
+		{ "key", NULL, NULL, NULL }, { "signed", NULL, NULL, NULL }, { "key.pub", NULL, NULL, NULL },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (int again = 0; again < 2; again++) {
+			struct ground *ground = ground_make();
+			struct cordon_error err;
+			char path[160];
+			ground_append(ground->ledger, "{\"a\":1}");
+			snprintf(path, sizeof(path), "%s/%s", ground->directory, rows[i].name);
+			if (rows[i].text)
+				ground_write(path, rows[i].text);
+			else
+				assert_int_equal(unlink(path), 0);
+			if (again) {
+				ledger_unref(ground->ledger);
+				assert_int_equal(ledger_open(ground->data, false, &ground->ledger, &err), 0);
+			}
+			ground_append(ground->ledger, "{\"b\":2}");
+			bool new_key = again && !strcmp(rows[i].name, "key");
+			if (new_key)
+				noted(ground, "begin", "the key is gone");
+			else if (rows[i].kind)
+				noted(ground, rows[i].kind, rows[i].reason);
+			ground_append(ground->ledger, "{\"c\":3}");
+			ground_intact(ground, false);
+			ground_remove(ground);
+		}
+	(void)state;
+}
+
+static void a_key_that_is_none(void **state)
+{
+	struct ground *ground = *state;
+	struct ledger *fresh;
+	struct cordon_error err;
+	char path[160];
+	snprintf(path, sizeof(path), "%s/key", ground->directory);
+	ground_append(ground->ledger, "{\"a\":1}");
+	char *key = ground_slurp(path);
+	assert_int_equal(ledger_open(ground->data, false, &fresh, &err), 0);
+	ground_write(path, "no key\n");
+	must_refuse(fresh, EKEYREJECTED, "not a key");
+	ground_write(path, key);
+	assert_int_equal(chmod(path, 0640), 0);
+	must_refuse(fresh, EPERM, "read by other users");
+	assert_int_equal(chmod(path, 0600), 0);
+	ground_append(fresh, "{\"b\":2}");
+	ground_intact(ground, true);
+	ledger_unref(fresh);
+	free(key);
+}
+
+static void a_head_that_is_set_back(void **state)
+{
+	struct ground *ground = *state;
+	struct stat st;
+	char path[160];
+	snprintf(path, sizeof(path), "%s/head", ground->directory);
+	ground_append(ground->ledger, "{\"a\":1}");
+	char *head = ground_slurp(path);
+	assert_int_equal(stat(ground->file, &st), 0);
+	ground_append(ground->ledger, "{\"b\":2}");
+	/* All of it as it was before: only whoever has seen more can tell. */
+	ground_write(path, head);
+	assert_int_equal(truncate(ground->file, st.st_size), 0);
+	ground_intact(ground, true);
+	ground_append(ground->ledger, "{\"c\":3}");
+	noted(ground, "repair", "the head was set back");
+	ground_intact(ground, false);
+	free(head);
 }
 
 static void a_lock_that_is_held(void **state)
 {
 	struct ground *ground = *state;
-	must_append(ground->ledger, "{\"a\":1}");
-	int fd = open(ground->file, O_RDWR | O_CLOEXEC);
+	ground_append(ground->ledger, "{\"a\":1}");
+	char head[160];
+	snprintf(head, sizeof(head), "%s/head", ground->directory);
+	int fd = open(head, O_RDWR | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	skip_sleep = true;
 	must_refuse(ground->ledger, EAGAIN, "locked by another process");
@@ -655,7 +757,7 @@ static void a_lock_that_is_held(void **state)
 		flock(fd, LOCK_UN);
 		_exit(0);
 	}
-	must_append(ground->ledger, "{\"b\":2}");
+	ground_append(ground->ledger, "{\"b\":2}");
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(fd);
 	holds(ground->file, "{\"a\":1}\n{\"b\":2}\n");
@@ -667,16 +769,16 @@ static void to_the_disk(void **state)
 	struct ledger *synced;
 	struct cordon_error err;
 	syncs = 0;
-	must_append(ground->ledger, "{\"a\":1}");
+	ground_append(ground->ledger, "{\"a\":1}");
 	assert_int_equal(syncs, 0);
 	assert_int_equal(ledger_open(ground->data, true, &synced, &err), 0);
-	must_append(synced, "{\"b\":2}");
-	must_append(synced, "{\"c\":3}");
+	ground_append(synced, "{\"b\":2}");
+	ground_append(synced, "{\"c\":3}");
 	assert_int_equal(syncs, 2);
 	fail_sync = true;
 	must_refuse(synced, EIO, "did not reach the disk");
 	fail_sync = false;
-	must_append(synced, "{\"d\":4}");
+	ground_append(synced, "{\"d\":4}");
 	ledger_unref(synced);
 }
 
@@ -689,7 +791,8 @@ int main(void)
 		CASE(many_processes), CASE(many_threads), CASE(an_inherited_ledger), CASE(killed_writers),
 		CASE(a_torn_line_is_ended_and_noted), CASE(yesterdays_torn_line), CASE(a_short_write_is_taken_back),
 		CASE(a_full_disk), CASE(a_file_size_limit), CASE(no_permission), CASE(what_is_not_ours),
-		CASE(a_file_that_went_away), CASE(a_lock_that_is_held), CASE(to_the_disk),
+		CASE(a_clock_that_is_set_back), CASE(what_went_away),
+		CASE(a_head_or_key_that_is_gone), CASE(a_key_that_is_none), CASE(a_head_that_is_set_back), CASE(a_lock_that_is_held), CASE(to_the_disk),
 	};
 	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
 }
