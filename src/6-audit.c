@@ -156,6 +156,7 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	int status = supervision->status;
 	struct json json;
 	begin_row(&json, execution, "result");
+	json_key_string(&json, "program", execution->request->argv.items[0]);
 	json_key_string(&json, "driver", execution->profile.driver->name);
 	write_isolation(&json, execution->run.isolation);
 	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);

@@ -378,7 +378,7 @@ def test_a_result_that_does_not_fit(cordon):
     """The intent is there, the command ran; that its end could not be recorded is the error, never a silent success."""
     assert cordon("run", "--", "true").returncode == 0
     [file] = ledger_files(cordon)
-    intent = len(file.read_bytes().split(b"\n")[0]) + 1
+    intent = len(file.read_bytes().split(b"\n")[1]) + 1
     most = file.stat().st_size + intent + 20
     done = cordon("run", "--json", "--", "true",
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
@@ -397,7 +397,7 @@ while "$2" run --json -c 'touch made; rm made' > "$3/out" && [ $n -lt 40 ]; do n
 cat "$3/out"
 rm "$1/filler"
 "$2" run -- true
-cat "$1"/data/cordon/ledger/*
+cat "$1"/data/cordon/ledger/*.jsonl
 """
 
 
@@ -415,14 +415,14 @@ def test_a_full_disk(cordon, tmp_path):
     assert json.loads(first)["error"]["class"] == "audit_unavailable", first
     assert "No space left" in json.loads(first)["error"]["reason"] or "written in part" in json.loads(first)["error"]["reason"]
     kinds = [json.loads(line)["row"] for line in ledger]
-    assert kinds[:2] == ["intent", "result"] and kinds[-2:] == ["intent", "result"], kinds
+    assert kinds[:3] == ["begin", "intent", "result"] and kinds[-2:] == ["intent", "result"], kinds
 
 
 @needs("user")
 @pytest.mark.parametrize("name", ["ledger", "."])
 def test_a_ledger_directory_that_may_not_be_written(cordon, name):
     assert cordon("run", "--", "true").returncode == 0
-    for file in ledger_files(cordon):
+    for file in ledger_files(cordon) if name == "ledger" else (cordon.data / "cordon/ledger").iterdir():
         file.unlink()
     place = cordon.data / "cordon" / name
     if name == ".":

@@ -137,6 +137,7 @@ def test_rows_close_what_they_open(cordon):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["time"])
     assert intent["time"] <= ended["time"]
     assert intent["program"] == "/bin/sh" and intent["cwd"] == intent["workspace"] == str(cordon.workspace)
+    assert ended["program"] == intent["program"]
     assert (intent["driver"], intent["platform"]) == ("namespaces", "linux")
     assert intent["argv_shape"] == [7, 2, 14]
     assert intent["argv_sha256"] == hashlib.sha256(b"/bin/sh\0-c\0echo x; exit 3\0").hexdigest()
@@ -195,9 +196,9 @@ def test_a_torn_line_is_repaired(cordon):
         ledger.write('{"row":"intent","id":"to')
     assert cordon("run", "--", "true").returncode == 0
     lines = file.read_text().splitlines()
-    assert lines[2] == '{"row":"intent","id":"to'
-    kinds = [json.loads(line)["row"] for line in lines[:2] + lines[3:]]
-    assert kinds == ["intent", "result", "repair", "intent", "result"]
+    assert lines[3] == '{"row":"intent","id":"to'
+    kinds = [json.loads(line)["row"] for line in lines[:3] + lines[4:]]
+    assert kinds == ["begin", "intent", "result", "repair", "intent", "result"]
 
 
 # ---- sessions --------------------------------------------------------------------------------------------------------
