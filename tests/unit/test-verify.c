@@ -166,12 +166,17 @@ static void path_of(const struct world *world, const char *name, char path[160])
 		put_lines((world)->files[day], &text);                \
 	} while (0)
 
+static void flip(char *digit)
+{
+	*digit = *digit == '0' ? '1' : '0';
+}
+
 static void change_byte(struct world *w) { LINES(w, 0, *strstr(text.lines[3], "plain") = 'P'); }
 static void change_first(struct world *w) { LINES(w, 0, *strstr(text.lines[0], "\"time\":\"2") = '#'); }
 static void change_last(struct world *w) { LINES(w, 2, *strstr(text.lines[text.count - 1], "plain") = 'P'); }
-static void change_prev(struct world *w) { LINES(w, 2, strstr(text.lines[1], "prev\":\"")[9] ^= 1); }
-static void change_mac(struct world *w) { LINES(w, 2, strstr(text.lines[1], "mac\":\"")[9] ^= 1); }
-static void change_torn(struct world *w) { LINES(w, 1, text.lines[3][10] ^= 1); }
+static void change_prev(struct world *w) { LINES(w, 2, flip(strstr(text.lines[1], "prev\":\"") + 9)); }
+static void change_mac(struct world *w) { LINES(w, 2, flip(strstr(text.lines[1], "mac\":\"") + 9)); }
+static void change_torn(struct world *w) { LINES(w, 1, flip(text.lines[3] + 10)); }
 
 static void change_case(struct world *w)
 {
