@@ -14,8 +14,9 @@ int toml_tree_init(struct toml_tree *tree, struct arena *arena)
 		return -1;
 	tree->root->value = (struct toml_value){ .type = TOML_TABLE, .line = 1, .column = 1 };
 	/* Without it, only the promise about slowness is lost. */
+	uintptr_t somewhere = (uintptr_t)tree->root;
 	if (getrandom(tree->secret, sizeof(tree->secret), GRND_NONBLOCK) < 0)
-		memcpy(tree->secret, &arena, sizeof(arena));
+		memcpy(tree->secret, &somewhere, sizeof(somewhere));
 	return 0;
 }
 

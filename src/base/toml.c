@@ -2,6 +2,7 @@
  * reported. Words are scanned in toml-scan.c and toml-word.c, the tree is kept in toml-tree.c. */
 #include "base/toml.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -58,8 +59,7 @@ static const char *shown(const struct toml_key *key, char buffer[64])
 {
 	size_t length = strnlen(key->text, key->length < 48 ? key->length : 48);
 	length -= utf8_cut_tail(key->text, length);
-	memcpy(buffer, key->text, length);
-	strcpy(buffer + length, length < key->length ? "..." : "");
+	snprintf(buffer, 64, "%.*s%s", (int)length, key->text, length < key->length ? "..." : "");
 	return buffer;
 }
 
