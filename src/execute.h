@@ -109,6 +109,12 @@ int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error 
 /* Which driver `auto` stands for here; probes what it does not know yet. */
 int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err) must_check;
 
+/* Raises the walls of this request for real around a program that does nothing, in a directory of its own; without ledger
+ * and toolchains. The execution, with what held each wall, is to be freed; its request may be gone by then. */
+#define PROBE_PROGRAM "/bin/true"
+int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
+                  struct cordon_error *err) must_check;
+
 /* The walk without the ledger, for probes: runs `request` with nothing recorded. */
 int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
                        struct cordon_error *err) must_check;

@@ -13,40 +13,45 @@
 
 /* ---- one probe -------------------------------------------------------------------------------------------------- */
 
-static int probe_in(struct cordon *cordon, const struct driver *driver, const char *workspace,
+static int probe_in(struct cordon *cordon, struct cordon_request *request, const char *workspace,
                     struct execution **ret_execution, struct cordon_error *err)
 {
-	static const char *const argv[] = { "/bin/true", NULL };
-	struct cordon_request *request = NULL;
-	int result = cordon_request_new(&request, err);
-	if (result == 0 && (cordon_request_set(request, "workspace", workspace, err) < 0 ||
-	                    cordon_request_set(request, "driver", driver->name, err) < 0 ||
-	                    cordon_request_set(request, "toolchain", "none", err) < 0 ||
-	                    cordon_request_set(request, "timeout", "10s", err) < 0 ||
-	                    cordon_request_command(request, argv, err) < 0))
-		result = -1;
-	struct execution *execution = NULL;
-	if (result == 0)
-		result = execute_unrecorded(cordon, request, &execution, err);
-	if (result == 0 && execution->run.supervision.status != 0) {
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, argv[0], "a trivial program does not run behind these walls");
+	static const char *const argv[] = { PROBE_PROGRAM, NULL };
+	struct execution *execution;
+	if (cordon_request_set(request, "workspace", workspace, err) < 0 ||
+	    cordon_request_set(request, "toolchain", "none", err) < 0 ||
+	    cordon_request_set(request, "timeout", "10s", err) < 0 || cordon_request_command(request, argv, err) < 0 ||
+	    execute_unrecorded(cordon, request, &execution, err) < 0)
+		return -1;
+	if (execution->run.supervision.status != 0) {
 		execute_free(execution);
-		result = -1;
+		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, PROBE_PROGRAM,
+		            "a trivial program does not run behind these walls");
 	}
-	cordon_request_unref(request);
-	if (result == 0)
-		*ret_execution = execution;
+	*ret_execution = execution;
+	return 0;
+}
+
+int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
+                  struct cordon_error *err)
+{
+	char workspace[] = "/tmp/cordon-probe-XXXXXX";
+	if (!mkdtemp(workspace))
+		return fail(err, CORDON_E_INTERNAL, errno, workspace, "cannot make a directory to probe in");
+	int result = probe_in(cordon, request, workspace, ret_execution, err);
+	rmdir(workspace);
 	return result;
 }
 
 static int probe(struct cordon *cordon, const struct driver *driver, struct execution **ret_execution,
                  struct cordon_error *err)
 {
-	char workspace[] = "/tmp/cordon-probe-XXXXXX";
-	if (!mkdtemp(workspace))
-		return fail(err, CORDON_E_INTERNAL, errno, workspace, "cannot make a directory to probe in");
-	int result = probe_in(cordon, driver, workspace, ret_execution, err);
-	rmdir(workspace);
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	int result = cordon_request_set(request, "driver", driver->name, err) < 0 ? -1 :
+	             probe_request(cordon, request, ret_execution, err);
+	cordon_request_unref(request);
 	return result;
 }
 

@@ -50,6 +50,7 @@ static void print_command(int id)
 		[COMMAND_RUN] = "'(-)1:program:_command_names -e' '*::argument:_normal'",
 		[COMMAND_PROFILE] = "'(-)1:program:_command_names -e' '*::argument:_normal'",
 		[COMMAND_SESSION] = "'1:action:(new list show pause resume end rm)' '2:id: '",
+		[COMMAND_MANIFEST] = "'1:action:(check)' '2:manifest:_files'",
 		[COMMAND_COMPLETION] = "'1:shell:(bash zsh)'",
 		[COMMAND_HELP] = "'1:command:->command'",
 	};

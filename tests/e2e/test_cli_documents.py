@@ -34,8 +34,9 @@ def page(generate, tmp_path_factory):
 
 @pytest.mark.skipif(not shutil.which("groff"), reason="cannot: groff: not installed")
 def test_the_manual_renders_without_a_warning(page):
-    done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stderr == ""
+    for each in (page, ROOT / "docs/cordon-manifest.5"):
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", each], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr == ""
 
 
 def test_the_manual_is_complete(cordon, page):
@@ -83,6 +84,8 @@ COMPLETIONS = [
     (["cordon", "run", "--", "cat", "/etc/passw"], {"/etc/passwd"}),
     (["cordon", "run", "cat", "/etc/passw"], {"/etc/passwd"}),
     (["cordon", "doctor", "--"], {"--config", "--json", "--help"}),
+    (["cordon", "manifest", ""], {"check"}),
+    (["cordon", "manifest", "check", "/etc/passw"], {"/etc/passwd"}),
     (["cordon", "completion", ""], {"bash", "zsh"}),
     (["cordon", "help", "do"], {"doctor"}),
 ]

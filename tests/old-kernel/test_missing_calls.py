@@ -88,6 +88,17 @@ def test_refused(lab, without, rules, words, boundary, names, fix):
     lab.unavailable(without(rules), *words, boundary=boundary, names=names, fix=fix)
 
 
+@pytest.mark.parametrize("rules, boundary", [("landlock_create_ruleset:ENOSYS", "programs"), ("seccomp:EINVAL", "kernel_surface")])
+def test_manifest_is_refused_before_first_use(lab, without, rules, boundary):
+    needs("mount-namespace")
+    path = lab.workspace / "tool.toml"
+    path.write_text('name = "tool"\n[capabilities.spawn]\nprograms = ["/bin/true"]\n')
+    assert lab.run([], "manifest", "check", path).returncode == 0
+    done = lab.run(without(rules), "manifest", "check", "--json", path)
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["class"], error["boundary"]) == (125, "spawn_sandbox_unavailable", boundary), error
+
+
 def test_attempts_get_through_without_walls(lab):
     """Nothing is proven by attempts that cannot succeed: without walls each of them does."""
     through, _ = lab.attempts([], "--driver", "local", script=IN_THE_LAB.replace("try masked-removed rm src/deep/.env\n", ""))

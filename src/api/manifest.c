@@ -1,0 +1,165 @@
+/* A manifest when a tool is installed: is it sound, are its programs there, and can this machine hold what it declares?
+ * The last is found out by doing it: the walls it asks for are raised around a program that does nothing. */
+#include "policy/manifest.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+#include "execute.h"
+#include "policy/capability-json.h" /* which has libjansson's header, and that comes before ours */
+#include "base/json.h"
+
+static int refuse_program(struct cordon_error *err, const char *path, const char *why, const char *fix)
+{
+	fail(err, CORDON_E_PROGRAM_NOT_ALLOWED, 0, path, "%s", why);
+	fail_boundary(err, "privileges");
+	return fail_remedy(err, "%s", fix);
+}
+
+/* What a run would find out at its very end. */
+static int check_program(const char *path, struct cordon_error *err)
+{
+	static const char no_gain[] = "it cannot gain privileges in here; declare a program that needs none";
+	struct stat info;
+	char capability[32];
+	if (stat(path, &info) < 0) {
+		fail(err, CORDON_E_PROGRAM_NOT_FOUND, errno, path, "a program that the manifest declares is not there");
+		return fail_remedy(err, "install it, or name where it is");
+	}
+	if (!S_ISREG(info.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
+		return refuse_program(err, path, "a program that the manifest declares is not an executable file", "check its mode");
+	if ((info.st_mode & S_ISUID) || ((info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP)))
+		return refuse_program(err, path, "a program that the manifest declares is setuid or setgid", no_gain);
+	if (getxattr(path, "security.capability", capability, sizeof(capability)) > 0)
+		return refuse_program(err, path, "a program that the manifest declares has file capabilities", no_gain);
+	return 0;
+}
+
+/* Limits that a run does without where nothing holds them; a manifest that names one means it. */
+static int check_limits(const struct manifest *manifest, const char *const *isolation, struct cordon_error *err)
+{
+	const struct limits *limits = &manifest->set.limits;
+	const struct {
+		uint64_t declared;
+		enum cordon_wall wall;
+	} rows[] = {
+		{ limits->memory_bytes, CORDON_WALL_LIMIT_MEMORY },
+		{ limits->processes, CORDON_WALL_LIMIT_PROCESSES },
+		{ limits->wall_ms, CORDON_WALL_LIMIT_TIME },
+		{ limits->stdout_bytes, CORDON_WALL_LIMIT_OUTPUT },
+		{ limits->open_files, CORDON_WALL_LIMIT_FILES },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const char *mechanism = isolation[rows[i].wall], *name = cordon_wall_name(rows[i].wall);
+		if (!rows[i].declared || (mechanism && strcmp(mechanism, "none")))
+			continue;
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, name, "the manifest declares this limit, and nothing here would hold it");
+		fail_boundary(err, name);
+		return fail_remedy(err, "run `cordon doctor`");
+	}
+	return 0;
+}
+
+/* What it declares, as somebody at the command line would grant it. Time and output are left as they are: what is short
+ * of them is not unable to hold anything. */
+static int fill_request(struct cordon_request *request, const struct manifest *manifest, struct cordon_error *err)
+{
+	request->granted = manifest->set;
+	request->granted.hosts = (struct strings){ 0 };
+	request->granted.network = NETWORK_NONE;
+	request->granted.limits.stdout_bytes = request->granted.limits.stderr_bytes = 0;
+	request->granted.programs = (struct strings){ 0 };
+	if (cordon_request_set(request, "program", PROBE_PROGRAM, err) < 0)
+		return -1;
+	for (size_t i = 0; i < manifest->programs.count; i++)
+		if (cordon_request_set(request, "program", manifest->programs.items[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < manifest->env_pass.count; i++)
+		if (cordon_request_set(request, "pass-env", manifest->env_pass.items[i], err) < 0)
+			return -1;
+	for (size_t i = 0; i < manifest->set.hosts.count; i++)
+		if (cordon_request_set(request, "net", manifest->set.hosts.items[i], err) < 0)
+			return -1;
+	return 0;
+}
+
+static int raise_walls(struct cordon *cordon, const struct manifest *manifest, struct execution **ret_execution,
+                       struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	int result = fill_request(request, manifest, err) < 0 ? -1 : probe_request(cordon, request, ret_execution, err);
+	cordon_request_unref(request);
+	return result;
+}
+
+static void write_patterns(struct json *json, const struct manifest *manifest)
+{
+	json_key(json, "argv");
+	if (!manifest->pattern_count)
+		return json_nil(json);
+	json_array_begin(json);
+	for (size_t i = 0; i < manifest->pattern_count; i++) {
+		const struct strings *words = &manifest->patterns[i].written;
+		json_array_begin(json);
+		for (size_t j = 0; j < words->count; j++)
+			json_text(json, words->items[j]);
+		json_array_end(json);
+	}
+	json_array_end(json);
+}
+
+static char *tell(const char *file, const struct manifest *manifest, const struct execution *execution)
+{
+	struct json json;
+	json_init(&json);
+	json_object_begin(&json);
+	json_key_string(&json, "file", file);
+	json_key_string(&json, "name", manifest->name);
+	json_key_string(&json, "description", manifest->description);
+	write_patterns(&json, manifest);
+	json_key_strings(&json, "env_passthrough", manifest->env_pass.items, manifest->env_pass.count);
+	json_key(&json, "capabilities");
+	capability_write_json(&json, &manifest->set);
+	json_key_string(&json, "driver", execution->profile.driver->name);
+	json_key(&json, "isolation");
+	json_object_begin(&json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (execution->run.isolation[wall])
+			json_key_string(&json, cordon_wall_name(wall), execution->run.isolation[wall]);
+	json_object_end(&json);
+	json_object_end(&json);
+	return json_take(&json);
+}
+
+static int check(struct cordon *cordon, struct arena *arena, const char *file, char **ret_json, struct cordon_error *err)
+{
+	struct manifest manifest;
+	struct execution *execution;
+	if (manifest_read(arena, file, &manifest, err) < 0)
+		return -1;
+	for (size_t i = 0; i < manifest.programs.count; i++)
+		if (check_program(manifest.programs.items[i], err) < 0)
+			return -1;
+	if (raise_walls(cordon, &manifest, &execution, err) < 0)
+		return -1;
+	int result = check_limits(&manifest, execution->run.isolation, err);
+	char *text = result == 0 ? tell(file, &manifest, execution) : NULL;
+	execute_free(execution);
+	if (result == 0 && !text)
+		return fail_oom(err);
+	if (result == 0)
+		*ret_json = text;
+	return result;
+}
+
+int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	int result = check(cordon, &arena, file, ret_json, err);
+	arena_free(&arena);
+	return result;
+}
