@@ -27,7 +27,7 @@ int registry_check_id(const char *id, struct cordon_error *err)
 	else if (text_has_control(id))
 		wrong = "must not have a control character in it";
 	/* U+0080 to U+009F, which some terminals obey, too */
-	for (const char *at = id; !wrong && (at = strchr(at, '\xc2')); at++)
+	for (const char *at = id; !wrong && (at = strchr(at, 0xc2)); at++)
 		if ((unsigned char)at[1] < 0xa0)
 			wrong = "must not have a control character in it";
 	if (!wrong)
@@ -53,7 +53,7 @@ static int find(const char *data_dir, const char *id, struct where *where, struc
 int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
                   bool *ret_found, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	auto_close int directory = -1;
 	bool found = false;
 	if (find(data_dir, id, &where, err) < 0 || where_open(&where, false, &directory, err) < 0 ||
@@ -100,7 +100,7 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
                   registry_change_fn making, void *arg, struct session_record *ret_record, bool *ret_made,
                   struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	struct session_record record;
 	auto_close int directory = -1, lock = -1;
 	bool found = false, made = false;
@@ -134,7 +134,7 @@ int registry_open(struct arena *arena, const char *data_dir, const char *id, con
 int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
                     struct session_record *ret_record, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	struct session_record record;
 	auto_close int directory = -1, lock = -1;
 	bool found = false;
@@ -163,7 +163,7 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 
 int registry_remove(const char *data_dir, const char *id, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	auto_close int directory = -1, lock = -1;
 	bool found = false;
 	if (find(data_dir, id, &where, err) < 0 ||
@@ -179,7 +179,7 @@ int registry_remove(const char *data_dir, const char *id, struct cordon_error *e
 
 int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	auto_close int directory = -1;
 	if (find(data_dir, id, &where, err) < 0)
 		return -1;
@@ -188,7 +188,7 @@ int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct 
 
 int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	auto_close int directory = -1;
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_USE, LOCK_EX, false, &directory, ret_lock_fd, err) < 0)
@@ -198,7 +198,7 @@ int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, str
 
 int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	return find(data_dir, id, &where, err) < 0 ? -1 : where_open(&where, true, ret_fd, err);
 }
 
@@ -207,7 +207,7 @@ int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct
 /* 1 where there is a record, 0 where there is none, -1 where it is damaged. */
 static int read_listed(struct arena *arena, const char *data_dir, const char *name, struct session_record *ret_record)
 {
-	struct where where uncleared;
+	struct where where = { 0 };
 	auto_close int directory = -1;
 	bool found = false;
 	if (where_name(data_dir, name, &where, NULL) < 0 || where_open(&where, false, &directory, NULL) < 0 ||
