@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "door/cli.h"
+#include "door/prompt.h"
 #include "door/report.h"
 #include "door/request.h"
 #include "door/sink.h"
@@ -35,11 +36,14 @@ struct run {
 	struct sink out, err;
 	sigset_t mask_before;
 	int signal_fd;
+	int interrupt_fd;               /* readable when one of the signals that end things waits */
+	struct prompt prompt;
 	bool json, tty, terminal;       /* `terminal`: the caller's is raw while the command runs */
 	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
 };
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+#define ENDING 4        /* the first so many of these */
 
 static uint64_t now_ms(void)
 {
@@ -67,17 +71,22 @@ static void open_sinks(struct run *run, const struct options *options)
 
 static int open_signals(struct run *run, struct cordon_error *err)
 {
-	sigset_t mask;
+	sigset_t mask, ending;
 	sigemptyset(&mask);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+	sigemptyset(&ending);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++) {
 		sigaddset(&mask, forwarded[i]);
+		if (i < ENDING)
+			sigaddset(&ending, forwarded[i]);
+	}
 	sigaddset(&mask, SIGTSTP);
 	if (run->tty)
 		sigaddset(&mask, SIGWINCH);
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &mask, &run->mask_before);
 	run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (run->signal_fd < 0)
+	run->interrupt_fd = signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (run->signal_fd < 0 || run->interrupt_fd < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, NULL, "signals cannot be received");
 	return 0;
 }
@@ -160,6 +169,14 @@ static int set_size(struct run *run, struct cordon_error *err)
 	return cordon_request_set(run->request, "tty", size, err);
 }
 
+/* Until the command runs, a signal that ends things ends the waiting for an answer. */
+static void open_prompt(struct run *run, const struct options *options)
+{
+	cordon_approver_interrupt(run->cordon, run->interrupt_fd);
+	if (!options_flag(options, "no-ask") && prompt_open(&run->prompt, run->interrupt_fd))
+		cordon_approver(run->cordon, prompt_ask, &run->prompt);
+}
+
 static int start(struct run *run, const struct options *options, struct cordon_error *err)
 {
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
@@ -172,7 +189,10 @@ static int start(struct run *run, const struct options *options, struct cordon_e
 		open_sinks(run, options);
 	if (run->tty && set_size(run, err) < 0)
 		return -1;
-	if (open_signals(run, err) < 0 || cordon_start(run->cordon, run->request, &run->execution, err) < 0)
+	if (open_signals(run, err) < 0)
+		return -1;
+	open_prompt(run, options);
+	if (cordon_start(run->cordon, run->request, &run->execution, err) < 0)
 		return -1;
 	run->terminal = run->tty && ours;
 	if (run->terminal)
@@ -224,6 +244,8 @@ static int run_command(const struct options *options)
 {
 	struct run run = {
 		.signal_fd = -1,
+		.interrupt_fd = -1,
+		.prompt.tty = -1,
 		.json = options_flag(options, "json"),
 		.tty = options_flag(options, "tty"),
 		.out.own_fd = -1,
@@ -252,8 +274,9 @@ static int run_command(const struct options *options)
 	cordon_unref(run.cordon);
 	sink_close(&run.out);
 	sink_close(&run.err);
-	if (run.signal_fd >= 0)
-		close(run.signal_fd);
+	prompt_close(&run.prompt);
+	cleanup_close(&run.signal_fd);
+	cleanup_close(&run.interrupt_fd);
 	return status;
 }
 

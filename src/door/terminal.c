@@ -7,13 +7,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 
 static struct termios saved;
-static volatile sig_atomic_t is_raw;
+static int changed_fd = -1;
+static volatile sig_atomic_t is_changed;
 
 bool terminal_is_ours(void)
 {
@@ -22,10 +22,10 @@ bool terminal_is_ours(void)
 
 void terminal_restore(void)
 {
-	if (!is_raw)
+	if (!is_changed)
 		return;
-	is_raw = 0;
-	tcsetattr(STDIN_FILENO, TCSADRAIN, &saved);
+	is_changed = 0;
+	tcsetattr(changed_fd, TCSADRAIN, &saved);
 }
 
 static void on_crash(int signal)
@@ -47,15 +47,25 @@ static void restore_at_every_end(void)
 		sigaction(crashes[i], &action, NULL);
 }
 
+void terminal_set(int fd, const struct termios *wanted, int when)
+{
+	if (!is_changed) {
+		if (tcgetattr(fd, &saved) < 0)
+			return;
+		changed_fd = fd;
+		restore_at_every_end();
+		is_changed = 1;
+	}
+	tcsetattr(fd, when, wanted);
+}
+
 void terminal_raw(void)
 {
-	if (is_raw || tcgetattr(STDIN_FILENO, &saved) < 0)
+	struct termios raw;
+	if (is_changed || tcgetattr(STDIN_FILENO, &raw) < 0)
 		return;
-	struct termios raw = saved;
 	cfmakeraw(&raw);
-	restore_at_every_end();
-	is_raw = 1;
-	tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+	terminal_set(STDIN_FILENO, &raw, TCSADRAIN);
 }
 
 void terminal_size(unsigned short *ret_rows, unsigned short *ret_columns)

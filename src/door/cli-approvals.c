@@ -1,0 +1,156 @@
+/* `cordon approvals`: what waits for a human, and answering it. An answer is bound to the card that is printed with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "door/action.h"
+#include "door/json-indent.h"
+#include "door/json-look.h"
+#include "door/report.h"
+
+#define TEXT_SIZE ((size_t)72 * 1024)   /* more than a card may have */
+
+struct field {
+	char bytes[128];
+};
+#define FIELD(object, key) json_look_text(json_look_member(object, key), (struct field){ 0 }.bytes, sizeof(struct field))
+#define EACH(element, array) (const char *element = json_look_first(array); element; element = json_look_next(element))
+
+/* ---- for people --------------------------------------------------------------------------------------------------- */
+
+/* What the library hands out is safe to print; still nothing from a file goes to a terminal unlooked at. */
+static void print_lines(char *text)
+{
+	char *rest = text;
+	for (char *line; (line = strsep(&rest, "\n"));) {
+		if (!rest && !*line)
+			break;
+		report_untrusted(stdout, line);
+		putchar('\n');
+	}
+}
+
+static void print_card(const char *card)
+{
+	auto_free char *text = malloc(TEXT_SIZE);
+	if (!text)
+		return;
+	json_look_text(json_look_member(json_look_member(card, "content"), "text"), text, TEXT_SIZE);
+	printf("%s\n", FIELD(card, "id"));
+	print_lines(text);
+	printf("  asked      %s, by process %ld; refused after %ld s\n  hash       %s\n", FIELD(card, "asked"),
+	       json_look_number(json_look_member(card, "pid")), (json_look_number(json_look_member(card, "timeout_ms")) + 999) / 1000,
+	       FIELD(card, "hash"));
+}
+
+static int act_list(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err)
+{
+	auto_free char *json = NULL;
+	unsigned printed = 0;
+	(void)operand;
+	if (cordon_approvals_list(cordon, &json, err) < 0)
+		return -1;
+	if (options_flag(options, "json")) {
+		json_indent(stdout, json, true);
+		return 0;
+	}
+	for EACH(card, json_look_member(json, "approvals")) {
+		if (printed++)
+			putchar('\n');
+		print_card(card);
+	}
+	if (!printed)
+		puts("Nothing waits for an answer.");
+	return 0;
+}
+
+/* ---- answering ---------------------------------------------------------------------------------------------------- */
+
+/* The one card whose id begins so, or NULL where there is none. */
+static int find_card(const char *json, const char *word, const char **ret_card, struct cordon_error *err)
+{
+	const char *found = NULL;
+	for EACH(card, json_look_member(json, "approvals")) {
+		if (!*word || strncasecmp(FIELD(card, "id"), word, strlen(word)))
+			continue;
+		if (found) {
+			fail(err, CORDON_E_INVALID_REQUEST, 0, word, "more than one question has an id that begins so");
+			return fail_remedy(err, "give more of it; see cordon approvals list");
+		}
+		found = card;
+	}
+	*ret_card = found;
+	return 0;
+}
+
+static void say(const char *card, const char *id, enum cordon_answer answer, bool as_json)
+{
+	static const char *const words[] = {
+		[CORDON_APPROVED_ONCE] = "once", [CORDON_APPROVED_SESSION] = "session", [CORDON_DENIED] = "denied",
+	}, *const sentences[] = {
+		[CORDON_APPROVED_ONCE] = "Approved, once.", [CORDON_APPROVED_SESSION] = "Approved, for the session.",
+		[CORDON_DENIED] = "Denied.",
+	};
+	struct json json;
+	if (!as_json) {
+		puts(sentences[answer]);
+		return;
+	}
+	json_init(&json);
+	json_object_begin(&json);
+	json_key_string(&json, "card", id);
+	json_key_string(&json, "answer", words[answer]);
+	json_key_string(&json, "hash", FIELD(card, "hash"));
+	json_object_end(&json);
+	auto_free char *text = json_take(&json);
+	if (text)
+		json_indent(stdout, text, true);
+}
+
+static int give(struct cordon *cordon, const struct options *options, const char *word, enum cordon_answer answer,
+                struct cordon_error *err)
+{
+	const char *card = NULL, *hash = options_value(options, "hash");
+	bool as_json = options_flag(options, "json");
+	auto_free char *json = NULL;
+	if (cordon_approvals_list(cordon, &json, err) < 0 || find_card(json, word, &card, err) < 0)
+		return -1;
+	/* One that does not wait: the library knows what became of it. */
+	const char *id = card ? FIELD(card, "id") : word;
+	if (card && !as_json)
+		print_card(card);
+	fflush(stdout);
+	if (cordon_approvals_answer(cordon, id, hash ? hash : card ? FIELD(card, "hash") : NULL, answer,
+	                            options_value(options, "reason"), err) < 0)
+		return -1;
+	say(card, id, answer, as_json);
+	return 0;
+}
+
+static int act_approve(struct cordon *cordon, const struct options *options, const char *word, struct cordon_error *err)
+{
+	bool session = options_flag(options, "for-session");
+	if (session && options_flag(options, "once")) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "--once --for-session", "it can be approved the one way or the other");
+		return fail_remedy(err, "leave one of them out");
+	}
+	return give(cordon, options, word, session ? CORDON_APPROVED_SESSION : CORDON_APPROVED_ONCE, err);
+}
+
+static int act_deny(struct cordon *cordon, const struct options *options, const char *word, struct cordon_error *err)
+{
+	return give(cordon, options, word, CORDON_DENIED, err);
+}
+
+int cli_approvals(char **words)
+{
+	static const struct action actions[] = {
+		{ "list", NULL, false, NULL, act_list },
+		{ "approve", "the card's id", false, "once for-session hash", act_approve },
+		{ "deny", "the card's id", false, "reason hash", act_deny },
+	};
+	return action_run(COMMAND_APPROVALS, actions, ARRAY_SIZE(actions), words);
+}
