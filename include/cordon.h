@@ -163,6 +163,7 @@ struct cordon_result {
 	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
 	const struct cordon_denial *denials;
 	size_t denial_count;
+	const char *note;               /* what else the caller should know: a configuration file that is invalid; or NULL */
 	const char *audit_id;
 };
 

@@ -1,39 +1,160 @@
-/* Step 1: which session, which workspace, which home. A workspace of cordon's own making is also the home; where the
- * caller named a directory, the home is the session's own private one, or in memory for a one-off, so that caches and
- * history never litter a project. */
+/* Step 1: which session, under which policy, in which workspace, with which home. A request that names no session, where
+ * none is current, is a one-off: a session of one command that leaves no record. A workspace of cordon's own making is
+ * also the home; where the caller named a directory, the home is the session's own private one, or in memory for a
+ * one-off, so that caches and history never litter a project. */
 #include <fcntl.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "audit/ledger.h"
 #include "base/text.h"
+#include "current.h"
 #include "execute.h"
+#include "gate.h"
+#include "session-row.h"
 #include "session/workspace.h"
 
 #define HOME_INSIDE "/home/cordon"
 /* All of the host's tree is shown read-only there, so a home can only be where memory is mounted anyway. */
 #define HOME_IN_WHOLE_VIEW "/tmp/home"
 
-static const char *canonical_home(struct arena *arena)
+/* ---- the policy ------------------------------------------------------------------------------------------------- */
+
+/* Twice: before the workspace is known, for where that is, keeping nothing, since nothing may be made where the sandbox
+ * is switched off; and with it, for what the project's own file narrows. */
+static int take_config(struct execution *execution, bool keep, struct cordon_error *err)
 {
-	struct place place;
-	const char *home = getenv("HOME");
-	return home && *home == '/' && beneath_resolve(arena, home, &place, NULL, NULL) == 0 ? place.path : NULL;
+	const struct config *config;
+	const char *session = execution->session.one_off ? NULL : execution->session.id;
+	int taken = execution->probe ? config_builtin(&config, err)
+	                             : config_store_take(execution->cordon->config, session,
+	                                                 execution->session.workspace_fd,
+	                                                 execution->session.workspace.path, !keep, &config, err);
+	if (taken < 0)
+		return -1;
+	config_unref(execution->session.config);
+	execution->session.config = config;
+	if (config->note && !(execution->session.note = arena_strdup(&execution->arena, config->note)))
+		return fail_oom(err);
+	if (config->enabled) {
+		ledger_set_sync(execution->cordon->ledger, config->sync_disk);
+		return 0;
+	}
+	fail(err, CORDON_E_SANDBOX_DISABLED, 0, "sandbox.enabled", "the sandbox is switched off, so nothing runs");
+	return fail_remedy(err, "set sandbox.enabled = true in the configuration");
+}
+
+static int choose_driver(struct execution *execution, struct cordon_error *err)
+{
+	const struct cordon_request *request = execution->request;
+	const struct config *config = execution->session.config;
+	const char *name = request->driver ? request->driver : config->driver;
+	/* A weaker tier runs only where the configuration names it. */
+	if (!name)
+		name = config->degrade ? "auto" : DRIVER_DEFAULT;
+	execution->session.view = request->view;
+	for (int view = 0; !request->view_named && config->view && view < VIEW_MAX; view++)
+		if (!strcmp(config->view, view_names[view]))
+			execution->session.view = view;
+	return probe_driver(execution->cordon, name, &execution->session.driver, err);
+}
+
+/* ---- the session ------------------------------------------------------------------------------------------------ */
+
+static int check_state(const struct session_record *record, struct cordon_error *err)
+{
+	const char *why = record->why ? record->why : "";
+	if (record->state == SESSION_PAUSED) {
+		fail(err, CORDON_E_SESSION_PAUSED, 0, record->id, "the session is paused%s%s", *why ? ": " : "", why);
+		return fail_remedy(err, "look at what it did (cordon audit query --session ID), then: cordon session resume ID");
+	}
+	if (record->state == SESSION_ENDED) {
+		fail(err, CORDON_E_SESSION_ENDED, 0, record->id, "the session has ended%s%s", *why ? ": " : "", why);
+		return fail_remedy(err, "use another id, or remove this one first: cordon session rm ID");
+	}
+	return 0;
+}
+
+/* The directory this request names, or the one the session has had from its beginning. */
+static int open_named(struct execution *execution, const char *path, struct cordon_error *err)
+{
+	return workspace_named(&execution->arena, path, execution->cordon->data_dir, workspace_home(&execution->arena),
+	                       &execution->session.workspace, &execution->session.workspace_fd, err);
+}
+
+static int open_record(struct execution *execution, struct cordon_error *err)
+{
+	struct session_record *record = &execution->session.record;
+	const char *named = execution->session.workspace.path;
+	const struct session_record first = { .workspace = named,
+	                                      .own_root = named ? NULL : execution->session.config->workspace_root };
+	const char *data_dir = execution->cordon->data_dir, *id = execution->session.id;
+	bool found = true, made = false;
+	if (!execution->dry && registry_use(data_dir, id, &execution->session.lock_fd, err) < 0)
+		return -1;
+	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
+	                            : session_row_open(execution->cordon, &execution->arena, id, &first, record, &made, err);
+	if (opened < 0)
+		return -1;
+	if (!execution->dry && !made)
+		gate_sweep(execution->cordon);
+	if (!found)
+		*record = first;
+	return check_state(record, err);
+}
+
+/* A link that was put in its place since would choose what the session works on. */
+static int reopen_workspace(struct execution *execution, struct cordon_error *err)
+{
+	const char *path = execution->session.record.workspace;
+	if (open_named(execution, path, err) < 0)
+		return -1;
+	if (!strcmp(execution->session.workspace.path, path))
+		return 0;
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the session's workspace was replaced by a symbolic link");
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "put the directory back, or begin a new session");
+}
+
+static const char *own_place(struct execution *execution, const char *kind)
+{
+	return arena_printf(&execution->arena, "%s/%s", execution->cordon->data_dir, kind);
+}
+
+static int own_workspace(struct execution *execution, struct cordon_error *err)
+{
+	const char *root = execution->session.one_off ? execution->session.config->workspace_root
+	                                              : execution->session.record.own_root;
+	return workspace_of_session(&execution->arena, execution->session.id, root ? root : own_place(execution, "workspaces"),
+	                            !execution->dry, &execution->session.workspace, &execution->session.workspace_fd, err);
+}
+
+static int open_workspace(struct execution *execution, struct cordon_error *err)
+{
+	const char *named = execution->request->workspace;
+	if (named && open_named(execution, named, err) < 0)
+		return -1;
+	if (!execution->session.one_off && open_record(execution, err) < 0)
+		return -1;
+	if (named)
+		return 0;
+	return execution->session.record.workspace ? reopen_workspace(execution, err) : own_workspace(execution, err);
 }
 
 static int choose_home(struct execution *execution, struct cordon_error *err)
 {
-	const struct cordon_request *request = execution->request;
-	if (!request->workspace) {
+	bool named = execution->request->workspace || execution->session.record.workspace;
+	if (!named) {
 		execution->session.home = execution->session.workspace.path;
 		return 0;
 	}
-	execution->session.home = request->view == VIEW_HOST_READONLY ? HOME_IN_WHOLE_VIEW : HOME_INSIDE;
-	if (!request->session)
+	execution->session.home = execution->session.view == VIEW_HOST_READONLY ? HOME_IN_WHOLE_VIEW : HOME_INSIDE;
+	if (execution->session.one_off)
 		return 0;
 	struct place place;
 	auto_close int fd = -1;
-	if (workspace_of_session(&execution->arena, request->session, execution->cordon->data_dir, "homes", !execution->dry,
-	                         &place, &fd, err) < 0)
+	if (workspace_of_session(&execution->arena, execution->session.id, own_place(execution, "homes"), !execution->dry, &place,
+	                         &fd, err) < 0)
 		return -1;
 	execution->session.home_source = place.path;
 	return 0;
@@ -41,18 +162,17 @@ static int choose_home(struct execution *execution, struct cordon_error *err)
 
 int session_step(struct execution *execution, struct cordon_error *err)
 {
-	const struct cordon_request *request = execution->request;
-	const char *data_dir = execution->cordon->data_dir;
-	execution->session.workspace_fd = -1;
-	if (request->session && (strlen(request->session) > 64 * 1024))
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, "session", "the session's id is too long");
-	execution->session.id = request->session ? request->session : execution->audit.id;
-	int taken = request->workspace
-		? workspace_named(&execution->arena, request->workspace, data_dir, canonical_home(&execution->arena),
-		                  &execution->session.workspace, &execution->session.workspace_fd, err)
-		: workspace_of_session(&execution->arena, execution->session.id, data_dir, "workspaces", !execution->dry,
-		                       &execution->session.workspace, &execution->session.workspace_fd, err);
-	if (taken < 0 || choose_home(execution, err) < 0)
+	const char *named = execution->request->session;
+	if (!named && !execution->probe)
+		named = current_session();
+	execution->session.one_off = !named;
+	execution->session.id = named ? named : execution->audit.id;
+	if ((named && registry_check_id(named, err) < 0) || take_config(execution, false, err) < 0)
+		return -1;
+	if (!execution->dry && workspace_make_data_dir(execution->cordon->data_dir, err) < 0)
+		return -1;
+	if (open_workspace(execution, err) < 0 || take_config(execution, !execution->dry, err) < 0 ||
+	    choose_driver(execution, err) < 0 || choose_home(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_SESSION;
 	return 0;

@@ -45,7 +45,8 @@ static int enter_granted(struct execution *execution, const char *path, const st
 static int find_cwd(struct execution *execution, const char *cwd, struct cordon_error *err)
 {
 	const struct place *workspace = &execution->session.workspace;
-	const struct capability_set *granted = &execution->request->granted;
+	const struct capability_set *const granted[] = { &execution->request->granted, &execution->session.config->baseline,
+	                                                 &execution->session.record.baseline };
 	if (text_has_control(cwd))
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, cwd, "the path has a control character in it");
 	if (*cwd != '/')
@@ -58,9 +59,12 @@ static int find_cwd(struct execution *execution, const char *cwd, struct cordon_
 		if (roots[i] && path_within(path, roots[i]))
 			return enter(execution, execution->session.workspace_fd,
 			             path + strlen(roots[i]) + (path[strlen(roots[i])] == '/'), err);
-	int result = enter_granted(execution, path, &granted->fs_write, err);
-	if (result > 0)
-		result = enter_granted(execution, path, &granted->fs_read, err);
+	int result = 1;
+	for (size_t i = 0; i < ARRAY_SIZE(granted) && result > 0; i++) {
+		result = enter_granted(execution, path, &granted[i]->fs_write, err);
+		if (result > 0)
+			result = enter_granted(execution, path, &granted[i]->fs_read, err);
+	}
 	return result > 0 ? denied(err, EXDEV, cwd) : result;
 }
 

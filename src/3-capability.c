@@ -1,12 +1,16 @@
-/* Step 3: what the command may reach: the baseline, and what the person at the command line grants on top. Each granted
- * path is resolved here, once; what it was at this moment is checked again when it is mounted. */
+/* Step 3: what the command may reach: the session's baseline, and what the request asks for on top. A one-off has what
+ * it asks for, since whoever makes the request is the one to grant it; in a session it must be permitted (permit.c).
+ * Each path is resolved here, once; what it was at this moment is checked again when it is mounted. */
 #include <assert.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
 #include "execute.h"
+#include "permit.h"
+#include "policy/manifest.h"
 #include "session/beneath.h"
+#include "session/program.h"
 
 static int resolve_all(struct execution *execution, const struct strings *paths, struct places *ret_places,
                        struct cordon_error *err)
@@ -36,8 +40,14 @@ static int refuse_places(const struct execution *execution, const struct places 
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
-		if (path_within(path, execution->cordon->data_dir) && !path_within(path, execution->session.workspace.path)) {
+		const char *root = execution->session.config->workspace_root;
+		bool own = path_within(path, execution->session.workspace.path);
+		if (!own && path_within(path, execution->cordon->data_dir)) {
 			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "cordon's own data cannot be granted");
+			return fail_boundary(err, "filesystem");
+		}
+		if (!own && root && (path_within(path, root) || path_within(root, path))) {
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the workspaces of other sessions cannot be granted");
 			return fail_boundary(err, "filesystem");
 		}
 	}
@@ -74,14 +84,9 @@ static int require_kind(const struct places *places, mode_t kinds, const char *w
 	return 0;
 }
 
-int capability_step(struct execution *execution, struct cordon_error *err)
+static int resolve(struct execution *execution, struct cordon_error *err)
 {
-	assert(execution->done == CORDON_STEP_CWD);
-	const struct cordon_request *request = execution->request;
-	struct capability_set baseline, *set = &execution->capability.set;
-	if (capability_baseline(&execution->arena, !request->no_spawn, &baseline) < 0 ||
-	    capability_merge(&execution->arena, &baseline, &request->granted, set) < 0)
-		return fail_oom(err);
+	const struct capability_set *set = &execution->capability.set;
 	if (resolve_all(execution, &set->fs_read, &execution->capability.reads, err) < 0 ||
 	    resolve_all(execution, &set->fs_write, &execution->capability.writes, err) < 0 ||
 	    resolve_all(execution, &set->devices, &execution->capability.devices, err) < 0 ||
@@ -97,6 +102,74 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 	    require_kind(&execution->capability.devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&execution->capability.sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&execution->capability.programs, S_IFREG, "a program", err) < 0)
+		return -1;
+	return 0;
+}
+
+/* What the configuration gives, and what the session was given on top when it was made. */
+static int find_baseline(struct execution *execution, struct capability_set *ret_set, struct cordon_error *err)
+{
+	const struct session_record *record = &execution->session.record;
+	struct capability_set set = execution->session.config->baseline;
+	bool spawn = set.spawn && !execution->request->no_spawn;
+	if (record->has_baseline) {
+		spawn = spawn && record->baseline.spawn;
+		if (capability_merge(&execution->arena, &set, &record->baseline, &set) < 0)
+			return fail_oom(err);
+	}
+	set.spawn = spawn;
+	*ret_set = set;
+	return 0;
+}
+
+/* The request's own, and what the manifest it names declares for the command, if that is one it describes. */
+static int find_asked(struct execution *execution, struct capability_set *ret_set, struct cordon_error *err)
+{
+	const struct cordon_request *request = execution->request;
+	struct arena *arena = &execution->arena;
+	struct manifest manifest;
+	*ret_set = request->granted;
+	if (!request->manifest)
+		return 0;
+	if (manifest_read(arena, request->manifest, &manifest, err) < 0)
+		return -1;
+	const char *name = request->argv.items[0];
+	struct place program;
+	if (program_find(arena, name, getenv("PATH"), execution->cwd.path, &program))
+		name = program.alias ? program.alias : program.path;
+	if (manifest_match(&manifest, name, &request->argv, err) < 0)
+		return -1;
+	execution->capability.env_pass = manifest.env_pass;
+	return capability_merge(arena, &manifest.set, &request->granted, ret_set) < 0 ? fail_oom(err) : 0;
+}
+
+/* What a command has that asks for nothing of its own may be less than what it might ask for. */
+static void use_usual_limits(struct execution *execution, const struct limits *asked)
+{
+	const struct config *config = execution->session.config;
+	struct limits *limits = &execution->capability.set.limits;
+	const struct {
+		uint64_t asked, usual, *limit;
+	} rows[] = {
+		{ asked->wall_ms, config->usual.wall_ms, &limits->wall_ms },
+		{ asked->stdout_bytes, config->usual.stdout_bytes, &limits->stdout_bytes },
+		{ asked->stderr_bytes, config->usual.stderr_bytes, &limits->stderr_bytes },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!rows[i].asked && rows[i].usual && (!*rows[i].limit || rows[i].usual < *rows[i].limit))
+			*rows[i].limit = rows[i].usual;
+}
+
+int capability_step(struct execution *execution, struct cordon_error *err)
+{
+	assert(execution->done == CORDON_STEP_CWD);
+	struct capability_set baseline, asked;
+	if (find_baseline(execution, &baseline, err) < 0 || find_asked(execution, &asked, err) < 0)
+		return -1;
+	if (capability_merge(&execution->arena, &baseline, &asked, &execution->capability.set) < 0)
+		return fail_oom(err);
+	use_usual_limits(execution, &asked.limits);
+	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_CAPABILITY;
 	return 0;

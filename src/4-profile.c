@@ -16,35 +16,13 @@
 #include "policy/toolchain.h"
 #include "profile/unwall.h"
 #include "session/beneath.h"
+#include "session/host-view.h"
 #include "session/host.h"
 #include "session/scratch.h"
 #include "session/whole-view.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
 #define NAMES_BUDGET_US 600
-
-static int choose_driver(struct execution *execution, struct cordon_error *err)
-{
-	const char *name = execution->request->driver ? execution->request->driver : DRIVER_DEFAULT;
-	if (!strcmp(name, "disabled")) {
-		fail(err, CORDON_E_SANDBOX_DISABLED, 0, name, "the sandbox is switched off, so nothing runs");
-		return fail_remedy(err, "choose another driver");
-	}
-	if (!strcmp(name, "auto")) {
-		if (probe_choose(execution->cordon, &execution->profile.driver, err) < 0)
-			return -1;
-	} else if (!(execution->profile.driver = driver_find(name))) {
-		static const char *const names[] = { "auto", "namespaces", "landlock", "bwrap", "local", "disabled" };
-		const char *nearest = text_nearest(name, names, ARRAY_SIZE(names));
-		fail(err, CORDON_E_INVALID_REQUEST, 0, name, "there is no such driver");
-		return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
-	}
-	execution->profile.facts = (struct driver_facts){
-		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
-		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
-	};
-	return 0;
-}
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
@@ -138,7 +116,7 @@ static int look_at(struct execution *execution, const struct place *place, bool 
 	if (names_find(&execution->arena, tree->fd, place->path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
 	               &tree->before, err) < 0)
 		return -1;
-	uint64_t budget_us = execution->profile.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
+	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
 	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
 	                               err) < 0)
 		return -1;
@@ -181,6 +159,31 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 		if (look_at(execution, &reads->items[i], false, input, err) < 0)
 			return -1;
 	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
+}
+
+static bool is_writable(const struct execution *execution, const char *path)
+{
+	const struct places *writes = &execution->capability.writes;
+	bool within = path_within(path, execution->session.workspace.path);
+	for (size_t i = 0; i < writes->count && !within; i++)
+		within = path_within(path, writes->items[i].path);
+	return within;
+}
+
+/* What the configuration keeps read-only inside writable roots. */
+static int keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct strings *paths = &execution->session.config->read_only;
+	for (size_t i = 0; i < paths->count; i++) {
+		struct place place;
+		if (!is_writable(execution, paths->items[i]))
+			continue;
+		if (beneath_resolve(&execution->arena, paths->items[i], &place, NULL, err) < 0)
+			return fail_boundary(err, "filesystem");
+		if (is_writable(execution, place.path) && strings_add(&execution->arena, &input->protect, place.path) < 0)
+			return fail_oom(err);
+	}
+	return 0;
 }
 
 /* With all of the host in view: the caller's home like a granted tree, and what is known to hold secrets elsewhere. */
@@ -236,20 +239,24 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
                            struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
+	const struct config *config = execution->session.config;
+	bool choose = request->choose_toolchains || config->choose_toolchains;
 	struct arena *arena = &execution->arena;
 	const char *home = getenv("HOME"), *name, *email;
 	const char *const *environment_of_caller = (const char *const *)environ;
 	struct toolchains found;
 	struct strings writable = { 0 };
-	if (request->view == VIEW_BARE && !request->choose_toolchains)
+	if (config->tools_dir && show_toolchain(execution, config->tools_dir, input) < 0)
+		return fail_oom(err);
+	if (input->view == VIEW_BARE && !choose)
 		return 0;
 	if (add_names(arena, &writable, &input->workspace) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < input->writes.count; i++)
 		if (add_names(arena, &writable, &input->writes.items[i]) < 0)
 			return fail_oom(err);
-	if (toolchain_find(arena, home, environment_of_caller, request->choose_toolchains ? &request->toolchains : NULL,
-	                   &writable, &found, err) < 0 ||
+	const struct strings *chosen = request->choose_toolchains ? &request->toolchains : &config->toolchains;
+	if (toolchain_find(arena, home, environment_of_caller, choose ? chosen : NULL, &writable, &found, err) < 0 ||
 	    toolchain_environment(arena, &found, input->home, environment, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.show.count; i++)
@@ -275,14 +282,29 @@ static int find_program_parts(struct execution *execution, struct profile_input 
 	return input->programs.count ? host_library_directories(&execution->arena, &input->libraries, err) : 0;
 }
 
+static int add_all(struct arena *arena, struct strings *list, const struct strings *items)
+{
+	for (size_t i = 0; i < items->count; i++)
+		if (strings_add(arena, list, items->items[i]) < 0)
+			return -1;
+	return 0;
+}
+
 static int make_environment(struct execution *execution, const struct strings *toolchains, struct profile_input *input,
                             struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
+	const struct config *config = execution->session.config;
+	struct strings pass = { 0 }, set = { 0 };
+	if (add_all(&execution->arena, &pass, &config->env_pass) < 0 ||
+	    add_all(&execution->arena, &pass, &execution->capability.env_pass) < 0 ||
+	    add_all(&execution->arena, &pass, &request->pass_env) < 0 ||
+	    add_all(&execution->arena, &set, &config->env_set) < 0 || add_all(&execution->arena, &set, &request->env) < 0)
+		return fail_oom(err);
 	const struct env_request wanted = {
-		.passthrough = &request->pass_env, .set = &request->env, .toolchains = toolchains, .user = input->user,
+		.passthrough = &pass, .set = &set, .toolchains = toolchains, .tools_dir = config->tools_dir, .user = input->user,
 		.home = input->home, .workspace = input->workspace.path, .session_id = input->session_id,
-		.sandbox_id = input->sandbox_id, .driver = execution->profile.driver->name,
+		.sandbox_id = input->sandbox_id, .driver = execution->session.driver->name,
 		.network = network_mode_names[execution->capability.set.network], .tmpdir = input->scratch,
 	};
 	return env_build(&execution->arena, environ, &wanted, &input->environment, err);
@@ -291,7 +313,7 @@ static int make_environment(struct execution *execution, const struct strings *t
 /* Without a private root there is no private /tmp and no home in memory: one directory of the command's own is both. */
 static int make_scratch(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
-	if (execution->profile.driver->private_root)
+	if (execution->session.driver->private_root)
 		return 0;
 	const char *path = arena_printf(&execution->arena, "%s/scratch/%s", execution->cordon->data_dir, execution->audit.id);
 	if (!path)
@@ -310,16 +332,18 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	assert(execution->done == CORDON_STEP_CAPABILITY);
 	struct arena *arena = &execution->arena;
 	execution->profile.cache_fd = -1;
-	if (choose_driver(execution, err) < 0)
-		return -1;
-	const struct driver *driver = execution->profile.driver;
+	execution->profile.facts = (struct driver_facts){
+		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
+		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
+	};
+	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,
 		               execution->profile.facts.landlock_abi, root },
 		.capabilities = &execution->capability.set,
-		.view = execution->request->view,
+		.view = execution->session.view,
 		.session_id = execution->session.id,
 		.sandbox_id = execution->audit.id,
 		.workspace = execution->session.workspace,
@@ -338,8 +362,9 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.argv = execution->request->argv,
 		.tty = execution->request->tty,
 	};
-	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, &input.host, err) < 0 ||
-	    find_names(execution, &input, err) < 0 || find_toolchains(execution, &input, &toolchains, err) < 0 ||
+	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, execution->cordon->view, &input.host, err) < 0 ||
+	    find_names(execution, &input, err) < 0 || keep_read_only(execution, &input, err) < 0 ||
+	    find_toolchains(execution, &input, &toolchains, err) < 0 ||
 	    find_program_parts(execution, &input, err) < 0 || make_environment(execution, &toolchains, &input, err) < 0)
 		return -1;
 	if (mask_whole_view(execution, &input, err) < 0)

@@ -24,7 +24,7 @@
 /* A weaker tier runs only where it was named: here, a driver other than the default one was. */
 static int require_walls(const struct execution *execution, struct cordon_error *err)
 {
-	const struct driver *driver = execution->profile.driver;
+	const struct driver *driver = execution->session.driver;
 	const char *const *isolation = execution->run.isolation;
 	static const enum cordon_wall optional[] = { CORDON_WALL_FILESYSTEM_SECOND, CORDON_WALL_LIMIT_PROCESSES };
 	if (strcmp(driver->name, DRIVER_DEFAULT))
@@ -47,7 +47,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	assert(execution->done == CORDON_STEP_PROFILE);
 	const struct cordon_request *request = execution->request;
 	const struct profile *profile = &execution->profile.profile;
-	const struct driver *driver = execution->profile.driver;
+	const struct driver *driver = execution->session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
 	const struct supervise_options options = {
@@ -177,7 +177,7 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
-	const struct driver *driver = execution->profile.driver;
+	const struct driver *driver = execution->session.driver;
 	if (driver->conclude && driver->conclude(&execution->run.launch, supervision->status,
 	                                         execution->run.streams[CORDON_STDERR].data, err) < 0)
 		return -1;

@@ -101,14 +101,28 @@ static void write_isolation(struct json *json, const char *const isolation[CORDO
 	json_object_end(json);
 }
 
+/* A file of the configuration that is not in force, because it is invalid. */
+static int write_note(struct execution *execution, struct cordon_error *err)
+{
+	struct json json;
+	if (!execution->session.note)
+		return 0;
+	audit_row_begin(&json, "config", NULL, execution->session.id);
+	json_key_string(&json, "command", execution->audit.id);
+	json_key_string(&json, "note", execution->session.note);
+	return audit_row_end(&json, execution->cordon, err);
+}
+
 int audit_step_intent(struct execution *execution, struct cordon_error *err)
 {
 	struct json json;
+	if (write_note(execution, err) < 0)
+		return -1;
 	begin_row(&json, execution, "intent");
 	write_command(&json, &execution->request->argv);
 	json_key_string(&json, "cwd", execution->cwd.path);
 	json_key_string(&json, "workspace", execution->session.workspace.path);
-	json_key_string(&json, "driver", execution->profile.driver->name);
+	json_key_string(&json, "driver", execution->session.driver->name);
 	json_key_string(&json, "platform", "linux");
 	write_capabilities(&json, &execution->capability.set);
 	return end_row(&json, execution, err);
@@ -157,7 +171,7 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	struct json json;
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
-	json_key_string(&json, "driver", execution->profile.driver->name);
+	json_key_string(&json, "driver", execution->session.driver->name);
 	write_isolation(&json, execution->run.isolation);
 	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -174,7 +188,13 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 {
 	struct json json;
 	struct cordon_error unwritten;
+	/* Switched off means that nothing is made, not even a record. */
+	if (execution->session.config && !execution->session.config->enabled)
+		return;
 	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
+	/* The refusal comes next in the ledger, or neither. */
+	if (execution->done < CORDON_STEP_PROFILE)
+		(void)!write_note(execution, &unwritten);
 	begin_row(&json, execution, "denial");
 	write_command(&json, &execution->request->argv);
 	json_key(&json, "error");

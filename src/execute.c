@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "policy/config.h"
 #include "run/linger.h"
+#include "session/host-view.h"
 #include "session/workspace.h"
 
 #define START_ATTEMPTS 5
@@ -31,8 +32,10 @@ static const struct {
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 {
 	struct cordon *cordon = calloc(1, sizeof(*cordon));
-	if (!cordon)
+	if (!cordon || !(cordon->view = host_view_new())) {
+		free(cordon);
 		return fail_oom(err);
+	}
 	cordon->interrupt_fd = -1;
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
@@ -51,26 +54,26 @@ void cordon_unref(struct cordon *cordon)
 	linger_settle();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
+	host_view_free(cordon->view);
 	arena_free(&cordon->arena);
 	free(cordon);
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
 
-static int make_execution(struct cordon *cordon, const struct cordon_request *request, bool dry,
-                          struct execution **ret_execution, struct cordon_error *err)
+int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
+                struct cordon_error *err)
 {
 	if (!request->argv.count)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
-	if (!dry && workspace_make_data_dir(cordon->data_dir, err) < 0)
-		return -1;
 	struct execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
 	execution->cordon = cordon;
 	execution->request = request;
 	execution->dry = dry;
-	execution->session.workspace_fd = execution->session.scratch_fd = execution->cwd.fd = execution->profile.cache_fd = -1;
+	execution->session.lock_fd = execution->session.workspace_fd = execution->session.scratch_fd = -1;
+	execution->cwd.fd = execution->profile.cache_fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
@@ -87,7 +90,7 @@ void execute_free(struct execution *execution)
 	if (!execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
-	                       &execution->profile.cache_fd, &execution->run.launch.report_fd };
+	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd };
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
@@ -97,6 +100,7 @@ void execute_free(struct execution *execution)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		if (*owned[i] >= 0)
 			close(*owned[i]);
+	config_unref(execution->session.config);
 	arena_free(&execution->arena);
 	free(execution);
 }
@@ -132,8 +136,9 @@ int execute_unrecorded(struct cordon *cordon, const struct cordon_request *reque
                        struct cordon_error *err)
 {
 	struct execution *execution;
-	if (make_execution(cordon, request, false, &execution, err) < 0)
+	if (execute_new(cordon, request, false, &execution, err) < 0)
 		return -1;
+	execution->probe = true;
 	if (walk(execution, true, false, err) < 0 || follow(execution, err) < 0) {
 		execute_free(execution);
 		return -1;
@@ -149,12 +154,13 @@ struct cordon_execution {
 };
 
 static int start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution *execution,
-                 struct cordon_error *err)
+                 bool *ret_asked, struct cordon_error *err)
 {
-	if (make_execution(cordon, request, false, &execution->walk, err) < 0)
+	if (execute_new(cordon, request, false, &execution->walk, err) < 0)
 		return -1;
 	if (walk(execution->walk, true, true, err) == 0)
 		return 0;
+	*ret_asked = execution->walk->capability.asked;
 	audit_step_denial(execution->walk, err);
 	execute_free(execution->walk);
 	execution->walk = NULL;
@@ -167,10 +173,12 @@ int cordon_start(struct cordon *cordon, const struct cordon_request *request, st
 	struct cordon_execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
-	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. */
+	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. But
+	 * nobody is asked the same twice. */
 	int result = -1;
-	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0; attempt++) {
-		result = start(cordon, request, execution, err);
+	bool asked = false;
+	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
+		result = start(cordon, request, execution, &asked, err);
 		if (result < 0 && err->class != CORDON_E_SESSION_BUSY)
 			break;
 	}
@@ -238,7 +246,7 @@ int cordon_profile(struct cordon *cordon, const struct cordon_request *request, 
 {
 	struct execution *execution;
 	struct json json;
-	if (make_execution(cordon, request, true, &execution, err) < 0)
+	if (execute_new(cordon, request, true, &execution, err) < 0)
 		return -1;
 	if (walk(execution, false, false, err) < 0) {
 		execute_free(execution);

@@ -8,13 +8,16 @@
 #include "base/place.h"
 #include "driver/driver.h"
 #include "policy/capability.h"
+#include "policy/config.h"
 #include "profile/profile.h"
 #include "request.h"
 #include "run/supervise.h"
 #include "session/names.h"
 #include "session/planted.h"
+#include "session/registry.h"
 
 struct config_store;
+struct host_view;
 struct json;
 struct ledger;
 
@@ -24,6 +27,7 @@ struct cordon {
 	const char *data_dir;
 	struct ledger *ledger;
 	struct config_store *config;
+	struct host_view *view;
 	cordon_approver_fn approver;            /* or NULL */
 	void *approver_arg;
 	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
@@ -44,9 +48,17 @@ struct execution {
 	const struct cordon_request *request;
 	enum cordon_step done;                  /* the last step that was taken */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
+	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
 
 	struct {
 		const char *id;
+		bool one_off;                       /* no session was named: whoever makes the request grants what it asks for */
+		struct session_record record;       /* of a session */
+		int lock_fd;                        /* held while its command runs, so that it is not removed; or -1 */
+		const struct config *config;        /* the policy in force for this command */
+		const char *note;                   /* what is wrong with a file of the configuration, said once; or NULL */
+		const struct driver *driver;
+		enum view view;
 		struct place workspace;
 		int workspace_fd;
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
@@ -60,9 +72,10 @@ struct execution {
 	struct {
 		struct capability_set set;
 		struct places reads, writes, devices, sockets, programs;
+		struct strings env_pass;            /* what a manifest passes on besides */
+		bool asked;                         /* a human was, about this very walk */
 	} capability;
 	struct {
-		const struct driver *driver;
 		struct driver_facts facts;
 		struct profile profile;
 		struct looked_at *trees;
@@ -106,6 +119,9 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err);
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
 int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err) must_check;
 
+/* The driver of this name. */
+int probe_driver(struct cordon *cordon, const char *name, const struct driver **ret_driver, struct cordon_error *err)
+	must_check;
 /* Which driver `auto` stands for here; probes what it does not know yet. */
 int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err) must_check;
 
@@ -115,6 +131,9 @@ int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err) must_check;
 
+/* The beginning of a walk, before its first step. */
+int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
+                struct cordon_error *err) must_check;
 /* The walk without the ledger, for probes: runs `request` with nothing recorded. */
 int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
                        struct cordon_error *err) must_check;

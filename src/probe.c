@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "execute.h"
 
 /* ---- one probe -------------------------------------------------------------------------------------------------- */
@@ -128,6 +129,25 @@ int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct
 		return -1;
 	}
 	*ret_driver = chosen;
+	return 0;
+}
+
+int probe_driver(struct cordon *cordon, const char *name, const struct driver **ret_driver, struct cordon_error *err)
+{
+	static const char *const names[] = { "auto", "namespaces", "landlock", "bwrap", "local", "disabled" };
+	if (!strcmp(name, "disabled")) {
+		fail(err, CORDON_E_SANDBOX_DISABLED, 0, name, "the sandbox is switched off, so nothing runs");
+		return fail_remedy(err, "choose another driver");
+	}
+	if (!strcmp(name, "auto"))
+		return probe_choose(cordon, ret_driver, err);
+	const struct driver *driver = driver_find(name);
+	if (!driver) {
+		const char *nearest = text_nearest(name, names, ARRAY_SIZE(names));
+		fail(err, CORDON_E_INVALID_REQUEST, 0, name, "there is no such driver");
+		return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
+	}
+	*ret_driver = driver;
 	return 0;
 }
 

@@ -135,6 +135,7 @@ static int set_view(struct cordon_request *request, const struct setting *settin
 	for (int view = 0; view < VIEW_MAX; view++)
 		if (!strcmp(view_names[view], value)) {
 			request->view = view;
+			request->view_named = true;
 			return 0;
 		}
 	const char *nearest = text_nearest(value, view_names, VIEW_MAX);
@@ -181,6 +182,7 @@ static const struct setting settings[] = {
 	{ "device", set_path, AT(granted.devices), 0, 0 },
 	{ "driver", set_text, AT(driver), 0, 0 },
 	{ "env", set_environment, AT(env), 0, 0 },
+	{ "manifest", set_text, AT(manifest), 0, 0 },
 	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, UINT64_MAX },
 	{ "memory", set_size, AT(granted.limits.memory_bytes), MiB, MiB << 30 },
 	{ "net", set_network, 0, 0, 0 },
@@ -191,6 +193,7 @@ static const struct setting settings[] = {
 	{ "read", set_path, AT(granted.fs_read), 0, 0 },
 	{ "session", set_id, AT(session), 0, 0 },
 	{ "socket", set_path, AT(granted.sockets), 0, 0 },
+	{ "spawn", set_flag, AT(granted.spawn), 0, 0 },
 	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
 	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },
 	{ "tty", set_terminal, AT(tty), 0, 0 },

@@ -7,8 +7,9 @@
 
 struct cordon_request {
 	struct arena arena;
-	const char *session, *workspace, *cwd, *driver;
+	const char *session, *workspace, *cwd, *driver, *manifest;
 	enum view view;
+	bool view_named;
 	struct capability_set granted;          /* what the person at the command line grants on top of the baseline */
 	bool no_spawn, tty, choose_toolchains;
 	unsigned short rows, columns;           /* of the terminal */

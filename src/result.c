@@ -58,7 +58,8 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.duration_ms = (supervision->end_us - supervision->start_us) / 1000,
 		.cpu_ms = supervision->cpu_us / 1000,
 		.max_rss_kb = supervision->max_rss_kb,
-		.driver = execution->profile.driver->name,
+		.driver = execution->session.driver->name,
+		.note = keep(kept, execution->session.note),
 		.audit_id = keep(kept, execution->audit.id),
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
@@ -142,6 +143,8 @@ char *cordon_result_json(const struct cordon_result *result)
 			json_key_string(&json, cordon_wall_name(wall), result->isolation[wall]);
 	json_object_end(&json);
 	write_denials(&json, result);
+	if (result->note)
+		json_key_string(&json, "note", result->note);
 	json_key_string(&json, "audit_id", result->audit_id);
 	json_object_end(&json);
 	return json_take(&json);

@@ -124,7 +124,7 @@ static char *tell(const char *file, const struct manifest *manifest, const struc
 	json_key_strings(&json, "env_passthrough", manifest->env_pass.items, manifest->env_pass.count);
 	json_key(&json, "capabilities");
 	capability_write_json(&json, &manifest->set);
-	json_key_string(&json, "driver", execution->profile.driver->name);
+	json_key_string(&json, "driver", execution->session.driver->name);
 	json_key(&json, "isolation");
 	json_object_begin(&json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)

@@ -58,20 +58,22 @@ static int check_paths(struct arena *arena, const struct capability_set *set, st
 	return 0;
 }
 
-/* The baseline, where the settings say something about it; else the session follows the configuration. */
-static int make_baseline(struct arena *arena, const struct config *config, const struct cordon_request *settings,
-                         struct session_record *first, struct cordon_error *err)
+/* What the session has on top of the configured baseline, whatever that will be when a command runs. */
+static int make_baseline(struct arena *arena, const struct cordon_request *settings, struct session_record *first,
+                         struct cordon_error *err)
 {
 	static const struct capability_set nothing;
-	struct capability_set base = config->baseline, merged;
 	if (!settings->no_spawn && capability_same(&settings->granted, &nothing))
 		return 0;
 	if (check_paths(arena, &settings->granted, err) < 0)
 		return -1;
-	base.spawn = base.spawn && !settings->no_spawn;
-	if (capability_merge(arena, &base, &settings->granted, &merged) < 0 ||
-	    capability_normalise(arena, &merged, &first->baseline, NULL) < 0)
+	if (capability_normalise(arena, &settings->granted, &first->baseline, NULL) < 0)
 		return fail_oom(err);
+	/* No limit at all, said on purpose, is not the same as nothing said; a record's numbers have 63 bits. */
+	const struct limits *limits = &settings->granted.limits;
+	if (limits->stdout_bytes == UINT64_MAX)
+		first->baseline.limits.stdout_bytes = first->baseline.limits.stderr_bytes = INT64_MAX;
+	first->baseline.spawn = !settings->no_spawn;
 	first->has_baseline = true;
 	return 0;
 }
@@ -83,7 +85,7 @@ static int make(struct cordon *cordon, const struct config *config, struct arena
 	struct place place;
 	auto_close int fd = -1;
 	bool made;
-	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, config, settings, &first, err) < 0))
+	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, settings, &first, err) < 0))
 		return -1;
 	if (settings && settings->workspace) {
 		if (workspace_named(arena, settings->workspace, cordon->data_dir, workspace_home(arena), &place, &fd, err) < 0)

@@ -131,6 +131,11 @@ void report_remarks(const struct cordon_result *result, bool stdout_as_kept, boo
 		remark_cut("standard error", result->stderr_bytes, result->stderr_length);
 	for (size_t i = 0; i < result->denial_count; i++)
 		remark_denial(&result->denials[i]);
+	if (result->note) {
+		fputs("cordon: ", stderr);
+		report_untrusted(stderr, result->note);
+		fputc('\n', stderr);
+	}
 	remark_walls(result);
 	fflush(stderr);
 }

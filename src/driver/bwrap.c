@@ -184,6 +184,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 
 const struct driver driver_bwrap = {
 	.name = "bwrap",
+	.holds_writes = true,
 	.private_root = true,
 	.network_namespace = true,
 	.prepare = prepare,

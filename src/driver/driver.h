@@ -26,6 +26,7 @@ struct driver_held {
 struct driver {
 	const char *name;
 	bool private_root, network_namespace;
+	bool holds_writes;      /* nothing outside the grants can be written, or nothing runs */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,

@@ -77,4 +77,4 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
 }
 
-const struct driver driver_landlock = { .name = "landlock", .prepare = prepare, .describe = describe };
+const struct driver driver_landlock = { .name = "landlock", .holds_writes = true, .prepare = prepare, .describe = describe };

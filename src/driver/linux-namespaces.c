@@ -175,6 +175,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 
 const struct driver driver_namespaces = {
 	.name = "namespaces",
+	.holds_writes = true,
 	.private_root = true,
 	.network_namespace = true,
 	.keeps_names = true,

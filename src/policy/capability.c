@@ -175,6 +175,41 @@ bool capability_within(const struct capability_set *set, const struct capability
 	return true;
 }
 
+/* One entry by itself, so that within decides about it as about any set. */
+static int list_excess_of(struct arena *arena, const struct list *list, const struct capability_set *set,
+                          const struct capability_set *ceiling, struct strings *ret_list)
+{
+	const struct strings *entries = list_in(set, list->offset);
+	for (size_t i = 0; i < entries->count; i++) {
+		struct capability_set one = { .network = list->covered == cover_host ? set->network : NETWORK_NONE };
+		if (strings_add(arena, list_of(&one, list->offset), entries->items[i]) < 0)
+			return -1;
+		if (list_excess(list, &one, ceiling) && strings_add(arena, ret_list, entries->items[i]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int capability_excess(struct arena *arena, const struct capability_set *set, const struct capability_set *ceiling,
+                      struct capability_set *ret_excess)
+{
+	struct capability_set excess = { .spawn = set->spawn && !ceiling->spawn };
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		if (list_excess_of(arena, &lists[i], set, ceiling, list_of(&excess, lists[i].offset)) < 0)
+			return -1;
+	if (effective_network(set) > effective_network(ceiling)) {
+		excess.network = effective_network(set);
+		excess.hosts = excess.network == NETWORK_HOSTS ? set->hosts : (struct strings){ 0 };
+	} else if (excess.hosts.count) {
+		excess.network = NETWORK_HOSTS;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (limit_in(set, limits[i].offset) > limit_in(ceiling, limits[i].offset))
+			*limit_of(&excess, limits[i].offset) = limit_in(set, limits[i].offset);
+	*ret_excess = excess;
+	return 0;
+}
+
 /* Both, in order, where both are in order: what is merged can then be searched as fast as what it was merged from. */
 static int join_sorted(struct arena *arena, const struct strings *first, const struct strings *second,
                        struct strings *list)

@@ -38,6 +38,11 @@ int capability_baseline(struct arena *arena, bool spawn, struct capability_set *
 bool capability_within(const struct capability_set *set, const struct capability_set *ceiling, const char **ret_excess,
                        const char **ret_subject);
 
+/* The part of `set` that goes beyond `ceiling`: the entries and limits that are not within it, and nothing else. The
+ * strings are borrowed. 0, or -1 when memory is short. */
+int capability_excess(struct arena *arena, const struct capability_set *set, const struct capability_set *ceiling,
+                      struct capability_set *ret_excess) must_check;
+
 /* What either allows; the strings are borrowed from both. Where `grant` has a limit, it replaces the base's, smaller or
  * larger. Deny and protect add up: no grant lifts them. Programs, where an empty list is any, never become any by
  * silence: one list alone is taken as it is, two are joined. 0, or -1 when memory is short. */

@@ -373,3 +373,14 @@ int config_store_take(struct config_store *store, const char *session_id, int wo
 		*ret_config = &snapshot->config;
 	return result;
 }
+
+int config_builtin(const struct config **ret_config, struct cordon_error *err)
+{
+	const struct config_files none = { 0 };
+	struct config_store *store;
+	if (config_store_open_files(NULL, &none, &store, err) < 0)
+		return -1;
+	int result = config_store_take(store, NULL, -1, NULL, true, ret_config, err);
+	config_store_unref(store);
+	return result;
+}

@@ -51,4 +51,6 @@ void config_store_unref(struct config_store *store);
  * nothing on disk. The snapshot is the caller's to config_unref(). */
 int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
                       bool dry, const struct config **ret_config, struct cordon_error *err) must_check;
+/* What is in force without any file; for probes. */
+int config_builtin(const struct config **ret_config, struct cordon_error *err) must_check;
 void config_unref(const struct config *config);

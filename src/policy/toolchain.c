@@ -234,7 +234,7 @@ static bool is_absent(const struct finder *finder, const char *path)
 		return false;
 	const char *name = path + home_length + 1;
 	size_t length = strcspn(name, "/");
-	if (!length || name[0] != '.')
+	if (!length)
 		return false;
 	for (size_t at = 0; at < finder->listing_length;) {
 		const struct dirent64 *entry = (const struct dirent64 *)(const void *)(finder->listing + at);

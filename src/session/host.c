@@ -1,5 +1,4 @@
-/* Facts about the host: see host.h. A link is kept as the link it is where it leads into the view, and replaced by what
- * it leads to where it does not (a resolv.conf that points into /run). */
+/* Facts about the host: see host.h. */
 #include "session/host.h"
 
 #include <elf.h>
@@ -11,97 +10,6 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-
-#define SMALL_FILE (128 * 1024)
-
-/* The system base view. From /etc only what programs need. */
-static const char *const base_view[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
-	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
-	"/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/services", "/etc/protocols",
-	"/etc/mime.types", "/etc/fonts", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh",
-	"/etc/os-release", "/etc/mtab", "/etc/static", "/etc/java-11-openjdk", "/etc/java-17-openjdk",
-	"/etc/java-21-openjdk",
-};
-
-static bool in_view(const char *path)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
-		if (path_within(path, base_view[i]))
-			return true;
-	return path_within(path, "/proc");
-}
-
-/* Where the link leads by its text alone; NULL when memory is short. */
-static const char *lead(struct arena *arena, const char *path, const char *text)
-{
-	const char *joined = *text == '/' ? text : arena_printf(arena, "%s/../%s", path, text);
-	return joined ? path_normalise(arena, joined) : NULL;
-}
-
-/* Tells one state of a small file from another. */
-static uint64_t stamp_of(const struct stat *info)
-{
-	if (!S_ISREG(info->st_mode) || info->st_size >= SMALL_FILE || !(info->st_mode & S_IROTH))
-		return 0;
-	uint64_t stamp = info->st_ino * UINT64_C(0x9e3779b97f4a7c15) + (uint64_t)info->st_size;
-	stamp = (stamp ^ (uint64_t)info->st_ctim.tv_sec) * UINT64_C(0x9e3779b97f4a7c15);
-	return (stamp ^ (uint64_t)info->st_ctim.tv_nsec ^ info->st_dev) | 1;
-}
-
-static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
-{
-	uncleared char text[PATH_MAX], real[PATH_MAX];
-	struct stat info;
-	ssize_t length = readlink(path, text, sizeof(text) - 1);
-	text[length > 0 ? length : 0] = '\0';
-	const char *leads = lead(arena, path, text);
-	if (!leads)
-		return -1;
-	if (length > 0 && in_view(leads)) {
-		*ret_entry = (struct host_entry){ .path = path, .source = leads, .link = arena_strdup(arena, text),
-		                                  .kind = HOST_LINK };
-		return ret_entry->link ? 0 : -1;
-	}
-	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
-	if (!*ret_use)
-		return 0;
-	*ret_entry = (struct host_entry){ .path = path, .source = arena_strdup(arena, real),
-	                                  .link = arena_strdup(arena, text) };
-	if (!ret_entry->source || !ret_entry->link)
-		return -1;
-	ret_entry->kind = in_view(real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
-	ret_entry->stamp = stamp_of(&info);
-	return 0;
-}
-
-int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct cordon_error *err)
-{
-	struct host_entries entries = { .capacity = ARRAY_SIZE(base_view) };
-	entries.items = arena_alloc(arena, entries.capacity * sizeof(*entries.items));
-	if (!entries.items)
-		return fail_oom(err);
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
-		struct stat info;
-		struct host_entry *entry = &entries.items[entries.count];
-		bool use = true;
-		if (lstat(base_view[i], &info) < 0)
-			continue;
-		if (S_ISLNK(info.st_mode)) {
-			if (add_link(arena, base_view[i], entry, &use) < 0)
-				return fail_oom(err);
-		} else {
-			*entry = (struct host_entry){ .path = base_view[i], .source = base_view[i],
-			                              .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE,
-			                              .stamp = stamp_of(&info) };
-			use = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
-		}
-		entries.count += use;
-	}
-	*ret_entries = entries;
-	return 0;
-}
 
 /* ---- programs --------------------------------------------------------------------------------------------------- */
 

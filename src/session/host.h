@@ -4,9 +4,6 @@
 #include "base/place.h"
 #include "session/beneath.h"
 
-/* What of the system base view is here, and whether it is a directory, a file or a link. */
-int host_base_view(struct arena *arena, struct host_entries *ret_entries, struct cordon_error *err) must_check;
-
 /* What the kernel starts to run `program` (its ELF loader, or what its #! line names, and that one's loader), and the
  * directories that programs of this system map their libraries from. */
 int host_program_parts(struct arena *arena, const char *program, struct places *interpreters,

@@ -25,7 +25,9 @@
 #define LOOKS_PER_CLOCK 8
 #define LOST_STEPS_MAX (256 * 1024)
 
-/* Estimates in microseconds, to tell when storing is worth it. */
+/* Estimates in microseconds, to tell when storing is worth it. What is stored for the first time saves its cost again and
+ * again: so many times, at least. */
+#define FIRST_STORED_SAVES 4
 #define READ_DIRECTORY_US 4
 #define ENTRIES_PER_US 8
 #define STORE_US 80
@@ -260,7 +262,8 @@ static void store(const struct names_walk *walk, int cache_dir_fd, const struct 
                   size_t unchecked, int cache_fd)
 {
 	struct names_table packed;
-	uint64_t again_us = walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US;
+	uint64_t again_us = (walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US) *
+	                    (cache_fd < 0 ? FIRST_STORED_SAVES : 1);
 	bool forgets = unchecked && walk->directories;
 	if (forgets || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
 		if (names_table_pack(&walk->table, &packed) < 0)

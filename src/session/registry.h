@@ -32,8 +32,8 @@ struct session_record {
 	const char *workspace;          /* the directory the caller named; NULL: of cordon's own making */
 	const char *own_root;           /* where cordon made it, or will: <own_root>/<hash>; NULL: the data directory's */
 	const char *created, *changed;  /* UTC */
-	bool has_baseline;              /* given when it was made; else the configuration's */
-	struct capability_set baseline;
+	bool has_baseline;              /* something was given when it was made */
+	struct capability_set baseline; /* on top of the configuration's; its `spawn` can only take away */
 	struct session_grant *grants;
 	size_t grant_count;
 	struct session_denial *denials;

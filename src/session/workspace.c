@@ -158,11 +158,10 @@ char *workspace_hash(struct arena *arena, const char *session_id)
 	return hex;
 }
 
-int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,
+int workspace_of_session(struct arena *arena, const char *session_id, const char *parent, bool make,
                          struct place *ret_place, int *ret_fd, struct cordon_error *err)
 {
 	const char *hash = workspace_hash(arena, session_id);
-	const char *parent = arena_printf(arena, "%s/%s", data_dir, kind);
 	const char *path = hash && parent ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
 	if (!path)
 		return fail_oom(err);

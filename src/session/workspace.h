@@ -23,7 +23,7 @@ int workspace_named(struct arena *arena, const char *path, const char *data_dir,
 /* NULL when memory is short. */
 char *workspace_hash(struct arena *arena, const char *session_id);
 
-/* The default place of a session: <data_dir>/<kind>/<hash of the id>. With `make`, made on first use with mode 0700;
- * two callers that race get one. Without, it may not exist, and *ret_fd is then -1. */
-int workspace_of_session(struct arena *arena, const char *session_id, const char *data_dir, const char *kind, bool make,
+/* A directory of the session's own: <parent>/<hash of the id>. With `make`, made on first use with mode 0700, and so is
+ * the parent; two callers that race get one. Without, it may not exist, and *ret_fd is then -1. */
+int workspace_of_session(struct arena *arena, const char *session_id, const char *parent, bool make,
                          struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;

@@ -115,7 +115,8 @@ def test_what_was_planted_is_told(cordon):
 def test_errors_have_nine_keys_everywhere(cordon):
     seen = set()
     for words, status in ((["--read", "/no/such", "--", "true"], 125), (["--cwd", "..", "--", "true"], 125),
-                          (["--", "no-such"], 127), (["--driver", "disabled", "--", "true"], 125),
+                          (["--", "no-such"], 127), (["--env", "LD_PRELOAD=x", "--", "true"], 125),
+                          (["--driver", "disabled", "--", "true"], 125),
                           (["--workspace", "/etc", "--", "true"], 125)):
         error = refused(cordon, *words, status=status)
         assert error["class"] in CLASSES and error["step"] in STEPS

@@ -1,0 +1,146 @@
+/* Judged is what the paths really are, not how they were named: a link inside a granted directory grants nothing of what
+ * it leads to. A grant counts for a path only while that is still the file or directory it was when a human approved
+ * it. */
+#include "permit.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "gate.h"
+#include "session/beneath.h"
+#include "session/program.h"
+
+struct paths {
+	struct strings *list;
+	const struct places *places;
+};
+
+/* The set with every path as it really is. */
+static int canonical(struct execution *execution, struct capability_set *ret_set)
+{
+	struct capability_set set = execution->capability.set;
+	const struct paths lists[] = {
+		{ &set.fs_read, &execution->capability.reads },      { &set.fs_write, &execution->capability.writes },
+		{ &set.devices, &execution->capability.devices },    { &set.sockets, &execution->capability.sockets },
+		{ &set.programs, &execution->capability.programs },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		*lists[i].list = (struct strings){ 0 };
+		for (size_t j = 0; j < lists[i].places->count; j++)
+			if (strings_add(&execution->arena, lists[i].list, lists[i].places->items[j].path) < 0)
+				return -1;
+	}
+	*ret_set = set;
+	return 0;
+}
+
+/* The paths of a ceiling as they really are. One that is gone, or that `still` does not vouch for, allows nothing. */
+static int keep_paths(struct arena *arena, struct strings *list, const struct places *still)
+{
+	struct strings kept = { 0 };
+	for (size_t i = 0; i < list->count; i++) {
+		struct place place;
+		bool counts = beneath_resolve(arena, list->items[i], &place, NULL, NULL) == 0;
+		bool vouched = !still;
+		for (size_t j = 0; still && counts && j < still->count && !vouched; j++)
+			vouched = !strcmp(still->items[j].path, place.path) && still->items[j].device == place.device &&
+			          still->items[j].inode == place.inode;
+		if (counts && vouched && strings_add(arena, &kept, place.path) < 0)
+			return -1;
+	}
+	*list = kept;
+	return 0;
+}
+
+static int ceiling_of(struct arena *arena, const struct capability_set *from, const struct places *still,
+                      struct capability_set *ret_set)
+{
+	struct capability_set set = *from;
+	struct strings *const lists[] = { &set.fs_read, &set.fs_write, &set.devices, &set.sockets, &set.programs };
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		size_t before = lists[i]->count;
+		if (keep_paths(arena, lists[i], still) < 0)
+			return -1;
+		/* No program left is not any program. */
+		if (lists[i] == &set.programs && before && !set.programs.count && strings_add(arena, lists[i], "/") < 0)
+			return -1;
+	}
+	*ret_set = set;
+	return 0;
+}
+
+/* The common case, told without looking at the disk: the set has the baseline's own paths and no other. */
+static bool no_path_asked(const struct capability_set *set, const struct capability_set *baseline)
+{
+	return set->fs_read.count == baseline->fs_read.count && set->fs_write.count == baseline->fs_write.count &&
+	       set->devices.count == baseline->devices.count && set->sockets.count == baseline->sockets.count &&
+	       set->programs.count == baseline->programs.count;
+}
+
+/* What goes beyond the baseline and every grant; *ret_beyond is false where nothing does. */
+static int find_excess(struct execution *execution, const struct capability_set *baseline,
+                       struct capability_set *ret_excess, struct gate_question *question, bool *ret_beyond,
+                       struct cordon_error *err)
+{
+	struct arena *arena = &execution->arena;
+	const struct session_record *record = &execution->session.record;
+	struct capability_set wanted, *ceiling = arena_alloc(arena, sizeof(*ceiling));
+	*ret_beyond = false;
+	if (execution->session.one_off || (no_path_asked(&execution->capability.set, baseline) &&
+	                                   capability_within(&execution->capability.set, baseline, NULL, NULL)))
+		return 0;
+	if (!ceiling || canonical(execution, &wanted) < 0 || ceiling_of(arena, baseline, NULL, ceiling) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < record->grant_count; i++) {
+		struct capability_set grant;
+		if (capability_within(&wanted, ceiling, NULL, NULL))
+			break;
+		if (ceiling_of(arena, &record->grants[i].set, &record->grants[i].places, &grant) < 0 ||
+		    capability_merge(arena, ceiling, &grant, ceiling) < 0)
+			return fail_oom(err);
+	}
+	*ret_beyond = !capability_within(&wanted, ceiling, &question->excess_name, &question->excess_subject);
+	question->ceiling = ceiling;
+	return *ret_beyond && capability_excess(arena, &wanted, ceiling, ret_excess) < 0 ? fail_oom(err) : 0;
+}
+
+static int refuse_by_rule(const struct rule_verdict *verdict, const char *program, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, program, "%s", verdict->why);
+	fail_boundary(err, "policy");
+	return verdict->where ? fail_remedy(err, "the rule stands at %s", verdict->where) : -1;
+}
+
+int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
+{
+	struct arena *arena = &execution->arena;
+	const struct config *config = execution->session.config;
+	const struct strings *argv = &execution->request->argv;
+	struct capability_set excess = { 0 };
+	struct rule_verdict verdict = { .decision = RULE_ALLOW };
+	struct gate_answer answer;
+	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond;
+	struct place program = { 0 };
+	struct gate_question question = {
+		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
+		.cwd = execution->cwd.path, .excess = &excess,
+	};
+	if (find_excess(execution, baseline, &excess, &question, &beyond, err) < 0)
+		return -1;
+	if (!ruled && !beyond)
+		return 0;
+	bool found = program_find(arena, argv->items[0], getenv("PATH"), execution->cwd.path, &program);
+	question.program = found ? program.path : argv->items[0];
+	if (ruled && rules_judge(arena, &config->rules, "run", program.path, false, execution->session.driver->holds_writes,
+	                         &verdict) < 0)
+		return fail_oom(err);
+	if (verdict.decision == RULE_DENY)
+		return refuse_by_rule(&verdict, question.program, err);
+	if (verdict.decision == RULE_ASK)
+		question.rule = verdict.where ? arena_printf(arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
+	/* What is not run asks nobody: its profile is shown as if it had been approved. */
+	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
+		return 0;
+	execution->capability.asked = true;
+	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
+}

@@ -1,0 +1,15 @@
+/* The system base view: what of it this host has. */
+#pragma once
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/place.h"
+
+/* What was found, kept between commands; shared by threads. NULL when memory is short. */
+struct host_view;
+struct host_view *host_view_new(void);
+void host_view_free(struct host_view *view);
+
+/* What of the system base view is here, and whether it is a directory, a file or a link. */
+int host_base_view(struct arena *arena, struct host_view *view, struct host_entries *ret_entries, struct cordon_error *err)
+	must_check;
