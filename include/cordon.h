@@ -203,7 +203,8 @@ int cordon_profile(struct cordon *cordon, const struct cordon_request *request, 
 /* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the approver.
  * A request without one grants: whoever makes it decides. A session is made by its first command or by this call;
  * `settings` (may be NULL) are a request without a command: its workspace, and what the session may reach without
- * asking on top of the configured baseline. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
+ * asking on top of the configured baseline. Of callers that race, one makes it; who asks for another workspace or other
+ * capabilities than it has is refused. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
 int cordon_session_new(struct cordon *cordon, const char *id, const struct cordon_request *settings, char **ret_json,
                        struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
@@ -220,7 +221,8 @@ int cordon_session_end(struct cordon *cordon, const char *id, bool remove_worksp
 int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
 
 /* The calling thread's current session: a request that names none uses it, until cordon_session_leave() returns to the
- * one before. cordon_run_current() runs a command in it; without one it is an error, never an unscoped run. */
+ * one before; up to 64 of them. The cordon is borrowed until then. cordon_run_current() runs a command in it; without
+ * one it is an error, never an unscoped run. */
 int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
 void cordon_session_leave(void);
 const char *cordon_session_current(void);

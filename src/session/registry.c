@@ -196,12 +196,6 @@ int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, str
 	return directory < 0 ? registry_missing(id, err) : 0;
 }
 
-int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err)
-{
-	struct where where = { 0 };
-	return find(data_dir, id, &where, err) < 0 ? -1 : where_open(&where, true, ret_fd, err);
-}
-
 /* ---- listing ----------------------------------------------------------------------------------------------------- */
 
 /* 1 where there is a record, 0 where there is none, -1 where it is damaged. */

@@ -80,9 +80,6 @@ int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct 
 /* The opposite: no command uses the session and none begins, or `session_busy`. A missing session is `invalid_request`. */
 int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
 
-/* Forgets it; a session's pending approvals go too. The caller holds registry_exclude(). Its workspace and home are the
+/* Forgets it, and whatever lies beside its record. The caller holds registry_exclude(). Its workspace and home are the
  * caller's to remove. */
 int registry_remove(const char *data_dir, const char *id, struct cordon_error *err) must_check;
-
-/* The session's own directory, open, for its approvals; made if missing. */
-int registry_directory(const char *data_dir, const char *id, int *ret_fd, struct cordon_error *err) must_check;

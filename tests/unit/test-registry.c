@@ -384,7 +384,7 @@ static void what_the_dead_left(void **state)
 	struct ground *ground = *state;
 	struct session_record record;
 	struct cordon_error err;
-	int write_it = 0, fd = -1;
+	int write_it = 0;
 	/* A writer that was killed. */
 	open_one(ground, "s", true);
 	put(path_of(ground, "s", "session.json.new"), "{\"ver", 5);
@@ -394,8 +394,6 @@ static void what_the_dead_left(void **state)
 	/* A remover that was killed after the record was gone. */
 	put(path_of(ground, "s", "approval"), "old", 3);
 	assert_int_equal(unlink(path_of(ground, "s", "session.json")), 0);
-	MUST(registry_directory(ground->data, "s", &fd, &err));
-	close(fd);
 	assert_null(open_one(ground, "s", true).why);
 	assert_int_equal(access(path_of(ground, "s", "approval"), F_OK), -1);
 }
@@ -430,7 +428,7 @@ static void listing(void **state)
 	char *text = get(ground, path_of(ground, "s4", "session.json"), &length);
 	put(path_of(ground, "s5", "session.json"), text, length);
 	/* In the making. */
-	MUST(registry_directory(ground->data, "half", &fd, &err));
+	MUST(registry_use(ground->data, "half", &fd, &err));
 	close(fd);
 	put(arena_printf(&ground->arena, "%s/sessions/stray", ground->data), "", 0);
 	MUST(registry_list(ground->data, count, &all, &err));
