@@ -268,7 +268,8 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 /* Every setting with its value and where that comes from; `workspace` (may be NULL): with that project's file. */
 int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
 	CORDON_MUST_CHECK;
-/* One file by itself, or with NULL all that would be read. */
+/* One file by itself, or with NULL the system's and the user's. A project's file (.cordon.toml) is checked on top of what is
+ * in force. Paths are absolute. */
 int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err) CORDON_MUST_CHECK;
 /* Reads a manifest and probes whether this machine can hold what it declares; tells it as JSON. */
 int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)

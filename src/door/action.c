@@ -39,23 +39,21 @@ static bool is_listed(const char *list, const char *name)
 static int check_words(enum command_id command, const struct action *action, const struct options *options,
                        struct cordon_error *err)
 {
-	size_t wanted = action->operand ? 2 : 1;
+	size_t most = action->operand ? 2 : 1, least = action->operand && *action->operand ? 2 : 1;
 	const char *name = commands[command].name;
-	if (options->operand_count < wanted) {
+	if (options->operand_count < least) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", action->operand);
 		return fail_remedy(err, "see cordon %s list", name);
 	}
-	if (options->operand_count > wanted) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[wanted], "cordon %s %s takes no such argument", name,
+	if (options->operand_count > most) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[most], "cordon %s %s takes no such argument", name,
 		     action->name);
 		return fail_remedy(err, "quote what has spaces in it; see cordon help %s", name);
 	}
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option *option = options->given[i].option;
-		bool fits = option->actor == OPTION_REQUEST ? action->takes_settings
-		                                            : is_listed("json config", option->name) ||
-		                                              is_listed(action->options, option->name);
-		if (fits)
+		if ((option->actor == OPTION_REQUEST && action->takes_settings) || is_listed("json config", option->name) ||
+		    is_listed(action->options, option->name))
 			continue;
 		char spelled[64];
 		option_spell(option, spelled, sizeof(spelled));
@@ -74,13 +72,15 @@ int action_run(enum command_id command, const struct action *actions, size_t cou
 	int status;
 	if (!cli_options(command, words, SIZE_MAX, &options, &status))
 		return status;
-	status = 0;
-	if (find_action(command, actions, count, &options, &action, &err) < 0 || check_words(command, action, &options, &err) < 0)
-		status = STATUS_USAGE;
-	else if (cli_open(&options, &cordon, &err) < 0 || action->act(cordon, &options, options.operands[1], &err) < 0)
-		status = STATUS_REFUSED;
-	if (status)
+	if (find_action(command, actions, count, &options, &action, &err) < 0 ||
+	    check_words(command, action, &options, &err) < 0) {
 		report_error(&err, options_flag(&options, "json"));
+		status = STATUS_USAGE;
+	} else if (cli_open(&options, &cordon, &err) < 0 ||
+	           (status = action->act(cordon, &options, options.operands[1], &err)) < 0) {
+		report_error(&err, options_flag(&options, "json"));
+		status = STATUS_REFUSED;
+	}
 	cordon_unref(cordon);
 	options_free(&options);
 	return status;

@@ -4,10 +4,10 @@
 
 struct action {
 	const char *name;
-	const char *operand;            /* what it must be given, as an error calls it; NULL: nothing */
+	const char *operand;            /* what it must be given, as an error calls it, or "" for what it may be; NULL: nothing */
 	bool takes_settings;            /* the options that go to the library with a request */
-	const char *options;            /* the door's own that only some actions take: their names, separated by spaces */
-	/* Says what there is to say, and returns 0 or a negative number. */
+	const char *options;            /* further ones that it takes: their names, separated by spaces */
+	/* Says what there is to say, and returns 0, a negative number, or the exit status of an answer that is no. */
 	int (*act)(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err);
 };
 

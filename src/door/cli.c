@@ -1,6 +1,11 @@
 /* The beginning of every command: words in, options out, or a refusal in the form that was asked for. */
 #include "door/cli.h"
 
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/error.h"
 #include "door/report.h"
 
@@ -9,6 +14,20 @@ static int fail_operand(const struct options *options, enum command_id command, 
 	fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[max], "cordon %s takes no such argument",
 	     commands[command].name);
 	return fail_remedy(err, "see cordon help %s", commands[command].name);
+}
+
+int cli_absolute(const char *named, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
+{
+	char here[PATH_MAX] = "";
+	if (*named != '/' && !getcwd(here, sizeof(here))) {
+		fail(err, CORDON_E_INVALID_REQUEST, errno, named, "the current directory has no name");
+		return fail_remedy(err, "go to a directory that exists, or name another from /");
+	}
+	bool beneath = strcmp(named, ".") != 0;
+	if ((size_t)snprintf(ret_path, CLI_PATH_SIZE, "%s%s%s", here, *here && beneath ? "/" : "", beneath ? named : "") >=
+	    CLI_PATH_SIZE)
+		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, named, "the path is too long");
+	return 0;
 }
 
 int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)

@@ -9,23 +9,7 @@
 
 #include "door/completion.h"
 #include "door/options.h"
-
-/* roff takes a dash for a hyphen, a backslash for itself, and a line that begins with "." or "'" for a request. */
-static void print_roff(const char *text)
-{
-	if (*text == '.' || *text == '\'')
-		printf("\\&");
-	for (; *text; text++) {
-		if (*text == '-')
-			printf("\\-");
-		else if (*text == '\\')
-			printf("\\e");
-		else if (*text == '\'')
-			printf("\\(aq");
-		else
-			putchar(*text);
-	}
-}
+#include "door/roff.h"
 
 static void print_values(const struct option *option)
 {
@@ -36,7 +20,7 @@ static void print_values(const struct option *option)
 		char value[64];
 		size_t length = strcspn(at, " ");
 		snprintf(value, sizeof(value), "%.*s", (int)length, at);
-		print_roff(value);
+		roff_print(value);
 		at += length;
 		at += strspn(at, " ");
 		printf(*at ? ", " : ".\n");
@@ -50,12 +34,12 @@ static void print_spelling(const struct option *option)
 		printf("\\fB\\-%c\\fR%s", option->letter, *option->name ? ", " : "");
 	if (*option->name) {
 		printf("\\fB\\-\\-");
-		print_roff(option->name);
+		roff_print(option->name);
 		printf("\\fR");
 	}
 	if (option->metavar) {
 		printf(" \\fI");
-		print_roff(option->metavar);
+		roff_print(option->metavar);
 		printf("\\fR");
 	}
 	printf("\n");
@@ -64,15 +48,10 @@ static void print_spelling(const struct option *option)
 static void print_option(const struct option *option)
 {
 	print_spelling(option);
-	/* The help is a phrase; the page wants a sentence. */
-	char first[] = { option->help[0], '\0' };
-	if (first[0] >= 'a' && first[0] <= 'z')
-		first[0] = (char)(first[0] - 'a' + 'A');
-	print_roff(first);
-	print_roff(option->help + 1);
+	roff_print_sentence(option->help);
 	printf("%s.\n", option->repeats ? "; may be repeated" : "");
 	if (*option->more) {
-		print_roff(option->more);
+		roff_print(option->more);
 		printf("\n");
 	}
 	print_values(option);
@@ -84,7 +63,7 @@ static void print_options(void)
 	for (size_t i = 0; i < options_table_count; i++) {
 		if (group != (int)options_table[i].group) {
 			printf(".SS ");
-			print_roff(option_group_names[options_table[i].group]);
+			roff_print(option_group_names[options_table[i].group]);
 			printf("\n");
 		}
 		group = (int)options_table[i].group;
@@ -97,19 +76,19 @@ static void print_commands(void)
 	for (int id = 0; id < COMMAND_MAX; id++) {
 		const char *form = commands[id].operands;
 		printf(".SS ");
-		print_roff(commands[id].name);
+		roff_print(commands[id].name);
 		printf("\n");
 		do {
 			char line[200];
 			size_t length = strcspn(form, "\n");
 			snprintf(line, sizeof(line), "%.*s", (int)length, form);
 			printf(".br\n\\fBcordon %s\\fR ", commands[id].name);
-			print_roff(line);
+			roff_print(line);
 			printf("\n");
 			form += length + (form[length] == '\n');
 		} while (*form);
 		printf(".PP\n");
-		print_roff(commands[id].text);
+		roff_print(commands[id].text);
 		printf("\n");
 	}
 }
@@ -123,6 +102,10 @@ static void print_line(const char *line)
 	}
 	if (!strcmp(line, "@COMMANDS@\n")) {
 		print_commands();
+		return;
+	}
+	if (!strcmp(line, "@SETTINGS@\n")) {
+		roff_print_settings();
 		return;
 	}
 	for (const char *at; (at = strstr(line, mark)); line = at + sizeof(mark) - 1)

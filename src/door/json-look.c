@@ -19,8 +19,9 @@ static const char *skip_string(const char *at)
 	return at + (*at == '"');
 }
 
-static const char *skip_value(const char *at)
+size_t json_look_length(const char *value)
 {
+	const char *at = value;
 	for (unsigned depth = 0; *at && (depth || !strchr(",}] \t\r\n", *at));) {
 		if (*at == '"') {
 			at = skip_string(at);
@@ -30,7 +31,12 @@ static const char *skip_value(const char *at)
 		depth -= *at == '}' || *at == ']';
 		at++;
 	}
-	return skip_space(at);
+	return (size_t)(at - value);
+}
+
+static const char *skip_value(const char *at)
+{
+	return skip_space(at + json_look_length(at));
 }
 
 const char *json_look_member(const char *object, const char *key)

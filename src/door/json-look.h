@@ -10,6 +10,9 @@ const char *json_look_member(const char *object, const char *key);
 const char *json_look_first(const char *array);
 const char *json_look_next(const char *element);
 
+/* How long its text is. */
+size_t json_look_length(const char *value);
+
 bool json_look_true(const char *value);
 long json_look_number(const char *value);
 /* The text of a string, cut to `size`; "" where it is none. Returns `text`. */

@@ -8,24 +8,18 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "door/cli.h"
 
 /* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
  * session has a workspace of its own. */
 static int set_workspace(struct cordon_request *request, const struct options *options, bool here_by_default,
                          struct cordon_error *err)
 {
-	char here[2 * PATH_MAX];
+	char path[CLI_PATH_SIZE];
 	const char *named = options_value(options, "workspace");
 	if (named ? *named == '/' || !*named : !here_by_default)
 		return 0;
-	if (!getcwd(here, PATH_MAX)) {
-		fail(err, CORDON_E_INVALID_REQUEST, errno, NULL, "the current directory has no name");
-		return fail_remedy(err, "go to a directory that exists, or name one with --workspace");
-	}
-	size_t length = strlen(here);
-	if (named && (size_t)snprintf(here + length, sizeof(here) - length, "/%s", named) >= sizeof(here) - length)
-		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, named, "the workspace's path is too long");
-	return cordon_request_set(request, "workspace", here, err);
+	return cli_absolute(named ? named : ".", path, err) < 0 ? -1 : cordon_request_set(request, "workspace", path, err);
 }
 
 static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)

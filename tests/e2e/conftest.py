@@ -54,7 +54,8 @@ def is_running(pid):
 class Cordon:
     def __init__(self, workspace, data):
         self.workspace, self.data = workspace, data
-        self.env = {**os.environ, "XDG_DATA_HOME": str(data)}
+        # Not the configuration of whoever runs the tests.
+        self.env = {**os.environ, "XDG_DATA_HOME": str(data), "XDG_CONFIG_HOME": str(data.parent / "no-configuration")}
 
     def argv(self, *words):
         return [PROGRAM, *(os.fspath(word) for word in words)]

@@ -7,7 +7,8 @@ import pytest
 
 from conftest import PROGRAM, ROOT
 
-SOURCES = ["door/generate.c", "door/command.c", "door/completion-bash.c", "door/completion-zsh.c", "door/options.c",
+SOURCES = ["door/generate.c", "door/command.c", "door/completion-bash.c", "door/completion-zsh.c", "door/config-rows.c",
+           "door/options.c", "door/roff.c",
            "base/arena.c", "base/error.c", "base/json.c", "base/text.c", "base/utf8.c"]
 
 

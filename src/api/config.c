@@ -1,0 +1,281 @@
+/* The configuration for whoever embeds the library: what is in force and where it comes from; is a file good? */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "execute.h"
+#include "policy/config-parse.h"
+#include "policy/config-store.h"
+#include "session/beneath.h"
+
+/* Nothing is kept there, so that nothing is fallen back to. */
+#define NOWHERE "/dev/null"
+
+/* ---- values as JSON --------------------------------------------------------------------------------------------- */
+
+static void write_word(struct json *json, const struct config_row *row, uint64_t number)
+{
+	const char *at = row->values;
+	for (; number; number--) {
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+	json_bytes(json, at, strcspn(at, " "));
+}
+
+static void write_list(struct json *json, const struct config_row *row, const struct config_value *value)
+{
+	if (value->number) {
+		write_word(json, row, value->number - 1);
+		return;
+	}
+	json_array_begin(json);
+	for (size_t i = 0; i < value->list.count; i++)
+		json_string(json, value->list.items[i]);
+	json_array_end(json);
+}
+
+static void write_amount(struct json *json, const struct config_row *row, const struct config_value *value)
+{
+	char text[TEXT_AMOUNT_SIZE];
+	if (value->number == UINT64_MAX) {
+		json_null(json);
+		return;
+	}
+	(row->type == CONFIG_TYPE_SIZE ? text_format_size : text_format_duration)(value->number, text);
+	json_string(json, text);
+}
+
+/* Names only: a value may be a secret. */
+static void write_variables(struct json *json, const struct config_value *value)
+{
+	json_object_begin(json);
+	for (size_t i = 0; i < value->list.count; i++) {
+		auto_free char *name = strndup(value->list.items[i], strcspn(value->list.items[i], "="));
+		json->failed |= !name;
+		json_key_string(json, name ? name : "", "set");
+	}
+	json_object_end(json);
+}
+
+static void write_rules(struct json *json, const struct config_value *value)
+{
+	json_array_begin(json);
+	for (size_t i = 0; i < value->rule_count; i++) {
+		json_object_begin(json);
+		json_key_string(json, "tool", value->rules[i].tool);
+		json_key_string(json, "match", value->rules[i].match);
+		json_key_string(json, "decision", rule_decision_names[value->rules[i].decision]);
+		json_key_string(json, "from", value->rules[i].where);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_value(struct json *json, const struct config_row *row, const struct config_value *value)
+{
+	switch (row->type) {
+	case CONFIG_TYPE_BOOL:
+		json_bool(json, value->number);
+		break;
+	case CONFIG_TYPE_ENUM:
+		write_word(json, row, value->number);
+		break;
+	case CONFIG_TYPE_PATH:
+		json_string(json, value->text);
+		break;
+	case CONFIG_TYPE_NUMBER:
+		json_uint(json, value->number);
+		break;
+	case CONFIG_TYPE_SIZE:
+	case CONFIG_TYPE_DURATION:
+		write_amount(json, row, value);
+		break;
+	case CONFIG_TYPE_VARIABLES:
+		write_variables(json, value);
+		break;
+	case CONFIG_TYPE_RULES:
+		write_rules(json, value);
+		break;
+	default:
+		write_list(json, row, value);
+	}
+}
+
+/* ---- showing ---------------------------------------------------------------------------------------------------- */
+
+static void write_settings(struct json *json, struct arena *arena, const struct config *config)
+{
+	const struct config_value *values = config_snapshot_values(config), *defaults = config_snapshot_defaults(config);
+	json_key(json, "settings");
+	json_array_begin(json);
+	for (size_t i = 0; i < KEY_MAX; i++) {
+		json_object_begin(json);
+		json_key_string(json, "key", config_rows[i].path);
+		json_key(json, "value");
+		write_value(json, &config_rows[i], &values[i]);
+		json_key(json, "default");
+		write_value(json, &config_rows[i], &defaults[i]);
+		json_key_string(json, "from", config_where(arena, &values[i]));
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void write_block(struct json *json, struct arena *arena, const char *file, const struct config_block *block)
+{
+	json_object_begin(json);
+	json_key_string(json, "match", block->match);
+	json_key_string(json, "from", arena_printf(arena, "%s:%u:%u", file, block->at->line, block->at->column));
+	json_key(json, "settings");
+	json_array_begin(json);
+	for (size_t i = 0; i < KEY_MAX; i++) {
+		if (!block->values[i].file || block->values[i].implied)
+			continue;
+		json_object_begin(json);
+		json_key_string(json, "key", config_rows[i].path);
+		json_key(json, "value");
+		write_value(json, &config_rows[i], &block->values[i]);
+		json_key_string(json, "from", config_where(arena, &block->values[i]));
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_object_end(json);
+}
+
+static void write_blocks(struct json *json, struct arena *arena, const struct config *config)
+{
+	json_key(json, "sessions");
+	json_array_begin(json);
+	for (enum config_layer layer = 0; layer < CONFIG_LAYER_MAX; layer++) {
+		size_t count;
+		const struct config_block *blocks = config_snapshot_blocks(config, layer, &count);
+		for (size_t i = 0; i < count; i++)
+			write_block(json, arena, config_snapshot_file(config, layer), &blocks[i]);
+	}
+	json_array_end(json);
+}
+
+static void write_files(struct json *json, struct arena *arena, const struct config *config,
+                        const struct config_files *files, const char *workspace)
+{
+	static const char *const layers[] = { "system", "user", "project" };
+	const char *project = workspace ? arena_printf(arena, "%s/" CONFIG_PROJECT_NAME, workspace) : NULL;
+	const char *const names[] = { files->only ? NULL : files->system, files->only ? files->only : files->user, project };
+	_Static_assert(ARRAY_SIZE(layers) == CONFIG_LAYER_MAX && ARRAY_SIZE(names) == CONFIG_LAYER_MAX, "every layer");
+	json_key(json, "files");
+	json_array_begin(json);
+	for (size_t i = 0; i < CONFIG_LAYER_MAX; i++) {
+		if (!names[i])
+			continue;
+		json_object_begin(json);
+		json_key_string(json, "layer", layers[i]);
+		json_key_string(json, "file", names[i]);
+		json_key_string(json, "in_force", config_snapshot_file(config, (enum config_layer)i));
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+/* The directory whose project's file counts; NULL: none. */
+static int open_workspace(struct arena *arena, const char *named, struct place *ret_place, int *ret_fd, struct cordon_error *err)
+{
+	if (!named)
+		return 0;
+	if (*named != '/')
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, named, "the workspace's path must be absolute");
+	if (beneath_resolve(arena, named, ret_place, ret_fd, err) < 0)
+		return -1;
+	return ret_place->is_directory ? 0 : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
+}
+
+/* What would be read, and nothing that was good before in its place. */
+static int check(const struct config_files *files, int project_fd, const char *project, struct cordon_error *err)
+{
+	struct config_store *store;
+	const struct config *config;
+	if (config_store_open_files(NOWHERE, files, &store, err) < 0)
+		return -1;
+	int result = config_store_take(store, NULL, project_fd, project, true, &config, err);
+	if (result == 0)
+		config_unref(config);
+	config_store_unref(store);
+	return result;
+}
+
+/* Why a file is not in force as it is now, said once to commands and always here; NULL: all of them are. */
+static const char *find_note(struct arena *arena, const struct config_files *files, int project_fd, const char *project)
+{
+	struct cordon_error why;
+	if (check(files, project_fd, project, &why) == 0)
+		return NULL;
+	return arena_printf(arena, "%s: %s%s%s", why.subject, why.reason, *why.remediation ? ": " : "", why.remediation);
+}
+
+static int show(struct cordon *cordon, struct arena *arena, const char *workspace, char **ret_json, struct cordon_error *err)
+{
+	const struct config *config;
+	struct place place = { 0 };
+	auto_close int fd = -1;
+	struct json json;
+	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
+	    config_store_take(cordon->config, NULL, fd, place.path, true, &config, err) < 0)
+		return -1;
+	json_init(&json);
+	json_object_begin(&json);
+	write_files(&json, arena, config, config_store_files(cordon->config), place.path);
+	write_settings(&json, arena, config);
+	write_blocks(&json, arena, config);
+	json_key_string(&json, "note", find_note(arena, config_store_files(cordon->config), fd, place.path));
+	json_object_end(&json);
+	config_unref(config);
+	char *text = json_take(&json);
+	if (!text)
+		return fail_oom(err);
+	*ret_json = text;
+	return 0;
+}
+
+int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	int result = show(cordon, &arena, workspace, ret_json, err);
+	arena_free(&arena);
+	return result;
+}
+
+/* ---- checking --------------------------------------------------------------------------------------------------- */
+
+/* A project's file is good if it narrows what is in force. */
+static int check_project(const struct config_files *files, const char *file, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	struct place place;
+	struct stat info;
+	auto_close int fd = -1;
+	const char *above = arena_strndup(&arena, file, (size_t)(strrchr(file, '/') - file) + 1);
+	int result = above ? open_workspace(&arena, above, &place, &fd, err) : fail_oom(err);
+	if (result == 0 && fstatat(fd, CONFIG_PROJECT_NAME, &info, AT_SYMLINK_NOFOLLOW) < 0) {
+		fail(err, CORDON_E_CONFIG_INVALID, errno, file, "cannot read the configuration");
+		result = fail_boundary(err, "configuration");
+	}
+	if (result == 0)
+		result = check(files, fd, place.path, err);
+	arena_free(&arena);
+	return result;
+}
+
+int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err)
+{
+	struct config_files files = *config_store_files(cordon->config);
+	if (!file)
+		return check(&files, -1, NULL, err);
+	if (*file != '/')
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, file, "the file's path must be absolute");
+	if (!strcmp(strrchr(file, '/') + 1, CONFIG_PROJECT_NAME))
+		return check_project(&files, file, err);
+	files.only = file;
+	return check(&files, -1, NULL, err);
+}
