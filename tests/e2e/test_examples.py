@@ -46,3 +46,16 @@ def test_loop(cordon, example):
 def test_current(cordon, example):
     assert example("current") == promised("current")
     assert sorted(row["session"] for row in rows(cordon) if row["row"] == "result") == ["ada", "ada", "bob", "bob"]
+
+
+def test_session(cordon, example):
+    assert example("session") == promised("session")
+    kinds = [row["row"] for row in rows(cordon)]
+    assert kinds.count("intent") == kinds.count("result") == 2 and kinds.count("denial") == 1
+    # Nothing of it is left but what the ledger says.
+    assert not list((cordon.data / "cordon/sessions").iterdir()) and not list((cordon.data / "cordon/workspaces").iterdir())
+
+
+def test_approver(cordon, example):
+    assert example("approver") == promised("approver")
+    assert [row["row"] for row in rows(cordon)] == ["session", "approval", "intent", "result", "approval", "denial"]

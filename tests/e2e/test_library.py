@@ -7,7 +7,7 @@ import pytest
 from lab import ROOT, drivers, embed, leftovers, needs, rows  # noqa: F401
 
 SOURCES = pathlib.Path(__file__).parent / "library"
-PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c"))
+PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c") if path.stem != "conversations")  # has a test of its own
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,19 @@ def test_the_ledger_has_every_run(cordon, compiled):
     for row in rows(cordon):
         seen.setdefault(row["id"], []).append(row["row"])
     assert len(seen) == 16 * 8 + 1 and all(kinds == ["intent", "result"] for kinds in seen.values())
+
+
+@needs("gcc", "unsanitized")
+def test_the_ledger_has_every_session(cordon, compiled, leftovers):
+    run(cordon, compiled("conversations"))
+    seen, sessions = {}, {}
+    for row in rows(cordon):
+        seen.setdefault(row["id"], []).append(row["row"])
+        if row["row"] == "result":
+            sessions[row["session"]] = sessions.get(row["session"], 0) + 1
+    assert sessions == {"first": 1, **{f"thread/{i}": 20 for i in range(8)}}
+    assert sum(kinds == ["intent", "result"] for kinds in seen.values()) == 8 * 20 + 1
+    assert [kinds for kinds in seen.values() if kinds != ["intent", "result"]] == [["session"]] * 9
 
 
 @needs("gcc")
