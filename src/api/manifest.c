@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "api/policy.h"
 #include "execute.h"
 #include "policy/capability-json.h" /* which has libjansson's header, and that comes before ours */
 #include "base/json.h"
@@ -37,14 +38,18 @@ static int check_program(const char *path, struct cordon_error *err)
 	return 0;
 }
 
-/* Limits that a run does without where nothing holds them; a manifest that names one means it. */
-static int check_limits(const struct manifest *manifest, const char *const *isolation, struct cordon_error *err)
+/* A run goes without some walls: limits that nothing holds, and whatever a weaker driver lacks that the configuration
+ * names. A manifest means what it declares. */
+static int check_walls(const struct manifest *manifest, const char *const *isolation, struct cordon_error *err)
 {
 	const struct limits *limits = &manifest->set.limits;
 	const struct {
-		uint64_t declared;
+		bool declared;
 		enum cordon_wall wall;
 	} rows[] = {
+		{ true, CORDON_WALL_FILESYSTEM },
+		{ true, CORDON_WALL_PROGRAMS },
+		{ true, CORDON_WALL_NETWORK },
 		{ limits->memory_bytes, CORDON_WALL_LIMIT_MEMORY },
 		{ limits->processes, CORDON_WALL_LIMIT_PROCESSES },
 		{ limits->wall_ms, CORDON_WALL_LIMIT_TIME },
@@ -55,7 +60,7 @@ static int check_limits(const struct manifest *manifest, const char *const *isol
 		const char *mechanism = isolation[rows[i].wall], *name = cordon_wall_name(rows[i].wall);
 		if (!rows[i].declared || (mechanism && strcmp(mechanism, "none")))
 			continue;
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, name, "the manifest declares this limit, and nothing here would hold it");
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, name, "the manifest needs this wall, and nothing here would hold it");
 		fail_boundary(err, name);
 		return fail_remedy(err, "run `cordon doctor`");
 	}
@@ -85,13 +90,26 @@ static int fill_request(struct cordon_request *request, const struct manifest *m
 	return 0;
 }
 
+/* By the driver that a run would have. */
+static int name_driver(struct cordon *cordon, struct cordon_request *request, struct cordon_error *err)
+{
+	const struct config *config;
+	if (policy_take(cordon, NULL, &config, err) < 0)
+		return -1;
+	const char *driver = config->driver ? config->driver : config->degrade ? "auto" : DRIVER_DEFAULT;
+	int result = cordon_request_set(request, "driver", driver, err);
+	config_unref(config);
+	return result;
+}
+
 static int raise_walls(struct cordon *cordon, const struct manifest *manifest, struct execution **ret_execution,
                        struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
 		return -1;
-	int result = fill_request(request, manifest, err) < 0 ? -1 : probe_request(cordon, request, ret_execution, err);
+	int result = name_driver(cordon, request, err) < 0 || fill_request(request, manifest, err) < 0 ? -1 :
+	             probe_request(cordon, request, ret_execution, err);
 	cordon_request_unref(request);
 	return result;
 }
@@ -139,14 +157,14 @@ static int check(struct cordon *cordon, struct arena *arena, const char *file, c
 {
 	struct manifest manifest;
 	struct execution *execution;
-	if (manifest_read(arena, file, &manifest, err) < 0)
+	if (policy_check(cordon, err) < 0 || manifest_read(arena, file, &manifest, err) < 0)
 		return -1;
 	for (size_t i = 0; i < manifest.programs.count; i++)
 		if (check_program(manifest.programs.items[i], err) < 0)
 			return -1;
 	if (raise_walls(cordon, &manifest, &execution, err) < 0)
 		return -1;
-	int result = check_limits(&manifest, execution->run.isolation, err);
+	int result = check_walls(&manifest, execution->run.isolation, err);
 	char *text = result == 0 ? tell(file, &manifest, execution) : NULL;
 	execute_free(execution);
 	if (result == 0 && !text)

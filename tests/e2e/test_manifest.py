@@ -20,10 +20,10 @@ def manifest(cordon, programs=(TRUE,), spawn="", rest=""):
     return path
 
 
-def refused(cordon, path, status=125):
+def refused(cordon, path, *words):
     """The error, which is the same for people and for programs; nothing was recorded and nothing left."""
-    human, machine = cordon("manifest", "check", path), cordon("manifest", "check", "--json", path)
-    assert human.returncode == machine.returncode == status, (human, machine)
+    human, machine = cordon("manifest", "check", path, *words), cordon("manifest", "check", "--json", path, *words)
+    assert human.returncode == machine.returncode == 125, (human, machine)
     assert human.stdout == "" and machine.stderr == "" and human.stderr.startswith("cordon: ")
     error = json.loads(machine.stdout)["error"]
     assert set(error) == ERROR_KEYS and error["reason"] and error["audit_id"] == ""
@@ -123,6 +123,16 @@ def test_programs_are_looked_at(cordon, kind):
 def test_paths_are_looked_at(cordon, path, class_):
     error = refused(cordon, manifest(cordon, spawn=f'fs_read = ["{path}"]'))
     assert (error["class"], error["subject"], error["step"]) == (class_, path, "capability"), error
+
+
+@pytest.mark.parametrize("setting, class_, boundary", [("enabled = false", "sandbox_disabled", ""),
+                                                       ('driver = "local"', "spawn_sandbox_unavailable", "filesystem")])
+def test_the_configuration_counts(cordon, setting, class_, boundary):
+    """Nothing runs where the sandbox is switched off, and what a weaker driver would leave out is said."""
+    config = cordon.workspace / "config.toml"
+    config.write_text(f"[sandbox]\n{setting}\n")
+    error = refused(cordon, manifest(cordon), "--config", config)
+    assert (error["class"], error["boundary"]) == (class_, boundary), error
 
 
 def test_hosts_cannot_be_held_yet(cordon):
