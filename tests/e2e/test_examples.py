@@ -59,3 +59,7 @@ def test_session(cordon, example):
 def test_approver(cordon, example):
     assert example("approver") == promised("approver")
     assert [row["row"] for row in rows(cordon)] == ["session", "approval", "intent", "result", "approval", "denial"]
+
+
+def test_config(cordon, example):
+    assert example("config") == promised("config")
