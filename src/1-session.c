@@ -92,12 +92,13 @@ static int open_record(struct execution *execution, struct cordon_error *err)
 	bool found = true, made = false;
 	if (!execution->dry && registry_use(data_dir, id, &execution->session.lock_fd, err) < 0)
 		return -1;
+	/* Before it is read: what was approved for one that died is in it then. */
+	if (!execution->dry)
+		gate_sweep(execution->cordon);
 	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
 	                            : session_row_open(execution->cordon, &execution->arena, id, &first, record, &made, err);
 	if (opened < 0)
 		return -1;
-	if (!execution->dry && !made)
-		gate_sweep(execution->cordon);
 	if (!found)
 		*record = first;
 	return check_state(record, err);
