@@ -10,7 +10,6 @@
 #include "permit.h"
 #include "policy/manifest.h"
 #include "session/beneath.h"
-#include "session/program.h"
 
 static int resolve_all(struct execution *execution, const struct strings *paths, struct places *ret_places,
                        struct cordon_error *err)
@@ -133,10 +132,13 @@ static int find_asked(struct execution *execution, struct capability_set *ret_se
 		return 0;
 	if (manifest_read(arena, request->manifest, &manifest, err) < 0)
 		return -1;
+	const struct place *program = &execution->capability.program;
 	const char *name = request->argv.items[0];
-	struct place program;
-	if (program_find(arena, name, getenv("PATH"), execution->cwd.path, &program))
-		name = program.alias ? program.alias : program.path;
+	bool found;
+	if (permit_program(execution, &found, err) < 0)
+		return -1;
+	if (found)
+		name = program->alias ? program->alias : program->path;
 	if (manifest_match(&manifest, name, &request->argv, err) < 0)
 		return -1;
 	execution->capability.env_pass = manifest.env_pass;

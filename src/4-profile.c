@@ -337,6 +337,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
 	};
 	const struct driver *driver = execution->session.driver;
+	const struct place *program = &execution->capability.program;
 	bool root = execution->profile.facts.caller_is_root;
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
@@ -360,6 +361,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.uid = root ? IDMAP_INSIDE : execution->profile.facts.uid,
 		.gid = root ? IDMAP_INSIDE : execution->profile.facts.gid,
 		.argv = execution->request->argv,
+		.program = program->alias ? program->alias : program->path,
 		.tty = execution->request->tty,
 	};
 	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, execution->cordon->view, &input.host, err) < 0 ||

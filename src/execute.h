@@ -73,6 +73,8 @@ struct execution {
 		struct capability_set set;
 		struct places reads, writes, devices, sockets, programs;
 		struct strings env_pass;            /* what a manifest passes on besides */
+		/* What rules, a manifest or a human judged; its `path` is NULL where nothing had to be, or no program is found. */
+		struct place program;
 		bool asked;                         /* a human was, about this very walk */
 	} capability;
 	struct {

@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "gate.h"
+#include "policy/env.h"
 #include "session/beneath.h"
 #include "session/program.h"
 
@@ -104,6 +106,87 @@ static int find_excess(struct execution *execution, const struct capability_set 
 	return *ret_beyond && capability_excess(arena, &wanted, ceiling, ret_excess) < 0 ? fail_oom(err) : 0;
 }
 
+/* ---- the program ------------------------------------------------------------------------------------------------ */
+
+static int path_inside(struct execution *execution, const char **ret_path, struct cordon_error *err)
+{
+	struct arena *arena = &execution->arena;
+	const struct config *config = execution->session.config;
+	const struct strings *const sets[] = { &config->env_set, &execution->request->env };
+	struct strings set = { 0 }, environment;
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		for (size_t j = 0; j < sets[i]->count; j++)
+			if (strings_add(arena, &set, sets[i]->items[j]) < 0)
+				return fail_oom(err);
+	const struct env_request wanted = { .set = &set, .tools_dir = config->tools_dir };
+	if (env_build(arena, environ, &wanted, &environment, err) < 0)
+		return -1;
+	*ret_path = "";
+	for (size_t i = 0; i < environment.count; i++)
+		if (!strncmp(environment.items[i], "PATH=", 5))
+			*ret_path = environment.items[i] + 5;
+	return 0;
+}
+
+int permit_program(struct execution *execution, bool *ret_found, struct cordon_error *err)
+{
+	struct place *program = &execution->capability.program;
+	const char *path;
+	if (!program->path) {
+		if (path_inside(execution, &path, err) < 0)
+			return -1;
+		program_find(&execution->arena, execution->request->argv.items[0], path, execution->cwd.path, program);
+	}
+	*ret_found = program->path != NULL;
+	return 0;
+}
+
+/* Every path that the first word could mean: of a program that is found, both its names; else, since it may still be
+ * one that is only there inside, in the session's home for instance, wherever it would be looked for. */
+static int name_program(struct execution *execution, struct strings *names, struct cordon_error *err)
+{
+	struct arena *arena = &execution->arena;
+	const struct place *program = &execution->capability.program;
+	const char *word = execution->request->argv.items[0], *path;
+	if (program->path && (strings_add(arena, names, program->path) < 0 ||
+	                      (program->alias && strings_add(arena, names, program->alias) < 0)))
+		return fail_oom(err);
+	if (program->path)
+		return 0;
+	if (strchr(word, '/')) {
+		const char *name = *word == '/' ? word : arena_printf(arena, "%s/%s", execution->cwd.path, word);
+		return name && strings_add(arena, names, path_normalise(arena, name)) == 0 ? 0 : fail_oom(err);
+	}
+	if (path_inside(execution, &path, err) < 0)
+		return -1;
+	for (size_t length; *path; path += length + (path[length] == ':')) {
+		length = strcspn(path, ":");
+		const char *name = arena_printf(arena, "%.*s/%s", (int)length, path, word);
+		if (!name || strings_add(arena, names, path_normalise(arena, name)) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+/* The strictest of what the rules say about any of them. */
+static int judge_program(struct execution *execution, struct rule_verdict *ret_verdict, struct cordon_error *err)
+{
+	const struct tool_rules *rules = &execution->session.config->rules;
+	bool held = execution->session.driver->holds_writes;
+	struct strings names = { 0 };
+	struct rule_verdict strictest = { .decision = RULE_ALLOW }, verdict;
+	if (name_program(execution, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; i < names.count; i++) {
+		if (rules_judge(&execution->arena, rules, "run", names.items[i], false, held, &verdict) < 0)
+			return fail_oom(err);
+		if (rule_is_stricter(verdict.decision, strictest.decision))
+			strictest = verdict;
+	}
+	*ret_verdict = strictest;
+	return 0;
+}
+
 static int refuse_by_rule(const struct rule_verdict *verdict, const char *program, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, program, "%s", verdict->why);
@@ -119,8 +202,7 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	struct capability_set excess = { 0 };
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
 	struct gate_answer answer;
-	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond;
-	struct place program = { 0 };
+	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond, found;
 	struct gate_question question = {
 		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
 		.cwd = execution->cwd.path, .excess = &excess,
@@ -129,11 +211,9 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 		return -1;
 	if (!ruled && !beyond)
 		return 0;
-	bool found = program_find(arena, argv->items[0], getenv("PATH"), execution->cwd.path, &program);
-	question.program = found ? program.path : argv->items[0];
-	if (ruled && rules_judge(arena, &config->rules, "run", program.path, false, execution->session.driver->holds_writes,
-	                         &verdict) < 0)
-		return fail_oom(err);
+	if (permit_program(execution, &found, err) < 0 || (ruled && judge_program(execution, &verdict, err) < 0))
+		return -1;
+	question.program = found ? execution->capability.program.path : argv->items[0];
 	if (verdict.decision == RULE_DENY)
 		return refuse_by_rule(&verdict, question.program, err);
 	if (verdict.decision == RULE_ASK)

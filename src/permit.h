@@ -5,3 +5,7 @@
 
 /* `baseline`: what is had without asking. The places of execution->capability are resolved. One question at most. */
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err) must_check;
+
+/* The file that the command's first word means, by the PATH it will have; *ret_found: there is one. Kept as
+ * execution->capability.program: what was judged is what starts. */
+int permit_program(struct execution *execution, bool *ret_found, struct cordon_error *err) must_check;

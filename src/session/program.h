@@ -1,5 +1,4 @@
-/* Which file a command's first word means, as the caller's own system would find it. For people and rules to look at:
- * inside the walls the program is looked for again, among what is visible there. */
+/* Which file a command's first word means, looked for outside the walls: for people, rules and manifests to judge. */
 #pragma once
 #include <stdbool.h>
 

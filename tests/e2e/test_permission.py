@@ -238,6 +238,61 @@ def test_rules_decide_by_the_program_that_is_found(cordon, configure):
     assert cordon("run", "--", "true").returncode == 0
 
 
+def own_program(directory, name):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / name).write_text("#!/bin/sh\necho mine\n")
+    (directory / name).chmod(0o755)
+    return directory / name
+
+
+def test_what_was_judged_is_what_starts(cordon, configure, tmp_path, outside):
+    """A PATH of the request's own decides what starts, so it decides what is judged."""
+    own = own_program(cordon.workspace / "bin", "cat")
+    words = ["--env", f"PATH={own.parent}", "--", "cat"]
+    assert cordon("run", *words).stdout == "mine\n"
+    configure(rule("run", own, "deny"))
+    assert refused(cordon, *words)["subject"] == str(own)
+    configure(rule("run", "/usr/bin/cat", "allow") + rule("run", "**", "deny"))
+    assert refused(cordon, *words)["subject"] == str(own)
+    configure(rule("run", "/usr/bin/cat", "deny"))
+    assert cordon("run", *words).stdout == "mine\n", "the rule is about another one"
+    configure(f'[env]\nset = {{ PATH = "{own.parent}" }}\n' + rule("run", own, "deny"))
+    assert refused(cordon, "--", "cat")["subject"] == str(own)
+    tools = own_program(tmp_path / "tools/bin", "cat")
+    configure(f'[tools]\ndir = "{tmp_path}/tools"\n' + rule("run", tools, "deny"))
+    assert refused(cordon, "--", "cat")["subject"] == str(tools)
+    # Nor does what a manifest declares for one program go to another of its name.
+    configure("")
+    error = refused(cordon, "--manifest", manifest(tmp_path, outside), *words, "x", status=126)
+    assert error["class"] == "program_not_allowed"
+
+
+def test_a_link_does_not_lead_past_a_rule(cordon, configure, tmp_path):
+    """Rules hold for both names: what was called, and what it leads to."""
+    own = own_program(tmp_path / "programs", "tool-1.2")
+    (own.parent / "tool").symlink_to("tool-1.2")
+    words = ["--read", own.parent, "--env", f"PATH={own.parent}", "--", "tool"]
+    assert cordon("run", *words).stdout == "mine\n"
+    for match in (own.parent / "tool", own, "tool", "tool-*"):
+        configure(rule("run", match, "deny"))
+        assert refused(cordon, *words)["class"] == "capability_denied", match
+    configure(rule("run", own.parent / "tool", "allow") + rule("run", own, "deny"))
+    assert refused(cordon, *words)["class"] == "capability_denied", "the stricter counts"
+
+
+def test_a_program_that_is_only_there_inside_is_judged(cordon, configure):
+    """The session's home has another name inside."""
+    script = "mkdir -p ~/bin && printf '#!/bin/sh\\necho mine\\n' >~/bin/onlyhere && chmod +x ~/bin/onlyhere && echo $HOME"
+    home = cordon("run", "--session", "s", "--workspace", cordon.workspace, "-c", script).stdout.strip()
+    assert home != str(cordon.workspace) and not os.path.exists(home)
+    for words in (["--env", f"PATH={home}/bin", "--", "onlyhere"], ["--", f"{home}/bin/onlyhere"]):
+        configure(rule("run", "/usr/**", "deny"))
+        assert cordon("run", "--session", "s", *words).stdout == "mine\n"
+        for match, decision in ((f"{home}/bin/*", "deny"), ("onlyhere", "ask"), ("/**", "deny")):
+            configure(rule("run", match, decision))
+            assert refused(cordon, "--session", "s", *words)["class"] == "capability_denied", (words, match)
+
+
 def test_a_rule_that_asks_is_a_refusal_where_nobody_can_be_asked(cordon, configure):
     configure(rule("run", "/**", "ask"))
     assert refused(cordon, "--", "true")["class"] == "capability_denied"
