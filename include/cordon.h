@@ -154,11 +154,15 @@ struct cordon_result {
 	int exit_code;                  /* -1 where a signal ended it */
 	int signal;                     /* 0, or the signal that ended the command */
 	bool timed_out, truncated, oom_killed;
-	const char *limit_hit;          /* the limit that ended it, or NULL */
+	const char *limit_hit;          /* the limit that ended it or a process of it: "time", "memory"; or NULL */
+	const char *limit_unit;         /* of the two: "ms", "bytes" */
+	uint64_t limit_used, limit_allowed;
 	const char *stdout_data, *stderr_data;
 	size_t stdout_length, stderr_length;
 	uint64_t stdout_bytes, stderr_bytes;
 	uint64_t duration_ms, cpu_ms, max_rss_kb;
+	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0 where no control group counts them */
+	uint64_t read_bytes, written_bytes;     /* of storage */
 	const char *driver;
 	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
 	const struct cordon_denial *denials;

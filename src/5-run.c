@@ -26,13 +26,12 @@ static int require_walls(const struct execution *execution, struct cordon_error 
 {
 	const struct driver *driver = execution->session.driver;
 	const char *const *isolation = execution->run.isolation;
-	static const enum cordon_wall optional[] = { CORDON_WALL_FILESYSTEM_SECOND, CORDON_WALL_LIMIT_PROCESSES };
+	if (limits_require(execution, err) < 0)
+		return -1;
 	if (strcmp(driver->name, DRIVER_DEFAULT))
 		return 0;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
-		bool may_miss = false;
-		for (size_t i = 0; i < ARRAY_SIZE(optional); i++)
-			may_miss |= optional[i] == (enum cordon_wall)wall;
+		bool may_miss = wall == CORDON_WALL_FILESYSTEM_SECOND || limits_are_optional(wall);
 		if (isolation[wall] && !strcmp(isolation[wall], "none") && !may_miss) {
 			fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, cordon_wall_name(wall), "this wall cannot be raised here");
 			fail_boundary(err, cordon_wall_name(wall));
@@ -53,11 +52,15 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	const struct supervise_options options = {
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = profile->limits.stdout_bytes, .stderr_cap = profile->limits.stderr_bytes,
-		.output = request->output, .output_arg = request->output_arg,
+		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
 	};
 	int init = launch_init_fd(err);
-	if (init < 0 || driver->prepare(&execution->arena, profile, &execution->profile.facts, launch, &execution->run.held, err) < 0)
+	if (init < 0)
 		return -1;
+	limits_begin(execution);
+	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
+		return -1;
+	limits_enter(execution);
 	launch->init_fd = init;
 	launch->rows = request->rows;
 	launch->columns = request->columns;
@@ -66,13 +69,15 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
 		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
 #endif
-	driver->describe(&execution->arena, profile, &execution->profile.facts, launch, execution->run.isolation);
+	driver->describe(&execution->arena, profile, &execution->run.facts, launch, execution->run.isolation);
+	limits_describe(execution);
 	if (require_walls(execution, err) < 0)
 		return -1;
 	execution->run.prepared = true;
 	if (supervise_prepare(supervision, &options, launch, err) < 0 || launch_start(launch, err) < 0)
 		return -1;
 	driver_release(&execution->run.held);
+	limits_started(execution);
 	if (supervise_begin(supervision, launch, err) < 0)
 		return -1;
 	execution->run.started = true;
@@ -82,8 +87,9 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
 
-/* All texts are copied, as much of them as is of use. Past a number of denials, the last one only counts. */
-static int add_denial(struct execution *execution, const char *what, const char *note)
+/* Past a number of denials, the last one only counts. */
+int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
+                   const char *grant)
 {
 	size_t *count = &execution->run.denial_count;
 	bool last = *count >= DENIALS_MAX - 1;
@@ -92,14 +98,15 @@ static int add_denial(struct execution *execution, const char *what, const char 
 	if (!execution->run.denials)
 		return -1;
 	struct cordon_denial *denial = &execution->run.denials[last ? DENIALS_MAX - 1 : *count];
-	*denial = (struct cordon_denial){ .wall = cordon_wall_name(CORDON_WALL_PROTECTED), .grant = "" };
+	*denial = (struct cordon_denial){ .wall = cordon_wall_name(wall) };
 	denial->what = last ? "and more" : arena_printf(&execution->arena, "%.*s", DENIAL_WHAT_MAX, what);
 	denial->note = last ? execution->run.more_denials : arena_printf(&execution->arena, "%.*s", DENIAL_NOTE_MAX, note);
+	denial->grant = last ? "" : arena_printf(&execution->arena, "%.*s", DENIAL_NOTE_MAX, grant);
 	if (last)
 		snprintf(execution->run.more_denials, sizeof(execution->run.more_denials), "%zu that are not listed",
 		         ++execution->run.denials_unlisted);
 	*count = last ? DENIALS_MAX : *count + 1;
-	return denial->what && denial->note ? 0 : -1;
+	return denial->what && denial->note && denial->grant ? 0 : -1;
 }
 
 static int open_quarantine(const struct execution *execution)
@@ -129,7 +136,7 @@ static int judge_names(struct execution *execution, struct arena *arena, const s
 		               &after, err) < 0)
 			return -1;
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
-	if (after.note && add_denial(execution, tree->place.path, after.note) < 0)
+	if (after.note && run_add_denial(execution, CORDON_WALL_PROTECTED, tree->place.path, after.note, "") < 0)
 		return fail_oom(err);
 	if (planted_check(arena, tree->fd, &tree->planted, &after, -1, ret_planted, err) < 0)
 		return -1;
@@ -148,7 +155,7 @@ static int report_planted(struct execution *execution, const struct looked_at *t
 			if (planted->items[i].harmful != harmful)
 				continue;
 			snprintf(what, sizeof(what), "%s/%s", tree->place.path, planted->items[i].path);
-			if (add_denial(execution, what, planted->items[i].note) < 0)
+			if (run_add_denial(execution, CORDON_WALL_PROTECTED, what, planted->items[i].note, "") < 0)
 				return -1;
 		}
 	return 0;
@@ -177,6 +184,8 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
+	if (limits_end(execution, err) < 0)
+		return -1;
 	const struct driver *driver = execution->session.driver;
 	if (driver->conclude && driver->conclude(&execution->run.launch, supervision->status,
 	                                         execution->run.streams[CORDON_STDERR].data, err) < 0)

@@ -164,11 +164,28 @@ static void write_denials(struct json *json, const struct execution *execution)
 	json_array_end(json);
 }
 
+/* One row more where a limit ended it: rows are found by their kind. */
+static int write_limit_row(struct execution *execution, struct cordon_error *err)
+{
+	const struct limit_hit *hit = &execution->run.limit_hit;
+	struct json json;
+	if (!hit->name)
+		return 0;
+	begin_row(&json, execution, "limit");
+	json_key_string(&json, "limit", hit->name);
+	json_key_uint(&json, "used", hit->used);
+	json_key_uint(&json, "allowed", hit->allowed);
+	json_key_string(&json, "unit", hit->unit);
+	return end_row(&json, execution, err);
+}
+
 int audit_step_result(struct execution *execution, struct cordon_error *err)
 {
 	const struct supervision *supervision = &execution->run.supervision;
 	int status = supervision->status;
 	struct json json;
+	if (write_limit_row(execution, err) < 0)
+		return -1;
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
 	json_key_string(&json, "driver", execution->session.driver->name);
@@ -176,8 +193,11 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	json_key_bool(&json, "timed_out", supervision->timed_out);
+	json_key_bool(&json, "oom_killed", execution->run.usage.oom_kills);
+	json_key_string(&json, "limit_hit", execution->run.limit_hit.name);
 	json_key_uint(&json, "duration_ms", (supervision->end_us - supervision->start_us) / 1000);
 	json_key_uint(&json, "cpu_ms", supervision->cpu_us / 1000);
+	json_key_uint(&json, "memory_peak_kb", execution->run.usage.memory_peak_bytes / 1024);
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
 	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
 	write_denials(&json, execution);

@@ -52,6 +52,7 @@ void cordon_unref(struct cordon *cordon)
 	if (!cordon)
 		return;
 	linger_settle();
+	cgroup_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
 	host_view_free(cordon->view);
@@ -94,6 +95,7 @@ void execute_free(struct execution *execution)
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
+	cgroup_remove(&execution->run.group);
 	run_step_clean(execution);
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
 		close(execution->profile.trees[i].fd);

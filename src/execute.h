@@ -42,6 +42,12 @@ struct looked_at {
 	struct planted_before planted;          /* of a writable one */
 };
 
+/* The limit that ended a command, or one process of it; no name: none did. */
+struct limit_hit {
+	const char *name, *unit;
+	uint64_t used, allowed;
+};
+
 struct execution {
 	struct arena arena;
 	struct cordon *cordon;
@@ -85,12 +91,16 @@ struct execution {
 		int cache_fd;
 	} profile;
 	struct {
+		struct cgroup group;                /* holds the limits; or none */
+		struct driver_facts facts;          /* the profile's, and what the group holds */
 		struct launch launch;
 		struct driver_held held;
 		struct supervision supervision;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
 		struct captured streams[3];
+		struct cgroup_usage usage;
+		struct limit_hit limit_hit;
 		struct cordon_denial *denials;
 		size_t denial_count, denials_unlisted;
 		char more_denials[64];              /* the note of the last one, where not all are listed */
@@ -107,8 +117,21 @@ int profile_step(struct execution *execution, struct cordon_error *err) must_che
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* All texts are copied, as much of them as is of use. -1 when memory is short. */
+int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
+                   const char *grant) must_check;
 /* Removes what was made for this one command. */
 void run_step_clean(struct execution *execution);
+/* Of step 5, limits.c: before the driver prepares, and after; what holds them; whether what is required does; once the command runs;
+ * what became of them. */
+void limits_begin(struct execution *execution);
+void limits_enter(struct execution *execution);
+void limits_describe(struct execution *execution);
+int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
+void limits_started(struct execution *execution);
+int limits_end(struct execution *execution, struct cordon_error *err) must_check;
+/* Does a command run without it, unless it is required? */
+bool limits_are_optional(enum cordon_wall wall);
 /* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
 /* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */

@@ -165,8 +165,9 @@ static const struct {
 	{ CORDON_WALL_CGROUP_VIEW, "needs a mount namespace: use the namespaces or bwrap driver" },
 	{ CORDON_WALL_IDENTITY, "call cordon as an ordinary user" },
 	{ CORDON_WALL_LIFETIME, "needs a pid namespace, or Landlock ABI 6 (Linux 6.12) to keep signals from init" },
-	{ CORDON_WALL_LIMIT_PROCESSES, "needs a user namespace and an unprivileged user; use the namespaces driver" },
-	{ CORDON_WALL_LIMIT_MEMORY, "use any driver but disabled" },
+	{ CORDON_WALL_LIMIT_PROCESSES, "needs a control group, or the namespaces driver and an unprivileged user" },
+	{ CORDON_WALL_LIMIT_MEMORY, "needs a control group, or any driver but disabled" },
+	{ CORDON_WALL_LIMIT_CPU, "needs a control group; commands run without it unless limits.required has it" },
 };
 
 static const char *fix_for(enum cordon_wall wall)
@@ -175,6 +176,38 @@ static const char *fix_for(enum cordon_wall wall)
 		if (fixes[i].wall == wall)
 			return fixes[i].fix;
 	return "use the namespaces driver";
+}
+
+/* How to come by a control group, for who has none. */
+static const char *group_fix(void)
+{
+	return geteuid() == 0
+	       ? "mount the cgroup filesystem so that it can be written: in a container, with a cgroup namespace of its own and "
+	         "/sys/fs/cgroup writable; or name a directory in it: limits.cgroup"
+	       : "start it from a delegated group: `systemd-run --user --scope -p Delegate=yes cordon ...`; where no user manager "
+	         "runs, `loginctl enable-linger` first; without systemd, let root make a directory in the cgroup2 tree, give it and "
+	         "its cgroup.procs, cgroup.threads and cgroup.subtree_control to this user, start cordon in a group beneath it";
+}
+
+/* Who holds the limits of a whole tree of processes. */
+static void write_limits(struct json *json)
+{
+	const struct cgroup_search search = { 0 };
+	struct cgroup_place place;
+	cgroup_look(&search, &place);
+	json_key(json, "limits");
+	json_object_begin(json);
+	json_key_string(json, "mechanism", place.ops ? place.ops->name : "rlimits, per process");
+	json_key_string(json, "place", place.ops ? place.path : NULL);
+	json_key(json, "holds");
+	json_array_begin(json);
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		if (place.offers & (UINT32_C(1) << wall))
+			json_string(json, cordon_wall_name(wall));
+	json_array_end(json);
+	json_key_string(json, "found", place.ops ? "a group can be made there" : place.why);
+	json_key_string(json, "fix", place.ops ? "" : group_fix());
+	json_object_end(json);
 }
 
 static bool write_walls(struct json *json, const struct execution *execution)
@@ -187,7 +220,7 @@ static bool write_walls(struct json *json, const struct execution *execution)
 		if (!mechanism)
 			continue;
 		bool holds = strcmp(mechanism, "none") != 0;
-		all &= holds;
+		all &= holds || limits_are_optional(wall);
 		json_object_begin(json);
 		json_key_string(json, "wall", cordon_wall_name(wall));
 		json_key_string(json, "mechanism", mechanism);
@@ -237,6 +270,7 @@ int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struc
 	json_key_int(&json, "landlock_abi", driver_landlock_abi());
 	json_key_bool(&json, "root", geteuid() == 0);
 	json_key_string(&json, "default_driver", DRIVER_DEFAULT);
+	write_limits(&json);
 	json_key(&json, "drivers");
 	json_array_begin(&json);
 	for (const struct driver *const *driver = drivers; *driver; driver++) {

@@ -178,6 +178,7 @@ static int set_toolchain(struct cordon_request *request, const struct setting *s
 #define MiB (UINT64_C(1) << 20)
 
 static const struct setting settings[] = {
+	{ "cpu", set_number, AT(granted.limits.cpu_percent), 1, 1000000 },
 	{ "cwd", set_text, AT(cwd), 0, 0 },
 	{ "device", set_path, AT(granted.devices), 0, 0 },
 	{ "driver", set_text, AT(driver), 0, 0 },

@@ -45,6 +45,7 @@ static int keep_denials(struct kept_result *kept, const struct execution *execut
 static struct kept_result *keep_result(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
+	const struct cgroup_usage *usage = &execution->run.usage;
 	int status = supervision->status;
 	struct kept_result *kept = calloc(1, sizeof(*kept));
 	if (!kept)
@@ -54,10 +55,18 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
 		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 		.timed_out = supervision->timed_out,
-		.limit_hit = supervision->timed_out ? "time" : NULL,
+		.oom_killed = usage->oom_kills,
+		.limit_hit = execution->run.limit_hit.name,
+		.limit_unit = execution->run.limit_hit.unit,
+		.limit_used = execution->run.limit_hit.used,
+		.limit_allowed = execution->run.limit_hit.allowed,
 		.duration_ms = (supervision->end_us - supervision->start_us) / 1000,
 		.cpu_ms = supervision->cpu_us / 1000,
 		.max_rss_kb = supervision->max_rss_kb,
+		.memory_peak_kb = usage->memory_peak_bytes / 1024,
+		.process_peak = usage->process_peak,
+		.read_bytes = supervision->read_bytes,
+		.written_bytes = supervision->written_bytes,
 		.driver = execution->session.driver->name,
 		.note = keep(kept, execution->session.note),
 		.audit_id = keep(kept, execution->audit.id),
@@ -115,6 +124,32 @@ static void write_denials(struct json *json, const struct cordon_result *result)
 	json_array_end(json);
 }
 
+/* What is not known is null: there is no command without memory or a process. */
+static void write_known(struct json *json, const char *key, uint64_t number)
+{
+	json_key(json, key);
+	if (number)
+		json_uint(json, number);
+	else
+		json_null(json);
+}
+
+static void write_limit(struct json *json, const struct cordon_result *result)
+{
+	json_key_string(json, "limit_hit", result->limit_hit);
+	json_key(json, "limit");
+	if (!result->limit_hit) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_key_string(json, "name", result->limit_hit);
+	json_key_uint(json, "used", result->limit_used);
+	json_key_uint(json, "allowed", result->limit_allowed);
+	json_key_string(json, "unit", result->limit_unit);
+	json_object_end(json);
+}
+
 char *cordon_result_json(const struct cordon_result *result)
 {
 	struct json json;
@@ -131,10 +166,14 @@ char *cordon_result_json(const struct cordon_result *result)
 	json_key_uint(&json, "stderr_bytes", result->stderr_bytes);
 	json_key_bool(&json, "truncated", result->truncated);
 	json_key_bool(&json, "oom_killed", result->oom_killed);
-	json_key_string(&json, "limit_hit", result->limit_hit);
+	write_limit(&json, result);
 	json_key_uint(&json, "duration_ms", result->duration_ms);
 	json_key_uint(&json, "cpu_ms", result->cpu_ms);
 	json_key_uint(&json, "max_rss_kb", result->max_rss_kb);
+	write_known(&json, "memory_peak_kb", result->memory_peak_kb);
+	write_known(&json, "process_peak", result->process_peak);
+	json_key_uint(&json, "read_bytes", result->read_bytes);
+	json_key_uint(&json, "written_bytes", result->written_bytes);
 	json_key_string(&json, "driver", result->driver);
 	json_key(&json, "isolation");
 	json_object_begin(&json);

@@ -115,6 +115,27 @@ static void print_fixes(const char *driver)
 	}
 }
 
+/* One line, and what would give more. */
+static void print_limits(const char *limits)
+{
+	printf("\nLimits of a command's whole tree: ");
+	report_untrusted(stdout, TEXT(limits, "mechanism"));
+	if (*TEXT(limits, "place")) {
+		printf(", in ");
+		report_untrusted(stdout, TEXT(limits, "place"));
+	} else {
+		printf(" (");
+		report_untrusted(stdout, TEXT(limits, "found"));
+		putchar(')');
+	}
+	putchar('\n');
+	if (*TEXT(limits, "fix")) {
+		printf("  for more: ");
+		report_untrusted(stdout, TEXT(limits, "fix"));
+		putchar('\n');
+	}
+}
+
 static void print_report(const char *report)
 {
 	const char *drivers = json_look_member(report, "drivers");
@@ -131,6 +152,7 @@ static void print_report(const char *report)
 		print_walls(json_look_member(driver, "walls"));
 		print_fixes(driver);
 	}
+	print_limits(json_look_member(report, "limits"));
 	printf("\nOther drivers:\n");
 	for EACH(other, drivers) {
 		if (!strcmp(TEXT(other, "name"), chosen))

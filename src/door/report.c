@@ -112,7 +112,8 @@ static void remark_walls(const struct cordon_result *result)
 {
 	unsigned missing = 0;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
-		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none"))
+		/* Where no control group can be had, no command's is, and cordon doctor tells. */
+		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none") || wall == CORDON_WALL_LIMIT_CPU)
 			continue;
 		if (!missing++)
 			fprintf(stderr, "cordon: the driver %s did not hold: ", result->driver ? result->driver : "used");

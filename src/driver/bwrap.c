@@ -187,6 +187,7 @@ const struct driver driver_bwrap = {
 	.holds_writes = true,
 	.private_root = true,
 	.network_namespace = true,
+	.helpers = 3, /* init, bubblewrap, and its own pid 1 */
 	.prepare = prepare,
 	.conclude = conclude,
 	.describe = describe,

@@ -46,18 +46,20 @@ static void add_limit(struct launch_rlimit *limits, size_t *count, int resource,
 	limits[(*count)++] = (struct launch_rlimit){ resource, value };
 }
 
-static int make_limits(struct arena *arena, const struct profile *profile, bool count_processes, struct launch_seal *seal)
+static int make_limits(struct arena *arena, const struct profile *profile, uint32_t held, bool count_processes,
+                       struct launch_seal *seal)
 {
 	struct launch_rlimit *limits = arena_alloc(arena, 8 * sizeof(*limits));
 	size_t count = 0;
 	if (!limits)
 		return -1;
-	if (profile->walls & WALL_BIT(LIMIT_MEMORY))
+	uint32_t walls = profile->walls & ~held;
+	if (walls & WALL_BIT(LIMIT_MEMORY))
 		add_limit(limits, &count, RLIMIT_DATA, profile->limits.memory_bytes);
 	/* One more, for init. */
-	if ((profile->walls & WALL_BIT(LIMIT_PROCESSES)) && count_processes)
+	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && count_processes)
 		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1);
-	if (profile->walls & WALL_BIT(LIMIT_FILES)) {
+	if (walls & WALL_BIT(LIMIT_FILES)) {
 		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
 		add_limit(limits, &count, RLIMIT_FSIZE, profile->limits.disk_bytes);
 		/* Not 0: a core_pattern that is a pipe would start its program on the host all the same. */
@@ -93,7 +95,7 @@ int driver_seal(struct arena *arena, const struct profile *profile, const struct
 	}
 	seal.drop_privileges = profile->walls & WALL_BIT(PRIVILEGES);
 	seal.new_keyring = profile->walls & WALL_BIT(KEYRING);
-	if (make_limits(arena, profile, count_processes, &seal) < 0)
+	if (make_limits(arena, profile, facts->held_by_group, count_processes, &seal) < 0)
 		return fail_oom(err);
 	*ret_seal = seal;
 	return 0;

@@ -14,6 +14,7 @@ struct driver_facts {
 	bool caller_is_root;
 	uint32_t uid, gid;      /* the caller's */
 	int landlock_abi;
+	uint32_t held_by_group; /* 1 << enum cordon_wall: limits that a control group holds, so that no rlimit has to */
 	const char *data_dir;   /* cordon's own; for what is worth keeping between commands */
 };
 
@@ -27,6 +28,7 @@ struct driver {
 	const char *name;
 	bool private_root, network_namespace;
 	bool holds_writes;      /* nothing outside the grants can be written, or nothing runs */
+	unsigned helpers;       /* processes of its own that count beside the command's; 0: init alone */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,

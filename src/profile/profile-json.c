@@ -99,6 +99,14 @@ void profile_write_json(struct json *json, const struct profile *profile)
 		if (profile->walls & (UINT32_C(1) << wall))
 			json_string(json, cordon_wall_name(wall));
 	json_array_end(json);
+	if (profile->required) {
+		json_key(json, "required");
+		json_array_begin(json);
+		for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+			if (profile->required & (UINT32_C(1) << wall))
+				json_string(json, cordon_wall_name(wall));
+		json_array_end(json);
+	}
 	write_mounts(json, &profile->mounts);
 	write_landlock(json, &profile->landlock);
 	json_key(json, "seccomp");

@@ -127,6 +127,8 @@ struct profile {
 	struct strings programs;
 	struct limits limits;
 	uint32_t walls;                         /* 1 << enum cordon_wall: what must hold, or nothing runs */
+	uint32_t required;                      /* the same: limits that must hold for the whole tree of processes */
+	const char *cgroup;                     /* where groups for limits are to be made; NULL: where it can be done */
 	const char *unmasked;                   /* what the bound on finding names left unseen, or NULL */
 };
 

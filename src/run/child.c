@@ -1,5 +1,5 @@
-/* Between clone and exec: `become` (a root caller only), `first` and `command` of launch.h's picture. Compiled without
- * stack protector and sanitizers: this code runs in the caller's memory on stacks of its own. */
+/* Between clone and exec: `first` and `command` of launch.h's picture. Compiled without stack protector and sanitizers: this
+ * code runs in the caller's memory on stacks of its own. */
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/if.h>
@@ -302,6 +302,8 @@ static int ask_for_later(struct launch *launch)
 
 static int raise_walls(struct launch *launch)
 {
+	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
+		return -1;
 	if (launch->uid_map && map_identity(launch) < 0)
 		return -1;
 	if (launch->hostname && set_hostname(launch) < 0)
@@ -358,46 +360,6 @@ static long clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
 	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, run_command, launch);
-}
-
-long launch_clone(struct launch *launch, uint64_t more)
-{
-	uint64_t flags = launch->namespaces | CLONE_VM | CLONE_VFORK | CLONE_PIDFD | more;
-	char *stack = launch->first_stack;
-	struct clone_args args = { .flags = flags | CLONE_CLEAR_SIGHAND,
-	                           .pidfd = (uint64_t)(uintptr_t)&launch->pidfd,
-	                           .stack = (uint64_t)(uintptr_t)stack,
-	                           .stack_size = launch->stack_size };
-	long pid = sys_clone3(&args, sizeof(args), launch_first, launch);
-	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
-	if (pid != -ENOSYS && pid != -EPERM)
-		return pid;
-	return sys_clone(flags, stack + launch->stack_size, &launch->pidfd, launch_first, launch);
-}
-
-void launch_wait(void *unused)
-{
-	(void)unused;
-	for (;;)
-		sys_4(SYS_ppoll, NULL, 0, NULL, NULL);
-}
-
-void launch_become(void *argument)
-{
-	struct launch *launch = argument;
-	long result = sys_2(SYS_setgroups, 0, NULL);
-	if (result >= 0)
-		result = sys_3(SYS_setresgid, launch->gid, launch->gid, launch->gid);
-	if (result >= 0)
-		result = sys_3(SYS_setresuid, launch->uid, launch->uid, launch->uid);
-	/* The change of user made the shared memory undumpable, which would keep /proc/self/uid_map out of reach. */
-	if (result >= 0)
-		result = sys_5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-	if (result < 0)
-		launch_unavailable(launch, result, "identity", NULL, "cannot become an unprivileged user");
-	else
-		launch->clone_result = launch_clone(launch, CLONE_PARENT);
-	sys_exit(0);
 }
 
 /* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,

@@ -16,6 +16,7 @@ struct control_message {
 	int32_t kind;
 	int32_t value;                  /* the signal, or the wait status */
 	uint64_t cpu_us, max_rss_kb;
+	uint64_t read_bytes, written_bytes;     /* of storage */
 	uint64_t end_us;                /* CLOCK_MONOTONIC when the command itself ended */
 };
 

@@ -102,10 +102,10 @@ static pthread_mutex_t become_lock = PTHREAD_MUTEX_INITIALIZER;
  * they belong to that user. It shares the table of descriptors, so the pidfd arrives in ours. */
 static long clone_become(struct launch *launch, char *stack)
 {
-	unsigned long flags = CLONE_VM | CLONE_VFORK | CLONE_FILES;
+	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_FILES;
 	pthread_mutex_lock(&become_lock);
 	int dumpable = prctl(PR_GET_DUMPABLE);
-	long pid = sys_clone(flags, stack + STACK_SIZE, NULL, launch_become, launch);
+	long pid = launch_clone_at(launch, flags, stack, NULL, launch_become);
 	prctl(PR_SET_DUMPABLE, dumpable);
 	pthread_mutex_unlock(&become_lock);
 	if (pid > 0)
@@ -119,6 +119,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (stacks == MAP_FAILED)
 		return fail_oom(err);
 	launch->pidfd = -1;
+	launch->group_entered = !launch->in_group;
 	launch->first_stack = stacks;
 	launch->command_stack = stacks + STACK_SIZE;
 	launch->stack_size = STACK_SIZE;

@@ -21,6 +21,7 @@
 #include "profile/profile.h"
 
 #define LAUNCH_PASS_MAX 8
+#define LAUNCH_JOIN_MAX 4
 /* In the base, what masks are made of: nobody may read either. */
 #define LAUNCH_MASK_FILE "proc/file"
 #define LAUNCH_MASK_DIRECTORY "proc/directory"
@@ -70,6 +71,9 @@ struct launch {
 	bool become;                    /* a root caller: become this unprivileged user first */
 	uint32_t uid, gid;
 	const char *uid_map, *gid_map;  /* texts for the new user namespace, or NULL */
+	bool in_group;                  /* begins in a control group: born there, or else by joining it */
+	int group_fd;                   /* the group to be born in, -1: joining it is all there is */
+	int group_joins[LAUNCH_JOIN_MAX];       /* files that who writes "0" to them joins by; those below 0 do not count */
 	const char *hostname;           /* or NULL */
 	bool loopback;
 	const struct launch_root *root; /* NULL: the caller's own view */
@@ -89,6 +93,9 @@ struct launch {
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
+
+	/* Filled by launch_start(), for `first`. */
+	bool group_entered;
 
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
@@ -113,10 +120,15 @@ int launch_init_fd(struct cordon_error *err) must_check;
 /* Between clone and exec; in child*.c. */
 void launch_first(void *launch);
 void launch_become(void *launch);
+/* Of one that was not born in the group, and the group as its root, from inside. */
+int launch_join_group(struct launch *launch);
+int launch_hide_groups(struct launch *launch);
 /* Waits to be killed. */
 void launch_wait(void *unused);
 /* Clones `first`; `more` is added to the flags. A pid or a negative errno. */
 long launch_clone(struct launch *launch, uint64_t more);
+/* Clones one that begins at `enter`, born in the launch's group if that can be. `pidfd` may be NULL. */
+long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pidfd, void (*enter)(void *launch));
 /* Reports a failure from there: fills launch->error and returns -1. */
 int launch_fail(struct launch *launch, enum cordon_class class, long negative_errno, const char *boundary,
                 const char *subject, const char *reason, const char *remediation);

@@ -1,8 +1,10 @@
 /* Inits that have reported and are on their way out. The kernel takes a while to take their namespaces down; nobody
- * has to wait for that, but the backlog is bounded and every one is reaped. */
+ * has to wait for that, but the backlog is bounded, every one is reaped, and its control group removed. */
 #pragma once
 
-/* Takes the pidfd. */
-void linger_add(int pidfd);
+struct cgroup;
+
+/* Takes the pidfd, and the group's leaf if it has one. */
+void linger_add(int pidfd, struct cgroup *group);
 /* Waits until none is left. */
 void linger_settle(void);

@@ -290,11 +290,14 @@ static void read_control(struct supervision *supervision)
 		supervision->status = message.value;
 		supervision->cpu_us = message.cpu_us;
 		supervision->max_rss_kb = message.max_rss_kb;
+		supervision->read_bytes = message.read_bytes;
+		supervision->written_bytes = message.written_bytes;
 		/* A short command may have ended before we came to look at the clock. */
 		supervision->end_us = message.end_us > supervision->start_us ? message.end_us : supervision->start_us;
 	} else if (length == sizeof(message)) {
 		return;
-	} else { /* init is gone without a word, and with it everything */
+	} else { /* init is gone without a word, and with it everything that has no other parent */
+		cgroup_kill(supervision->options.group);
 		supervision->status = SIGKILL;
 		supervision->end_us = now_us();
 	}
@@ -313,6 +316,7 @@ static void read_timer(struct supervision *supervision)
 		arm(supervision, KILL_GRACE_MS);
 		break;
 	case SUPERVISE_KILLING:
+		cgroup_kill(supervision->options.group);
 		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
 		arm(supervision, KILL_GRACE_MS);
 		break;
@@ -348,11 +352,8 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 	for (int i = 0; i < count; i++)
 		handle(supervision, events[i].data.u32);
 	if (supervision->state == SUPERVISE_DRAINING && supervision->stream_fd[CORDON_STDOUT] < 0 &&
-	    supervision->stream_fd[CORDON_STDERR] < 0) {
+	    supervision->stream_fd[CORDON_STDERR] < 0)
 		supervision->state = SUPERVISE_FINISHED;
-		if (supervision->reported)
-			linger_add(take_fd(&supervision->pidfd));
-	}
 	*ret_finished = supervision->state == SUPERVISE_FINISHED;
 	return 0;
 }
@@ -368,6 +369,12 @@ void supervise_resize(struct supervision *supervision, unsigned short rows, unsi
 	struct winsize size = { .ws_row = rows, .ws_col = columns };
 	if (supervision->options.tty && supervision->stdin_fd >= 0)
 		ioctl(supervision->stdin_fd, TIOCSWINSZ, &size);
+}
+
+void supervise_leave(struct supervision *supervision, struct cgroup *group)
+{
+	if (supervision->reported)
+		linger_add(take_fd(&supervision->pidfd), group);
 }
 
 void supervise_free(struct supervision *supervision)

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "run/capture.h"
+#include "run/cgroup.h"
 #include "run/launch.h"
 
 struct supervise_options {
@@ -16,6 +17,7 @@ struct supervise_options {
 	uint64_t stdout_cap, stderr_cap;
 	cordon_output_fn output;        /* or NULL */
 	void *output_arg;
+	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
 };
 
 enum supervise_state {
@@ -35,7 +37,7 @@ struct supervision {
 	bool stdin_pollable, stdin_open;
 	bool reported, timed_out;
 	int status;                     /* as wait() tells it */
-	uint64_t start_us, end_us, cpu_us, max_rss_kb;
+	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
 	struct capture captures[3];
 	char *pending;                  /* input read but not yet written */
 	size_t pending_start, pending_length;
@@ -50,5 +52,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err) must_check;
 void supervise_signal(struct supervision *supervision, int signal);
 void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
+/* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
+void supervise_leave(struct supervision *supervision, struct cgroup *group);
 /* Kills what still runs and releases everything. */
 void supervise_free(struct supervision *supervision);

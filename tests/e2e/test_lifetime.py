@@ -86,8 +86,8 @@ def test_a_timeout_ends_the_whole_tree(cordon, clingers, leftovers, driver):
     assert told["timed_out"] and told["limit_hit"] == "time" and told["signal"] == signal.SIGKILL
     assert set(told["stdout"].split()) == NAMES, "the partial output is kept"
     assert 1400 <= told["duration_ms"] < 3500
-    [intent, ended] = rows_of(cordon, told["audit_id"])
-    assert ended["timed_out"] and intent["row"] == "intent"
+    [intent, limit, ended] = rows_of(cordon, told["audit_id"])
+    assert ended["timed_out"] and (intent["row"], limit["row"], limit["limit"]) == ("intent", "limit", "time")
 
 
 @drivers()

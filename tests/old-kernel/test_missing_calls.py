@@ -8,11 +8,13 @@ import time
 
 import pytest
 
-from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, needs
+from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, lack, needs
 
 BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
 if IS_ROOT:
-    BY_CLASSIC.update(identity="caller's user (no mount_setattr to map owners with)", limit_processes="none")
+    BY_CLASSIC.update(identity="caller's user (no mount_setattr to map owners with)")
+    if lack("cgroup"):
+        BY_CLASSIC.update(limit_processes="none")
 NO_SECOND = {"filesystem_second": "none"}
 
 # What is missing, and how `isolation` differs then.

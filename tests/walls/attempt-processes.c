@@ -274,11 +274,22 @@ enum answer try_fork_many(char **arguments)
 	return answer;
 }
 
-enum answer try_map_memory(char **arguments)
+static int use_memory(void *argument)
 {
-	void *memory = mmap(NULL, (size_t)atoll(arguments[0]), PROT_READ | PROT_WRITE,
-	                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return escaped_if(memory != MAP_FAILED);
+	size_t size = *(size_t *)argument;
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return 1;
+	for (size_t i = 0; i < size; i += 4096)
+		memory[i] = 1;
+	return 0;
+}
+
+/* BYTES: really had, by a process that may be ended for it. */
+enum answer try_use_memory(char **arguments)
+{
+	size_t size = (size_t)atoll(arguments[0]);
+	return run_child(use_memory, &size);
 }
 
 enum answer try_open_many(char **arguments)

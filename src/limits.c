@@ -1,0 +1,144 @@
+/* The limits on a command's whole tree, as part of step 5: a control group of its own holds them where one can be had,
+ * rlimits where not. Afterwards: which limit ended it, and what it used. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "execute.h"
+
+/* Memory is counted in batches: a limit may be met this much below it. */
+#define NEAR_SHARE 16
+
+/* Those that a control group can hold. */
+static const enum cordon_wall walls[] = { CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU };
+
+bool limits_are_optional(enum cordon_wall wall)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(walls); i++)
+		if (walls[i] == wall)
+			return true;
+	return false;
+}
+
+/* What raises the walls is in the group, too: init, and what a driver needs besides. */
+static unsigned helpers(const struct execution *execution)
+{
+	const struct driver *driver = execution->session.driver;
+	return driver->helpers ? driver->helpers : 1;
+}
+
+/* One more, until the start: the process that becomes another user, where it is that which is born in the group. */
+static void limit_processes(struct execution *execution, unsigned more)
+{
+	const struct launch *launch = &execution->run.launch;
+	struct cgroup *group = &execution->run.group;
+	if (launch->become && launch->group_fd >= 0 && (group->held & WALL_BIT(LIMIT_PROCESSES)))
+		cgroup_limit(group, &(struct cgroup_bounds){
+			.processes = execution->profile.profile.limits.processes + helpers(execution) + more });
+}
+
+void limits_begin(struct execution *execution)
+{
+	const struct profile *profile = &execution->profile.profile;
+	struct cgroup_search search = { .directory = profile->cgroup };
+#ifdef CORDON_UNWALL
+	/* Removing a group also ends what is left in it. */
+	if (!(profile->walls & WALL_BIT(LIFETIME)))
+		search.directory = CGROUP_NONE;
+#endif
+	struct cgroup_bounds bounds = { 0 };
+	if (profile->walls & WALL_BIT(LIMIT_MEMORY))
+		bounds.memory_bytes = profile->limits.memory_bytes;
+	if (profile->walls & WALL_BIT(LIMIT_CPU))
+		bounds.cpu_percent = profile->limits.cpu_percent;
+	if (profile->walls & WALL_BIT(LIMIT_PROCESSES))
+		bounds.processes = profile->limits.processes + helpers(execution);
+	cgroup_make(&search, &bounds, &execution->run.group);
+	execution->run.facts = execution->profile.facts;
+	execution->run.facts.held_by_group = execution->run.group.held;
+}
+
+void limits_enter(struct execution *execution)
+{
+	cgroup_enter(&execution->run.group, &execution->run.launch);
+	limit_processes(execution, 1);
+}
+
+void limits_started(struct execution *execution)
+{
+	cgroup_entered(&execution->run.group);
+	limit_processes(execution, 0);
+}
+
+void limits_describe(struct execution *execution)
+{
+	const struct cgroup *group = &execution->run.group;
+	const char **isolation = execution->run.isolation;
+	/* A command that can write to the tree of groups can change its own. */
+	bool guarded = !isolation[CORDON_WALL_FILESYSTEM] || strcmp(isolation[CORDON_WALL_FILESYSTEM], "none");
+	for (size_t i = 0; i < ARRAY_SIZE(walls); i++)
+		if (isolation[walls[i]] && (group->held & (UINT32_C(1) << walls[i]))) {
+			const char *unguarded = arena_printf(&execution->arena, "%s, unguarded", group->ops->name);
+			isolation[walls[i]] = guarded || !unguarded ? group->ops->name : unguarded;
+		}
+}
+
+/* A limit per process is none on a tree of processes: only a group holds that. */
+int limits_require(const struct execution *execution, struct cordon_error *err)
+{
+	const struct cgroup *group = &execution->run.group;
+	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {
+		if (!(execution->profile.profile.required & ~group->held & (UINT32_C(1) << walls[i])))
+			continue;
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, cordon_wall_name(walls[i]),
+		     "this limit is required, and no control group can hold it here%s%s", *group->why ? ": " : "", group->why);
+		fail_boundary(err, cordon_wall_name(walls[i]));
+		return fail_remedy(err, "run `cordon doctor`: it tells how to get a control group; or take it out of limits.required");
+	}
+	return 0;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static int tell_refused(struct execution *execution, uint64_t refusals)
+{
+	char note[128], grant[64];
+	uint64_t most = execution->profile.profile.limits.processes;
+	snprintf(note, sizeof(note), "%" PRIu64 " more could not be started beside %" PRIu64, refusals, most);
+	snprintf(grant, sizeof(grant), "--processes, more than %" PRIu64, most);
+	return run_add_denial(execution, CORDON_WALL_LIMIT_PROCESSES, "processes", note, grant);
+}
+
+/* The end of time is the end; what ran out of memory before may have gone on without what was killed. */
+static struct limit_hit which_hit(const struct execution *execution)
+{
+	const struct supervision *supervision = &execution->run.supervision;
+	const struct cgroup_usage *usage = &execution->run.usage;
+	const struct limits *limits = &execution->profile.profile.limits;
+	if (supervision->timed_out)
+		return (struct limit_hit){ "time", "ms", (supervision->end_us - supervision->start_us) / 1000, limits->wall_ms };
+	/* Far below its own limit it was the machine's memory that ran out, or a group's around it. */
+	uint64_t peak = usage->memory_peak_bytes;
+	bool met = (execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) &&
+	           (!peak || peak >= limits->memory_bytes - limits->memory_bytes / NEAR_SHARE);
+	if (usage->oom_kills && met)
+		return (struct limit_hit){ "memory", "bytes", peak ? peak : limits->memory_bytes, limits->memory_bytes };
+	return (struct limit_hit){ 0 };
+}
+
+int limits_end(struct execution *execution, struct cordon_error *err)
+{
+	struct cgroup *group = &execution->run.group;
+	struct supervision *supervision = &execution->run.supervision;
+	struct cgroup_usage *usage = &execution->run.usage;
+	cgroup_usage(group, usage);
+	execution->run.limit_hit = which_hit(execution);
+	if (usage->process_peak)
+		usage->process_peak = usage->process_peak > helpers(execution) ? usage->process_peak - helpers(execution) : 1;
+	if (usage->cpu_us)
+		supervision->cpu_us = usage->cpu_us;
+	if (usage->process_refusals && tell_refused(execution, usage->process_refusals) < 0)
+		return fail_oom(err);
+	supervise_leave(supervision, group);
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* Control files: small texts that are read and written whole. Nothing in them is trusted to be of the form it should be. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 1 or 2 where the descriptor is on a cgroup filesystem of that version, else 0. */
+int cgroup_file_version(int fd);
+/* The text, ended by NUL; its length, or -1. What does not fit is left out. */
+long cgroup_file_read(int dir, const char *name, char *text, size_t size);
+/* 0, or -1 with errno. */
+int cgroup_file_write(int dir, const char *name, const char *text);
+int cgroup_file_write_number(int dir, const char *name, uint64_t number);
+/* The number after `key` and a space at the beginning of a line (NULL: the file is one number); 0 where there is none. */
+uint64_t cgroup_file_number(int dir, const char *name, const char *key);
+/* Is this one of the words in the file? */
+bool cgroup_file_lists(int dir, const char *name, const char *word);
+/* Kills what cgroup.procs lists until it lists nothing; false where something stays. Only where nothing new can be
+ * started meanwhile does it surely come to an end. */
+bool cgroup_file_kill_listed(int dir);

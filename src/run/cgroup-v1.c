@@ -1,0 +1,193 @@
+/* Version 1: a tree for each controller. Processes may live anywhere in it, so leaves are made in the caller's own group,
+ * whose limits go on to hold for them. There is no call to be born inside: the command's first process writes itself
+ * into each leaf, by the file that takes a single thread, because moving whole processes waits for every processor.
+ *
+ * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. A freezer's leaf is made when
+ * something is to be frozen. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "run/cgroup-file.h"
+#include "run/cgroup.h"
+
+#define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
+#define PERIOD_US 100000
+
+enum { MEMORY, PIDS, CPU, FREEZER };
+
+static const struct {
+	const char *controller;
+	uint32_t wall;
+} parts[] = {
+	[MEMORY] = { "memory", BIT(LIMIT_MEMORY) },
+	[PIDS] = { "pids", BIT(LIMIT_PROCESSES) },
+	[CPU] = { "cpu", BIT(LIMIT_CPU) },
+	[FREEZER] = { "freezer", 0 },
+};
+_Static_assert(ARRAY_SIZE(parts) == CGROUP_PARTS, "a part for each controller");
+
+/* The path after the line's second colon, where its list of controllers has this one. */
+static const char *own_path(char *text, const char *controller)
+{
+	size_t length = strlen(controller);
+	for (char *line = text, *next; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
+		for (char *at = list; at && at < path; at = strpbrk(at + 1, ",:"))
+			if (!strncmp(at + 1, controller, length) && strchr(",:", at[1 + length]))
+				return path + 1;
+	}
+	return NULL;
+}
+
+/* The caller's own group in this controller's tree; where that is not visible, the root of what is. */
+static int open_own(const struct cgroup_search *search, const char *controller, char path[static 512])
+{
+	char text[8192];
+	const char *own = cgroup_file_read(AT_FDCWD, search->self, text, sizeof(text)) > 0 ? own_path(text, controller) : NULL;
+	if (!own)
+		return -1;
+	snprintf(path, 512, "%s/%s%s", search->root, controller, strcmp(own, "/") ? own : "");
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 && errno == ENOENT) {
+		snprintf(path, 512, "%s/%s", search->root, controller);
+		dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (dir >= 0 && cgroup_file_version(dir) == 1 && faccessat(dir, ".", W_OK, AT_EACCESS) == 0)
+		return dir;
+	if (dir >= 0)
+		close(dir);
+	return -1;
+}
+
+static bool find(const struct cgroup_search *search, struct cgroup_place *place)
+{
+	char path[512];
+	if (search->directory)
+		return false;
+	for (int part = MEMORY; part < FREEZER; part++) {
+		place->parts[part] = open_own(search, parts[part].controller, path);
+		if (place->parts[part] < 0)
+			continue;
+		place->offers |= parts[part].wall;
+		if (!*place->path)
+			snprintf(place->path, sizeof(place->path), "%s", path);
+	}
+	if (!(place->offers & (BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES))))
+		snprintf(place->why, sizeof(place->why), "this user may write to no group of memory or pids in %.160s", search->root);
+	return place->offers & (BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES));
+}
+
+/* ---- a leaf ----------------------------------------------------------------------------------------------------- */
+
+static bool limit_memory(int leaf, uint64_t bytes)
+{
+	if (cgroup_file_write_number(leaf, "memory.limit_in_bytes", bytes) < 0)
+		return false;
+	/* Memory and swap together. Missing where the kernel does not count swap. */
+	cgroup_file_write_number(leaf, "memory.memsw.limit_in_bytes", bytes);
+	return true;
+}
+
+/* The period is 100 ms unless somebody changed it for the whole machine. */
+static bool limit_cpu(int leaf, uint64_t percent)
+{
+	return cgroup_file_write_number(leaf, "cpu.cfs_quota_us", percent * (PERIOD_US / 100)) == 0;
+}
+
+static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
+{
+	if (group->parts[MEMORY] >= 0 && bounds->memory_bytes && limit_memory(group->parts[MEMORY], bounds->memory_bytes))
+		group->held |= BIT(LIMIT_MEMORY);
+	if (group->parts[PIDS] >= 0 && bounds->processes &&
+	    cgroup_file_write_number(group->parts[PIDS], "pids.max", bounds->processes) == 0)
+		group->held |= BIT(LIMIT_PROCESSES);
+	if (group->parts[CPU] >= 0 && bounds->cpu_percent && limit_cpu(group->parts[CPU], bounds->cpu_percent))
+		group->held |= BIT(LIMIT_CPU);
+}
+
+static int enter(struct cgroup *group)
+{
+	for (int part = MEMORY; part < FREEZER; part++)
+		if (group->parts[part] >= 0)
+			group->joins[part] = openat(group->parts[part], "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return -1;
+}
+
+/* Where all of the leaf's processes are listed. */
+static int any_part(const struct cgroup *group)
+{
+	return group->parts[PIDS] >= 0 ? group->parts[PIDS] : group->parts[MEMORY];
+}
+
+static bool kill_all(struct cgroup *group)
+{
+	if (group->parts[PIDS] >= 0)
+		cgroup_file_write(group->parts[PIDS], "pids.max", "0");
+	return cgroup_file_kill_listed(any_part(group));
+}
+
+static int make_freezer(struct cgroup *group)
+{
+	static const struct cgroup_search here = { .root = "/sys/fs/cgroup", .self = "/proc/self/cgroup" };
+	char path[512];
+	auto_close int own = open_own(&here, parts[FREEZER].controller, path);
+	if (own < 0 || mkdirat(own, group->name, 0755) < 0)
+		return -1;
+	return openat(own, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* What is started meanwhile is started by something that is in it already, or is seen by the next look. */
+static bool move_into_freezer(struct cgroup *group)
+{
+	char list[4096], *at = list;
+	if (cgroup_file_read(any_part(group), "cgroup.procs", list, sizeof(list)) < 0)
+		return false;
+	for (char *line; (line = strsep(&at, "\n")) && *line;)
+		cgroup_file_write(group->parts[FREEZER], "cgroup.procs", line);
+	return true;
+}
+
+static bool freeze(struct cgroup *group, bool frozen)
+{
+	if (group->parts[FREEZER] < 0)
+		group->parts[FREEZER] = make_freezer(group);
+	if (group->parts[FREEZER] < 0)
+		return false;
+	if (frozen && (!move_into_freezer(group) || !move_into_freezer(group)))
+		return false;
+	return cgroup_file_write(group->parts[FREEZER], "freezer.state", frozen ? "FROZEN" : "THAWED") == 0;
+}
+
+static void usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
+{
+	*ret_usage = (struct cgroup_usage){ 0 };
+	if (group->parts[MEMORY] >= 0) {
+		ret_usage->memory_peak_bytes = cgroup_file_number(group->parts[MEMORY], "memory.max_usage_in_bytes", NULL);
+		ret_usage->oom_kills = cgroup_file_number(group->parts[MEMORY], "memory.oom_control", "oom_kill");
+	}
+	if (group->parts[PIDS] >= 0) {
+		ret_usage->process_peak = cgroup_file_number(group->parts[PIDS], "pids.peak", NULL);
+		ret_usage->process_refusals = cgroup_file_number(group->parts[PIDS], "pids.events", "max");
+	}
+	/* Where the two controllers share a tree, as they mostly do. */
+	if (group->parts[CPU] >= 0)
+		ret_usage->cpu_us = cgroup_file_number(group->parts[CPU], "cpuacct.usage", NULL) / 1000;
+}
+
+const struct cgroup_ops cgroup_v1 = {
+	.name = "cgroup v1",
+	.find = find,
+	.limit = limit,
+	.enter = enter,
+	.kill = kill_all,
+	.freeze = freeze,
+	.usage = usage,
+};

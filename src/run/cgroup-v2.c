@@ -1,0 +1,227 @@
+/* Version 2: one tree. Processes live in its leaves only, so a place is never the caller's own group (unless that is the
+ * root) but one above it: the nearest that we may write to and whose children can have every limit. For root that is the
+ * slice its session is in, for an ordinary user a group that systemd delegated to its user manager, and for anybody a
+ * directory named by the configuration. Only the place itself is changed, and only by letting its children have the
+ * controllers that were let down to it. The caller is never moved. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "run/cgroup-file.h"
+#include "run/cgroup.h"
+
+#define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
+#define PERIOD_US 100000
+/* Reclaim begins this much below the limit. Not further: what cannot be reclaimed is slowed down the more the further it
+ * is above, and would then time out instead of being ended for want of memory. */
+#define HIGH_SHARE 128
+
+static const struct {
+	const char *name, *enable;
+	uint32_t wall;
+} controllers[] = {
+	{ "memory", "+memory", BIT(LIMIT_MEMORY) },
+	{ "pids", "+pids", BIT(LIMIT_PROCESSES) },
+	{ "cpu", "+cpu", BIT(LIMIT_CPU) },
+};
+
+/* What a place should offer; the first that some place does is taken. */
+static const uint32_t wanted[] = {
+	BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES) | BIT(LIMIT_CPU),
+	BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES),
+	BIT(LIMIT_MEMORY),
+	BIT(LIMIT_PROCESSES),
+};
+
+static uint32_t listed(int dir, const char *file)
+{
+	uint32_t walls = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+		if (cgroup_file_lists(dir, file, controllers[i].name))
+			walls |= controllers[i].wall;
+	return walls;
+}
+
+/* One by one: a single write of several fails as a whole for one that is refused. */
+static uint32_t enable(int dir, uint32_t walls)
+{
+	uint32_t enabled = listed(dir, "cgroup.subtree_control");
+	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
+		if ((walls & controllers[i].wall & ~enabled) &&
+		    cgroup_file_write(dir, "cgroup.subtree_control", controllers[i].enable) == 0)
+			enabled |= controllers[i].wall;
+	return enabled;
+}
+
+/* Moving a process from beside to beneath it takes writing to its cgroup.procs, too. Nothing whole can be put beneath one
+ * that is split by threads. */
+static bool is_writable(int dir)
+{
+	char type[32];
+	if (cgroup_file_read(dir, "cgroup.type", type, sizeof(type)) > 0 && strcmp(type, "domain\n"))
+		return false;
+	return faccessat(dir, ".", W_OK, AT_EACCESS) == 0 && faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+}
+
+static int open_directory(int dir, const char *path)
+{
+	return openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static bool no_place(struct cgroup_place *place, const char *why, const char *subject)
+{
+	snprintf(place->why, sizeof(place->why), "%s: %.160s", why, subject);
+	return false;
+}
+
+static bool take_place(struct cgroup_place *place, int *dir, const char *root, const char *path, uint32_t offers)
+{
+	place->parts[0] = take_fd(dir);
+	place->offers = offers;
+	snprintf(place->path, sizeof(place->path), "%.100s%.400s", root, path);
+	return true;
+}
+
+/* "cordon was told to": whatever it can hold, if it can be written. */
+static bool find_named(const char *path, struct cgroup_place *place)
+{
+	auto_close int dir = open_directory(AT_FDCWD, path);
+	if (dir < 0)
+		return no_place(place, strerror(errno), path);
+	if (cgroup_file_version(dir) != 2)
+		return no_place(place, "this is not a directory of cgroup version 2", path);
+	if (!is_writable(dir))
+		return no_place(place, "this user may not write to it", path);
+	return take_place(place, &dir, path, "", enable(dir, listed(dir, "cgroup.controllers")));
+}
+
+/* The group that the caller is in, by its path in the tree; false where it cannot be told. */
+static bool read_own(const char *self, char path[static 4096])
+{
+	char text[8192];
+	if (cgroup_file_read(AT_FDCWD, self, text, sizeof(text)) <= 0)
+		return false;
+	const char *line = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+	line = line && *line == '\n' ? line + 1 : line;
+	/* Outside the root of our view of the tree: nothing of it is ours to write. */
+	if (!line || !strncmp(line + 3, "/..", 3))
+		return false;
+	snprintf(path, 4096, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
+	return true;
+}
+
+static bool try_upwards(int root, const char *root_path, const char *own, uint32_t want, struct cgroup_place *place)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s", own);
+	do {
+		*strrchr(path, '/') = '\0';
+		auto_close int dir = open_directory(root, *path ? path + 1 : ".");
+		if (dir < 0 || !is_writable(dir))
+			return no_place(place, "this user may not write to", *path ? path : own);
+		if ((listed(dir, "cgroup.controllers") & want) == want && (enable(dir, want) & want) == want)
+			return take_place(place, &dir, root_path, path, want);
+	} while (*path);
+	return no_place(place, "no controller for limits is let down to the caller's group", own);
+}
+
+static bool find(const struct cgroup_search *search, struct cgroup_place *place)
+{
+	char unified[512], own[4096];
+	const char *root_path = search->root;
+	if (search->directory)
+		return find_named(search->directory, place);
+	auto_close int root = open_directory(AT_FDCWD, root_path);
+	if (root >= 0 && cgroup_file_version(root) != 2) {
+		/* Beside trees of version 1. */
+		snprintf(unified, sizeof(unified), "%s/unified", root_path);
+		root_path = unified;
+		int inner = open_directory(root, "unified");
+		close(root);
+		root = inner;
+	}
+	if (root < 0 || cgroup_file_version(root) != 2)
+		return no_place(place, "no cgroup of version 2 is mounted there", search->root);
+	if (!read_own(search->self, own))
+		return no_place(place, "the caller's own group is not visible", search->self);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (try_upwards(root, root_path, own, wanted[i], place))
+			return true;
+	return false;
+}
+
+/* ---- a leaf ----------------------------------------------------------------------------------------------------- */
+
+static bool limit_memory(int leaf, uint64_t bytes)
+{
+	if (cgroup_file_write_number(leaf, "memory.max", bytes) < 0)
+		return false;
+	cgroup_file_write_number(leaf, "memory.high", bytes - bytes / HIGH_SHARE);
+	/* Missing where the kernel does not count swap. */
+	cgroup_file_write(leaf, "memory.swap.max", "0");
+	return true;
+}
+
+static bool limit_cpu(int leaf, uint64_t percent)
+{
+	char text[64];
+	snprintf(text, sizeof(text), "%llu %d", (unsigned long long)percent * (PERIOD_US / 100), PERIOD_US);
+	return cgroup_file_write(leaf, "cpu.max", text) == 0;
+}
+
+static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
+{
+	int leaf = group->parts[0];
+	if (bounds->memory_bytes && limit_memory(leaf, bounds->memory_bytes))
+		group->held |= BIT(LIMIT_MEMORY);
+	if (bounds->processes && cgroup_file_write_number(leaf, "pids.max", bounds->processes) == 0)
+		group->held |= BIT(LIMIT_PROCESSES);
+	if (bounds->cpu_percent && limit_cpu(leaf, bounds->cpu_percent))
+		group->held |= BIT(LIMIT_CPU);
+}
+
+static int enter(struct cgroup *group)
+{
+	group->joins[0] = openat(group->parts[0], "cgroup.procs", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return group->parts[0];
+}
+
+static bool kill_all(struct cgroup *group)
+{
+	if (cgroup_file_write(group->parts[0], "cgroup.kill", "1") == 0)
+		return true;
+	/* Before Linux 5.14: nothing more can be started, and what there is is killed one by one. */
+	cgroup_file_write(group->parts[0], "pids.max", "0");
+	return cgroup_file_kill_listed(group->parts[0]);
+}
+
+static bool freeze(struct cgroup *group, bool frozen)
+{
+	return cgroup_file_write(group->parts[0], "cgroup.freeze", frozen ? "1" : "0") == 0;
+}
+
+static void usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
+{
+	int leaf = group->parts[0];
+	*ret_usage = (struct cgroup_usage){
+		.memory_peak_bytes = cgroup_file_number(leaf, "memory.peak", NULL),
+		.process_peak = cgroup_file_number(leaf, "pids.peak", NULL),
+		.cpu_us = cgroup_file_number(leaf, "cpu.stat", "usage_usec"),
+		.oom_kills = cgroup_file_number(leaf, "memory.events", "oom_kill"),
+		.process_refusals = cgroup_file_number(leaf, "pids.events", "max"),
+	};
+}
+
+const struct cgroup_ops cgroup_v2 = {
+	.name = "cgroup v2",
+	.find = find,
+	.limit = limit,
+	.enter = enter,
+	.kill = kill_all,
+	.freeze = freeze,
+	.usage = usage,
+};

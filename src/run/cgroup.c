@@ -1,0 +1,279 @@
+/* Control groups: see cgroup.h. What both versions share: looking for a place, making leaves in it, removing them, and
+ * sweeping those whose supervisor is gone. */
+#include "run/cgroup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/id.h"
+#include "run/launch.h"
+
+#define PREFIX "cordon-"
+#define REMOVE_ROUNDS 50
+#define REMOVE_PAUSE_NS 1000000
+
+static const struct cgroup_ops *const versions[] = { &cgroup_v2, &cgroup_v1 };
+
+/* ---- a place ---------------------------------------------------------------------------------------------------- */
+
+static void close_parts(int parts[static CGROUP_PARTS])
+{
+	for (int i = 0; i < CGROUP_PARTS; i++)
+		if (parts[i] >= 0)
+			close(take_fd(&parts[i]));
+}
+
+static const struct cgroup_place no_place = { .parts = { -1, -1, -1, -1 } };
+
+static void find_place(const struct cgroup_search *search, struct cgroup_place *place)
+{
+	const struct cgroup_search here = {
+		.directory = search->directory,
+		.root = search->root ? search->root : "/sys/fs/cgroup",
+		.self = search->self ? search->self : "/proc/self/cgroup",
+	};
+	*place = no_place;
+	if (here.directory && !strcmp(here.directory, CGROUP_NONE)) {
+		snprintf(place->why, sizeof(place->why), "the configuration says: without control groups");
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct cgroup_place found = no_place;
+		if (versions[i]->find(&here, &found)) {
+			*place = found;
+			place->ops = versions[i];
+			return;
+		}
+		close_parts(found.parts);
+		/* What version 2 lacks is what there is to say: it is what can be had. */
+		if (!*place->why)
+			memcpy(place->why, found.why, sizeof(place->why));
+	}
+}
+
+void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place)
+{
+	find_place(search, ret_place);
+	close_parts(ret_place->parts);
+}
+
+/* ---- leaves that nobody owns any more --------------------------------------------------------------------------- */
+
+static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
+{
+	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1, -1 }, .joins = { -1, -1, -1, -1 } };
+}
+
+static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
+{
+	int opened = 0;
+	for (int i = 0; i < CGROUP_PARTS; i++) {
+		if (place->parts[i] < 0)
+			continue;
+		group->parts[i] = openat(place->parts[i], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		opened += group->parts[i] >= 0;
+	}
+	return opened;
+}
+
+static bool lock_leaf(const struct cgroup *group)
+{
+	for (int i = 0; i < CGROUP_PARTS; i++)
+		if (group->parts[i] >= 0)
+			return flock(group->parts[i], LOCK_EX | LOCK_NB) == 0;
+	return false;
+}
+
+/* Its supervisor may be one that we cannot see, in another pid namespace: the lock tells. */
+static void sweep_one(const struct cgroup_place *place, const char *name)
+{
+	char *end;
+	long pid = strtol(name + strlen(PREFIX), &end, 10);
+	struct cgroup group;
+	if (pid <= 1 || *end != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+		return;
+	empty_group(place->ops, &group);
+	if (snprintf(group.name, sizeof(group.name), "%s", name) >= (int)sizeof(group.name))
+		return;
+	if (open_leaf(place, &group) && lock_leaf(&group))
+		cgroup_remove(&group);
+	close_parts(group.parts);
+}
+
+static void sweep(const struct cgroup_place *place)
+{
+	int first = 0;
+	while (first < CGROUP_PARTS - 1 && place->parts[first] < 0)
+		first++;
+	int fd = openat(place->parts[first], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory && fd >= 0)
+		close(fd);
+	for (struct dirent *entry; directory && (entry = readdir(directory));)
+		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+			sweep_one(place, entry->d_name);
+	if (directory)
+		closedir(directory);
+}
+
+/* ---- a leaf ----------------------------------------------------------------------------------------------------- */
+
+static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
+{
+	char id[ID_SIZE];
+	id_make(id);
+	snprintf(group->name, sizeof(group->name), PREFIX "%d-%s", (int)getpid(), id);
+	int wanted = 0, made = 0;
+	for (int i = 0; i < CGROUP_PARTS; i++)
+		if (place->parts[i] >= 0) {
+			wanted++;
+			made += mkdirat(place->parts[i], group->name, 0755) == 0;
+		}
+	int saved = errno;
+	if (open_leaf(place, group) == wanted && made == wanted && lock_leaf(group))
+		return true;
+	cgroup_remove(group);
+	errno = saved;
+	return false;
+}
+
+/* Found once, and again where it is gone or another one is wanted. */
+static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cgroup_place kept = { .parts = { -1, -1, -1, -1 } };
+static struct cgroup_search kept_for;
+static bool is_kept;
+
+static bool same(const char *one, const char *other)
+{
+	return one == other || (one && other && !strcmp(one, other));
+}
+
+static void drop_place(void)
+{
+	close_parts(kept.parts);
+	free((char *)kept_for.directory);
+	free((char *)kept_for.root);
+	free((char *)kept_for.self);
+	kept_for = (struct cgroup_search){ 0 };
+	is_kept = false;
+}
+
+void cgroup_forget(void)
+{
+	pthread_mutex_lock(&place_lock);
+	drop_place();
+	pthread_mutex_unlock(&place_lock);
+}
+
+static void keep_place(const struct cgroup_search *search)
+{
+	drop_place();
+	find_place(search, &kept);
+	kept_for = (struct cgroup_search){
+		.directory = search->directory ? strdup(search->directory) : NULL,
+		.root = search->root ? strdup(search->root) : NULL,
+		.self = search->self ? strdup(search->self) : NULL,
+	};
+	is_kept = true;
+	if (kept.ops)
+		sweep(&kept);
+}
+
+static void make_in_place(const struct cgroup_search *search, struct cgroup *group)
+{
+	bool fits = is_kept && same(search->directory, kept_for.directory) && same(search->root, kept_for.root) &&
+	            same(search->self, kept_for.self);
+	for (int attempt = fits ? 0 : 1; attempt < 2; attempt++) {
+		if (attempt)
+			keep_place(search);
+		empty_group(kept.ops, group);
+		if (!kept.ops) {
+			memcpy(group->why, kept.why, sizeof(group->why));
+			return;
+		}
+		if (make_leaf(&kept, group))
+			return;
+		empty_group(NULL, group);
+		snprintf(group->why, sizeof(group->why), "no group can be made in %.160s: %s", kept.path, strerror(errno));
+	}
+}
+
+void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group)
+{
+	pthread_mutex_lock(&place_lock);
+	make_in_place(search, ret_group);
+	pthread_mutex_unlock(&place_lock);
+	cgroup_limit(ret_group, bounds);
+}
+
+void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds)
+{
+	if (group->ops)
+		group->ops->limit(group, bounds);
+}
+
+void cgroup_enter(struct cgroup *group, struct launch *launch)
+{
+	_Static_assert(ARRAY_SIZE(launch->group_joins) == ARRAY_SIZE(group->joins), "a file for each part");
+	launch->group_fd = group->ops ? group->ops->enter(group) : -1;
+	launch->in_group = group->ops;
+	for (int i = 0; i < CGROUP_PARTS; i++)
+		launch->group_joins[i] = group->ops ? group->joins[i] : -1;
+}
+
+void cgroup_entered(struct cgroup *group)
+{
+	if (group->ops)
+		close_parts(group->joins);
+}
+
+bool cgroup_kill(struct cgroup *group)
+{
+	return !group->ops || group->ops->kill(group);
+}
+
+bool cgroup_freeze(struct cgroup *group, bool frozen)
+{
+	return !group->ops || group->ops->freeze(group, frozen);
+}
+
+void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
+{
+	*ret_usage = (struct cgroup_usage){ 0 };
+	if (group->ops)
+		group->ops->usage(group, ret_usage);
+}
+
+/* By way of its own directory: the place may have been found anew meanwhile. */
+static bool remove_part(const struct cgroup *group, int part)
+{
+	char path[sizeof(group->name) + 4];
+	snprintf(path, sizeof(path), "../%s", group->name);
+	return unlinkat(group->parts[part], path, AT_REMOVEDIR) == 0 || errno != EBUSY;
+}
+
+/* The last process may be gone for us and not yet for the group. */
+void cgroup_remove(struct cgroup *group)
+{
+	if (!group->ops)
+		return;
+	cgroup_entered(group);
+	for (int part = 0; part < CGROUP_PARTS; part++)
+		for (int round = 0; group->parts[part] >= 0 && !remove_part(group, part) && round < REMOVE_ROUNDS; round++) {
+			group->ops->kill(group);
+			nanosleep(&(struct timespec){ .tv_nsec = REMOVE_PAUSE_NS }, NULL);
+		}
+	close_parts(group->parts);
+	group->ops = NULL;
+}

@@ -1,0 +1,90 @@
+/* Control groups: what holds the limits of a whole tree of processes, where they are to be had.
+ *
+ * A command gets a leaf of its own, made before it starts and removed when nothing of it is left. No leaf is used twice:
+ * on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and the command
+ * is born in its leaf; version 1 is a tree for each controller, and the command's first process joins a leaf in each before
+ * it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
+ *
+ *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
+ *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone
+ *             is removed by the next that makes one, with all that is in it. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+struct launch;
+
+#define CGROUP_PARTS 4
+#define CGROUP_NONE "none"              /* as a directory: without control groups */
+
+/* Where to look. Fields may be NULL: what the system has. */
+struct cgroup_search {
+	const char *directory;          /* in a cgroup2 tree, chosen by configuration; or CGROUP_NONE */
+	const char *root;               /* for tests: /sys/fs/cgroup, /proc/self/cgroup */
+	const char *self;
+};
+
+struct cgroup_place {
+	const struct cgroup_ops *ops;   /* NULL: there is none, and `why` says why not */
+	int parts[CGROUP_PARTS];        /* directories, or -1 */
+	uint32_t offers;                /* 1 << enum cordon_wall: the limits it can hold */
+	char path[512], why[256];       /* for people */
+};
+
+/* What is to be held; 0: without that limit. */
+struct cgroup_bounds {
+	uint64_t memory_bytes, cpu_percent, processes;
+};
+
+struct cgroup_usage {
+	uint64_t memory_peak_bytes, process_peak, cpu_us;       /* 0: not known */
+	uint64_t oom_kills;             /* processes the kernel killed for want of memory */
+	uint64_t process_refusals;      /* processes that were not made because of the limit */
+};
+
+struct cgroup {
+	const struct cgroup_ops *ops;   /* NULL: there is no leaf */
+	int parts[CGROUP_PARTS];        /* its directories, or -1; the first one is locked */
+	int joins[CGROUP_PARTS];        /* files to join it by, until it was entered */
+	uint32_t held;                  /* 1 << enum cordon_wall: the limits it holds */
+	char name[64];
+	char why[256];                  /* why there is no leaf; for people */
+};
+
+struct cgroup_ops {
+	const char *name;               /* for `isolation` */
+	/* Finds a place; `place` comes empty. False leaves why not in it. */
+	bool (*find)(const struct cgroup_search *search, struct cgroup_place *place);
+	/* Sets the bounds and says in group->held which of them hold. */
+	void (*limit)(struct cgroup *group, const struct cgroup_bounds *bounds);
+	/* The directory to be born in, or -1; and the files to join by, where that cannot be. */
+	int (*enter)(struct cgroup *group);
+	/* Ends all that is in it; false where something stays. */
+	bool (*kill)(struct cgroup *group);
+	bool (*freeze)(struct cgroup *group, bool frozen);
+	void (*usage)(const struct cgroup *group, struct cgroup_usage *ret_usage);
+};
+extern const struct cgroup_ops cgroup_v2, cgroup_v1;
+
+/* Looks for a place, and closes it again: for `cordon doctor`. */
+void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
+/* Forgets the place that was found, until the next leaf is made. */
+void cgroup_forget(void);
+/* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */
+void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group);
+
+/* These do nothing where there is no leaf. */
+
+/* Other bounds, for a leaf that is there. */
+void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds);
+/* Has what is launched begin in the leaf. cgroup_entered() closes what that took, once it runs. */
+void cgroup_enter(struct cgroup *group, struct launch *launch);
+void cgroup_entered(struct cgroup *group);
+/* False where something stays. */
+bool cgroup_kill(struct cgroup *group);
+bool cgroup_freeze(struct cgroup *group, bool frozen);
+void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);
+/* Removes the leaf, killing what should still be in it. */
+void cgroup_remove(struct cgroup *group);

@@ -1,0 +1,318 @@
+"""Limits: each is seen to be exceeded without it and to hold with it, and the result, the ledger and what is left behind say
+so. Where control groups can be had (here: as root) they hold them for the whole tree of processes; elsewhere rlimits hold
+what they can, and that is said. Nothing here would hurt the machine if a limit did not hold."""
+import concurrent.futures
+import glob
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from conftest import descendants
+from lab import ROOT, drivers, lack, leftovers, needs, refused_unwalked, result, rows_of, wait_until  # noqa: F401
+
+UNWALLED = os.environ.get("CORDON_UNWALLED") or str(ROOT / "build/cordon-unwalled")
+PYTHON = "/usr/bin/python3"
+GROUPED = not lack("cgroup")
+MB = 1 << 20
+
+HOG = """
+import ctypes, mmap, os, sys, time
+kind, size = sys.argv[1], int(sys.argv[2]) << 20
+chunk = b"x" * (1 << 20)
+if kind == "anonymous":
+    kept = [bytearray(chunk) for _ in range(size >> 20)]
+elif kind == "shared":
+    kept = mmap.mmap(-1, size)
+    for _ in range(size >> 20):
+        kept.write(chunk)
+elif kind == "processes":
+    for _ in range(8):
+        if os.fork() == 0:
+            kept = [bytearray(chunk) for _ in range(size >> 23)]
+            time.sleep(0.5)
+            os._exit(0)
+    sys.exit(any(os.wait()[1] for _ in range(8)))
+else:
+    fd = os.memfd_create("hog") if kind == "memfd" else os.open(kind, os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(size >> 20):
+        os.write(fd, chunk)
+print("had it")
+"""
+KINDS = ["anonymous", "shared", "processes", "memfd", "/tmp/hog", "/dev/shm/hog"]
+
+
+def groups(pid="*"):
+    """Groups of cordon's making, whoever made them; `pid`: by that process."""
+    return sorted(glob.glob(f"/sys/fs/cgroup/**/cordon-{pid}-*", recursive=True))
+
+
+@pytest.fixture
+def unwalled(cordon):
+    """The result with a wall left out."""
+    def run(wall, *words):
+        done = subprocess.run([UNWALLED, "run", "--json", *words], env={**cordon.env, "CORDON_UNWALL": wall}, cwd=cordon.workspace,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        return json.loads(done.stdout)
+    return run
+
+
+# ---- memory ----------------------------------------------------------------------------------------------------------
+
+def hog(kind, size=96):
+    return [PYTHON, "-c", HOG, kind, str(size)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory(cordon, unwalled, kind):
+    if kind != "anonymous" and not GROUPED:
+        pytest.skip(lack("cgroup"))
+    assert unwalled("limit_memory", "--memory", "64M", "--", *hog(kind))["exit_code"] == 0
+    told = result(cordon, "--memory", "64M", "--", *hog(kind))
+    assert told["exit_code"] != 0 and "had it" not in told["stdout"], told
+    if not GROUPED:
+        assert told["isolation"]["limit_memory"] == "rlimit, per process" and "MemoryError" in told["stderr"]
+        assert not told["oom_killed"] and told["limit_hit"] is None and told["memory_peak_kb"] is None
+        return
+    assert told["isolation"]["limit_memory"].startswith("cgroup v")
+    assert told["oom_killed"] and told["limit_hit"] == "memory"
+    limit = told["limit"]
+    assert limit["name"] == "memory" and limit["unit"] == "bytes" and limit["allowed"] == 64 * MB
+    assert 60 * MB <= limit["used"] <= 64 * MB and told["memory_peak_kb"] == limit["used"] // 1024
+    kinds = {row["row"]: row for row in rows_of(cordon, told["audit_id"])}
+    assert list(kinds) == ["intent", "limit", "result"]
+    assert (kinds["limit"]["limit"], kinds["limit"]["used"], kinds["limit"]["allowed"]) == ("memory", limit["used"], 64 * MB)
+    assert kinds["result"]["oom_killed"] and kinds["result"]["limit_hit"] == "memory"
+
+
+@needs("cgroup")
+@drivers()
+def test_memory_on_every_driver(cordon, driver):
+    told = result(cordon, "--driver", driver, "--memory", "64M", "--", *hog("anonymous"))
+    assert told["oom_killed"] and told["limit_hit"] == "memory" and told["exit_code"] != 0, told
+    assert told["isolation"]["limit_memory"] == told["isolation"]["limit_processes"] == told["isolation"]["limit_cpu"]
+    assert ("unguarded" in told["isolation"]["limit_memory"]) == (driver == "local")
+
+
+@needs("cgroup")
+def test_page_cache_is_no_reason_to_end_it(cordon):
+    told = result(cordon, "--memory", "48M", "-c", "dd if=/dev/zero of=file bs=1M count=96 && cat file file >/dev/null && echo fine")
+    assert told["stdout"] == "fine\n" and not told["oom_killed"] and told["limit"] is None, told
+    assert told["memory_peak_kb"] <= 48 * 1024
+
+
+def test_being_killed_is_not_being_out_of_memory(cordon):
+    told = result(cordon, "-c", "kill -9 $$")
+    assert told["signal"] == signal.SIGKILL and not told["oom_killed"] and told["limit_hit"] is None
+
+
+@needs("cgroup")
+def test_what_is_left_of_a_command_goes_on(cordon):
+    told = result(cordon, "--memory", "64M", "-c", f"{PYTHON} -c '{HOG}' anonymous 96; echo went on")
+    assert told["stdout"] == "went on\n" and told["exit_code"] == 0
+    assert told["oom_killed"] and told["limit_hit"] == "memory"
+    human = cordon("run", "--memory", "64M", "--", *hog("anonymous"))
+    assert human.returncode == 137 and "--memory" in human.stderr
+
+
+@needs("cgroup")
+def test_very_little_memory(cordon, leftovers):
+    """Too little to start in is an error or an end, never a hang or a crash of cordon's own."""
+    done = cordon("run", "--json", "--memory", "1M", "--", *hog("anonymous", 8))
+    value = json.loads(done.stdout)
+    assert value.get("oom_killed") or value["error"]["class"] in ("spawn_sandbox_unavailable", "internal"), value
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+CROWD = """
+import os, signal, sys
+made = []
+try:
+    for _ in range(100):
+        made.append(os.fork())
+        if made[-1] == 0:
+            signal.pause()
+except OSError:
+    pass
+print(len(made))
+for pid in made:
+    os.kill(pid, signal.SIGKILL)
+"""
+# Two more from each, seven times: 255 at most.
+BOMB = """
+import os, time
+left = 7
+while left:
+    try:
+        left -= 1
+        if os.fork() and os.fork():
+            break
+    except OSError:
+        break
+time.sleep(30)
+"""
+
+
+@drivers()
+def test_processes(cordon, unwalled, driver):
+    told = result(cordon, "--driver", driver, "--processes", "20", "--", PYTHON, "-c", CROWD)
+    if told["isolation"]["limit_processes"] == "none":
+        assert not GROUPED and driver != "namespaces" and told["stdout"] == "100\n"
+        return
+    assert told["stdout"] == "19\n", "itself, and nineteen more"
+    assert unwalled("limit_processes", "--processes", "20", "--", PYTHON, "-c", CROWD)["stdout"] == "100\n"
+    if GROUPED:
+        [denial] = told["denials"]
+        assert (denial["what"], denial["wall"]) == ("processes", "limit_processes") and "--processes" in denial["grant"]
+        assert told["process_peak"] == 20
+    else:
+        assert told["denials"] == [] and told["process_peak"] is None
+    assert told["limit_hit"] is None, "a limit on processes ends nothing"
+
+
+@drivers()
+def test_one_process(cordon, driver):
+    assert result(cordon, "--driver", driver, "--processes", "1", "--", "/bin/true")["exit_code"] == 0
+
+
+@drivers()
+def test_a_fork_bomb(cordon, leftovers, driver):
+    if driver != "namespaces" and not GROUPED:
+        pytest.skip(lack("cgroup"))
+    told = result(cordon, "--driver", driver, "--processes", "24", "--timeout", "1s", "--", PYTHON, "-c", BOMB)
+    assert told["timed_out"] and told["limit_hit"] == "time" and told["duration_ms"] < 4000
+    assert told["limit"]["used"] >= told["limit"]["allowed"] == 1000 and told["limit"]["unit"] == "ms"
+    if GROUPED:
+        assert told["process_peak"] == 24 and told["denials"]
+
+
+# ---- the processor ---------------------------------------------------------------------------------------------------
+
+BUSY = """
+import os, sys, time
+others = [os.fork() for _ in range(int(sys.argv[1]) - 1)]
+while time.process_time() < 0.1:
+    pass
+if all(others):
+    for _ in others:
+        os.wait()
+"""
+
+
+def share(told):
+    """Of one processor, over the time it took."""
+    return told["cpu_ms"] / told["duration_ms"]
+
+
+@needs("cgroup")
+@pytest.mark.parametrize("processes", [1, 2])
+def test_cpu(cordon, unwalled, processes):
+    words = ["--cpu", "10", "--", PYTHON, "-c", BUSY, str(processes)]
+    held = result(cordon, *words)
+    assert held["isolation"]["limit_cpu"].startswith("cgroup v") and held["exit_code"] == 0
+    assert share(held) <= 0.18, held
+    # Others may be at work on this machine.
+    assert any(share(unwalled("limit_cpu", *words)) > 0.22 for _ in range(8))
+
+
+def test_cpu_is_not_said_to_be_held_where_it_is_not(cordon):
+    told = result(cordon, "--cpu", "40", "--", "/bin/true")
+    assert (told["isolation"]["limit_cpu"] == "none") == (not GROUPED)
+    assert "limit_cpu" not in cordon("run", "--cpu", "40", "--", "/bin/true").stderr
+
+
+# ---- getting out -----------------------------------------------------------------------------------------------------
+
+LEAVE = """
+import glob, os
+print(open("/proc/self/cgroup").read(), end="")
+for path in glob.glob("/sys/fs/cgroup/**", recursive=True) + glob.glob("/proc/*/root/sys/fs/cgroup/*"):
+    for name in ("cgroup.procs", "tasks", "memory.max", "memory.limit_in_bytes", "pids.max"):
+        try:
+            with open(os.path.join(path, name), "w") as file:
+                file.write("0")
+            print("wrote", path, name)
+        except OSError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("view", ["system", "host-readonly"])
+@drivers("namespaces", "landlock", "bwrap")
+def test_a_command_cannot_leave_its_group(cordon, driver, view):
+    told = result(cordon, "--driver", driver, "--view", view, "--", PYTHON, "-c", LEAVE)
+    assert told["exit_code"] == 0 and "wrote" not in told["stdout"], told
+    if driver == "namespaces":
+        assert all(line.endswith(":/") for line in told["stdout"].splitlines()), "nor does it see where it is"
+
+
+# ---- what is asked for -----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("option", ["memory", "cpu", "processes"])
+@pytest.mark.parametrize("value", ["0", "-1", "-5M", "", "much", "99999999999999999999999", "1e3", "0x10"])
+def test_limits_that_are_none(cordon, option, value):
+    error = refused_unwalked(cordon, f"--{option}={value}", "--", "true")
+    assert error["class"] == "invalid_request" and option in error["reason"], error
+
+
+# ---- what is left ----------------------------------------------------------------------------------------------------
+
+@needs("cgroup")
+def test_nothing_is_left_behind(cordon, leftovers):
+    before = groups()
+
+    def run(number):
+        word = ["true", "false", "/missing", "sleep"][number % 4]
+        return cordon("run", "--timeout", "200ms", "--", word, *(["9"] if word == "sleep" else [])).returncode
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(run, range(100))) == {0, 1, 127, 124}
+    assert [path for path in groups() if path not in before] == []
+
+
+@needs("cgroup")
+def test_what_a_killed_cordon_left_is_swept(cordon, leftovers):
+    process = cordon.popen("run", "--", "sleep", "60")
+    assert wait_until(lambda: len(descendants(process.pid)) >= 2)
+    assert groups(process.pid)
+    process.kill()
+    process.communicate()
+    assert cordon("run", "--", "true").returncode == 0
+    # What was in it may have been on its way out.
+    assert wait_until(lambda: cordon("run", "--", "true").returncode == 0 and not groups(process.pid))
+
+
+@needs("cgroup")
+def test_one_that_lives_is_not_swept(cordon, leftovers):
+    process = cordon.popen("run", "--", "sleep", "60")
+    assert wait_until(lambda: len(descendants(process.pid)) >= 2)
+    mine = groups(process.pid)
+    assert cordon("run", "--", "true").returncode == 0
+    assert mine and groups(process.pid) == mine
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert groups(process.pid) == []
+
+
+def test_what_is_used_is_told(cordon):
+    told = result(cordon, "-c", "dd if=/dev/zero of=file bs=1M count=4 conv=fsync 2>/dev/null; sleep 0.05 & sleep 0.05 & wait")
+    kind = subprocess.run(["stat", "-f", "-c", "%T", cordon.workspace], capture_output=True, text=True).stdout.strip()
+    if kind != "tmpfs":
+        assert told["written_bytes"] >= 4 * MB, kind
+    if GROUPED:
+        assert told["process_peak"] >= 3 and 0 < told["memory_peak_kb"]
+
+
+# ---- the doctor ------------------------------------------------------------------------------------------------------
+
+def test_doctor_tells_who_holds_limits(cordon):
+    report = json.loads(cordon("doctor", "--json").stdout)["limits"]
+    human = cordon("doctor").stdout
+    if GROUPED:
+        assert report["mechanism"].startswith("cgroup v") and os.path.isdir(report["place"]) and report["fix"] == ""
+        assert "limit_memory" in report["holds"] and report["place"] in human
+    else:
+        assert report["mechanism"] == "rlimits, per process" and report["place"] is None and report["holds"] == []
+        assert "systemd-run --user --scope" in report["fix"] and "systemd-run --user --scope" in human
