@@ -119,7 +119,8 @@ static bool settle_stale(void *arg, struct arena *arena, const struct approval_w
 	struct approval_question unreadable = { .session = "", .audit_id = "", .tool = "", .program = "", .hash = "" };
 	struct approval_answer answer;
 	struct cordon_error err;
-	struct gate_settling settling = { .question = question ? question : &unreadable, .answer = &answer, .recovered = true };
+	struct gate_settling settling = { .question = question ? question : &unreadable, .answer = &answer,
+	                                  .recovered = true };
 	memcpy(unreadable.id, wait->id, sizeof(unreadable.id));
 	if (last_answer(arena, wait, settling.question->hash, &answer) < 0)
 		return false;

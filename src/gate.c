@@ -96,7 +96,8 @@ static int prepare(struct asking *asking, struct cordon_error *err)
 	*posted = (struct approval_question){
 		.session = has_session ? question->session_id : "", .audit_id = question->audit_id,
 		.time = arena_strdup(asking->arena, now), .tool = question->tool, .program = question->program,
-		.rule = question->rule, .pid = (uint64_t)getpid(), .denials_to_pause = asking->config->approval.denials_to_pause,
+		.rule = question->rule, .pid = (uint64_t)getpid(),
+		.denials_to_pause = asking->config->approval.denials_to_pause,
 		.timeout_ms = asking->config->approval.timeout_ms ? asking->config->approval.timeout_ms : TIMEOUT_MS,
 	};
 	id_make(posted->id);
@@ -150,12 +151,13 @@ static int refuse_unasked(struct asking *asking, const char *door, const char *r
 static int refuse_remembered(struct asking *asking, const struct session_denial *denial, struct cordon_error *err)
 {
 	bool has_reason = denial->reason && *denial->reason;
-	const char *reason = arena_printf(asking->arena, "the same was denied in this session before, at %s%s%s", denial->time,
-	                                  has_reason ? ": " : "", has_reason ? denial->reason : "");
+	const char *reason = arena_printf(asking->arena, "the same was denied in this session before, at %s%s%s",
+	                                  denial->time, has_reason ? ": " : "", has_reason ? denial->reason : "");
 	if (!reason)
 		return fail_oom(err);
 	if (refuse_unasked(asking, "memory", reason, err) < 0 && err->class == CORDON_E_CAPABILITY_DENIED)
-		fail_remedy(err, "do without it, or have a human lift all denials of the session: cordon session pause, then resume");
+		fail_remedy(err, "do without it, or have a human lift all denials of the session: cordon session pause, "
+		            "then resume");
 	return -1;
 }
 
@@ -190,7 +192,8 @@ static int call_approver(struct asking *asking, enum approval_outcome *ret_outco
 	char reason[APPROVAL_REASON_MAX] = "";
 	auto_free char *json = approval_describe(&asking->posted);
 	struct cordon_card card = {
-		.id = asking->posted.id, .session = asking->posted.session, .hash = asking->card.hash, .text = asking->card.text,
+		.id = asking->posted.id, .session = asking->posted.session, .hash = asking->card.hash,
+		.text = asking->card.text,
 		.json = json, .timeout_ms = asking->posted.timeout_ms, .settled_fd = asking->wait.notify_fd,
 	};
 	static const enum approval_outcome outcomes[CORDON_ANSWER_MAX] = {

@@ -31,12 +31,13 @@ struct gate_answer {
  * queue (session/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
  * queue.
  *
- * Success is an approval. What `excess` names is then still what it was when it was shown. Denied, by a human, by memory, or because nobody can be asked: `capability_denied`; no answer in
- * time: `approval_timeout`; that a third denial paused the session is said in the error. Writes the `approval` row before it
- * returns. A denial is remembered for the session, a timeout is not. `excess` and `argv` are borrowed. */
+ * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by memory,
+ * or because nobody can be asked: `capability_denied`; no answer in time, or interrupted: `approval_timeout`; that a third
+ * denial paused the session is said in the error. Writes the `approval` row before it returns. A denial is remembered for
+ * the session, a timeout is not. `excess` and `argv` are borrowed. */
 int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err) must_check;
 
-/* Settles what askers that died left behind: an answer that was given for the session is applied, one for once is void, and
- * either way the ledger says so. Costs little where there is nothing; for whenever a session is opened. */
+/* Settles what askers that died left behind: an answer that was given for the session is applied, one for once is void,
+ * and either way the ledger says so. Costs little where there is nothing; comes before a session's record is read. */
 void gate_sweep(struct cordon *cordon);

@@ -62,7 +62,8 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 	if (answer <= CORDON_UNANSWERED || answer >= CORDON_ANSWER_MAX)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "this is not an answer");
 	if (length >= APPROVAL_REASON_MAX)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes", APPROVAL_REASON_MAX - 1);
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes",
+		            APPROVAL_REASON_MAX - 1);
 	gate_sweep(cordon);
 	utc_now(now);
 	struct approval_answer given = { .outcome = outcomes[answer], .reason = reason ? reason : "", .time = now };

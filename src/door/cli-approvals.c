@@ -41,9 +41,9 @@ static void print_card(const char *card)
 	json_look_text(json_look_member(json_look_member(card, "content"), "text"), text, TEXT_SIZE);
 	printf("%s\n", FIELD(card, "id"));
 	print_lines(text);
+	long timeout_ms = json_look_number(json_look_member(card, "timeout_ms"));
 	printf("  asked      %s, by process %ld; refused after %ld s\n  hash       %s\n", FIELD(card, "asked"),
-	       json_look_number(json_look_member(card, "pid")), (json_look_number(json_look_member(card, "timeout_ms")) + 999) / 1000,
-	       FIELD(card, "hash"));
+	       json_look_number(json_look_member(card, "pid")), (timeout_ms + 999) / 1000, FIELD(card, "hash"));
 }
 
 static int act_list(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err)
@@ -134,7 +134,7 @@ static int act_approve(struct cordon *cordon, const struct options *options, con
 {
 	bool session = options_flag(options, "for-session");
 	if (session && options_flag(options, "once")) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, "--once --for-session", "it can be approved the one way or the other");
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "--once --for-session", "only one of these can be meant");
 		return fail_remedy(err, "leave one of them out");
 	}
 	return give(cordon, options, word, session ? CORDON_APPROVED_SESSION : CORDON_APPROVED_ONCE, err);

@@ -21,7 +21,8 @@ static int fail_unknown(const char *id, struct cordon_error *err)
 static int fail_settled(const char *id, const struct approval_answer *answer, struct cordon_error *err)
 {
 	static const char *const done[] = {
-		[APPROVAL_ONCE] = "approved once", [APPROVAL_SESSION] = "approved for the session", [APPROVAL_DENIED] = "denied",
+		[APPROVAL_ONCE] = "approved once", [APPROVAL_SESSION] = "approved for the session",
+		[APPROVAL_DENIED] = "denied",
 	};
 	if (answer->outcome == APPROVAL_TIMEOUT)
 		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, id, "the answer comes too late: the command was refused at %s, since "
@@ -63,7 +64,8 @@ static int check_answer(const struct approval_question *question, const char *sh
 		return fail_boundary(err, "approval");
 	}
 	if (answer->outcome == APPROVAL_SESSION && !*question->session) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, question->id, "the command has no session: it can be approved once only");
+		fail(err, CORDON_E_INVALID_REQUEST, 0, question->id,
+		     "the command has no session: it can be approved once only");
 		return fail_boundary(err, "approval");
 	}
 	return 0;
@@ -114,7 +116,9 @@ int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, stru
 	auto_close int queue_fd = -1;
 	if (queue_open(data_dir, false, &queue_fd, err) < 0)
 		return -1;
-	struct strings names = queue_fd < 0 ? (struct strings){ 0 } : queue_list(&arena, queue_fd, ".", queue_is_id);
+	if (queue_fd < 0)
+		return 0;
+	struct strings names = queue_list(&arena, queue_fd, ".", queue_is_id);
 	for (size_t i = 0; i < names.count; i++) {
 		struct approval_question question;
 		struct stat info;
@@ -129,7 +133,8 @@ int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, stru
 
 static bool is_temporary(const char *name)
 {
-	return !strncmp(name, QUEUE_NEW_PREFIX, sizeof(QUEUE_NEW_PREFIX) - 1) || !strncmp(name, QUEUE_ANSWER_PREFIX, sizeof(QUEUE_ANSWER_PREFIX) - 1);
+	return !strncmp(name, QUEUE_NEW_PREFIX, sizeof(QUEUE_NEW_PREFIX) - 1) ||
+	       !strncmp(name, QUEUE_ANSWER_PREFIX, sizeof(QUEUE_ANSWER_PREFIX) - 1);
 }
 
 /* Takes the lock of what its maker left; -1 where the maker lives, or another sweeper has it. */

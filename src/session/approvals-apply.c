@@ -67,7 +67,8 @@ static int apply_grant(struct arena *arena, struct session_record *record, const
 	if (record->grant_count)
 		memcpy(grants, record->grants, record->grant_count * sizeof(*grants));
 	grants[record->grant_count] = (struct session_grant){ .card = question->id, .hash = question->hash,
-	                                                      .time = answer->time, .set = question->excess, .places = question->places };
+	                                                      .time = answer->time, .set = question->excess,
+	                                                      .places = question->places };
 	record->grants = grants;
 	record->grant_count++;
 	record->denied_in_a_row = 0;

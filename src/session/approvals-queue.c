@@ -94,7 +94,8 @@ int queue_read_question(struct arena *arena, int card_fd, const char *id, struct
 int queue_read_answer(struct arena *arena, int card_fd, struct approval_answer *ret_answer, bool *ret_found)
 {
 	static const struct approval_answer unreadable = { .outcome = APPROVAL_VOID, .hash = "", .time = "",
-	                                                   .reason = "the answer could not be read", .by = { .door = "unknown" } };
+	                                                   .reason = "the answer could not be read",
+	                                                   .by = { .door = "unknown" } };
 	auto_free char *text = NULL;
 	size_t length = 0;
 	int result = file_read(card_fd, QUEUE_ANSWER, ANSWER_SIZE_MAX, &text, &length);

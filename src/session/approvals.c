@@ -131,9 +131,9 @@ static int try_link(int queue_fd, int card_fd, const char *text)
 	int result = file_create(queue_fd, name, text, strlen(text), &fd);
 	if (result < 0)
 		return result;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno != EWOULDBLOCK)
-		result = -errno;
-	else if (linkat(queue_fd, name, card_fd, QUEUE_ANSWER, 0) < 0)
+	/* Locked already: by a sweeper, that is about to take it away. */
+	if ((flock(fd, LOCK_EX | LOCK_NB) < 0 && errno != EWOULDBLOCK) ||
+	    linkat(queue_fd, name, card_fd, QUEUE_ANSWER, 0) < 0)
 		result = -errno;
 	unlinkat(queue_fd, name, 0);
 	return result;
@@ -176,9 +176,8 @@ void approvals_settle(struct approval_wait *wait)
 	char name[sizeof(QUEUE_SETTLED) + 1 + ID_SIZE];
 	snprintf(name, sizeof(name), QUEUE_SETTLED "/%s", wait->id);
 	unlinkat(wait->fd, QUEUE_CARD, 0);
-	if (mkdirat(wait->queue_fd, QUEUE_SETTLED, 0700) < 0 && errno != EEXIST)
-		remove_tree(wait->queue_fd, wait->id);
-	else if (renameat(wait->queue_fd, wait->id, wait->queue_fd, name) < 0)
+	if ((mkdirat(wait->queue_fd, QUEUE_SETTLED, 0700) < 0 && errno != EEXIST) ||
+	    renameat(wait->queue_fd, wait->id, wait->queue_fd, name) < 0)
 		remove_tree(wait->queue_fd, wait->id);
 	forget_oldest(wait->queue_fd);
 	approvals_release(wait);

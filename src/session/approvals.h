@@ -60,7 +60,8 @@ struct approval_answer {
 
 #define APPROVAL_REASON_MAX 256         /* with the NUL */
 
-/* ---- Text (approvals-json.c): what cordon writes and nothing else. Both writers: to be free()d, NULL when memory is short. */
+/* ---- As text (approvals-json.c): what cordon writes and nothing else. What is written is to be free()d; NULL when memory
+ * is short. */
 
 char *approval_question_write(const struct approval_question *question);
 int approval_question_read(struct arena *arena, const char *text, size_t length, struct approval_question *ret_question)

@@ -256,7 +256,8 @@ def test_the_card(cordon, out, queue):
     assert "two words" in done.stdout and done.stdout.endswith("Approved, once.\n")
     assert end(process)[0] == 0
     # No argument is kept.
-    kept = [path for path in (cordon.data / "cordon").rglob("*") if path.is_file() and b"secret-argument" in path.read_bytes()]
+    kept = [path for name in ("approvals", "ledger", "sessions") for path in (cordon.data / "cordon" / name).rglob("*")
+            if path.is_file() and b"secret-argument" in path.read_bytes()]
     assert not pending.exists() and kept == []
 
 
