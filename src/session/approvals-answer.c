@@ -137,6 +137,11 @@ static bool is_temporary(const char *name)
 	       !strncmp(name, QUEUE_ANSWER_PREFIX, sizeof(QUEUE_ANSWER_PREFIX) - 1);
 }
 
+static bool is_swept(const char *name)
+{
+	return queue_is_id(name) || is_temporary(name);
+}
+
 /* Takes the lock of what its maker left; -1 where the maker lives, or another sweeper has it. */
 static int lock_abandoned(int queue_fd, const char *name)
 {
@@ -173,14 +178,15 @@ void approvals_each_stale(const char *data_dir, approvals_stale_fn settle, void 
 	auto_close int queue_fd = -1;
 	if (queue_open(data_dir, false, &queue_fd, NULL) < 0 || queue_fd < 0)
 		return;
-	struct strings names = queue_list(&arena, queue_fd, ".", is_temporary);
+	struct strings names = queue_list(&arena, queue_fd, ".", is_swept);
 	for (size_t i = 0; i < names.count; i++) {
+		if (queue_is_id(names.items[i])) {
+			settle_stale(queue_fd, names.items[i], settle, arg);
+			continue;
+		}
 		auto_close int fd = lock_abandoned(queue_fd, names.items[i]);
 		if (fd >= 0)
 			remove_tree(queue_fd, names.items[i]);
 	}
-	names = queue_list(&arena, queue_fd, ".", queue_is_id);
-	for (size_t i = 0; i < names.count; i++)
-		settle_stale(queue_fd, names.items[i], settle, arg);
 	arena_free(&arena);
 }

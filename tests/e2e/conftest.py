@@ -61,7 +61,8 @@ class Cordon:
         return [PROGRAM, *(os.fspath(word) for word in words)]
 
     def popen(self, *words, **options):
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+        # A session of its own: whoever runs the tests from a terminal is not asked for approval there.
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True,
                    "cwd": self.workspace, "env": self.env, **options}
         return subprocess.Popen(self.argv(*words), **options)
 
