@@ -206,7 +206,7 @@ def test_protected_names_stay_as_they_are(cordon):
     write(cordon.workspace, ".git/config", "[core]\n")
     write(cordon.workspace, ".git/hooks/pre-commit", "#!/bin/sh\n")
     write(cordon.workspace, "sub/.git/config", "[core]\n")
-    write(cordon.workspace, ".cordon.toml", "x = 1\n")
+    write(cordon.workspace, ".cordon.toml", "[limits]\nprocesses = 60\n")
     before = {path: path.read_bytes() for path in cordon.workspace.rglob("*") if path.is_file()}
     line = ("for file in .git/config .git/hooks/pre-commit .cordon.toml sub/.git/config; do echo evil >> $file; rm -f $file; "
             "mv $file x; ln -sf /bin/sh $file; done; rm -rf .git/hooks; mv .git git; mv sub bus; mv sub/.git sub/git; "
