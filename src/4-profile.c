@@ -147,9 +147,9 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	                                                                  sizeof(*execution->profile.trees));
 	if (!execution->profile.trees || !cache)
 		return fail_oom(err);
-	if (!execution->dry)
-		mkdir(cache, 0700);
 	execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (execution->profile.cache_fd < 0 && !execution->dry && (mkdir(cache, 0700) == 0 || errno == EEXIST))
+		execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (look_at(execution, &execution->session.workspace, true, input, err) < 0)
 		return -1;
 	for (size_t i = 0; i < writes->count; i++)

@@ -165,9 +165,13 @@ int workspace_of_session(struct arena *arena, const char *session_id, const char
 	const char *path = hash && parent ? arena_printf(arena, "%s/%s", parent, hash) : NULL;
 	if (!path)
 		return fail_oom(err);
-	if (make && ((mkdir(parent, 0700) < 0 && errno != EEXIST) || (mkdir(path, 0700) < 0 && errno != EEXIST)))
-		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make the session's directory");
-	auto_close int fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY);
+	const int flags = O_PATH | O_CLOEXEC | O_NOFOLLOW | O_DIRECTORY;
+	auto_close int fd = open(path, flags);
+	if (fd < 0 && errno == ENOENT && make) {
+		if ((mkdir(parent, 0700) < 0 && errno != EEXIST) || (mkdir(path, 0700) < 0 && errno != EEXIST))
+			return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make the session's directory");
+		fd = open(path, flags);
+	}
 	struct stat info = { 0 };
 	if (fd < 0 && (make || errno != ENOENT))
 		return fail(err, CORDON_E_CAPABILITY_DENIED, errno, path, "the session's directory is not what cordon made");
