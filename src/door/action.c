@@ -36,14 +36,23 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
-static int check_words(enum command_id command, const struct action *action, const struct options *options,
+/* Where one can see what there is to be named. */
+static bool has_list(const struct action *actions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(actions[i].name, "list"))
+			return true;
+	return false;
+}
+
+static int check_words(enum command_id command, const struct action *action, bool listed, const struct options *options,
                        struct cordon_error *err)
 {
 	size_t most = action->operand ? 2 : 1, least = action->operand && *action->operand ? 2 : 1;
 	const char *name = commands[command].name;
 	if (options->operand_count < least) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", action->operand);
-		return fail_remedy(err, "see cordon %s list", name);
+		return fail_remedy(err, listed ? "see cordon %s list" : "see cordon help %s", name);
 	}
 	if (options->operand_count > most) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[most], "cordon %s %s takes no such argument", name,
@@ -73,7 +82,7 @@ int action_run(enum command_id command, const struct action *actions, size_t cou
 	if (!cli_options(command, words, SIZE_MAX, &options, &status))
 		return status;
 	if (find_action(command, actions, count, &options, &action, &err) < 0 ||
-	    check_words(command, action, &options, &err) < 0) {
+	    check_words(command, action, has_list(actions, count), &options, &err) < 0) {
 		report_error(&err, options_flag(&options, "json"));
 		status = STATUS_USAGE;
 	} else if (cli_open(&options, &cordon, &err) < 0 ||

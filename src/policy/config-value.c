@@ -225,6 +225,17 @@ static int read_host_entry(const struct config_reader *reader, const struct conf
 	return *ret_entry ? 0 : fail_oom(err);
 }
 
+static int read_range_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                            const char **ret_entry, struct cordon_error *err)
+{
+	struct address_range range;
+	struct cordon_error why;
+	*ret_entry = at->text;
+	if (address_exemption_parse(at->text, &range, &why) < 0)
+		return toml_fail(err, reader->file, at, "%s: \"%s\": %s", row->path, at->text, why.reason);
+	return 0;
+}
+
 /* In the place of a list may stand one of the row's words. */
 static int read_list(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                      struct config_value *value, struct cordon_error *err)
@@ -237,6 +248,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_NAMES] = read_name_entry,
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
 		[CONFIG_TYPE_HOSTS] = read_host_entry,
+		[CONFIG_TYPE_RANGES] = read_range_entry,
 	};
 	if (at->type == TOML_STRING && *row->values) {
 		if (read_enum(reader, row, at, value, err) < 0)
@@ -300,6 +312,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_NAMES] = read_list,
 		[CONFIG_TYPE_TOOLCHAINS] = read_list,
 		[CONFIG_TYPE_HOSTS] = read_list,
+		[CONFIG_TYPE_RANGES] = read_list,
 		[CONFIG_TYPE_SIZE] = read_amount,
 		[CONFIG_TYPE_DURATION] = read_amount,
 		[CONFIG_TYPE_NUMBER] = read_number,

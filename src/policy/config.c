@@ -121,6 +121,21 @@ static int assemble_rules(struct arena *arena, const struct config_value *values
 	return 0;
 }
 
+static int assemble_network(struct arena *arena, const struct config_value *values, struct config *config,
+                            struct cordon_error *err)
+{
+	const struct strings *list = &values[KEY_network_allow_private].list;
+	struct address_range *ranges = arena_alloc(arena, (list->count + 1) * sizeof(*ranges));
+	if (!ranges)
+		return fail_oom(err);
+	for (size_t i = 0; i < list->count; i++)
+		if (address_exemption_parse(list->items[i], &ranges[i], err) < 0)
+			return -1;
+	config->network.exempt = ranges;
+	config->network.exempt_count = list->count;
+	return 0;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -150,7 +165,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	    chosen_word(arena, state, KEY_sandbox_view, &config.view) < 0 ||
 	    config_capabilities(arena, values, &set) < 0 || capability_normalise(arena, &set, &config.baseline, NULL) < 0)
 		return fail_oom(err);
-	if (assemble_rules(arena, values, &config.rules, err) < 0)
+	if (assemble_rules(arena, values, &config.rules, err) < 0 || assemble_network(arena, values, &config, err) < 0)
 		return -1;
 	const struct limits *all = &config.baseline.limits;
 	config.usual.wall_ms = least(values[KEY_sandbox_default_timeout].number, all->wall_ms);

@@ -4,6 +4,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "policy/address.h"
 #include "policy/capability.h"
 #include "policy/rules.h"
 
@@ -32,6 +33,10 @@ struct config {
 		unsigned denials_to_pause;      /* 0: never */
 		bool queue;                     /* `cordon approvals` counts as an approver that can be reached */
 	} approval;
+	struct {
+		const struct address_range *exempt;     /* from what the table of addresses refuses */
+		size_t exempt_count;
+	} network;
 	bool sync_disk;                         /* audit.sync = "disk" */
 	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL: none. */
 	const char *note;

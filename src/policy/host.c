@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/text.h"
 
 #define NAME_LENGTH_MAX 253
@@ -171,14 +170,4 @@ void host_text(const struct host *host, char ret_text[HOST_TEXT_SIZE])
 	int length = snprintf(ret_text, HOST_TEXT_SIZE, "%s%s%s", brackets ? "[" : "", host->name, brackets ? "]" : "");
 	if (host->port)
 		snprintf(ret_text + length, HOST_TEXT_SIZE - (size_t)length, ":%u", host->port);
-}
-
-const char *host_read(struct arena *arena, const char *text)
-{
-	struct host host;
-	char canonical[HOST_TEXT_SIZE];
-	if (host_parse_rule(text, strlen(text), &host))
-		return NULL;
-	host_text(&host, canonical);
-	return arena_strdup(arena, canonical);
 }

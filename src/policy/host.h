@@ -9,8 +9,6 @@
 #include "base/cleanup.h"
 #include "policy/address.h"
 
-struct arena;
-
 enum host_form { HOST_NAME, HOST_WILDCARD, HOST_ADDRESS };
 
 #define HOST_NAME_SIZE 256      /* a name has at most 253 characters; "*." may precede it */
@@ -35,6 +33,3 @@ const char *host_parse_rule(const char *text, size_t length, struct host *ret_ho
 
 /* "example.com:443", "[::1]:80"; without a port where it is 0. This is what cover_host() compares. */
 void host_text(const struct host *host, char ret_text[HOST_TEXT_SIZE]);
-
-/* An entry of a list in that form; NULL where it is none, or when memory is short. */
-const char *host_read(struct arena *arena, const char *text);

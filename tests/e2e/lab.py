@@ -91,7 +91,7 @@ def embed(source, place, kind="static"):
     """The program made from `source` with the public header and the library alone."""
     build = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build")
     program = pathlib.Path(place) / f"{source.stem}-{kind}"
-    link = [build / "libcordon.a", "-ljansson", "-lsodium"] if kind == "static" else \
+    link = [build / "libcordon.a", "-ljansson", "-lsodium", "-lcares"] if kind == "static" else \
            ["-L", build, f"-Wl,-rpath,{build}", "-l:libcordon.so.0"]
     subprocess.run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", ROOT / "include",
                     source, "-o", program, *link], check=True)

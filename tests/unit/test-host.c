@@ -85,9 +85,8 @@ static void what_is_a_host(void **state)
 		struct host host = { .port = 7 }, alone;
 		char text[HOST_TEXT_SIZE];
 		const char *why = host_parse_rule(hosts[i].text, strlen(hosts[i].text), &host);
-		const char *read = host_read(&arena, hosts[i].text);
 		if (!hosts[i].canonical) {
-			if (!why || !*why || read || host.port != 7)
+			if (!why || !*why || host.port != 7)
 				fail_msg("%s was taken for a host", hosts[i].text);
 			continue;
 		}
@@ -95,7 +94,6 @@ static void what_is_a_host(void **state)
 			fail_msg("%s: %s", hosts[i].text, why);
 		host_text(&host, text);
 		assert_string_equal(text, hosts[i].canonical);
-		assert_string_equal(read, hosts[i].canonical);
 		assert_int_equal(host.form, hosts[i].form);
 		/* Only a list may have a star, and without its port it is the same host. */
 		why = host_parse_port(hosts[i].text, strlen(hosts[i].text), &host);
