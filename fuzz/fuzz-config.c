@@ -41,7 +41,8 @@ static void must_contain(const struct strings *list, const struct strings *all)
 
 static void must_judge_stricter(struct arena *arena, const struct config *narrow, const struct config *wide)
 {
-	static const char *const tools[] = { "run", "read", "write" }, *const subjects[] = { NULL, "/bin/rm", "/bin/ls", "/data/f", "/data/no/f" };
+	static const char *const tools[] = { "run", "read", "write" };
+	static const char *const subjects[] = { NULL, "/bin/rm", "/bin/ls", "/data/f", "/data/no/f" };
 	for (size_t i = 0; i < ARRAY_SIZE(tools) * ARRAY_SIZE(subjects); i++) {
 		const char *tool = tools[i % ARRAY_SIZE(tools)], *subject = subjects[i / ARRAY_SIZE(tools)];
 		struct rule_verdict now, before;
@@ -66,7 +67,8 @@ static void must_be_narrower(struct arena *arena, const struct config *narrow, c
 	must_contain(&narrow->env_set, &wide->env_set);
 	must(narrow->env_set.count == wide->env_set.count && narrow->baseline.exempt.count == wide->baseline.exempt.count);
 	must(narrow->enabled <= wide->enabled && narrow->degrade <= wide->degrade && narrow->sync_disk >= wide->sync_disk);
-	must(narrow->driver == wide->driver && narrow->workspace_root == wide->workspace_root && narrow->tools_dir == wide->tools_dir);
+	must(narrow->driver == wide->driver && narrow->workspace_root == wide->workspace_root &&
+	     narrow->tools_dir == wide->tools_dir);
 	must(!narrow->view || strcmp(narrow->view, "host-readonly") != 0);
 	must(narrow->choose_toolchains);
 	must_contain(&wide->toolchains, &narrow->toolchains);

@@ -180,7 +180,8 @@ static void write_files(struct json *json, struct arena *arena, const struct con
 }
 
 /* The directory whose project's file counts; NULL: none. */
-static int open_workspace(struct arena *arena, const char *named, struct place *ret_place, int *ret_fd, struct cordon_error *err)
+static int open_workspace(struct arena *arena, const char *named, struct place *ret_place, int *ret_fd,
+                          struct cordon_error *err)
 {
 	if (!named)
 		return 0;
@@ -188,7 +189,8 @@ static int open_workspace(struct arena *arena, const char *named, struct place *
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, named, "the workspace's path must be absolute");
 	if (beneath_resolve(arena, named, ret_place, ret_fd, err) < 0)
 		return -1;
-	return ret_place->is_directory ? 0 : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
+	return ret_place->is_directory ? 0
+	                               : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
 }
 
 /* What would be read, and nothing that was good before in its place. */
@@ -214,7 +216,8 @@ static const char *find_note(struct arena *arena, const struct config_files *fil
 	return arena_printf(arena, "%s: %s%s%s", why.subject, why.reason, *why.remediation ? ": " : "", why.remediation);
 }
 
-static int show(struct cordon *cordon, struct arena *arena, const char *workspace, char **ret_json, struct cordon_error *err)
+static int show(struct cordon *cordon, struct arena *arena, const char *workspace, char **ret_json,
+                struct cordon_error *err)
 {
 	const struct config *config;
 	struct place place = { 0 };

@@ -139,7 +139,8 @@ bool config_keep_is_news(const char *data_dir, const char *path, const char *tex
 {
 	char hex[HEX_SIZE];
 	const struct name said = name_of(path, ".said");
-	hash_hex((const void *[]){ reason, text ? text : "" }, (size_t[]){ strlen(reason) + 1, text ? length : 0 }, 2, hex);
+	hash_hex((const void *[]){ reason, text ? text : "" }, (size_t[]){ strlen(reason) + 1, text ? length : 0 }, 2,
+	         hex);
 	auto_close int fd = open_directory(data_dir, mark);
 	if (fd < 0)
 		return true;

@@ -31,7 +31,8 @@ static int refuse_key(const struct config_reader *reader, enum config_section se
 	const struct config_row *elsewhere = find_row(SECTION_MAX, member->key, member->key_length);
 	const char *nearest = known->count ? text_nearest(member->key, known->items, known->count) : NULL;
 	if (section < SECTION_MAX)
-		toml_fail(err, reader->file, member, "there is no key \"%s\" in [%s]", member->key, config_section_names[section]);
+		toml_fail(err, reader->file, member, "there is no key \"%s\" in [%s]", member->key,
+		          config_section_names[section]);
 	else
 		toml_fail(err, reader->file, member, "there is no section or key \"%s\" here", member->key);
 	if (elsewhere)
@@ -90,7 +91,8 @@ static int read_block(const struct config_reader *reader, const struct toml_valu
 	if (strings_add(reader->arena, &known, "match") < 0)
 		return fail_oom(err);
 	for (enum config_section section = 0; section < SECTION_MAX; section++)
-		if (config_section_in_session[section] && strings_add(reader->arena, &known, config_section_names[section]) < 0)
+		if (config_section_in_session[section] &&
+		    strings_add(reader->arena, &known, config_section_names[section]) < 0)
 			return fail_oom(err);
 	for (size_t i = 0; i < table->count; i++) {
 		enum config_section section = find_section(table->items[i]);

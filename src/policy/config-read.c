@@ -51,11 +51,14 @@ bool config_stamp_is_fresh(const struct config_stamp *stamp)
 {
 	struct timespec time;
 	clock_gettime(CLOCK_REALTIME, &time);
-	int64_t now = nanoseconds(&time), last = stamp->modified_ns > stamp->changed_ns ? stamp->modified_ns : stamp->changed_ns;
+	int64_t now = nanoseconds(&time), last = stamp->changed_ns;
+	if (stamp->modified_ns > last)
+		last = stamp->modified_ns;
 	return !stamp->problem && last > now - FRESH_NS && last < now + FRESH_NS;
 }
 
-static int refuse(const struct config_place *place, int number, const char *what, const char *remedy, struct cordon_error *err)
+static int refuse(const struct config_place *place, int number, const char *what, const char *remedy,
+                  struct cordon_error *err)
 {
 	fail(err, CORDON_E_CONFIG_INVALID, number, place->path, "%s", what);
 	fail_boundary(err, "configuration");
@@ -75,7 +78,8 @@ static int check_file(const struct config_place *place, const struct stat *info,
 		return refuse(place, 0, "the project's configuration belongs to another user", "chown it, or remove it", err);
 	}
 	if (info->st_uid != 0 && info->st_uid != geteuid())
-		return refuse(place, 0, "the configuration belongs to another user, who could change it", "chown it to yourself", err);
+		return refuse(place, 0, "the configuration belongs to another user, who could change it", "chown it to yourself",
+		              err);
 	if (info->st_mode & (S_IWGRP | S_IWOTH))
 		return refuse(place, 0, "the configuration can be written by others", "chmod go-w it", err);
 	return 0;

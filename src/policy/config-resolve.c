@@ -148,8 +148,8 @@ static int check(struct change *change, bool bound, bool *ret_apply, struct cord
 	const char *where = config_where(change->arena, change->old);
 	toml_fail(err, change->new->file, change->at, "%s can only be narrowed here, and %s (in force: %s)", row->path, why,
 	          where ? where : "");
-	return fail_remedy(err, project ? "a project's file can only narrow what is in force without it: remove this"
-	                                : "the system's configuration sets this key: remove this, or ask whoever keeps it");
+	return fail_remedy(err, "%s", project ? "a project's file can only narrow what is in force without it: remove this"
+	                                      : "the system's configuration sets this key: remove this");
 }
 
 /* ---- putting on top --------------------------------------------------------------------------------------------- */

@@ -18,7 +18,8 @@ static int read_member(const struct config_reader *reader, const struct toml_val
 	if (!member)
 		return 0;
 	if (member->type != TOML_STRING)
-		return toml_fail(err, reader->file, member, "%s must be a string, and this is %s", key, toml_type_names[member->type]);
+		return toml_fail(err, reader->file, member, "%s must be a string, and this is %s", key,
+		                 toml_type_names[member->type]);
 	if (!member->length || strlen(member->text) != member->length || text_has_control(member->text))
 		return toml_fail(err, reader->file, member, "%s must be a text without control characters, and not empty", key);
 	*ret_text = member->text;
@@ -46,9 +47,11 @@ static int read_word(const struct config_reader *reader, const struct toml_value
 static int check_keys(const struct config_reader *reader, const struct toml_value *table, struct cordon_error *err)
 {
 	const struct strings keys = { .items = (const char **)rule_keys, .count = ARRAY_SIZE(rule_keys) };
-	for (size_t i = 0; i < table->count; i++)
-		if (strings_find(&keys, table->items[i]->key) < 0 || strlen(table->items[i]->key) != table->items[i]->key_length)
-			return config_fail_word(err, reader->file, table->items[i], table->items[i]->key, &keys, "a key of a rule");
+	for (size_t i = 0; i < table->count; i++) {
+		const struct toml_value *member = table->items[i];
+		if (strings_find(&keys, member->key) < 0 || strlen(member->key) != member->key_length)
+			return config_fail_word(err, reader->file, member, member->key, &keys, "a key of a rule");
+	}
 	return 0;
 }
 
@@ -64,8 +67,9 @@ static int check_contradiction(const struct config_reader *reader, const struct 
 	const struct rule *last = &rules->items[rules->count - 1];
 	for (const struct rule *rule = rules->items; rule < last; rule++)
 		if (rule->decision != last->decision && is_same(rule->tool, last->tool) && is_same(rule->match, last->match)) {
-			toml_fail(err, reader->file, table, "this rule contradicts the one at %s: the same tool and match, but %s and not %s",
-			          rule->where, rule_decision_names[last->decision], rule_decision_names[rule->decision]);
+			toml_fail(err, reader->file, table,
+			          "this rule contradicts the one at %s: the same tool and match, but %s and not %s", rule->where,
+			          rule_decision_names[last->decision], rule_decision_names[rule->decision]);
 			return fail_remedy(err, "remove one of them");
 		}
 	return 0;
@@ -103,7 +107,7 @@ int config_rules_read(const struct config_reader *reader, const struct config_ro
 		return toml_fail(err, reader->file, at, "%s has more than %d rules", row->path, CONFIG_LIST_MAX);
 	for (size_t i = 0; i < at->count; i++) {
 		if (at->items[i]->type != TOML_TABLE)
-			return toml_fail(err, reader->file, at->items[i], "a rule must be a table with tool, match and decision");
+			return toml_fail(err, reader->file, at->items[i], "a rule must be a table: tool, match, decision");
 		if (read_rule(reader, at->items[i], &rules, err) < 0)
 			return -1;
 	}

@@ -55,7 +55,8 @@ static const char *copy(struct config_store *store, const char *text, bool *fail
 	return copied;
 }
 
-static int fill(struct config_store *store, const char *data_dir, const struct config_files *files, struct cordon_error *err)
+static int fill(struct config_store *store, const char *data_dir, const struct config_files *files,
+                struct cordon_error *err)
 {
 	const char *const paths[] = { files->only ? NULL : files->system, files->only ? files->only : files->user };
 	bool failed = false;
@@ -344,8 +345,8 @@ static int with_note(struct snapshot **snapshot, struct arena *arena, const char
 	return 0;
 }
 
-static int take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path, bool dry,
-                struct snapshot **ret_snapshot, struct cordon_error *err)
+static int take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
+                bool dry, struct snapshot **ret_snapshot, struct cordon_error *err)
 {
 	struct config_version *layers[CONFIG_LAYER_MAX] = { 0 };
 	struct config_watched *watched[CONFIG_LAYER_MAX] = { 0 };

@@ -182,7 +182,8 @@ static int read_glob_entry(const struct config_reader *reader, const struct conf
 	if (glob_compile(reader->arena, *ret_entry + (**ret_entry == '!'), 0, &glob, &why) < 0)
 		return toml_fail(err, reader->file, at, "%s: %s", row->path, why.reason);
 	if (glob.absolute && row == &config_rows[KEY_capabilities_protect])
-		return toml_fail(err, reader->file, at, "%s takes names relative to what is writable, and this is absolute", row->path);
+		return toml_fail(err, reader->file, at, "%s takes names relative to what is writable, and this is absolute",
+		                 row->path);
 	return 0;
 }
 
@@ -195,8 +196,8 @@ static int read_name_entry(const struct config_reader *reader, const struct conf
 	return env_check_name(at->text, at->length, &why) < 0 ? toml_fail(err, reader->file, at, "%s", why.reason) : 0;
 }
 
-static int read_toolchain_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                                const char **ret_entry, struct cordon_error *err)
+static int read_toolchain_entry(const struct config_reader *reader, const struct config_row *row,
+                                const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct strings one = { 0 };
 	struct cordon_error why;
@@ -287,14 +288,15 @@ static int read_variables(const struct config_reader *reader, const struct confi
 		if (env_check_name(member->key, member->key_length, &why) < 0)
 			return toml_fail(err, reader->file, member, "%s", why.reason);
 		if (member->type != TOML_STRING)
-			return toml_fail(err, reader->file, member, "the variable %s must be a string, and this is %s", member->key,
-			                 toml_type_names[member->type]);
+			return toml_fail(err, reader->file, member, "the variable %s must be a string, and this is %s",
+			                 member->key, toml_type_names[member->type]);
 		if (strlen(member->text) != member->length)
 			return toml_fail(err, reader->file, member, "the value of the variable %s has a NUL in it", member->key);
 		if (member->key_length + 1 + member->length > VARIABLE_LENGTH_MAX - 1)
-			return toml_fail(err, reader->file, member, "the variable %s is longer than the kernel passes on (128 KiB)",
-			                 member->key);
-		if (strings_add(reader->arena, &value->list, arena_printf(reader->arena, "%s=%s", member->key, member->text)) < 0)
+			return toml_fail(err, reader->file, member,
+			                 "the variable %s is longer than the kernel passes on (128 KiB)", member->key);
+		const char *pair = arena_printf(reader->arena, "%s=%s", member->key, member->text);
+		if (strings_add(reader->arena, &value->list, pair) < 0)
 			return fail_oom(err);
 	}
 	return 0;

@@ -245,8 +245,8 @@ static int decide(struct config_shelf *shelf, struct config_watched *watched, st
 	return 0;
 }
 
-int config_settle(struct config_shelf *shelf, struct config_watched *watched, struct config_version *const *below, bool dry,
-                  struct cordon_error *err)
+int config_settle(struct config_shelf *shelf, struct config_watched *watched, struct config_version *const *below,
+                  bool dry, struct cordon_error *err)
 {
 	if (!is_settled(watched, below)) {
 		if (decide(shelf, watched, below, err) < 0)

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 
 #include "base/remove.h"
 #include "cordon.h"
+#include "policy/config-read.h"
 #include "policy/config-store.h"
 #include "skip.h"
 
@@ -147,6 +149,20 @@ static void changes_are_seen_at_once(void **state)
 	expect(2048, NULL);
 }
 
+static void recent_stamps_are_not_trusted(void **state)
+{
+	(void)state;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec, second = 1000000000;
+	assert_true(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = ns, .changed_ns = ns }));
+	assert_true(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = 0, .changed_ns = ns }));
+	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = 0, .changed_ns = ns - second }));
+	/* A clock that was set back: what changes now has another time. */
+	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = ns + 3600 * second, .changed_ns = ns }));
+	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .problem = ENOENT }));
+}
+
 static void unchanged_is_shared(void **state)
 {
 	(void)state;
@@ -171,11 +187,17 @@ static void unchanged_is_shared(void **state)
 static void the_last_good_stays(void **state)
 {
 	(void)state;
+	char other[96];
+	snprintf(other, sizeof(other), "%s/elsewhere", root);
 	put(user_file, "limits.memory = \"5M\"\n");
 	expect(5, NULL);
 	put(user_file, "limits.memory = \"6M\"\nlimits.memroy = 3\n");
 	expect(5, "user.toml:2:8: there is no key \"memroy\" in [limits]: did you mean memory?");
 	expect(5, NULL);
+	/* Not even where nobody could have written it down. */
+	assert_int_equal(rename(data, other), 0);
+	expect(5, NULL);
+	assert_int_equal(rename(other, data), 0);
 	/* Another process: it knows what was good, and that it was told. */
 	open_store();
 	expect(5, NULL);
@@ -440,6 +462,28 @@ static void *take_many(void *counter)
 	return NULL;
 }
 
+/* Versions come and go while others use them. */
+static void threads_meet_changes(void **state)
+{
+	(void)state;
+	pthread_t threads[THREADS];
+	unsigned notes[THREADS] = { 0 };
+	put(user_file, "limits.memory = \"5M\"\n[[session]]\nmatch = \"a\"\nlimits.cpu = 5\n");
+	expect(5, NULL);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, take_many, &notes[i]), 0);
+	for (int i = 0; i < 300; i++) {
+		char text[96], temporary[96];
+		snprintf(temporary, sizeof(temporary), "%s/new", root);
+		snprintf(text, sizeof(text), "limits.memory = \"%dM\"\n[[session]]\nmatch = \"a\"\nlimits.cpu = %d\n", i + 1, i + 1);
+		put(temporary, text);
+		assert_int_equal(rename(temporary, user_file), 0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	expect(300, NULL);
+}
+
 static void threads_share_it(void **state)
 {
 	(void)state;
@@ -484,7 +528,8 @@ static void processes_tell_once(void **state)
 static void what_is_kept_is_not_trusted(void **state)
 {
 	(void)state;
-	char path[96], name[512] = "";
+	char path[96], other[96], name[512] = "";
+	snprintf(other, sizeof(other), "%s/other", root);
 	put(user_file, "limits.memory = \"5M\"\n");
 	expect(5, NULL);
 	snprintf(path, sizeof(path), "%s/config", data);
@@ -498,9 +543,13 @@ static void what_is_kept_is_not_trusted(void **state)
 	open_store();
 	expect_refused("user.toml:1:", "");
 	unlink(name);
-	assert_int_equal(symlink("/etc/passwd", name), 0);
+	put(other, "limits.memory = \"5M\"\n");
+	assert_int_equal(symlink(other, name), 0);
 	open_store();
 	expect_refused("user.toml:1:", "");
+	unlink(name);
+	put(name, "limits.memory = \"5M\"\n");
+	expect(5, "user.toml:1:");
 }
 
 int main(void)
@@ -509,6 +558,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_there_is_the_default),
 		TEST(changes_are_seen_at_once),
+		TEST(recent_stamps_are_not_trusted),
 		TEST(unchanged_is_shared),
 		TEST(the_last_good_stays),
 		TEST(dry_keeps_nothing),
@@ -523,6 +573,7 @@ int main(void)
 		TEST(names_come_from_the_environment),
 		TEST(many_workspaces),
 		TEST(threads_share_it),
+		TEST(threads_meet_changes),
 		TEST(processes_tell_once),
 		TEST(what_is_kept_is_not_trusted),
 	};

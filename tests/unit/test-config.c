@@ -533,6 +533,10 @@ static void usual_values_keep_within_limits(void **state)
 	config = stacked(NULL, "limits.time = \"5m\"", "sandbox.default_timeout = \"10m\"");
 	assert_int_equal(config.usual.wall_ms, 300000);
 	assert_int_equal(config.baseline.limits.wall_ms, 300000);
+	config = stacked(NULL, NULL, "sandbox.default_timeout = \"10m\"\nsandbox.max_output = \"8M\"");
+	assert_int_equal(config.usual.wall_ms, 60000);
+	assert_int_equal(config.baseline.limits.wall_ms, 60000);
+	assert_int_equal(config.baseline.limits.stdout_bytes, 1 << 20);
 	config = stacked(NULL, "sandbox.default_timeout = 10", NULL);
 	assert_int_equal(config.usual.wall_ms, 10000);
 	assert_int_equal(config.baseline.limits.wall_ms, 60000);
