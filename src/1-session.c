@@ -44,19 +44,46 @@ static int take_config(struct execution *execution, bool keep, struct cordon_err
 	return fail_remedy(err, "set sandbox.enabled = true in the configuration");
 }
 
+static enum view configured_view(const struct config *config)
+{
+	for (int view = 0; config->view && view < VIEW_MAX; view++)
+		if (!strcmp(config->view, view_names[view]))
+			return view;
+	return VIEW_SYSTEM;
+}
+
+/* The walls of a session are the configuration's: its commands may choose stronger ones, never weaker ones. The
+ * setting that would, or NULL. */
+static const char *weakens(const struct cordon_request *request, const struct config *config, const char *driver)
+{
+	static const int width[VIEW_MAX] = { [VIEW_BARE] = 0, [VIEW_SYSTEM] = 1, [VIEW_HOST_READONLY] = 2 };
+	enum view view = configured_view(config);
+	if (request->driver && strcmp(request->driver, driver) && strcmp(request->driver, DRIVER_DEFAULT))
+		return "driver";
+	if (request->view_named && width[request->view] > width[view])
+		return "view";
+	for (size_t i = 0; i < request->toolchains.count; i++)
+		if (config->choose_toolchains ? strings_find(&config->toolchains, request->toolchains.items[i]) < 0 : view == VIEW_BARE)
+			return "toolchain";
+	return NULL;
+}
+
 static int choose_driver(struct execution *execution, struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
 	const struct config *config = execution->session.config;
-	const char *name = request->driver ? request->driver : config->driver;
 	/* A weaker tier runs only where the configuration names it. */
-	if (!name)
-		name = config->degrade ? "auto" : DRIVER_DEFAULT;
-	execution->session.view = request->view;
-	for (int view = 0; !request->view_named && config->view && view < VIEW_MAX; view++)
-		if (!strcmp(config->view, view_names[view]))
-			execution->session.view = view;
-	return probe_driver(execution->cordon, name, &execution->session.driver, err);
+	const char *name = config->driver ? config->driver : config->degrade ? "auto" : DRIVER_DEFAULT;
+	const char *weak = execution->session.one_off ? NULL : weakens(request, config, name);
+	if (weak) {
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, weak, "a command of a session cannot have weaker walls than the configuration "
+		     "gives it");
+		fail_boundary(err, "policy");
+		return fail_remedy(err, "leave it out, or set sandbox.%s in the configuration",
+		                   strcmp(weak, "toolchain") ? weak : "toolchains");
+	}
+	execution->session.view = request->view_named ? request->view : configured_view(config);
+	return probe_driver(execution->cordon, request->driver ? request->driver : name, &execution->session.driver, err);
 }
 
 /* ---- the session ------------------------------------------------------------------------------------------------ */

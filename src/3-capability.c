@@ -170,6 +170,11 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (capability_merge(&execution->arena, &baseline, &asked, &execution->capability.set) < 0)
 		return fail_oom(err);
+	/* Said on purpose, it takes away what the baseline has. */
+	if (execution->request->no_network) {
+		execution->capability.set.network = NETWORK_NONE;
+		execution->capability.set.hosts = (struct strings){ 0 };
+	}
 	use_usual_limits(execution, &asked.limits);
 	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0)
 		return -1;

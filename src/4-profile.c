@@ -327,6 +327,21 @@ static int make_scratch(struct execution *execution, struct profile_input *input
 	return 0;
 }
 
+/* What was judged is what starts. A script sees the path it was started by, so one that was written out is kept as it is
+ * (NULL), and so is the name that was found on PATH; but a link that the command can write, or that means something else
+ * inside, would choose again. */
+static const char *judged_program(const struct execution *execution)
+{
+	const struct place *program = &execution->capability.program, *workspace = &execution->session.workspace;
+	const char *alias = program->alias;
+	if (alias && (is_writable(execution, alias) || (workspace->alias && path_within(alias, workspace->alias)) ||
+	              path_within(alias, "/proc")))
+		return program->path;
+	if (strchr(execution->request->argv.items[0], '/'))
+		return NULL;
+	return alias ? alias : program->path;
+}
+
 int profile_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_CAPABILITY);
@@ -337,7 +352,6 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
 	};
 	const struct driver *driver = execution->session.driver;
-	const struct place *program = &execution->capability.program;
 	bool root = execution->profile.facts.caller_is_root;
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
@@ -361,7 +375,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.uid = root ? IDMAP_INSIDE : execution->profile.facts.uid,
 		.gid = root ? IDMAP_INSIDE : execution->profile.facts.gid,
 		.argv = execution->request->argv,
-		.program = program->alias ? program->alias : program->path,
+		.program = judged_program(execution),
 		.tty = execution->request->tty,
 	};
 	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, execution->cordon->view, &input.host, err) < 0 ||

@@ -61,6 +61,11 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
 		return -1;
 	limits_enter(execution);
+	if (execution->capability.program.path && launch->candidates == profile->candidates.items) {
+		launch->program_judged = true;
+		launch->program_device = execution->capability.program.device;
+		launch->program_inode = execution->capability.program.inode;
+	}
 	launch->init_fd = init;
 	launch->rows = request->rows;
 	launch->columns = request->columns;

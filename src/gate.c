@@ -107,7 +107,7 @@ static int prepare(struct asking *asking, struct cordon_error *err)
 		return -1;
 	const struct card_question shown = {
 		.session = posted->session, .tool = question->tool, .program = question->program, .cwd = question->cwd,
-		.argv = question->argv, .excess = question->excess, .ceiling = question->ceiling, .places = &posted->places,
+		.argv = question->argv, .env = question->env, .env_pass = question->env_pass, .excess = question->excess, .ceiling = question->ceiling, .places = &posted->places,
 		.any_program = question->excess_name && !strcmp(question->excess_name, "programs") &&
 		               !question->excess->programs.count,
 		.rule = question->rule,

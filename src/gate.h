@@ -16,6 +16,7 @@ struct gate_question {
 	const char *tool;                       /* "run" */
 	const struct strings *argv;
 	const char *program, *cwd;              /* resolved */
+	struct strings env, env_pass;           /* what the request sets, and passes on, besides the configuration */
 	const struct capability_set *excess;    /* what goes beyond; may be empty where a rule asks */
 	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */

@@ -194,6 +194,21 @@ static int refuse_by_rule(const struct rule_verdict *verdict, const char *progra
 	return verdict->where ? fail_remedy(err, "the rule stands at %s", verdict->where) : -1;
 }
 
+/* What is passed on besides what the configuration passes on to every command. */
+static int name_passed(struct execution *execution, struct strings *ret_names)
+{
+	const struct strings *const lists[] = { &execution->request->pass_env, &execution->capability.env_pass };
+	struct strings names = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			if (strings_find(&execution->session.config->env_pass, lists[i]->items[j]) < 0 &&
+			    strings_find(&names, lists[i]->items[j]) < 0 &&
+			    strings_add(&execution->arena, &names, lists[i]->items[j]) < 0)
+				return -1;
+	*ret_names = names;
+	return 0;
+}
+
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
 {
 	struct arena *arena = &execution->arena;
@@ -205,7 +220,7 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond, found;
 	struct gate_question question = {
 		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
-		.cwd = execution->cwd.path, .excess = &excess,
+		.cwd = execution->cwd.path, .env = execution->request->env, .excess = &excess,
 	};
 	if (find_excess(execution, baseline, &excess, &question, &beyond, err) < 0)
 		return -1;
@@ -221,6 +236,8 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	/* What is not run asks nobody: its profile is shown as if it had been approved. */
 	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
 		return 0;
+	if (name_passed(execution, &question.env_pass) < 0)
+		return fail_oom(err);
 	execution->capability.asked = true;
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
 }

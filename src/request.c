@@ -148,6 +148,7 @@ static int set_network(struct cordon_request *request, const struct setting *set
 {
 	if (!strcmp(value, "none") || !strcmp(value, "all")) {
 		request->granted.network = *value == 'a' ? NETWORK_ALL : NETWORK_NONE;
+		request->no_network = *value == 'n';
 		return 0;
 	}
 	const char *colon = strrchr(value, ':');

@@ -11,7 +11,7 @@ struct cordon_request {
 	enum view view;
 	bool view_named;
 	struct capability_set granted;          /* what the person at the command line grants on top of the baseline */
-	bool no_spawn, tty, choose_toolchains;
+	bool no_spawn, no_network, tty, choose_toolchains;
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings env, pass_env, toolchains, argv;
 	int stdin_fd;

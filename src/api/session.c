@@ -87,6 +87,10 @@ static int make(struct cordon *cordon, const struct config *config, struct arena
 	bool made;
 	if (settings && (check_settings(settings, err) < 0 || make_baseline(arena, settings, &first, err) < 0))
 		return -1;
+	if (settings && settings->no_network && config->baseline.network != NETWORK_NONE) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "net", "a session cannot be made with less than the configuration gives it");
+		return fail_remedy(err, "set capabilities.network for it in a [[session]] of the configuration");
+	}
 	if (settings && settings->workspace) {
 		if (workspace_named(arena, settings->workspace, cordon->data_dir, workspace_home(arena), &place, &fd, err) < 0)
 			return -1;

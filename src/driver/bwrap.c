@@ -135,8 +135,10 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	    strings_add(arena, &argv, "5") < 0 || strings_add(arena, &argv, "--") < 0 ||
 	    strings_add(arena, &candidates, program) < 0)
 		return fail_oom(err);
+	/* bubblewrap looks for the program by itself; where there is but one path to start it by, that is its name. */
+	const char *name = profile->candidates.count == 1 ? profile->candidates.items[0] : profile->argv.items[0];
 	for (size_t i = 0; i < profile->argv.count; i++)
-		if (strings_add(arena, &argv, profile->argv.items[i]) < 0)
+		if (strings_add(arena, &argv, i ? profile->argv.items[i] : name) < 0)
 			return fail_oom(err);
 	driver_set_common(profile, launch);
 	launch->cwd = "/";

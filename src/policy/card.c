@@ -177,6 +177,10 @@ static void write_text(FILE *out, const struct card_question *question, const st
 	}
 	fputc('\n', out);
 	write_line(out, "directory", question->cwd);
+	for (size_t i = 0; i < question->env.count; i++)
+		write_line(out, i ? "" : "with", question->env.items[i]);
+	for (size_t i = 0; i < question->env_pass.count; i++)
+		write_line(out, i ? "" : "passes on", question->env_pass.items[i]);
 	write_asking(out, question, excess);
 	if (question->rule)
 		write_line(out, "because of", question->rule);
@@ -199,6 +203,18 @@ static void write_links(struct json *json, const struct places *places)
 	json_array_end(json);
 }
 
+/* Variables lead a program elsewhere as well as arguments do. */
+static void write_variables(struct json *json, const char *key, const struct strings *variables)
+{
+	if (!variables->count)
+		return;
+	json_key(json, key);
+	json_array_begin(json);
+	for (size_t i = 0; i < variables->count; i++)
+		path_write_json(json, variables->items[i]);
+	json_array_end(json);
+}
+
 static char *write_content(const struct card_question *question, const struct capability_set *excess, const char *text)
 {
 	struct json json;
@@ -215,6 +231,8 @@ static char *write_content(const struct card_question *question, const struct ca
 	json_array_end(&json);
 	json_key(&json, "cwd");
 	path_write_json(&json, question->cwd);
+	write_variables(&json, "env", &question->env);
+	write_variables(&json, "env_pass", &question->env_pass);
 	json_key(&json, "asks_for");
 	capability_write_json(&json, excess);
 	json_key_bool(&json, "any_program", question->any_program);

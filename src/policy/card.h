@@ -17,6 +17,7 @@ struct card_question {
 	const char *session;                    /* "" for a command without one */
 	const char *tool, *program, *cwd;
 	const struct strings *argv;
+	struct strings env, env_pass;           /* variables that are set (NAME=VALUE), and passed on (NAME) */
 	const struct capability_set *excess;    /* what is asked for */
 	const struct capability_set *ceiling;   /* what needs no asking, for comparison; or NULL */
 	const struct places *places;            /* what the paths in `excess` are; or NULL */

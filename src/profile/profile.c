@@ -65,9 +65,8 @@ static const char *path_of(const struct strings *environment)
 static int make_candidates(struct arena *arena, const struct profile_input *input, struct strings *ret_candidates)
 {
 	const char *name = input->argv.items[0];
-	/* A script sees the path it was started by: one that was written out is kept as it is. */
 	if (strchr(name, '/') || input->program)
-		return strings_add(arena, ret_candidates, strchr(name, '/') ? name : input->program);
+		return strings_add(arena, ret_candidates, input->program ? input->program : name);
 	for (const char *path = path_of(&input->environment); *path;) {
 		size_t length = strcspn(path, ":");
 		if (length && strings_add(arena, ret_candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)

@@ -106,7 +106,7 @@ struct profile_input {
 	const char *user;
 	uint32_t uid, gid;              /* as seen inside */
 	struct strings argv, environment;
-	const char *program;            /* the only one to start; NULL: what argv[0] means inside */
+	const char *program;            /* the path to start it by; NULL: what argv[0] means inside */
 	bool tty;
 	const char *unmasked;
 };

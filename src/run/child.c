@@ -147,28 +147,34 @@ static int close_from(struct launch *launch, unsigned first)
 }
 
 /* A setuid or capable program would be inert in here anyway; refusing it says so instead of letting it misbehave. */
-static int refuse_privileged(struct launch *launch, const char *path)
+static int refuse_privileged(struct launch *launch, const char *path, const struct stat *info)
 {
-	struct stat info;
 	char capability[32];
-	if (!launch->check_program)
-		return 0;
-#ifdef SYS_newfstatat
-	if (sys_4(SYS_newfstatat, AT_FDCWD, path, &info, 0) < 0)
-		return 0;
-#else
-	if (sys_4(SYS_fstatat, AT_FDCWD, path, &info, 0) < 0)
-		return 0;
-#endif
-	if (!S_ISREG(info.st_mode))
-		return 0;
-	bool setgid = (info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP);
+	bool setgid = (info->st_mode & S_ISGID) && (info->st_mode & S_IXGRP);
 	bool capable = sys_4(SYS_getxattr, path, "security.capability", capability, sizeof(capability)) > 0;
-	if (!(info.st_mode & S_ISUID) && !setgid && !capable)
+	if (!(info->st_mode & S_ISUID) && !setgid && !capable)
 		return 0;
 	return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, 0, "privileges", path,
 	                   capable ? "the program has file capabilities" : "the program is setuid or setgid",
 	                   "it cannot gain privileges in here; use a program that needs none");
+}
+
+/* What rules, a manifest or a human judged was a file, not a name. */
+static int refuse_program(struct launch *launch, const char *path)
+{
+	struct stat info;
+#ifdef SYS_newfstatat
+	long result = sys_4(SYS_newfstatat, AT_FDCWD, path, &info, 0);
+#else
+	long result = sys_4(SYS_fstatat, AT_FDCWD, path, &info, 0);
+#endif
+	if (result < 0 || !S_ISREG(info.st_mode))
+		return 0;
+	if (launch->program_judged && (info.st_dev != launch->program_device || info.st_ino != launch->program_inode))
+		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, 0, "policy", path,
+		                   "the program is not the file that was judged: it was replaced, or is another one inside",
+		                   "run it again, to have it judged as it is now");
+	return launch->check_program ? refuse_privileged(launch, path, &info) : 0;
 }
 
 static int execute(struct launch *launch)
@@ -176,7 +182,7 @@ static int execute(struct launch *launch)
 	long result = -ENOENT;
 	const char *denied = NULL;
 	for (const char *const *path = launch->candidates; *path; path++) {
-		if (refuse_privileged(launch, *path) < 0)
+		if (refuse_program(launch, *path) < 0)
 			return -1;
 		result = sys_3(SYS_execve, *path, launch->argv, launch->environment);
 		if (result == -EACCES || result == -EPERM)

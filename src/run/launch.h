@@ -87,6 +87,8 @@ struct launch {
 	const char *const *candidates;  /* what to execute: the first that is there */
 	const char *const *argv, *const *environment;
 	bool check_program;             /* refuse a setuid, setgid or capable program */
+	bool program_judged;            /* refuse any other file than this one */
+	uint64_t program_device, program_inode;
 	int stdio[3];
 	int pass[LAUNCH_PASS_MAX];      /* handed to the program as 3, 4, …; ended by the first below 0 */
 	int init_fd;                    /* the init program */

@@ -319,3 +319,50 @@ def test_no_prompt(cordon, out, terminal, how):
     session.type(f'"$CORDON" run {option} --session s --write {out} -- true{suffix}; echo status $?\n')
     session.expect("nobody can be asked")
     session.expect("status 125\r\n")
+
+
+# ---- what was shown is what starts -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("replacement", ["link", "file"])
+def test_a_program_that_is_replaced_while_it_is_asked_about(cordon, out, queue, replacement):
+    """Commands of the session own the workspace: none of them can put another program in the place of the one on the card."""
+    place = cordon.workspace
+    (place / "evil").write_text("#!/bin/sh\necho evil\n")
+    (place / "evil").chmod(0o755)
+    if replacement == "link":
+        (place / "tool").symlink_to("/usr/bin/true")
+    else:
+        (place / "tool").write_text("#!/bin/sh\n")
+        (place / "tool").chmod(0o755)
+    process = cordon.popen("run", "--session", "s", "--workspace", place, "--write", out, "--", "./tool", text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    card = card_of(cordon)
+    assert card["content"]["program"] == ("/usr/bin/true" if replacement == "link" else str(place / "tool"))
+    line = "ln -sfn evil tool" if replacement == "link" else "mv evil tool"
+    assert cordon("run", "--session", "s", "-c", line).returncode == 0
+    answer(cordon, "approve", card["id"])
+    output, errors = process.communicate(timeout=60)
+    assert output == ""
+    if replacement == "link":
+        assert process.returncode == 0, errors
+    else:
+        assert process.returncode == 125 and "not the file that was judged" in errors
+
+
+def test_variables_are_on_the_card_and_no_other_ones_are_approved_with_it(cordon, out, queue, tmp_path):
+    """They lead a program elsewhere as well as arguments do."""
+    (tmp_path / "config/cordon/config.toml").write_text(
+        '[approval]\nqueue = true\n[[policy.rules]]\ntool = "run"\nmatch = "/**/true"\ndecision = "ask"\n')
+    process = cordon.popen("run", "--session", "s", "--", "true", text=True)
+    answer(cordon, "approve", card_of(cordon)["id"], "--for-session")
+    assert end(process)[0] == 0
+    assert cordon("run", "--session", "s", "--", "true").returncode == 0
+    cordon.env["TOKEN"] = "hidden"
+    process = cordon.popen("run", "--session", "s", "--env", "A=b \x1b[2J", "--pass-env", "TOKEN", "--", "true", text=True)
+    card = card_of(cordon)
+    assert card["content"]["env"] == ["A=b \x1b[2J"] and card["content"]["env_pass"] == ["TOKEN"]
+    assert "  with       $'A=b \\x1b[2J'\n  passes on  TOKEN\n" in card["content"]["text"]
+    assert "hidden" not in json.dumps(card)
+    answer(cordon, "deny", card["id"])
+    assert end(process)[0] == 125
+    assert "A=b" not in json.dumps(rows(cordon))

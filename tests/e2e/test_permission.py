@@ -58,6 +58,31 @@ def test_less_than_the_baseline_needs_no_asking(cordon, words):
     assert cordon("run", "--session", "s", *words, "--", "/usr/bin/true").returncode == 0
 
 
+def test_a_session_has_no_weaker_walls_than_the_configuration_gives(cordon, configure, outside):
+    """Nobody would be asked about a driver that holds nothing, or a view of everything."""
+    for words in (["--driver", "local"], ["--driver", "landlock"], ["--driver", "auto"], ["--view", "host-readonly"]):
+        error = refused(cordon, "--session", "s", *words, "--", "cat", outside / "file")
+        assert (error["class"], error["boundary"], error["subject"]) == ("capability_denied", "policy", words[0][2:])
+        assert "sandbox." + words[0][2:] in error["remediation"]
+    for words in (["--driver", "namespaces"], ["--view", "system"], ["--toolchain", "none"]):
+        assert cordon("run", "--session", "s", *words, "--", "true").returncode == 0
+    configure('[sandbox]\ndriver = "local"\nview = "host-readonly"\ntoolchains = ["cargo"]\n')
+    for words in (["--driver", "local"], ["--driver", "namespaces"], ["--view", "system"], ["--toolchain", "cargo"]):
+        assert cordon("run", "--session", "s", *words, "--", "true").returncode == 0, words
+    assert refused(cordon, "--session", "s", "--toolchain", "go", "--", "true")["subject"] == "toolchain"
+    assert refused(cordon, "--session", "s", "--driver", "landlock", "--", "true")["subject"] == "driver"
+
+
+def test_no_network_is_none_whatever_the_baseline(cordon, configure, tmp_path):
+    configure('[capabilities]\nnetwork = "all"\n')
+    for words in ([], ["--session", "s"]):
+        assert cordon("run", *words, "-c", "echo $CORDON_NETWORK").stdout == "all\n"
+        told = result(cordon, *words, "--net", "none", "-c", "echo $CORDON_NETWORK")
+        assert told["stdout"] == "none\n" and told["isolation"]["network"] != "none"
+    done = cordon("session", "new", "t", "--net", "none")
+    assert done.returncode == 125 and "[[session]]" in done.stderr
+
+
 def test_what_a_session_was_given_when_it_was_made(cordon, outside):
     assert cordon("session", "new", "s", "--read", outside, "--timeout", "5m").returncode == 0
     assert cordon("run", "--session", "s", "--", "cat", outside / "file").stdout == "seen\n"

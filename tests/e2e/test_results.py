@@ -269,12 +269,14 @@ def test_the_home_of_a_one_off_is_gone_after_it(cordon):
 
 
 @drivers("landlock", "local")
-def test_homes_without_a_private_root(cordon, driver, leftovers):
+def test_homes_without_a_private_root(cordon, driver, leftovers, tmp_path):
     line = "ls -A ~; echo x > ~/file; echo y > $TMPDIR/file2; echo $HOME; [ -w ~ ] && echo writable"
     done = cordon("run", "--quiet", "--driver", driver, "-c", line)
     assert done.stdout.endswith("writable\n") and str(cordon.data) in done.stdout, done
     assert list(cordon.workspace.iterdir()) == []
-    options = ["--quiet", "--driver", driver, "--session", "s", "--workspace", cordon.workspace]
+    config = tmp_path / "config.toml"
+    config.write_text(f'[sandbox]\ndriver = "{driver}"\n')
+    options = ["--quiet", "--config", config, "--session", "s", "--workspace", cordon.workspace]
     cordon("run", *options, "-c", "echo kept > ~/note")
     assert cordon("run", *options, "-c", "cat ~/note").stdout == "kept\n"
 
