@@ -78,7 +78,7 @@ static int check_contradiction(const struct config_reader *reader, const struct 
 static int read_rule(const struct config_reader *reader, const struct toml_value *table, struct tool_rules *rules,
                      struct cordon_error *err)
 {
-	size_t tool, decision;
+	size_t tool = 0, decision = 0;
 	const char *match;
 	struct cordon_error why;
 	if (check_keys(reader, table, err) < 0 ||

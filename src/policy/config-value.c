@@ -19,6 +19,9 @@
 typedef int (*read_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct config_value *value, struct cordon_error *err);
 
+typedef int (*entry_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                        const char **ret_entry, struct cordon_error *err);
+
 static int refuse_type(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct cordon_error *err)
 {
@@ -241,9 +244,7 @@ static int read_range_entry(const struct config_reader *reader, const struct con
 static int read_list(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                      struct config_value *value, struct cordon_error *err)
 {
-	static int (*const entry_readers[CONFIG_TYPE_MAX])(const struct config_reader *, const struct config_row *,
-	                                                   const struct toml_value *, const char **,
-	                                                   struct cordon_error *) = {
+	static const entry_fn entry_readers[CONFIG_TYPE_MAX] = {
 		[CONFIG_TYPE_PATHS] = expand_path,
 		[CONFIG_TYPE_GLOBS] = read_glob_entry,
 		[CONFIG_TYPE_NAMES] = read_name_entry,
@@ -251,20 +252,21 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_HOSTS] = read_host_entry,
 		[CONFIG_TYPE_RANGES] = read_range_entry,
 	};
+	const entry_fn read_entry = entry_readers[row->type];
 	if (at->type == TOML_STRING && *row->values) {
 		if (read_enum(reader, row, at, value, err) < 0)
 			return -1;
 		value->number++;
 		return 0;
 	}
-	if (at->type != TOML_ARRAY)
+	if (at->type != TOML_ARRAY || !read_entry)
 		return refuse_type(reader, row, at, err);
 	if (at->count > CONFIG_LIST_MAX)
 		return toml_fail(err, reader->file, at, "%s has more than %d entries", row->path, CONFIG_LIST_MAX);
 	for (size_t i = 0; i < at->count; i++) {
 		const char *entry = NULL;
 		if (read_text(reader, row, at->items[i], err) < 0 ||
-		    entry_readers[row->type](reader, row, at->items[i], &entry, err) < 0)
+		    read_entry(reader, row, at->items[i], &entry, err) < 0)
 			return -1;
 		if (strings_add(reader->arena, &value->list, entry) < 0)
 			return fail_oom(err);
