@@ -39,6 +39,10 @@ static int refuse_places(const struct execution *execution, const struct places 
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
+		if (cgroup_shows(path)) {
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
+			return fail_boundary(err, "cgroup_view");
+		}
 		const char *root = execution->session.config->workspace_root;
 		bool own = path_within(path, execution->session.workspace.path);
 		if (!own && path_within(path, execution->cordon->data_dir)) {

@@ -377,6 +377,8 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.argv = execution->request->argv,
 		.program = judged_program(execution),
 		.tty = execution->request->tty,
+		.required = execution->session.config->required_limits,
+		.cgroup = execution->session.config->cgroup,
 	};
 	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, execution->cordon->view, &input.host, err) < 0 ||
 	    find_names(execution, &input, err) < 0 || keep_read_only(execution, &input, err) < 0 ||

@@ -122,14 +122,16 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
                    const char *grant) must_check;
 /* Removes what was made for this one command. */
 void run_step_clean(struct execution *execution);
-/* Of step 5, limits.c: before the driver prepares, and after; what holds them; whether what is required does; once the command runs;
- * what became of them. */
+/* Of step 5, limits.c: before the driver prepares, and after; what holds them; whether what is required does; once the
+ * command runs; what became of them. */
 void limits_begin(struct execution *execution);
 void limits_enter(struct execution *execution);
 void limits_describe(struct execution *execution);
 int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
 void limits_started(struct execution *execution);
 int limits_end(struct execution *execution, struct cordon_error *err) must_check;
+/* Out of memory: a session stops there until somebody has looked. */
+int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
 /* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "execute.h"
+#include "session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
 #define NEAR_SHARE 16
@@ -91,9 +92,10 @@ int limits_require(const struct execution *execution, struct cordon_error *err)
 		if (!(execution->profile.profile.required & ~group->held & (UINT32_C(1) << walls[i])))
 			continue;
 		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, cordon_wall_name(walls[i]),
-		     "this limit is required, and no control group can hold it here%s%s", *group->why ? ": " : "", group->why);
+		     "this limit is required, and no control group can hold it here%s%s", *group->why ? ": " : "",
+		     group->why);
 		fail_boundary(err, cordon_wall_name(walls[i]));
-		return fail_remedy(err, "run `cordon doctor`: it tells how to get a control group; or take it out of limits.required");
+		return fail_remedy(err, "run `cordon doctor`: it tells how to get a control group; or change limits.required");
 	}
 	return 0;
 }
@@ -109,14 +111,34 @@ static int tell_refused(struct execution *execution, uint64_t refusals)
 	return run_add_denial(execution, CORDON_WALL_LIMIT_PROCESSES, "processes", note, grant);
 }
 
+static int pause_record(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
+{
+	(void)arena;
+	if (record->state != SESSION_ACTIVE)
+		return 1;
+	record->state = SESSION_PAUSED;
+	record->why = "oom";
+	return session_row_write(arg, "paused", record, false, err);
+}
+
+int limits_pause(struct execution *execution, struct cordon_error *err)
+{
+	struct session_record record;
+	if (!execution->run.usage.oom_kills || execution->session.one_off)
+		return 0;
+	return registry_change(&execution->arena, execution->cordon->data_dir, execution->session.id, pause_record,
+	                       execution->cordon, &record, err);
+}
+
 /* The end of time is the end; what ran out of memory before may have gone on without what was killed. */
 static struct limit_hit which_hit(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
 	const struct cgroup_usage *usage = &execution->run.usage;
 	const struct limits *limits = &execution->profile.profile.limits;
+	uint64_t ran_ms = (supervision->end_us - supervision->start_us) / 1000;
 	if (supervision->timed_out)
-		return (struct limit_hit){ "time", "ms", (supervision->end_us - supervision->start_us) / 1000, limits->wall_ms };
+		return (struct limit_hit){ "time", "ms", ran_ms, limits->wall_ms };
 	/* Far below its own limit it was the machine's memory that ran out, or a group's around it. */
 	uint64_t peak = usage->memory_peak_bytes;
 	bool met = (execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) &&
@@ -133,8 +155,8 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	struct cgroup_usage *usage = &execution->run.usage;
 	cgroup_usage(group, usage);
 	execution->run.limit_hit = which_hit(execution);
-	if (usage->process_peak)
-		usage->process_peak = usage->process_peak > helpers(execution) ? usage->process_peak - helpers(execution) : 1;
+	if (usage->process_peak > helpers(execution))
+		usage->process_peak -= helpers(execution);
 	if (usage->cpu_us)
 		supervision->cpu_us = usage->cpu_us;
 	if (usage->process_refusals && tell_refused(execution, usage->process_refusals) < 0)

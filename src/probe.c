@@ -190,11 +190,17 @@ static const char *group_fix(void)
 }
 
 /* Who holds the limits of a whole tree of processes. */
-static void write_limits(struct json *json)
+static void write_limits(struct json *json, struct cordon *cordon)
 {
-	const struct cgroup_search search = { 0 };
+	const struct config *config = NULL;
 	struct cgroup_place place;
+	struct cordon_error untold;
+	/* What is wrong with the configuration is not for here to say. */
+	if (config_store_take(cordon->config, NULL, -1, NULL, true, &config, &untold) < 0)
+		config = NULL;
+	const struct cgroup_search search = { .directory = config ? config->cgroup : NULL };
 	cgroup_look(&search, &place);
+	config_unref(config);
 	json_key(json, "limits");
 	json_object_begin(json);
 	json_key_string(json, "mechanism", place.ops ? place.ops->name : "rlimits, per process");
@@ -270,7 +276,7 @@ int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struc
 	json_key_int(&json, "landlock_abi", driver_landlock_abi());
 	json_key_bool(&json, "root", geteuid() == 0);
 	json_key_string(&json, "default_driver", DRIVER_DEFAULT);
-	write_limits(&json);
+	write_limits(&json, cordon);
 	json_key(&json, "drivers");
 	json_array_begin(&json);
 	for (const struct driver *const *driver = drivers; *driver; driver++) {

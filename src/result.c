@@ -93,6 +93,8 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 		err->step = CORDON_STEP_AUDIT;
 		return -1;
 	}
+	if (limits_pause(execution, err) < 0)
+		return -1;
 	struct kept_result *kept = keep_result(execution);
 	if (!kept)
 		return fail_oom(err);

@@ -42,7 +42,9 @@ static const char *narrows_any(struct change *change)
 
 static const char *narrows_same(struct change *change)
 {
-	return change->new->number == change->old->number ? NULL : "it cannot be changed";
+	const char *old = change->old->text ? change->old->text : "", *new = change->new->text ? change->new->text : "";
+	bool same = change->new->number == change->old->number && !strcmp(old, new);
+	return same ? NULL : "it cannot be changed";
 }
 
 static const char *narrows_false(struct change *change)

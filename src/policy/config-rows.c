@@ -25,6 +25,13 @@ const struct config_row config_rows[] = {
 #include "cordon-config.def"
 };
 
+const struct config_limit config_limits[] = {
+	{ "memory", CORDON_WALL_LIMIT_MEMORY },
+	{ "processes", CORDON_WALL_LIMIT_PROCESSES },
+	{ "cpu", CORDON_WALL_LIMIT_CPU },
+	{ NULL, 0 },
+};
+
 int config_row_words(struct arena *arena, const struct config_row *row, struct strings *ret_words)
 {
 	struct strings words = { 0 };

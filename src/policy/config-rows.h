@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
+#include "cordon.h"
 #include "policy/rules.h"
 
 enum config_type {
@@ -51,6 +52,13 @@ extern const struct config_row config_rows[KEY_MAX];
 
 /* The words of a row's `values`. 0, or -1 when memory is short. */
 int config_row_words(struct arena *arena, const struct config_row *row, struct strings *ret_words) must_check;
+
+/* The limits that limits.required can have; ended by a NULL. */
+struct config_limit {
+	const char *name;
+	enum cordon_wall wall;
+};
+extern const struct config_limit config_limits[];
 
 /* What a file says about a row. */
 struct config_value {

@@ -143,6 +143,13 @@ static int expand_path(const struct config_reader *reader, const struct config_r
 static int read_path(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                      struct config_value *value, struct cordon_error *err)
 {
+	struct strings words;
+	if (config_row_words(reader->arena, row, &words) < 0)
+		return fail_oom(err);
+	if (at->type == TOML_STRING && strings_find(&words, at->text) >= 0) {
+		value->text = at->text;
+		return 0;
+	}
 	return expand_path(reader, row, at, &value->text, err);
 }
 
@@ -214,6 +221,20 @@ static int read_toolchain_entry(const struct config_reader *reader, const struct
 	return fail_remedy(err, "%s", why.remediation);
 }
 
+static int read_limit_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                            const char **ret_entry, struct cordon_error *err)
+{
+	struct strings words = { 0 };
+	for (const struct config_limit *limit = config_limits; limit->name; limit++)
+		if (strings_add(reader->arena, &words, limit->name) < 0)
+			return fail_oom(err);
+	*ret_entry = at->text;
+	if (strings_find(&words, at->text) >= 0)
+		return 0;
+	const char *what = arena_printf(reader->arena, "a limit that %s can have", row->path);
+	return what ? config_fail_word(err, reader->file, at, at->text, &words, what) : fail_oom(err);
+}
+
 static int read_host_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                            const char **ret_entry, struct cordon_error *err)
 {
@@ -249,6 +270,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_GLOBS] = read_glob_entry,
 		[CONFIG_TYPE_NAMES] = read_name_entry,
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
+		[CONFIG_TYPE_LIMITS] = read_limit_entry,
 		[CONFIG_TYPE_HOSTS] = read_host_entry,
 		[CONFIG_TYPE_RANGES] = read_range_entry,
 	};
@@ -315,6 +337,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_GLOBS] = read_list,
 		[CONFIG_TYPE_NAMES] = read_list,
 		[CONFIG_TYPE_TOOLCHAINS] = read_list,
+		[CONFIG_TYPE_LIMITS] = read_list,
 		[CONFIG_TYPE_HOSTS] = read_list,
 		[CONFIG_TYPE_RANGES] = read_list,
 		[CONFIG_TYPE_SIZE] = read_amount,

@@ -136,6 +136,15 @@ static int assemble_network(struct arena *arena, const struct config_value *valu
 	return 0;
 }
 
+static uint32_t walls_of(const struct strings *names)
+{
+	uint32_t walls = 0;
+	for (const struct config_limit *limit = config_limits; limit->name; limit++)
+		if (strings_find(names, limit->name) >= 0)
+			walls |= UINT32_C(1) << limit->wall;
+	return walls;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -154,6 +163,8 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		.choose_toolchains = !values[KEY_sandbox_toolchains].number,
 		.toolchains = values[KEY_sandbox_toolchains].list,
 		.read_only = values[KEY_capabilities_read_only].list,
+		.required_limits = walls_of(&values[KEY_limits_required].list),
+		.cgroup = values[KEY_limits_cgroup].text,
 		.env_pass = values[KEY_env_passthrough].list,
 		.env_set = values[KEY_env_set].list,
 		.approval = { .timeout_ms = values[KEY_approval_timeout].number,

@@ -18,8 +18,8 @@ const char *const mount_kind_names[MOUNT_KIND_MAX] = {
 #define ALWAYS (WALL(FILESYSTEM) | WALL(FILESYSTEM_SECOND) | WALL(PROTECTED) | WALL(MASKED) | WALL(SOCKETS) | WALL(PROC) | \
                 WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) | \
                 WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | \
-                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME) | WALL(LIMIT_MEMORY) | WALL(LIMIT_PROCESSES) | WALL(LIMIT_CPU) | \
-                WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
+                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME) | WALL(LIMIT_MEMORY) | WALL(LIMIT_PROCESSES) | \
+                WALL(LIMIT_CPU) | WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
 _Static_assert(CORDON_WALL_MAX <= 32, "the walls fit one word");
 
 static uint32_t walls(const struct capability_set *capabilities)
@@ -95,6 +95,8 @@ int profile_make(struct arena *arena, const struct profile_input *input, struct 
 		.programs = input->capabilities->programs,
 		.limits = input->capabilities->limits,
 		.walls = walls(input->capabilities),
+		.required = input->required,
+		.cgroup = input->cgroup,
 		.seccomp = seccomp_options(input),
 		.unmasked = input->unmasked,
 	};

@@ -102,6 +102,8 @@ struct profile_input {
 	struct host_entries shown;      /* toolchains, read-only */
 	struct places masked;           /* denied names, sockets, credentials */
 	struct strings protect;         /* absolute: protected names that exist */
+	uint32_t required;
+	const char *cgroup;
 	const char *git_config;         /* text of /etc/gitconfig, or NULL */
 	const char *user;
 	uint32_t uid, gid;              /* as seen inside */

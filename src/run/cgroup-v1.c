@@ -51,7 +51,8 @@ static const char *own_path(char *text, const char *controller)
 static int open_own(const struct cgroup_search *search, const char *controller, char path[static 512])
 {
 	char text[8192];
-	const char *own = cgroup_file_read(AT_FDCWD, search->self, text, sizeof(text)) > 0 ? own_path(text, controller) : NULL;
+	bool known = cgroup_file_read(AT_FDCWD, search->self, text, sizeof(text)) > 0;
+	const char *own = known ? own_path(text, controller) : NULL;
 	if (!own)
 		return -1;
 	snprintf(path, 512, "%s/%s%s", search->root, controller, strcmp(own, "/") ? own : "");
@@ -81,7 +82,8 @@ static bool find(const struct cgroup_search *search, struct cgroup_place *place)
 			snprintf(place->path, sizeof(place->path), "%s", path);
 	}
 	if (!(place->offers & (BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES))))
-		snprintf(place->why, sizeof(place->why), "this user may write to no group of memory or pids in %.160s", search->root);
+		snprintf(place->why, sizeof(place->why), "this user may write to no group of memory or pids in %.160s",
+		         search->root);
 	return place->offers & (BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES));
 }
 

@@ -17,8 +17,11 @@
 
 #include "base/cleanup.h"
 #include "base/id.h"
+#include "base/text.h"
+#include "run/cgroup-file.h"
 #include "run/launch.h"
 
+#define ROOT "/sys/fs/cgroup"
 #define PREFIX "cordon-"
 #define REMOVE_ROUNDS 50
 #define REMOVE_PAUSE_NS 1000000
@@ -40,7 +43,7 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 {
 	const struct cgroup_search here = {
 		.directory = search->directory,
-		.root = search->root ? search->root : "/sys/fs/cgroup",
+		.root = search->root ? search->root : ROOT,
 		.self = search->self ? search->self : "/proc/self/cgroup",
 	};
 	*place = no_place;
@@ -62,10 +65,47 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 	}
 }
 
+bool cgroup_shows(const char *path)
+{
+	if (path_within(path, ROOT) || path_within(ROOT, path))
+		return true;
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	return fd >= 0 && cgroup_file_version(fd);
+}
+
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place)
 {
 	find_place(search, ret_place);
 	close_parts(ret_place->parts);
+}
+
+/* ---- removing ---------------------------------------------------------------------------------------------------- */
+
+/* By way of its own directory: the place may have been found anew meanwhile. */
+static bool remove_part(const struct cgroup *group, int part)
+{
+	char path[sizeof(group->name) + 4];
+	snprintf(path, sizeof(path), "../%s", group->name);
+	return unlinkat(group->parts[part], path, AT_REMOVEDIR) == 0 || errno != EBUSY;
+}
+
+/* The last process may be gone for us and not yet for the group. */
+static void remove_leaf(struct cgroup *group, int rounds)
+{
+	close_parts(group->joins);
+	for (int part = 0; part < CGROUP_PARTS; part++)
+		for (int round = 0; group->parts[part] >= 0 && !remove_part(group, part) && round < rounds; round++) {
+			group->ops->kill(group);
+			nanosleep(&(struct timespec){ .tv_nsec = REMOVE_PAUSE_NS }, NULL);
+		}
+	close_parts(group->parts);
+	group->ops = NULL;
+}
+
+void cgroup_remove(struct cgroup *group)
+{
+	if (group->ops)
+		remove_leaf(group, REMOVE_ROUNDS);
 }
 
 /* ---- leaves that nobody owns any more --------------------------------------------------------------------------- */
@@ -87,12 +127,13 @@ static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
 	return opened;
 }
 
+/* Each part: who sweeps may see another first, or one alone. */
 static bool lock_leaf(const struct cgroup *group)
 {
 	for (int i = 0; i < CGROUP_PARTS; i++)
-		if (group->parts[i] >= 0)
-			return flock(group->parts[i], LOCK_EX | LOCK_NB) == 0;
-	return false;
+		if (group->parts[i] >= 0 && flock(group->parts[i], LOCK_EX | LOCK_NB) < 0)
+			return false;
+	return true;
 }
 
 /* Its supervisor may be one that we cannot see, in another pid namespace: the lock tells. */
@@ -106,17 +147,15 @@ static void sweep_one(const struct cgroup_place *place, const char *name)
 	empty_group(place->ops, &group);
 	if (snprintf(group.name, sizeof(group.name), "%s", name) >= (int)sizeof(group.name))
 		return;
+	/* What is not gone at once is left to the next. */
 	if (open_leaf(place, &group) && lock_leaf(&group))
-		cgroup_remove(&group);
+		remove_leaf(&group, 1);
 	close_parts(group.parts);
 }
 
-static void sweep(const struct cgroup_place *place)
+static void sweep_part(const struct cgroup_place *place, int part)
 {
-	int first = 0;
-	while (first < CGROUP_PARTS - 1 && place->parts[first] < 0)
-		first++;
-	int fd = openat(place->parts[first], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(place->parts[part], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	if (!directory && fd >= 0)
 		close(fd);
@@ -125,6 +164,14 @@ static void sweep(const struct cgroup_place *place)
 			sweep_one(place, entry->d_name);
 	if (directory)
 		closedir(directory);
+}
+
+/* A caller may be in different places of different trees, and one of these gone with all that was in it. */
+static void sweep(const struct cgroup_place *place)
+{
+	for (int part = 0; part < CGROUP_PARTS; part++)
+		if (place->parts[part] >= 0)
+			sweep_part(place, part);
 }
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */
@@ -255,25 +302,3 @@ void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 		group->ops->usage(group, ret_usage);
 }
 
-/* By way of its own directory: the place may have been found anew meanwhile. */
-static bool remove_part(const struct cgroup *group, int part)
-{
-	char path[sizeof(group->name) + 4];
-	snprintf(path, sizeof(path), "../%s", group->name);
-	return unlinkat(group->parts[part], path, AT_REMOVEDIR) == 0 || errno != EBUSY;
-}
-
-/* The last process may be gone for us and not yet for the group. */
-void cgroup_remove(struct cgroup *group)
-{
-	if (!group->ops)
-		return;
-	cgroup_entered(group);
-	for (int part = 0; part < CGROUP_PARTS; part++)
-		for (int round = 0; group->parts[part] >= 0 && !remove_part(group, part) && round < REMOVE_ROUNDS; round++) {
-			group->ops->kill(group);
-			nanosleep(&(struct timespec){ .tv_nsec = REMOVE_PAUSE_NS }, NULL);
-		}
-	close_parts(group->parts);
-	group->ops = NULL;
-}

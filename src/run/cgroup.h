@@ -46,7 +46,7 @@ struct cgroup_usage {
 
 struct cgroup {
 	const struct cgroup_ops *ops;   /* NULL: there is no leaf */
-	int parts[CGROUP_PARTS];        /* its directories, or -1; the first one is locked */
+	int parts[CGROUP_PARTS];        /* its directories, locked; or -1 */
 	int joins[CGROUP_PARTS];        /* files to join it by, until it was entered */
 	uint32_t held;                  /* 1 << enum cordon_wall: the limits it holds */
 	char name[64];
@@ -70,6 +70,8 @@ extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
 /* Looks for a place, and closes it again: for `cordon doctor`. */
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
+/* Would this path, which is resolved, show the tree of groups? */
+bool cgroup_shows(const char *path);
 /* Forgets the place that was found, until the next leaf is made. */
 void cgroup_forget(void);
 /* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */

@@ -1,7 +1,6 @@
 /* How `first` comes to be: `become` (a root caller only) of launch.h's picture, the clones, and the control group that the
  * command begins in. Compiled like the rest of what runs in the caller's memory: see child.c. */
 #include <linux/sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include "base/compat.h"
@@ -17,7 +16,7 @@ int launch_join_group(struct launch *launch)
 		if (result < 0)
 			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "limits", "cgroup",
 			                   "cannot join the control group that was made for the command",
-			                   "run `cordon doctor`, or set limits.cgroup: a directory this user may use, or \"none\"");
+			                   "run `cordon doctor`, or set limits.cgroup to another directory or \"none\"");
 	}
 	launch->group_entered = true;
 	return 0;
@@ -65,12 +64,9 @@ long launch_clone(struct launch *launch, uint64_t more)
 	return launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);
 }
 
-void launch_wait(void *parent)
+void launch_wait(void *unused)
 {
-	/* A caller that dies before it kills us, and one that died before we could ask to be told. */
-	sys_5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (sys_0(SYS_getppid) != (long)(intptr_t)parent)
-		sys_exit(1);
+	(void)unused;
 	for (;;)
 		sys_4(SYS_ppoll, NULL, 0, NULL, NULL);
 }

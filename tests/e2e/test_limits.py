@@ -11,7 +11,8 @@ import subprocess
 import pytest
 
 from conftest import descendants
-from lab import ROOT, drivers, lack, leftovers, needs, refused_unwalked, result, rows_of, wait_until  # noqa: F401
+from lab import (IS_ROOT, ROOT, drivers, lack, leftovers, needs, refused, refused_unwalked, result, rows, rows_of,  # noqa: F401
+                 running, wait_until)
 
 UNWALLED = os.environ.get("CORDON_UNWALLED") or str(ROOT / "build/cordon-unwalled")
 PYTHON = "/usr/bin/python3"
@@ -249,6 +250,112 @@ def test_a_command_cannot_leave_its_group(cordon, driver, view):
         assert all(line.endswith(":/") for line in told["stdout"].splitlines()), "nor does it see where it is"
 
 
+@pytest.mark.parametrize("option", ["--read", "--write"])
+@pytest.mark.parametrize("path", ["/sys/fs", "/sys/fs/cgroup", *sorted(glob.glob("/sys/fs/cgroup/*/"))[:1]])
+def test_groups_cannot_be_granted(cordon, option, path):
+    error = refused(cordon, option, path.rstrip("/"), "--", "true")
+    assert (error["class"], error["boundary"]) == ("capability_denied", "cgroup_view")
+
+
+# ---- a session stops where its memory did ----------------------------------------------------------------------------
+
+@needs("cgroup")
+def test_out_of_memory_pauses_the_session(cordon):
+    words = ["--session", "hungry", "--memory", "64M", "--"]
+    assert result(cordon, *words, "/bin/sh", "-c", "echo kept >file")["exit_code"] == 0
+    assert result(cordon, *words, *hog("anonymous"))["oom_killed"]
+    [row] = [row for row in rows(cordon) if row["row"] == "session" and row["change"] == "paused"]
+    assert (row["session"], row["why"]) == ("hungry", "oom")
+    error = cordon.refused(*words, "/bin/true")
+    assert error["class"] == "session_paused" and "oom" in error["reason"] and "resume" in error["remediation"]
+    assert cordon("session", "resume", "hungry").returncode == 0
+    assert result(cordon, *words, "/bin/cat", "file")["stdout"] == "kept\n"
+
+
+# ---- what the configuration says -------------------------------------------------------------------------------------
+
+@pytest.fixture
+def configured(cordon, tmp_path):
+    """configured("TOML") are options that make it the configuration."""
+    def write(text):
+        (tmp_path / "config.toml").write_text(text)
+        return ["--config", tmp_path / "config.toml"]
+    return write
+
+
+@pytest.mark.parametrize("limit", ["memory", "processes", "cpu"])
+def test_a_required_limit(cordon, configured, limit):
+    held = configured(f'limits.required = ["{limit}"]')
+    if GROUPED:
+        assert result(cordon, *held, "--", "/bin/true")["exit_code"] == 0
+    for options in [configured(f'limits.required = ["{limit}"]\nlimits.cgroup = "none"')] + [held] * (not GROUPED):
+        error = refused(cordon, *options, "--", "/bin/true")
+        assert (error["class"], error["boundary"]) == ("spawn_sandbox_unavailable", f"limit_{limit}")
+        assert "doctor" in error["remediation"]
+
+
+def test_without_groups(cordon, configured):
+    told = result(cordon, *configured('limits.cgroup = "none"'), "--memory", "64M", "--", *hog("anonymous"))["isolation"]
+    assert (told["limit_memory"], told["limit_cpu"]) == ("rlimit, per process", "none")
+
+
+@pytest.mark.parametrize("directory", ["/tmp", "/missing"])
+def test_a_directory_that_is_no_group(cordon, configured, directory):
+    """Nothing is made in it; where the limit is required, the reason is told."""
+    text = f'limits.cgroup = "{directory}"\n'
+    assert result(cordon, *configured(text), "--", "/bin/true")["isolation"]["limit_cpu"] == "none"
+    error = refused(cordon, *configured(text + 'limits.required = ["cpu"]'), "--", "/bin/true")
+    assert directory in error["reason"]
+
+
+@pytest.fixture
+def named(configured):
+    """A directory of version 2 of our own, and options that name it. Its controllers may all be elsewhere."""
+    for name in ("root", "cgroup2"):
+        if lack(name):
+            pytest.skip(lack(name))
+    root = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+    path = f"{root}/test-cordon-{os.getpid()}"
+    os.mkdir(path)
+    yield path, configured(f'limits.cgroup = "{path}"')
+    os.rmdir(path)
+
+
+def members(path):
+    return [int(pid) for leaf in glob.glob(f"{path}/cordon-*") for pid in open(f"{leaf}/cgroup.procs").read().split()]
+
+
+@drivers()
+def test_a_named_directory(cordon, leftovers, named, driver):
+    path, options = named
+    process = cordon.popen("run", *options, "--driver", driver, "-c", "cat /proc/self/cgroup; setsid sleep 60 & sleep 60")
+    # Init, the shell and what they started: all of it, and nobody else.
+    inside = wait_until(lambda: len(members(path)) >= 4 and set(descendants(process.pid)) == set(members(path)))
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=10)
+    assert inside and process.returncode == 128 + signal.SIGTERM and not glob.glob(f"{path}/cordon-*")
+    if driver == "namespaces":
+        assert output.decode().splitlines()[-1] == "0::/"
+
+
+@pytest.mark.parametrize("where", ["found", "named", "none"])
+def test_what_init_can_no_longer_end_is_ended(cordon, leftovers, configured, request, where):
+    """The driver without walls lets a command kill its init; only the group still knows who belongs to it."""
+    if where == "found" and not GROUPED:
+        pytest.skip(lack("cgroup"))
+    options = request.getfixturevalue("named")[1] if where == "named" else configured(
+        'limits.cgroup = "none"' if where == "none" else "")
+    mark = f"60.{os.getpid()}"
+    told = result(cordon, *options, "--driver", "local", "-c", f"setsid sleep {mark} & kill -9 $PPID; exec sleep {mark}")
+    assert told["signal"] == signal.SIGKILL
+    if where == "none":
+        assert len(running(mark)) == 2, "then it stays"
+        for pid in running(mark):
+            os.kill(pid, signal.SIGKILL)
+    else:
+        assert wait_until(lambda: not running(mark))
+
+
 # ---- what is asked for -----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("option", ["memory", "cpu", "processes"])
@@ -262,14 +369,15 @@ def test_limits_that_are_none(cordon, option, value):
 
 @needs("cgroup")
 def test_nothing_is_left_behind(cordon, leftovers):
-    before = groups()
-
+    """Others may be at work on this machine, so only what these made is looked for."""
     def run(number):
         word = ["true", "false", "/missing", "sleep"][number % 4]
-        return cordon("run", "--timeout", "200ms", "--", word, *(["9"] if word == "sleep" else [])).returncode
+        process = cordon.popen("run", "--timeout", "200ms", "--", word, *(["9"] if word == "sleep" else []))
+        process.communicate(timeout=30)
+        return process.returncode, groups(process.pid)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(run, range(100))) == {0, 1, 127, 124}
-    assert [path for path in groups() if path not in before] == []
+        ended = list(pool.map(run, range(100)))
+    assert {status for status, _ in ended} == {0, 1, 127, 124} and not any(left for _, left in ended), ended
 
 
 @needs("cgroup")

@@ -90,6 +90,26 @@ def test_refused(lab, without, rules, words, boundary, names, fix):
     lab.unavailable(without(rules), *words, boundary=boundary, names=names, fix=fix)
 
 
+@pytest.mark.parametrize("rules", ["clone3:ENOSYS", "clone3:EPERM"])
+def test_a_group_is_joined_where_nothing_can_be_born_in_it(lab, without, tmp_path, rules):
+    needs("root", "cgroup2", "mount-namespace")
+    root = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+    path = pathlib.Path(f"{root}/test-cordon-{os.getpid()}")
+    (tmp_path / "config.toml").write_text(f'limits.cgroup = "{path}"')
+    path.mkdir()
+    process = subprocess.Popen([*without(rules), PROGRAM, "run", "--config", tmp_path / "config.toml", "--", "sleep", "60"],
+                               cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL)
+    try:
+        deadline, members = time.monotonic() + 10, []
+        while len(members) < 2 and time.monotonic() < deadline:
+            members = [pid for file in path.glob("cordon-*/cgroup.procs") for pid in file.read_text().split()]
+        assert len(members) == 2, "init and the command"
+    finally:
+        process.terminate()
+        process.wait()
+        path.rmdir()
+
+
 @pytest.mark.parametrize("rules, boundary", [("landlock_create_ruleset:ENOSYS", "programs"), ("seccomp:EINVAL", "kernel_surface")])
 def test_manifest_is_refused_before_first_use(lab, without, rules, boundary):
     needs("mount-namespace")

@@ -171,7 +171,7 @@ static void everything_is_read(void **state)
 		"network = [\"Example.com:443\", \"*.a.org:22\", \"[::1]:1\", \"10.0.0.1:80\"]\nprograms = [\"/usr/bin/git\"]\n"
 		"devices = [\"/dev/dri\"]\nsockets = [\"/run/x\"]\n"
 		"[limits]\nmemory = 1048576\ncpu = 250\nprocesses = 7\ndisk = \"3G\"\ntime = \"5m\"\nstdout = 10\nstderr = \"1k\"\n"
-		"open_files = 99\ntmp = \"1M\"\n"
+		"open_files = 99\ntmp = \"1M\"\nrequired = [\"cpu\", \"memory\"]\ncgroup = \"/sys/fs/cgroup/x\"\n"
 		"[env]\npassthrough = [\"FOO\"]\nset = { A = \"1\", B = \"x y\" }\n"
 		"[policy]\nallowed_paths = [\"/p\"]\ndenied_paths = [\"/p/q\"]\n"
 		"[[policy.rules]]\ntool = \"run\"\nmatch = \"~/bin/*\"\ndecision = \"deny\"\n"
@@ -194,6 +194,8 @@ static void everything_is_read(void **state)
 	assert_string_equal(set->fs_read.items[1], "/home/me/r");
 	assert_string_equal(set->fs_write.items[0], "/out");
 	assert_string_equal(config.read_only.items[0], "/out/keep");
+	assert_int_equal(config.required_limits, 1 << CORDON_WALL_LIMIT_MEMORY | 1 << CORDON_WALL_LIMIT_CPU);
+	assert_string_equal(config.cgroup, "/sys/fs/cgroup/x");
 	assert_true(strings_find(&set->deny, "**/.env") < 0);
 	assert_true(strings_find(&set->deny, "**/secret") >= 0);
 	assert_true(strings_find(&set->deny, "/home/me/x*") >= 0);
@@ -213,7 +215,7 @@ static void everything_is_read(void **state)
 	assert_string_equal(config.rules.denied_paths.items[0], "/p/q");
 	assert_int_equal(config.rules.count, 2);
 	assert_string_equal(config.rules.items[0].match, "/home/me/bin/*");
-	assert_string_equal(config.rules.items[0].where, "user:37:1");
+	assert_string_equal(config.rules.items[0].where, "user:39:1");
 	assert_int_equal(config.rules.items[1].decision, RULE_ASK);
 	assert_int_equal(config.approval.timeout_ms, 10000);
 	assert_int_equal(config.approval.denials_to_pause, 0);
@@ -228,6 +230,7 @@ static void mistakes_are_placed(void **state)
 		{ "[sandbox]\ndrivr = \"local\"\n", "user:2:1", "did you mean driver?" },
 		{ "[sandbox]\ndriver = \"landlok\"\n", "user:2:1", "did you mean landlock?" },
 		{ "[sandbx]\n", "user:1:2", "did you mean sandbox?" },
+		{ "[limits]\nrequired = [\"cpu\", \"memroy\"]\n", "user:2:20", "did you mean memory?" },
 		{ "driver = \"local\"\n", "user:1:1", "did you mean sandbox.driver?" },
 		{ "[sandbox]\nmemory = \"1G\"\n", "user:2:1", "did you mean limits.memory?" },
 		{ "[network]\nhosts = []\n", "user:2:1", "there is no key \"hosts\" in [network]" },
@@ -403,6 +406,8 @@ static const struct narrowing {
 	{ "limits.stderr", "100", "99", "101" },
 	{ "limits.open_files", "100", "99", "101" },
 	{ "limits.tmp", "\"1M\"", "\"512K\"", "\"2M\"" },
+	{ "limits.required", "[\"memory\"]", "[\"cpu\"]", NULL },
+	{ "limits.cgroup", "\"/a\"", "\"/a\"", "\"none\"" },
 	{ "env.passthrough", "[\"A\", \"B\"]", "[\"B\"]", "[\"B\", \"C\"]" },
 	{ "env.set", "{ A = \"1\" }", "{ A = \"2\" }", NULL },
 	{ "network.allow_private", "[\"10.0.0.0/8\", \"::1\"]", "[\"::1\"]", "[\"10.0.0.0/8\", \"127.0.0.1\"]" },
