@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 
 #include "base/error.h"
@@ -205,6 +206,12 @@ int ledger_open_readable(int directory, const char *name)
 		return -1;
 	}
 	return take_fd(&fd);
+}
+
+void ledger_await_writer(int head)
+{
+	for (int tries = 0; flock(head, LOCK_SH | LOCK_NB) < 0 && tries < 50; tries++)
+		usleep(1000);
 }
 
 bool day_name_valid(const char *name)

@@ -54,6 +54,8 @@ int ledger_key_make(struct ledger_files *files, int head_fd, const struct tip *t
 int ledger_open_directory(const char *data_dir);
 /* A regular file, for reading; -1 and errno otherwise. */
 int ledger_open_readable(int directory, const char *name);
+/* Until nobody writes, for a moment at most: `head` is then locked for reading, as long as it is open. */
+void ledger_await_writer(int head);
 /* The key's 32 bytes in hex and a newline, or the public key's: true if the file holds just that. */
 bool ledger_read_hex(int fd, char ret_hex[SEAL_PUBLIC_HEX]);
 

@@ -16,7 +16,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 
 #include "audit/ledger-files.h"
 #include "audit/lines.h"
@@ -25,7 +24,6 @@
 
 #define LISTED_MAX 100                  /* problems; more are only counted */
 #define NOTE_MAX 1024                   /* the ledger's own rows are short */
-#define LOCK_TRIES 50
 
 struct anchor {                         /* one of the two heads */
 	struct tip tip;
@@ -101,8 +99,8 @@ static bool read_small(int directory, const char *name, bool lock, char bytes[SE
 	if (fd < 0)
 		return false;
 	/* Whoever writes it does so in a few microseconds; without the lock, what is read may be half of each. */
-	for (int tries = 0; lock && flock(fd, LOCK_SH | LOCK_NB) < 0 && tries < LOCK_TRIES; tries++)
-		usleep(1000);
+	if (lock)
+		ledger_await_writer(fd);
 	return pread(fd, bytes, SEAL_HEAD_SIZE, 0) == (ssize_t)SEAL_HEAD_SIZE;
 }
 

@@ -2,6 +2,7 @@
 #include "base/utc.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 struct date {
@@ -30,6 +31,68 @@ void utc_text(int64_t seconds, unsigned milliseconds, char ret_text[UTC_SIZE])
 	struct date date = civil(days);
 	snprintf(ret_text, UTC_SIZE, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)date.year, date.month, date.day,
 	         second / 3600, second / 60 % 60, second % 60, milliseconds);
+}
+
+/* The inverse of civil(). */
+static int64_t days_of(int64_t year, unsigned month, unsigned day)
+{
+	year -= month <= 2;
+	int64_t era = (year >= 0 ? year : year - 399) / 400;
+	unsigned of_era = (unsigned)(year - era * 400);
+	unsigned of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/* Digits and marks as in the pattern; "0" is a digit. */
+static bool looks_like(const char *text, const char *pattern)
+{
+	for (; *pattern; text++, pattern++)
+		if (*pattern == '0' ? *text < '0' || *text > '9' : *text != *pattern)
+			return false;
+	return true;
+}
+
+static unsigned number_at(const char *text, int digits)
+{
+	unsigned number = 0;
+	for (int i = 0; i < digits; i++)
+		number = number * 10 + (unsigned)(text[i] - '0');
+	return number;
+}
+
+bool utc_parse(const char *text, int64_t *ret_ms)
+{
+	unsigned second = 0, ms = 0;
+	if (!looks_like(text, "0000-00-00"))
+		return false;
+	unsigned year = number_at(text, 4), month = number_at(text + 5, 2), day = number_at(text + 8, 2);
+	int64_t days = days_of(year, month, day);
+	/* A day that is not in the calendar comes back as another. */
+	struct date date = civil(days);
+	if (date.year != year || date.month != month || date.day != day)
+		return false;
+	const char *rest = text + UTC_DATE_LENGTH;
+	if (*rest) {
+		if (!looks_like(rest, "T00:00:00"))
+			return false;
+		unsigned hour = number_at(rest + 1, 2), minute = number_at(rest + 4, 2);
+		second = number_at(rest + 7, 2);
+		if (hour > 23 || minute > 59 || second > 59)
+			return false;
+		second += 60 * minute + 3600 * hour;
+		rest += 9;
+		if (*rest == '.') {
+			unsigned weight = 100;
+			for (rest++; *rest >= '0' && *rest <= '9'; rest++, weight /= 10)
+				ms += weight * (unsigned)(*rest - '0');
+			if (rest[-1] == '.')
+				return false;
+		}
+		if (strcmp(rest, "Z"))
+			return false;
+	}
+	*ret_ms = (days * 86400 + second) * 1000 + ms;
+	return true;
 }
 
 void utc_now(char ret_text[UTC_SIZE])

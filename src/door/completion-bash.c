@@ -111,6 +111,8 @@ static const char walk[] =
 	"\t\tsession) mapfile -t COMPREPLY < <(compgen -W 'new list show pause resume end rm' -- \"$current\") ;;\n"
 	"\t\tmanifest) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
 	"\t\tapprovals) mapfile -t COMPREPLY < <(compgen -W 'list approve deny' -- \"$current\") ;;\n"
+	"\t\turl) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
+	"\t\taudit) mapfile -t COMPREPLY < <(compgen -W 'tail show query verify export' -- \"$current\") ;;\n"
 	"\t\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- \"$current\") ;;\n"
 	"\t\thelp) mapfile -t COMPREPLY < <(compgen -W \"$names\" -- \"$current\") ;;\n"
 	"\t\tesac\n"

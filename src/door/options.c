@@ -26,6 +26,7 @@ const char *const option_group_names[] = {
 	[GROUP_ENVIRONMENT] = "Environment",
 	[GROUP_LIMITS] = "Limits",
 	[GROUP_SESSIONS] = "Sessions",
+	[GROUP_LEDGER] = "The ledger",
 	[GROUP_WALLS] = "Walls",
 	[GROUP_OUTPUT] = "Output",
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
+#include "door/cell.h"
 #include "door/json-look.h"
 #include "door/report.h"
 
@@ -18,48 +18,6 @@ struct text {
 };
 #define TEXT(object, key) json_look_text(json_look_member(object, key), (struct text){ 0 }.bytes, sizeof(struct text))
 #define EACH(element, array) (const char *element = json_look_first(array); element; element = json_look_next(element))
-
-/* ---- cells of a table -------------------------------------------------------------------------------------------- */
-
-static size_t count_characters(const char *text)
-{
-	size_t count = 0;
-	for (; *text; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
-	return count;
-}
-
-/* Escaped, and cut to so many characters (0: not at all). To be free()d; NULL when memory is short. */
-static char *make_cell(const char *text, size_t most)
-{
-	char *cell = NULL;
-	size_t size = 0, shown = 0;
-	FILE *out = open_memstream(&cell, &size);
-	if (!out)
-		return NULL;
-	report_untrusted(out, text);
-	if (fclose(out))
-		return NULL;
-	if (!most || count_characters(cell) <= most)
-		return cell;
-	const char *end = cell;
-	for (; shown < most - 1; shown++)
-		end += utf8_sequence(end, strlen(end));
-	char *cut;
-	if (asprintf(&cut, "%.*s\u2026", (int)(end - cell), cell) < 0)
-		cut = NULL;
-	free(cell);
-	return cut;
-}
-
-/* Returns how many columns it took. */
-static size_t print_cell(const char *text, size_t most, size_t width)
-{
-	auto_free char *cell = make_cell(text, most);
-	size_t shown = cell ? count_characters(cell) : 0;
-	printf("%s%*s", cell ? cell : "", (int)(shown < width ? width - shown : 0), "");
-	return shown;
-}
 
 /* ---- the list ---------------------------------------------------------------------------------------------------- */
 
@@ -83,8 +41,8 @@ static size_t widest_id(const char *sessions)
 	size_t widest = strlen("ID");
 	for EACH(session, sessions) {
 		struct text text;
-		auto_free char *cell = make_cell(id_text(session, text.bytes, sizeof(text)), ID_WIDTH_MAX);
-		size_t width = cell ? count_characters(cell) : 0;
+		auto_free char *cell = cell_make(id_text(session, text.bytes, sizeof(text)), ID_WIDTH_MAX);
+		size_t width = cell ? cell_width(cell) : 0;
 		widest = width > widest ? width : widest;
 	}
 	return widest;
@@ -112,11 +70,11 @@ void session_print_list(const char *list)
 	printf("%-*s%-9s%-21s%-8s%s\n", (int)id_width, "ID", "STATE", "CREATED", "GRANTS", "WORKSPACE");
 	for EACH(session, sessions) {
 		struct text id, place;
-		print_cell(id_text(session, id.bytes, sizeof(id)), ID_WIDTH_MAX, id_width);
-		print_cell(TEXT(session, "state"), 0, 9);
+		cell_print(id_text(session, id.bytes, sizeof(id)), ID_WIDTH_MAX, id_width);
+		cell_print(TEXT(session, "state"), 0, 9);
 		/* To the second: 2026-01-31T12:34:56 */
 		printf("%-21.19s%-8ld", TEXT(session, "created"), json_look_number(json_look_member(session, "grant_count")));
-		print_cell(place_text(session, place.bytes, sizeof(place)), 0, 0);
+		cell_print(place_text(session, place.bytes, sizeof(place)), 0, 0);
 		putchar('\n');
 	}
 }

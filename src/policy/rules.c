@@ -153,7 +153,7 @@ void rules_next_layer(struct tool_rules *rules)
 
 struct search {
 	const struct tool_rules *rules;
-	const char *tool, *subject, *name;      /* `name`: the subject's last component; both may be NULL */
+	const char *tool, *subject, *name;      /* `subject` may be NULL; `name`: its last component */
 	size_t first[RULE_LAYERS_MAX];          /* each layer's first match so far: its number and one, or 0 */
 };
 
@@ -163,7 +163,7 @@ static bool rule_matches(const struct search *search, const struct rule *rule)
 		return false;
 	if (!rule->match)
 		return true;
-	return glob_match_name(&rule->glob, search->name, strlen(search->name)) &&
+	return search->subject && glob_match_name(&rule->glob, search->name, strlen(search->name)) &&
 	       (rule->glob.anywhere || glob_match(&rule->glob, search->subject));
 }
 
@@ -212,7 +212,7 @@ static int judge_by_rules(struct arena *arena, const struct tool_rules *rules, c
                           struct rule_verdict *verdict)
 {
 	struct search search = { .rules = rules, .tool = tool, .subject = subject,
-	                         .name = subject ? strrchr(subject, '/') + 1 : NULL };
+	                         .name = subject ? strrchr(subject, '/') + 1 : "" };
 	const struct rule *decides = NULL;
 	if (!rules->count)
 		return 0;

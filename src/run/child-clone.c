@@ -1,6 +1,7 @@
 /* How `first` comes to be: `become` (a root caller only) of launch.h's picture, the clones, and the control group that the
  * command begins in. Compiled like the rest of what runs in the caller's memory: see child.c. */
 #include <linux/sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 
 #include "base/compat.h"
@@ -64,9 +65,12 @@ long launch_clone(struct launch *launch, uint64_t more)
 	return launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);
 }
 
-void launch_wait(void *unused)
+void launch_wait(void *parent)
 {
-	(void)unused;
+	/* A caller that dies before it kills us, and one that died before we could ask to be told. */
+	sys_5(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (sys_0(SYS_getppid) != (long)(intptr_t)parent)
+		sys_exit(1);
 	for (;;)
 		sys_4(SYS_ppoll, NULL, 0, NULL, NULL);
 }

@@ -125,8 +125,8 @@ void launch_become(void *launch);
 /* Of one that was not born in the group, and the group as its root, from inside. */
 int launch_join_group(struct launch *launch);
 int launch_hide_groups(struct launch *launch);
-/* Waits to be killed. */
-void launch_wait(void *unused);
+/* Waits to be killed, by the process of this pid or by its death. */
+void launch_wait(void *parent);
 /* Clones `first`; `more` is added to the flags. A pid or a negative errno. */
 long launch_clone(struct launch *launch, uint64_t more);
 /* Clones one that begins at `enter`, born in the launch's group if that can be. `pidfd` may be NULL. */

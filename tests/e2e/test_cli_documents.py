@@ -71,6 +71,7 @@ def bash_script(cordon, tmp_path):
 
 COMPLETIONS = [
     (["cordon", "pro"], {"profile"}),
+    (["cordon", "url", "c"], {"check"}),
     (["cordon", "run", "--vi"], {"--view"}),
     (["cordon", "run", "--view", ""], {"system", "host-readonly", "bare"}),
     (["cordon", "run", "--view", "=", "h"], {"host-readonly"}),

@@ -38,6 +38,10 @@ def test_run(cordon, example):
     assert [row["row"] for row in rows(cordon)] == ["intent", "result"]
 
 
+def test_url(example):
+    assert example("url") == promised("url")
+
+
 def test_loop(cordon, example):
     assert example("loop") == promised("loop")
     assert sorted(row["row"] for row in rows(cordon)) == ["intent"] * 3 + ["result"] * 3

@@ -59,7 +59,7 @@ static void test_find(void **state)
 	add("2026-01-31.jsonl", "{\"row\":\"intent\",\"id\":\"B\"}\n", 0, "");
 	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"C\",\"by\":{}\n", 0, "");
 	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"D\",\"pad\":\"", LEDGER_LINE_MAX / 2, "\"}\n");
-	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"E\",\"pad\":\"", LEDGER_LINE_MAX + 10, "\"}\n");
+	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"E\",\"pad\":\"", 2 * LEDGER_LINE_MAX, "\"}\n");
 	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"F\"}\n", 0, "");
 	add("2026-01-31.jsonl", "{\"row\":\"approval\",\"id\":\"G\"}", 0, "");
 	add("2026-02-01.jsonl", "", 0, "");

@@ -145,6 +145,9 @@ static void test_table(void **state)
 			groups_done |= 1u << options_table[i - 1].group;
 		assert_false(groups_done & 1u << option->group);
 		for (size_t j = 0; j < i; j++) {
+			/* Two commands may mean different things by a name, one command may not. */
+			if (!(option->commands & options_table[j].commands))
+				continue;
 			assert_false(*option->name && !strcmp(option->name, options_table[j].name));
 			assert_false(option->letter && option->letter == options_table[j].letter);
 		}

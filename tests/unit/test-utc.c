@@ -39,8 +39,37 @@ static void test_now(void **state)
 	assert_memory_equal(text, expected, UTC_DATE_LENGTH);
 }
 
+static void test_parse(void **state)
+{
+	static const char *const good[] = { "0000-01-01", "1970-01-01", "2024-02-29", "2026-01-31T12:34:56Z", "9999-12-31T23:59:59.999Z" };
+	static const char *const bad[] = {
+		"", "2026", "2026-1-31", "2026-01-32", "2026-00-10", "2026-13-01", "2026-01-00", "2025-02-29", "1900-02-29", "2026-01-31T",
+		"2026-01-31 12:34:56Z", "2026-01-31T12:34:56", "2026-01-31T24:00:00Z", "2026-01-31T12:60:00Z", "2026-01-31T12:34:60Z",
+		"2026-01-31T12:34:56.Z", "2026-01-31T12:34:56.5", "2026-01-31T12:34:56Zz", "+026-01-31", "20260131", "2026-01-31T12:34:56+00:00",
+	};
+	int64_t ms = 42;
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		assert_true(utc_parse(good[i], &ms));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		if (utc_parse(bad[i], &ms))
+			fail_msg("%s", bad[i]);
+	assert_true(utc_parse("2026-01-31T12:34:56.5Z", &ms));
+	assert_int_equal(ms % 1000, 500);
+	assert_true(utc_parse("1970-01-01T00:00:01.1239Z", &ms));
+	assert_int_equal(ms, 1123);
+	/* And back. */
+	for (int64_t day = -719000; day < 146097 * 3; day += 7) {
+		char text[UTC_SIZE];
+		utc_text(day * 86400 + 4711, 25, text);
+		assert_true(utc_parse(text, &ms));
+		assert_int_equal(ms, (day * 86400 + 4711) * 1000 + 25);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_day), cmocka_unit_test(test_now) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_every_day), cmocka_unit_test(test_now),
+		cmocka_unit_test(test_parse) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,33 @@
+/* The ledger for whoever embeds the library: reading it, and whether it is what was written. */
+#include "audit/ledger.h"
+#include "audit/read.h"
+#include "audit/verify.h"
+#include "base/json.h"
+#include "execute.h"
+
+int cordon_audit_read(struct cordon *cordon, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
+                      struct cordon_error *err)
+{
+	static const struct cordon_audit_filter everything;
+	return ledger_read(cordon->data_dir, filter ? filter : &everything, fn, arg, err);
+}
+
+int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact, struct cordon_error *err)
+{
+	struct json json;
+	bool intact;
+	json_init(&json);
+	if (verify_ledger(cordon->data_dir, &json, &intact, err) < 0) {
+		json_free(&json);
+		return -1;
+	}
+	char *text = json_take(&json);
+	if (!text)
+		return fail_oom(err);
+	/* A good time to sign. Where that cannot be done (another's ledger, a read-only disk), what was found still holds. */
+	if (intact)
+		(void)!ledger_sign(cordon->ledger, NULL);
+	*ret_json = text;
+	*ret_intact = intact;
+	return 0;
+}
