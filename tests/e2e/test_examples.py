@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from lab import ROOT, embed, leftovers, missing, rows  # noqa: F401
+from lab import ROOT, embed, leftovers, ledger_files, missing, rows  # noqa: F401
 
 pytestmark = missing("gcc", "unsanitized", "mount-namespace")
 
@@ -67,3 +67,11 @@ def test_approver(cordon, example):
 
 def test_config(cordon, example):
     assert example("config") == promised("config")
+
+
+def test_audit(cordon, example):
+    assert example("audit") == promised("audit")
+    # Of a ledger that was changed it says so.
+    path = ledger_files(cordon)[0]
+    path.write_text(path.read_text().replace('"exit_code":0', '"exit_code":1'))
+    assert example("audit").startswith("the ledger was changed: {")
