@@ -1,6 +1,6 @@
-/* Any bytes as a ledger: two day files, a head and a signed head, separated by the byte 0x1e, with a key that is known so that
- * what was sealed with it can be among them. Verifying and reading end, and what they say is proper JSON; the scanner takes
- * whatever a parser takes. */
+/* Any bytes as a ledger: two day files, a head and a signed head, separated by the byte 0x1e, with a key that is
+ * known so that what was sealed with it can be among them. Verifying and reading end, and what they say is proper
+ * JSON; the scanner takes whatever a parser takes. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdint.h>

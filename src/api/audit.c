@@ -24,7 +24,8 @@ int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact
 	char *text = json_take(&json);
 	if (!text)
 		return fail_oom(err);
-	/* A good time to sign. Where that cannot be done (another's ledger, a read-only disk), what was found still holds. */
+	/* A good time to sign. Where that cannot be done (another's ledger, a read-only disk), what was found still
+	 * holds. */
 	if (intact)
 		(void)!ledger_sign(cordon->ledger, NULL);
 	*ret_json = text;

@@ -1,5 +1,5 @@
-/* Filters: see filter.h. A value that is asked for is escaped once, as the ledger's writer does it; then a row that does not
- * hold these very bytes is left out unread, and the others are compared without being unescaped. */
+/* Filters: see filter.h. A value that is asked for is escaped once, as the ledger's writer does it; then a row that
+ * does not hold these very bytes is left out unread, and the others are compared without being unescaped. */
 #include "audit/filter.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* Whether a row is in the ledger, told from its bytes alone: for who has to know what a process that died had written. */
+/* Whether a row is in the ledger, told from its bytes alone: for who has to know what a process that died had
+ * written. */
 #pragma once
 #include <stdbool.h>
 

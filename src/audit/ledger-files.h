@@ -43,8 +43,8 @@ bool ledger_files_fit(uint64_t size);
 
 /* 1 and the key; 0 if there is none. */
 int ledger_key_load(struct ledger_files *files, struct seal_key *ret_key, struct cordon_error *err) must_check;
-/* A new key in the place of any other, once all that must be there before it is: signed, head and key.pub. `head_fd` is the
- * open head, which is written to in place. */
+/* A new key in the place of any other, once all that must be there before it is: signed, head and key.pub. `head_fd`
+ * is the open head, which is written to in place. */
 int ledger_key_make(struct ledger_files *files, int head_fd, const struct tip *tip, int64_t now,
                     struct seal_key *ret_key, struct cordon_error *err) must_check;
 

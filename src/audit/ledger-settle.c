@@ -56,8 +56,8 @@ static int find_end(struct ledger *ledger, struct tip *ret_tip, bool *ret_any, s
 	return 0;
 }
 
-/* A head that does not hold, or none: a new ledger, or what is left of one. The head itself is not mended before the row
- * that tells of it is written. */
+/* A head that does not hold, or none: a new ledger, or what is left of one. The head itself is not mended before the
+ * row that tells of it is written. */
 static int begin_again(struct ledger *ledger, const char head[SEAL_HEAD_SIZE], ssize_t length, bool keyed,
                        struct note *note, struct cordon_error *err)
 {

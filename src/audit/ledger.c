@@ -1,18 +1,18 @@
-/* A row is one writev() with O_APPEND, under the lock of the head: whole lines only, whoever writes. The page cache outlives
- * every process, so a row is kept from the moment the call returns.
+/* A row is one writev() with O_APPEND, under the lock of the head: whole lines only, whoever writes. The page cache
+ * outlives every process, so a row is kept from the moment the call returns.
  *
- * The head is written after the row: a writer that is killed in between leaves it behind, never ahead. A write that came out
- * short is taken back by truncating to the old size; where even that fails, it is a torn line like any other, which whoever
- * writes next ends and notes (ledger-settle.c).
+ * The head is written after the row: a writer that is killed in between leaves it behind, never ahead. A write that
+ * came out short is taken back by truncating to the old size; where even that fails, it is a torn line like any other,
+ * which whoever writes next ends and notes (ledger-settle.c).
  *
- * Rows are never written to a day before the head's, so that the files in the order of their names are one chain even when
- * the clock is set back; the row's own time tells what the clock said.
+ * Rows are never written to a day before the head's, so that the files in the order of their names are one chain even
+ * when the clock is set back; the row's own time tells what the clock said.
  *
  * With sync_disk the head must not be on the disk before the row it counts, so it is written in a second turn, after
  * fdatasync(), which many writers share that way.
  *
- * Files stay open between rows. One fstatat() each, under the lock, tells whether they are still the files of their names,
- * and how long the day's is. The head's bytes tell whether anyone else has written meanwhile. */
+ * Files stay open between rows. One fstatat() each, under the lock, tells whether they are still the files of their
+ * names, and how long the day's is. The head's bytes tell whether anyone else has written meanwhile. */
 #include "audit/ledger.h"
 
 #include <fcntl.h>

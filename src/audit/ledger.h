@@ -1,6 +1,6 @@
-/* The append-only record: JSON Lines, one file per UTC day, `<data_dir>/ledger/YYYY-MM-DD.jsonl`; each row is chained to
- * the one before it and sealed (audit/seal.h).
- * No row, no run: whatever goes wrong is CORDON_E_AUDIT_UNAVAILABLE, with the reason and what to do about it. */
+/* The append-only record: JSON Lines, one file per UTC day, `<data_dir>/ledger/YYYY-MM-DD.jsonl`; each row is
+ * chained to the one before it and sealed (audit/seal.h). No row, no run: whatever goes wrong is
+ * CORDON_E_AUDIT_UNAVAILABLE, with the reason and what to do about it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,13 +19,13 @@ int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger
 void ledger_unref(struct ledger *ledger);
 void ledger_set_sync(struct ledger *ledger, bool sync_disk);
 
-/* One row: a JSON object of at least one member, without newlines and without the members `prev` and `mac`, which are
- * added; shorter than LEDGER_LINE_MAX. Either the whole line is in the file afterwards, or nothing of it. From any thread,
- * in any number of processes. */
+/* One row: a JSON object of at least one member, without newlines and without the members `prev` and `mac`, which
+ * are added; shorter than LEDGER_LINE_MAX. Either the whole line is in the file afterwards, or nothing of it. From
+ * any thread, in any number of processes. */
 int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err) must_check;
 
-/* Whether a row could be written now, as far as that can be told without writing one; makes what the first row would make,
- * and notes what was found damaged. */
+/* Whether a row could be written now, as far as that can be told without writing one; makes what the first row would
+ * make, and notes what was found damaged. */
 int ledger_check(struct ledger *ledger, struct cordon_error *err) must_check;
 
 /* Signs the head of a ledger that is there, as it stands; it is an error if that does not hold. */

@@ -24,6 +24,6 @@ struct line {
 /* 0, or -1 when memory is short. */
 int lines_open(struct lines *lines, int fd, uint64_t offset) must_check;
 void lines_close(struct lines *lines);
-/* 1 and a line, 0 at the end, -1 and errno. At the end it may be called again, to see whether more has come: then without
- * the line that has not ended, if `whole` is set. */
+/* 1 and a line, 0 at the end, -1 and errno. At the end it may be called again, to see whether more has come: then
+ * without the line that has not ended, if `whole` is set. */
 int lines_next(struct lines *lines, bool whole, struct line *ret_line) must_check;

@@ -1,5 +1,5 @@
-/* Rows as OCSF events: see ocsf.h. One table says which class and activity a row is; what each class must have besides is
- * written for all classes alike, from the few members that rows share. */
+/* Rows as OCSF events: see ocsf.h. One table says which class and activity a row is; what each class must have
+ * besides is written for all classes alike, from the few members that rows share. */
 #include <jansson.h>
 
 #include "audit/ocsf.h"

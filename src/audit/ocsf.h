@@ -1,5 +1,5 @@
-/* A row as an event of the Open Cybersecurity Schema Framework, version 1.3. What the schema has no word for is in `unmapped`,
- * which is the row itself, whole; cordon(1) tells which row becomes which class. */
+/* A row as an event of the Open Cybersecurity Schema Framework, version 1.3. What the schema has no word for is in
+ * `unmapped`, which is the row itself, whole; cordon(1) tells which row becomes which class. */
 #pragma once
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
-/* Reading: see read.h. One pass over the files, from a place that is found first: the first day that may hold what was asked
- * for, or the place from which on so many rows are left. To follow is to look again every tenth of a second, in a directory
- * that may be replaced and with files that come and go. */
+/* Reading: see read.h. One pass over the files, from a place that is found first: the first day that may hold what
+ * was asked for, or the place from which on so many rows are left. To follow is to look again every tenth of a
+ * second, in a directory that may be replaced and with files that come and go. */
 #include "audit/read.h"
 
 #include <inttypes.h>
@@ -161,8 +161,8 @@ static int take_days(struct reading *reading, struct cordon_error *err)
 
 /* ---- Where to begin ---------------------------------------------------------------------------------------------- */
 
-/* Rows are never in a file that is older than they are, so that earlier days can be passed over; but for one, since a row
- * is dated a moment before it is written. */
+/* Rows are never in a file that is older than they are, so that earlier days can be passed over; but for one, since
+ * a row is dated a moment before it is written. */
 static size_t first_day(const struct reading *reading)
 {
 	size_t first = 0;
@@ -267,7 +267,8 @@ static bool examine(const struct reading *reading, const char *name, struct stat
 	return fd >= 0 && !fstat(fd, ret_st);
 }
 
-/* What is new since the last look. `name` and `seen` tell where that was: the file of this name, if it is still that one. */
+/* What is new since the last look. `name` and `seen` tell where that was: the file of this name, if it is still that
+ * one. */
 static int look_again(struct reading *reading, char name[DAY_NAME_SIZE], struct stat *seen, struct cordon_error *err)
 {
 	struct stat st = { 0 };

@@ -1,5 +1,5 @@
-/* A JSON scanner that keeps the texts of a few members: see row.h. It is strict, so that what it passes on can be read by
- * any parser; a test compares it with one. */
+/* A JSON scanner that keeps the texts of a few members: see row.h. It is strict, so that what it passes on can be
+ * read by any parser; a test compares it with one. */
 #include "audit/row.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What is asked for of a row, found in one pass over its bytes, without a tree: most rows of a large ledger are looked at
- * only to be left out. */
+/* What is asked for of a row, found in one pass over its bytes, without a tree: most rows of a large ledger are
+ * looked at only to be left out. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +15,6 @@ struct row {
 	struct row_text members[ROW_MEMBER_MAX];
 };
 
-/* False where the line is not one JSON object (or is nested deeper than any row). Of a member that is there twice, the first
- * counts. */
+/* False where the line is not one JSON object (or is nested deeper than any row). Of a member that is there twice,
+ * the first counts. */
 bool row_scan(const char *line, size_t length, struct row *ret_row);

@@ -1,12 +1,12 @@
 /* Verifying: see verify.h. Lines are taken as bytes; only rows of the ledger's own kinds (begin, repair) are parsed.
  *
- * A line must end in a seal that holds under the key, and name the hash of the line before it. A line that does not is kept
- * in mind until the next one is seen: if that is a sealed repair row which names exactly this line and its hash, the line
- * was torn by a killed writer, and all is well; anything else is a problem. After a problem the chain is taken up again
- * from the bytes as they are, so that one change is reported once.
+ * A line must end in a seal that holds under the key, and name the hash of the line before it. A line that does not is
+ * kept in mind until the next one is seen: if that is a sealed repair row which names exactly this line and its hash,
+ * the line was torn by a killed writer, and all is well; anything else is a problem. After a problem the chain is taken
+ * up again from the bytes as they are, so that one change is reported once.
  *
- * The head must be met on the way: a hash at a place in a file. Rows after it are those of a writer that was killed before
- * it wrote the head, or that writes right now; they have seals, so nobody else can have added them. */
+ * The head must be met on the way: a hash at a place in a file. Rows after it are those of a writer that was killed
+ * before it wrote the head, or that writes right now; they have seals, so nobody else can have added them. */
 #include <jansson.h>
 
 #include "audit/verify.h"
@@ -345,7 +345,8 @@ static int check_days(struct verification *v, const struct days *days, struct co
 	for (size_t i = 0; i < days->count; i++)
 		if (check_day(v, days->names[i], err) < 0)
 			return -1;
-	/* Half a line at the very end is what a killed writer leaves; the next row notes it. The head tells if there was more. */
+	/* Half a line at the very end is what a killed writer leaves; the next row notes it. The head tells if there
+	 * was more. */
 	bool torn = v->suspect.held && !v->suspect.ended;
 	if (torn)
 		v->suspect.held = false;

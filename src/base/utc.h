@@ -10,6 +10,6 @@
 void utc_text(int64_t seconds, unsigned milliseconds, char ret_text[UTC_SIZE]);
 void utc_now(char ret_text[UTC_SIZE]);
 
-/* "2026-01-31", or "2026-01-31T12:34:56Z" with or without a fraction of a second; nothing before the year 0 or after 9999.
- * Milliseconds since 1970. */
+/* "2026-01-31", or "2026-01-31T12:34:56Z" with or without a fraction of a second; nothing before the year 0 or after
+ * 9999. Milliseconds since 1970. */
 bool utc_parse(const char *text, int64_t *ret_ms);

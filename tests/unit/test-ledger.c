@@ -458,7 +458,8 @@ static void a_short_write_is_taken_back(void **state)
 	ground_intact(ground, true);
 }
 
-/* ---- Where it cannot be written ------------------------------------------------------------------------------------ */
+/* ---- Where it cannot be written
+ * ------------------------------------------------------------------------------------ */
 
 static void put_text(const char *path, const char *text)
 {

@@ -84,7 +84,8 @@ int fdatasync(int fd)
 	return (int)syscall(SYS_fdatasync, fd);
 }
 
-/* ---- The ledger that is tampered with: three days, five rows each and a torn one -------------------------------------- */
+/* ---- The ledger that is tampered with: three days, five rows each and a torn one
+ * -------------------------------------- */
 
 #define DAYS 3
 #define ROWS 5
@@ -358,7 +359,8 @@ static void foreign_head(struct world *w)
 
 #define DAY(n) (n), ""
 
-/* What must be reported first, and in which line (of which day) or which file; how many reports there are, if that matters. */
+/* What must be reported first, and in which line (of which day) or which file; how many reports there are, if that
+ * matters. */
 static const struct attack {
 	const char *name;
 	void (*tamper)(struct world *world);
@@ -462,7 +464,8 @@ static void tampering(void **state)
 	assert_int_equal(missed, 0);
 }
 
-/* The limit of it: with the key all can be written anew. Only who knows the key or a signed head from before can tell. */
+/* The limit of it: with the key all can be written anew. Only who knows the key or a signed head from before can
+ * tell. */
 static void who_has_the_key(void **state)
 {
 	struct world world = world_make();
