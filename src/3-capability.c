@@ -102,6 +102,8 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    refuse_planted_links(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_planted_links(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_planted_links(execution, &execution->capability.programs, err) < 0 ||
+	    refuse_planted_links(execution, &execution->capability.devices, err) < 0 ||
+	    refuse_planted_links(execution, &execution->capability.sockets, err) < 0 ||
 	    require_kind(&execution->capability.devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&execution->capability.sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&execution->capability.programs, S_IFREG, "a program", err) < 0)

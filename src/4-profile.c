@@ -307,7 +307,11 @@ static int make_environment(struct execution *execution, const struct strings *t
 		.sandbox_id = input->sandbox_id, .driver = execution->session.driver->name,
 		.network = network_mode_names[execution->capability.set.network], .tmpdir = input->scratch,
 	};
-	return env_build(&execution->arena, environ, &wanted, &input->environment, err);
+	if (env_build(&execution->arena, environ, &wanted, &input->environment, err) < 0)
+		return -1;
+	/* A profile is for people to look at; what was configured or passed on may be a secret. */
+	return execution->dry && (env_hide(&execution->arena, &config->env_set, &input->environment, err) < 0 ||
+	                          env_hide(&execution->arena, &pass, &input->environment, err) < 0) ? -1 : 0;
 }
 
 /* Without a private root there is no private /tmp and no home in memory: one directory of the command's own is both. */
@@ -327,9 +331,8 @@ static int make_scratch(struct execution *execution, struct profile_input *input
 	return 0;
 }
 
-/* What was judged is what starts. A script sees the path it was started by, so one that was written out is kept as it is
- * (NULL), and so is the name that was found on PATH; but a link that the command can write, or that means something else
- * inside, would choose again. */
+/* What was judged is what starts. A script sees the path it was started by: one that was written out is kept as it is
+ * (NULL). But a link that the command can write, or that means something else inside, would choose again. */
 static const char *judged_program(const struct execution *execution)
 {
 	const struct place *program = &execution->capability.program, *workspace = &execution->session.workspace;

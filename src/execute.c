@@ -181,7 +181,8 @@ int cordon_start(struct cordon *cordon, const struct cordon_request *request, st
 	bool asked = false;
 	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
 		result = start(cordon, request, execution, &asked, err);
-		if (result < 0 && err->class != CORDON_E_SESSION_BUSY)
+		/* A session that somebody holds was waited for already. */
+		if (result < 0 && (err->class != CORDON_E_SESSION_BUSY || err->step == CORDON_STEP_SESSION))
 			break;
 	}
 	if (result < 0) {

@@ -71,7 +71,8 @@ void visible_quote(FILE *out, const char *text)
 		fputs(text, out);
 		return;
 	}
-	bool escape = strchr(text, '\'') != NULL;
+	/* Many spaces, where a terminal breaks the line, would begin a line of their own: of a run, all but the first are spelt. */
+	bool escape = strchr(text, '\'') != NULL || strstr(text, "  ") != NULL;
 	for (size_t at = 0; at < all && !escape;) {
 		struct visible seen = visible_next(text + at, all - at);
 		escape = !seen.is_plain;
@@ -80,7 +81,7 @@ void visible_quote(FILE *out, const char *text)
 	fputs(escape ? "$'" : "'", out);
 	for (size_t at = 0; at < all;) {
 		struct visible seen = visible_next(text + at, all - at);
-		if (!seen.is_plain)
+		if (!seen.is_plain || (at && seen.code == ' ' && text[at - 1] == ' '))
 			write_escaped(out, &seen);
 		else if (escape && (seen.code == '\'' || seen.code == '\\'))
 			fprintf(out, "\\%c", (char)seen.code);

@@ -253,3 +253,17 @@ int env_build(struct arena *arena, char *const *caller, const struct env_request
 	*ret_environment = environment;
 	return 0;
 }
+
+int env_hide(struct arena *arena, const struct strings *entries, struct strings *environment, struct cordon_error *err)
+{
+	for (size_t i = 0; i < entries->count; i++) {
+		size_t length = strcspn(entries->items[i], "=");
+		const char **slot = find(environment, entries->items[i], length);
+		if (!slot || !strncmp(*slot, "PATH=", 5))
+			continue;
+		*slot = arena_printf(arena, "%.*s=" ENV_HIDDEN, (int)length, entries->items[i]);
+		if (!*slot)
+			return fail_oom(err);
+	}
+	return 0;
+}

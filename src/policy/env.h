@@ -25,3 +25,8 @@ int env_build(struct arena *arena, char *const *caller, const struct env_request
 
 /* May a request, configuration or toolchain name this variable? If not, the error says why. */
 int env_check_name(const char *name, size_t length, struct cordon_error *err) must_check;
+
+/* Puts ENV_HIDDEN in the place of the values of these, NAME or NAME=VALUE: for what is shown to people. PATH stays. */
+#define ENV_HIDDEN "(hidden)"
+int env_hide(struct arena *arena, const struct strings *entries, struct strings *environment, struct cordon_error *err)
+	must_check;

@@ -194,7 +194,7 @@ static int execute(struct launch *launch)
 		else if (result == -E2BIG)
 			return launch_fail(launch, CORDON_E_INVALID_REQUEST, result, "run", *path,
 			                   "the arguments and environment are too long", "");
-		else if (result != -ENOENT && result != -ENOTDIR)
+		else if (result != -ENOENT && result != -ENOTDIR && result != -ENAMETOOLONG && result != -ELOOP)
 			return launch_fail(launch, CORDON_E_INTERNAL, result, "run", *path, "cannot execute", "");
 	}
 	if (denied)

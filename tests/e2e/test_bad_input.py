@@ -301,6 +301,7 @@ def test_programs_that_cannot_start(cordon, driver, name, content, mode, status)
 def test_a_program_that_is_not_visible(cordon, outside):
     shutil.copy("/bin/true", outside / "tool")
     assert refused(cordon, "--", outside / "tool", status=127)["class"] == "program_not_found"
+    assert refused(cordon, "--", "/" + "x" * 5000, status=127)["class"] == "program_not_found"
     assert cordon("run", "--read", outside, "--", outside / "tool").returncode == 0
     assert refused(cordon, "--", "tool", status=127, env={**cordon.env, "PATH": f"{outside}:/usr/bin"})
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import shutil
+import socket
 
 import pytest
 
@@ -106,6 +107,16 @@ def test_a_link_in_what_was_granted_grants_nothing(cordon, outside, tmp_path):
     assert refused(cordon, "--session", "s", "--read", granted / "../outside", "--", "true")["class"] == "capability_denied"
 
 
+def test_a_link_that_a_command_left_does_not_choose_which_socket_is_granted(cordon, tmp_path):
+    host = tmp_path / "host.sock"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(host))
+        assert cordon("run", "--", "ln", "-s", host, "dev.sock").returncode == 0
+        error = refused(cordon, "--socket", cordon.workspace / "dev.sock", "--", "true")
+        assert error["class"] == "capability_denied" and "symbolic link" in error["reason"]
+        assert cordon("run", "--socket", host, "--", "true").returncode == 0
+
+
 def test_a_workspace_that_became_a_link(cordon, outside, tmp_path):
     place = tmp_path / "project"
     place.mkdir()
@@ -178,6 +189,15 @@ def test_the_baseline_is_the_configuration_s(cordon, configure, outside):
     assert told["stdout"] == "seen\npassed value\n"
     assert refused(cordon, "--session", "s", "--processes", "6", "--", "true")["class"] == "capability_denied"
     assert "value" not in json.dumps(rows(cordon)), "what is set is the child's alone"
+
+
+def test_a_profile_hides_what_was_configured_or_passed_on(cordon, configure):
+    configure('[env]\npassthrough = ["SEEN"]\n[env.set]\nGIVEN = "credential"\n')
+    cordon.env.update(SEEN="credential", ASKED="credential")
+    done = cordon("profile", "--env", "OWN=typed", "--pass-env", "ASKED", "--", "true")
+    assert done.returncode == 0 and "credential" not in done.stdout
+    told = json.loads(done.stdout)["environment"]
+    assert {"GIVEN=(hidden)", "SEEN=(hidden)", "ASKED=(hidden)", "OWN=typed"} <= set(told)
 
 
 def test_a_change_takes_effect_for_the_next_command(cordon, configure, outside):

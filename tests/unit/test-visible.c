@@ -38,6 +38,9 @@ static const struct {
 	{ "\\x1b'", "$'\\\\x1b\\''" },
 	{ "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "'caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80'" },
 	{ "\xe6\x97\xa5\xe6\x9c\xac", "'\xe6\x97\xa5\xe6\x9c\xac'" },
+	/* what would fill a line of the terminal and begin another */
+	{ "x  asks for", "$'x \\x20asks for'" },
+	{ "   \\", "$' \\x20\\x20\\\\'" },
 	/* controls */
 	{ "a\nb\tc\rd", "$'a\\nb\\tc\\rd'" },
 	{ "\x01\x07\x08\x0b\x0c\x1f", "$'\\x01\\x07\\x08\\x0b\\x0c\\x1f'" },
