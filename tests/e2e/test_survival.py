@@ -97,7 +97,7 @@ def test_killed_at_random_moments(cordon, asking, leftovers):
     ids = [row["id"] for row in settled]
     assert len(ids) == len(set(ids)), "no approval twice"
     assert set(answerer.taken) <= set(ids), "none lost"
-    granted = [grant["card"] for session in sessions
+    granted = [grant["approval"] for session in sessions
                for grant in json.loads(cordon("session", "show", session["id"], "--json").stdout)["grants"]]
     assert len(granted) == len(set(granted)), "no grant twice"
     for_session = {card for card, scope in answerer.taken.items() if scope == "--for-session"}
