@@ -31,8 +31,8 @@ int main(void)
 		failed = cordon_url_check(cordon, urls[i], &json, &allowed, &err);
 		if (!failed)
 			printf("%-4s %s\n", allowed ? "yes" : "no", urls[i]);
-		/* A program that fetches connects to one of the addresses in the JSON: a name that is resolved once more may
-		 * lead elsewhere. */
+		/* A program that fetches connects to one of the addresses in the JSON: a name that is resolved once
+		 * more may lead elsewhere. */
 		free(json);
 	}
 	if (failed)

@@ -281,12 +281,12 @@ int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_js
 
 /* ---- The network ------------------------------------------------------------------------------------------------ */
 
-/* May this URL be fetched on an agent's behalf? http and https only; its name is resolved, and every address judged as for
- * a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with `address`, `allowed`
- * and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a name that is resolved once
- * more may lead elsewhere. And judge where a redirect leads before following it. */
-int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed, struct cordon_error *err)
-	CORDON_MUST_CHECK;
+/* May this URL be fetched on an agent's behalf? http and https only; its name is resolved, and every address judged as
+ * for a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with `address`,
+ * `allowed` and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a name that is
+ * resolved once more may lead elsewhere. And judge where a redirect leads before following it. */
+int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed,
+                     struct cordon_error *err) CORDON_MUST_CHECK;
 
 /* ---- The ledger ------------------------------------------------------------------------------------------------- */
 

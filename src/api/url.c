@@ -64,7 +64,8 @@ static int write_answer(const char *url, const struct host *host, const struct r
 	return 0;
 }
 
-static int judge(const struct config *config, const char *url, char **ret_json, bool *ret_allowed, struct cordon_error *err)
+static int judge(const struct config *config, const char *url, char **ret_json, bool *ret_allowed,
+                 struct cordon_error *err)
 {
 	const struct resolver_options options = { .exemptions = config->network.exempt,
 	                                          .exemption_count = config->network.exempt_count };
@@ -85,7 +86,8 @@ static int judge(const struct config *config, const char *url, char **ret_json, 
 	return 0;
 }
 
-int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed, struct cordon_error *err)
+int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed,
+                     struct cordon_error *err)
 {
 	const struct config *config;
 	if (policy_take(cordon, NULL, &config, err) < 0)

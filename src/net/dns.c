@@ -133,7 +133,7 @@ static int follow_alias(const uint8_t *message, size_t length, size_t begin, str
 			return -1;
 		size_t data = record.data;
 		if (record.type == DNS_TYPE_CNAME && record.class == CLASS_IN && same_name(&record.owner, name))
-			return dns_name_read(message, length, &data, name) < 0 || data != record.data + record.data_length ? -1 : 1;
+			return dns_name_read(message, length, &data, name) == 0 && data == at ? 1 : -1;
 	}
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* A hosts file: names that this machine knows by itself. Read once and kept as text, so that a process which may open no
- * file later can still look in it. */
+/* A hosts file: names that this machine knows by itself. Read once and kept as text, so that a process which may open
+ * no file later can still look in it. */
 #pragma once
 #include <stddef.h>
 

@@ -31,7 +31,8 @@ void resolution_judge(struct resolution *resolution, enum resolve_status status,
 	resolution->status = resolution->more ? RESOLVE_TOO_MANY : resolution->count ? RESOLVE_FOUND : status;
 	resolution->allowed = resolution->status == RESOLVE_FOUND;
 	for (size_t i = 0; i < resolution->count; i++) {
-		resolution->addresses[i].verdict = address_judge(&resolution->addresses[i].address, exemptions, exemption_count);
+		const struct address *address = &resolution->addresses[i].address;
+		resolution->addresses[i].verdict = address_judge(address, exemptions, exemption_count);
 		resolution->allowed &= resolution->addresses[i].verdict.allowed;
 	}
 }

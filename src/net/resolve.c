@@ -1,11 +1,12 @@
-/* The resolver: see resolve.h. c-ares asks the servers; its sockets are watched by one epoll descriptor, together with a
- * timer for what must happen without an answer. A lookup is two questions, for IPv4 and for IPv6:
+/* The resolver: see resolve.h. c-ares asks the servers; its sockets are watched by one epoll descriptor, together with
+ * a timer for what must happen without an answer. A lookup is two questions, for IPv4 and for IPv6:
  *
  *     pending    questions that c-ares will still call back for, whatever happens
  *     settled    the resolution stands; the next step hands it over
  *     fn NULL    nobody waits any more: only the questions keep it
  *
- * c-ares cannot take back a single question, so a lookup that is cancelled or late stays until its questions are done. */
+ * c-ares cannot take back a single question, so a lookup that is cancelled or late stays until its questions are done.
+ */
 #include "net/resolve.h"
 
 #include <ares.h>
@@ -119,8 +120,8 @@ static int open_channel(struct resolver *resolver, const struct resolver_options
 {
 	char lookups[] = "b", *resolv_conf = (char *)(uintptr_t)options->resolv_conf;
 	struct ares_options wanted = {
-		.timeout = TRY_MS, .tries = TRIES, .lookups = lookups, .sock_state_cb = on_watch, .sock_state_cb_data = resolver,
-		.resolvconf_path = resolv_conf,
+		.timeout = TRY_MS, .tries = TRIES, .lookups = lookups, .resolvconf_path = resolv_conf,
+		.sock_state_cb = on_watch, .sock_state_cb_data = resolver,
 	};
 	/* No domains: neither resolv.conf's nor that of this machine's name. */
 	int mask = ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB | ARES_OPT_DOMAINS |
@@ -129,7 +130,8 @@ static int open_channel(struct resolver *resolver, const struct resolver_options
 	if (rc == ARES_ENOMEM)
 		return fail_oom(err);
 	if (rc != ARES_SUCCESS)
-		return fail(err, CORDON_E_NETWORK_UNREACHABLE, 0, "", "the resolver cannot start: %s", ares_strerror(rc));
+		return fail(err, CORDON_E_NETWORK_UNREACHABLE, 0, "", "the resolver cannot start: %s",
+		            ares_strerror(rc));
 	ares_set_socket_functions(resolver->channel, &socket_functions, resolver);
 	if (options->servers && ares_set_servers_ports_csv(resolver->channel, options->servers) != ARES_SUCCESS)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, options->servers, "no list of name servers");
@@ -221,7 +223,8 @@ static void on_answer(void *arg, int status, int timeouts, unsigned char *messag
 	}
 	lookup->absent |= status == ARES_ENODATA || status == ARES_ENOTFOUND;
 	if (!lookup->pending)
-		settle(lookup, lookup->absent ? RESOLVE_NOT_FOUND : status == ARES_ETIMEOUT ? RESOLVE_TIMED_OUT : RESOLVE_FAILED);
+		settle(lookup, lookup->absent ? RESOLVE_NOT_FOUND :
+		               status == ARES_ETIMEOUT ? RESOLVE_TIMED_OUT : RESOLVE_FAILED);
 	else if (lookup->resolution.count && now_ms() + OTHER_FAMILY_MS < lookup->deadline_ms)
 		lookup->deadline_ms = now_ms() + OTHER_FAMILY_MS;
 }
@@ -232,7 +235,9 @@ static void on_answer(void *arg, int status, int timeouts, unsigned char *messag
 static void set_timer(const struct resolver *resolver)
 {
 	struct timeval space, *next = ares_timeout(resolver->channel, NULL, &space);
-	uint64_t now = now_ms(), at = next ? now + (uint64_t)next->tv_sec * 1000 + (uint64_t)next->tv_usec / 1000 + 1 : UINT64_MAX;
+	uint64_t now = now_ms(), at = UINT64_MAX;
+	if (next)
+		at = now + (uint64_t)next->tv_sec * 1000 + (uint64_t)next->tv_usec / 1000 + 1;
 	for (const struct lookup *lookup = resolver->lookups; lookup; lookup = lookup->next)
 		if (lookup->fn && (lookup->settled || lookup->deadline_ms < at))
 			at = lookup->settled ? now : lookup->deadline_ms;
@@ -245,9 +250,10 @@ static void set_timer(const struct resolver *resolver)
 
 static bool is_localhost(const char *name)
 {
-	static const char suffix[] = ".localhost";
-	size_t length = strlen(name);
-	return !strcmp(name, suffix + 1) || (length >= sizeof(suffix) && !strcmp(name + length - (sizeof(suffix) - 1), suffix));
+	static const char localhost[] = "localhost";
+	size_t length = strlen(name), size = sizeof(localhost) - 1;
+	return length >= size && !strcmp(name + length - size, localhost) &&
+	       (length == size || name[length - size - 1] == '.');
 }
 
 /* Without asking anyone: true where that is an answer. */
@@ -278,7 +284,8 @@ static void ask(struct lookup *lookup)
 	lookup->pending = ARRAY_SIZE(types);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		lookup->questions[i] = (struct question){ lookup, types[i] };
-		ares_query(lookup->resolver->channel, lookup->host.name, CLASS_IN, (int)types[i], on_answer, &lookup->questions[i]);
+		ares_query(lookup->resolver->channel, lookup->host.name, CLASS_IN, (int)types[i], on_answer,
+		           &lookup->questions[i]);
 	}
 }
 
@@ -288,7 +295,8 @@ int resolver_start(struct resolver *resolver, const struct host *host, resolved_
 	if (host->form == HOST_WILDCARD)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, host->name, "not one host");
 	if (resolver->count >= RESOLVE_LOOKUPS_MAX)
-		return fail(err, CORDON_E_LIMIT_EXCEEDED, 0, host->name, "%d names are being resolved already", RESOLVE_LOOKUPS_MAX);
+		return fail(err, CORDON_E_LIMIT_EXCEEDED, 0, host->name, "%d names are being resolved already",
+		            RESOLVE_LOOKUPS_MAX);
 	struct lookup *lookup = calloc(1, sizeof(*lookup));
 	if (!lookup)
 		return fail_oom(err);
@@ -338,10 +346,14 @@ void resolver_step(struct resolver *resolver)
 	int count = epoll_wait(resolver->epoll_fd, events, ARRAY_SIZE(events), 0);
 	if (read(resolver->timer_fd, &expirations, sizeof(expirations)) > 0)
 		ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	for (int i = 0; i < count; i++)
-		if (events[i].data.fd != resolver->timer_fd)
-			ares_process_fd(resolver->channel, events[i].events & ~(unsigned)EPOLLOUT ? events[i].data.fd : ARES_SOCKET_BAD,
-			                events[i].events & ~(unsigned)EPOLLIN ? events[i].data.fd : ARES_SOCKET_BAD);
+	for (int i = 0; i < count; i++) {
+		/* An error is told by reading and by writing. */
+		uint32_t happened = events[i].events;
+		int fd = events[i].data.fd;
+		if (fd != resolver->timer_fd)
+			ares_process_fd(resolver->channel, happened & ~(uint32_t)EPOLLOUT ? fd : ARES_SOCKET_BAD,
+			                happened & ~(uint32_t)EPOLLIN ? fd : ARES_SOCKET_BAD);
+	}
 	/* Not without end, where each function that is called starts the next lookup. */
 	uint64_t now = now_ms();
 	size_t left = resolver->count;

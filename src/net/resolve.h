@@ -1,15 +1,15 @@
-/* From a name to the addresses that may be dialled: resolve once, judge every address, dial the address that was judged.
- * Whoever resolves the name again, or lets another program do it, may be led elsewhere.
+/* From a name to the addresses that may be dialled: resolve once, judge every address, dial the address that was
+ * judged. Whoever resolves the name again, or lets another program do it, may be led elsewhere.
  *
- * A name is allowed only if every address of it is. One that leads to the public Internet and to a private network at once
- * is how a name is turned against those who trust it (DNS rebinding): the first connection goes to the one, the next, once the
- * first is closed, to the other. Names that mean well have no such answer, and a network where they do names its addresses
- * as exempt. So the whole name is refused, whichever address would have been dialled. Where the servers answer for one
- * family and fail for the other, what they answered stands: nothing else will be dialled.
+ * A name is allowed only if every address of it is. One that leads to the public Internet and to a private network at
+ * once is how a name is turned against those who trust it (DNS rebinding): the first connection goes to the one, the
+ * next, once the first is closed, to the other. Names that mean well have no such answer, and a network where they do
+ * names its addresses as exempt. So the whole name is refused, whichever address would have been dialled. Where the
+ * servers answer for one family and fail for the other, what they answered stands: nothing else will be dialled.
  *
  * A name is looked for in the hosts file, and if it is not there, asked of the name servers of resolv.conf, as it is
- * written: no search domains, no NSS. `localhost` and what ends in it is this machine (RFC 6761). All files are read when the
- * resolver is opened; later it needs its sockets and nothing else.
+ * written: no search domains, no NSS. `localhost` and what ends in it is this machine (RFC 6761). All files are read
+ * when the resolver is opened; later it needs its sockets and nothing else.
  *
  *     open → start … poll the descriptor, step when it is readable → the lookup's function is called → unref */
 #pragma once

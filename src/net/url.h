@@ -1,5 +1,5 @@
-/* Where a URL leads, as far as its text tells. Strict: programs that read URLs differ in what they make of odd ones, and the
- * one that fetches must not understand another host than the one that was judged. */
+/* Where a URL leads, as far as its text tells. Strict: programs that read URLs differ in what they make of odd ones,
+ * and the one that fetches must not understand another host than the one that was judged. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -122,7 +122,8 @@ static struct address carried_address(const struct address *address, size_t at, 
 static bool is_isatap(const struct address *address)
 {
 	static const uint8_t mark[] = { 0x00, 0x5e, 0xfe };
-	return address->length == 16 && (address->bytes[8] & 0xfd) == 0 && !memcmp(address->bytes + 9, mark, sizeof(mark));
+	return address->length == 16 && (address->bytes[8] & 0xfd) == 0 &&
+	       !memcmp(address->bytes + 9, mark, sizeof(mark));
 }
 
 static const struct address_row *row_of(const struct address *address)
@@ -131,7 +132,8 @@ static const struct address_row *row_of(const struct address *address)
 	return row_around(&alone);
 }
 
-struct address_verdict address_judge(const struct address *address, const struct address_range *exemptions, size_t count)
+struct address_verdict address_judge(const struct address *address, const struct address_range *exemptions,
+                                     size_t count)
 {
 	struct address_verdict verdict = { .row = row_of(address) };
 	size_t at = verdict.row->carried_at ? verdict.row->carried_at : is_isatap(address) ? 12 : 0;
@@ -152,8 +154,8 @@ void address_why(const struct address_verdict *verdict, char ret_text[ADDRESS_WH
 	if (verdict->allowed)
 		ret_text[0] = '\0';
 	else if (carried)
-		snprintf(ret_text, ADDRESS_WHY_SIZE, "%s: %s (%s), inside an IPv6 address (%s)", carried->name, carried->why,
-		         carried->source, row->name);
+		snprintf(ret_text, ADDRESS_WHY_SIZE, "%s: %s (%s), inside an IPv6 address (%s)", carried->name,
+		         carried->why, carried->source, row->name);
 	else
 		snprintf(ret_text, ADDRESS_WHY_SIZE, "%s: %s (%s)", row->name, row->why, row->source);
 }

@@ -1,10 +1,10 @@
 /* Where a connection may go. Every address belongs to the narrowest range of one table (addresses.def) that holds it;
  * what may be dialled is what the table calls global, nothing else.
  *
- * An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64) is judged by that one, too. NAT64
- * by its well-known prefix is how machines without IPv4 reach all of it, so that is allowed where the carried address is;
- * the other forms have no use between a sandbox and the world, and are refused whatever they carry. A NAT64 prefix of
- * an operator's own choice cannot be told from any other address. */
+ * An IPv6 address that carries an IPv4 address (mapped, compatible, 6to4, Teredo, NAT64) is judged by that one, too.
+ * NAT64 by its well-known prefix is how machines without IPv4 reach all of it, so that is allowed where the carried
+ * address is; the other forms have no use between a sandbox and the world, and are refused whatever they carry. A NAT64
+ * prefix of an operator's own choice cannot be told from any other address. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,19 +50,21 @@ bool address_parse(const char *text, size_t length, struct address *ret_address)
 /* The one canonical spelling. */
 void address_text(const struct address *address, char ret_text[ADDRESS_TEXT_SIZE]);
 
-/* "10.1.0.0/16", or an address alone: a range that is to be reachable although the table refuses it. It must lie within one
- * range that is refused, and bits beyond the prefix must be zero; otherwise `config_invalid`, with what is wrong. */
+/* "10.1.0.0/16", or an address alone: a range that is to be reachable although the table refuses it. It must lie within
+ * one range that is refused, and bits beyond the prefix must be zero; otherwise `config_invalid`, with what is wrong.
+ */
 int address_exemption_parse(const char *text, struct address_range *ret_range, struct cordon_error *err) must_check;
 
 struct address_verdict {
 	bool allowed;
 	const struct address_row *row;          /* the narrowest that holds the address */
-	const struct address_row *carried;      /* that of the IPv4 address inside, where it is refused as well; else NULL */
+	const struct address_row *carried;      /* that of the IPv4 address inside, where it is refused too; or NULL */
 };
 
-/* An exemption lifts a row only where it is no wider: 169.254.0.0/16 opens link-local addresses and still not the metadata
- * service in their midst, which has a row of its own; 169.254.169.254 does. */
-struct address_verdict address_judge(const struct address *address, const struct address_range *exemptions, size_t count);
+/* An exemption lifts a row only where it is no wider: 169.254.0.0/16 opens link-local addresses and still not the
+ * metadata service in their midst, which has a row of its own; 169.254.169.254 does. */
+struct address_verdict address_judge(const struct address *address, const struct address_range *exemptions,
+                                     size_t count);
 
 /* Why it was refused, for people: "private: …". "" where it is allowed. */
 #define ADDRESS_WHY_SIZE 256

@@ -1,6 +1,6 @@
-/* Hosts as people, configuration and programs write them, in the one form in which they are compared (cover.h). What could
- * be read in two ways is not a host: what the library calls a name must be one to every resolver, and what it calls an
- * address must be the same address to all. */
+/* Hosts as people, configuration and programs write them, in the one form in which they are compared (cover.h). What
+ * could be read in two ways is not a host: what the library calls a name must be one to every resolver, and what it
+ * calls an address must be the same address to all. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,15 +16,15 @@ enum host_form { HOST_NAME, HOST_WILDCARD, HOST_ADDRESS };
 
 struct host {
 	enum host_form form;
-	char name[HOST_NAME_SIZE];      /* lower case, without a trailing dot; "*.example.com"; an address without brackets */
+	char name[HOST_NAME_SIZE];      /* lower case, no trailing dot; "*.example.com"; an address without brackets */
 	struct address address;         /* of HOST_ADDRESS */
 	uint16_t port;                  /* 0 where it was not part of the text */
 };
 
-/* A host alone: a name in ASCII, an IPv4 address as four decimal numbers, an IPv6 address in brackets. One trailing dot is
- * stripped. A name is labels of letters, digits, `-` (not at an end) and `_`, each at most 63, together at most 253.
- * What ends in a label that begins with a digit is an address or nothing. `text` may have any bytes in it.
- * NULL, or what is wrong with it, in a few words. */
+/* A host alone: a name in ASCII, an IPv4 address as four decimal numbers, an IPv6 address in brackets. One trailing dot
+ * is stripped. A name is labels of letters, digits, `-` (not at an end) and `_`, each at most 63, together at most 253.
+ * What ends in a label that begins with a digit is an address or nothing. `text` may have any bytes in it. NULL, or
+ * what is wrong with it, in a few words. */
 const char *host_parse(const char *text, size_t length, struct host *ret_host) must_check;
 /* HOST:PORT, the port from 1 to 65535. */
 const char *host_parse_port(const char *text, size_t length, struct host *ret_host) must_check;

@@ -154,7 +154,8 @@ static bool reply(struct name_server *server, const uint8_t *bytes, size_t lengt
 		else
 			put_answer(message, server->rows[row].answer, type, before >= 2);
 		if (fault == GARBLES && message->answers)
-			message->bytes[message->length - (type == TYPE_A ? 6 : 18)] = 0xff;     /* the length of the last record */
+			/* the length of the last record */
+			message->bytes[message->length - (type == TYPE_A ? 6 : 18)] = 0xff;
 		if (fault == CIRCLES && message->answers)
 			message->bytes[end + 1] = (uint8_t)end;
 	}
@@ -179,6 +180,12 @@ static bool lies(const struct name_server *server, const uint8_t *bytes, size_t 
 	return false;
 }
 
+static void send_to(const struct name_server *server, const struct message *message, const struct sockaddr_in *to)
+{
+	ssize_t sent = sendto(server->udp, message->bytes, message->length, 0, (const struct sockaddr *)to, sizeof(*to));
+	must(sent >= 0, "sendto");
+}
+
 static void serve_udp(struct name_server *server, struct message *message)
 {
 	uint8_t bytes[1024];
@@ -199,10 +206,10 @@ static void serve_udp(struct name_server *server, struct message *message)
 		lie.bytes[2] = 0x81;
 		lie.bytes[3] = 0x80;
 		lie.bytes[7] = 1;
-		must(sendto(server->udp, lie.bytes, lie.length, 0, (struct sockaddr *)&from, from_length) >= 0, "sendto");
+		send_to(server, &lie, &from);
 	}
 	if (reply(server, bytes, (size_t)length, false, message))
-		must(sendto(server->udp, message->bytes, message->length, 0, (struct sockaddr *)&from, from_length) >= 0, "sendto");
+		send_to(server, message, &from);
 }
 
 /* One question of a connection, which may ask more. False: it is over. */
@@ -227,7 +234,11 @@ static void *serve(void *arg)
 {
 	struct name_server *server = arg;
 	struct message *message = calloc(1, sizeof(*message));
-	struct pollfd fds[POLLED_MAX] = { { server->stop, POLLIN, 0 }, { server->udp, POLLIN, 0 }, { server->tcp, POLLIN, 0 } };
+	struct pollfd fds[POLLED_MAX] = {
+		[STOP] = { server->stop, POLLIN, 0 },
+		[UDP] = { server->udp, POLLIN, 0 },
+		[TCP] = { server->tcp, POLLIN, 0 },
+	};
 	nfds_t count = CONNECTIONS;
 	must(message, "calloc");
 	for (;;) {

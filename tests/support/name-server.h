@@ -18,9 +18,9 @@ enum name_server_fault {
 
 struct name_row {
 	const char *name;
-	/* Separated by spaces: an address; "name=address" belongs to that name; ">name" is an alias and what follows belongs to it.
-	 * After "|" stands what is answered the second time and later. "#N" is N addresses 93.1.x.y. "" is a name without
-	 * any; a name without a row does not exist. */
+	/* Separated by spaces: an address; "name=address" belongs to that name; ">name" is an alias and what follows
+	 * belongs to it. After "|" stands what is answered the second time and later. "#N" is N addresses 93.1.x.y. ""
+	 * is a name without any; a name without a row does not exist. */
 	const char *answer;
 	enum name_server_fault fault;
 };
