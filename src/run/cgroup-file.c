@@ -57,12 +57,9 @@ uint64_t cgroup_file_number(int dir, const char *name, const char *key)
 	return 0;
 }
 
-bool cgroup_file_lists(int dir, const char *name, const char *word)
+bool cgroup_file_has_word(const char *text, const char *word)
 {
-	char text[4096];
 	size_t length = strlen(word);
-	if (cgroup_file_read(dir, name, text, sizeof(text)) <= 0)
-		return false;
 	for (const char *at = text; *at; at += strspn(at, " \n")) {
 		size_t next = strcspn(at, " \n");
 		if (next == length && !memcmp(at, word, length))

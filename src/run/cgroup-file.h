@@ -13,8 +13,8 @@ int cgroup_file_write(int dir, const char *name, const char *text);
 int cgroup_file_write_number(int dir, const char *name, uint64_t number);
 /* The number after `key` and a space at the beginning of a line (NULL: the file is one number); 0 where there is none. */
 uint64_t cgroup_file_number(int dir, const char *name, const char *key);
-/* Is this one of the words in the file? */
-bool cgroup_file_lists(int dir, const char *name, const char *word);
+/* Is this one of the words in a text? */
+bool cgroup_file_has_word(const char *text, const char *word);
 /* Kills what cgroup.procs lists until it lists nothing; false where something stays. Only where nothing new can be
  * started meanwhile does it surely come to an end. */
 bool cgroup_file_kill_listed(int dir);

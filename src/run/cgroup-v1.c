@@ -31,31 +31,30 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(parts) == CGROUP_PARTS, "a part for each controller");
 
-/* The path after the line's second colon, where its list of controllers has this one. */
-static const char *own_path(char *text, const char *controller)
+/* The path after the line's second colon, where its list of controllers has this one; as long as the line is. */
+static const char *own_path(const char *self, const char *controller)
 {
 	size_t length = strlen(controller);
-	for (char *line = text, *next; line && *line; line = next) {
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-		for (char *at = list; at && at < path; at = strpbrk(at + 1, ",:"))
-			if (!strncmp(at + 1, controller, length) && strchr(",:", at[1 + length]))
-				return path + 1;
+	for (const char *line = self; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *list = line + strcspn(line, ":\n");
+		for (const char *at = list; *at == ':' || *at == ','; at += 1 + strcspn(at + 1, ",:\n")) {
+			if (at != list && *at == ':')
+				break;
+			if (!strncmp(at + 1, controller, length) && at[1 + length] && strchr(",:", at[1 + length]))
+				return strchr(at + 1, ':') + 1;
+		}
 	}
 	return NULL;
 }
 
 /* The caller's own group in this controller's tree; where that is not visible, the root of what is. */
-static int open_own(const struct cgroup_search *search, const char *controller, char path[static 512])
+static int open_own(const struct cgroup_search *search, const char *self, const char *controller, char path[static 512])
 {
-	char text[8192];
-	bool known = cgroup_file_read(AT_FDCWD, search->self, text, sizeof(text)) > 0;
-	const char *own = known ? own_path(text, controller) : NULL;
+	const char *own = own_path(self, controller);
 	if (!own)
 		return -1;
-	snprintf(path, 512, "%s/%s%s", search->root, controller, strcmp(own, "/") ? own : "");
+	int length = (int)strcspn(own, "\n");
+	snprintf(path, 512, "%s/%s%.*s", search->root, controller, length > 1 ? length : 0, own);
 	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 && errno == ENOENT) {
 		snprintf(path, 512, "%s/%s", search->root, controller);
@@ -68,13 +67,13 @@ static int open_own(const struct cgroup_search *search, const char *controller, 
 	return -1;
 }
 
-static bool find(const struct cgroup_search *search, struct cgroup_place *place)
+static bool find(const struct cgroup_search *search, const char *self, struct cgroup_place *place)
 {
 	char path[512];
 	if (search->directory)
 		return false;
 	for (int part = MEMORY; part < FREEZER; part++) {
-		place->parts[part] = open_own(search, parts[part].controller, path);
+		place->parts[part] = open_own(search, self, parts[part].controller, path);
 		if (place->parts[part] < 0)
 			continue;
 		place->offers |= parts[part].wall;
@@ -133,14 +132,19 @@ static bool kill_all(struct cgroup *group)
 {
 	if (group->parts[PIDS] >= 0)
 		cgroup_file_write(group->parts[PIDS], "pids.max", "0");
+	/* What is frozen may not even die. */
+	if (group->parts[FREEZER] >= 0)
+		cgroup_file_write(group->parts[FREEZER], "freezer.state", "THAWED");
 	return cgroup_file_kill_listed(any_part(group));
 }
 
 static int make_freezer(struct cgroup *group)
 {
 	static const struct cgroup_search here = { .root = "/sys/fs/cgroup", .self = "/proc/self/cgroup" };
-	char path[512];
-	auto_close int own = open_own(&here, parts[FREEZER].controller, path);
+	char path[512], self[8192];
+	if (cgroup_file_read(AT_FDCWD, here.self, self, sizeof(self)) < 0)
+		return -1;
+	auto_close int own = open_own(&here, self, parts[FREEZER].controller, path);
 	if (own < 0 || mkdirat(own, group->name, 0755) < 0)
 		return -1;
 	return openat(own, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);

@@ -16,6 +16,7 @@
 
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define PERIOD_US 100000
+#define CANDIDATES_MAX 32
 /* Reclaim begins this much below the limit. Not further: what cannot be reclaimed is slowed down the more the further it
  * is above, and would then time out instead of being ended for want of memory. */
 #define HIGH_SHARE 128
@@ -39,9 +40,12 @@ static const uint32_t wanted[] = {
 
 static uint32_t listed(int dir, const char *file)
 {
+	char text[512];
 	uint32_t walls = 0;
+	if (cgroup_file_read(dir, file, text, sizeof(text)) <= 0)
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(controllers); i++)
-		if (cgroup_file_lists(dir, file, controllers[i].name))
+		if (cgroup_file_has_word(text, controllers[i].name))
 			walls |= controllers[i].wall;
 	return walls;
 }
@@ -100,12 +104,9 @@ static bool find_named(const char *path, struct cgroup_place *place)
 }
 
 /* The group that the caller is in, by its path in the tree; false where it cannot be told. */
-static bool read_own(const char *self, char path[static 4096])
+static bool find_own(const char *self, char path[static 4096])
 {
-	char text[8192];
-	if (cgroup_file_read(AT_FDCWD, self, text, sizeof(text)) <= 0)
-		return false;
-	const char *line = !strncmp(text, "0::/", 4) ? text : strstr(text, "\n0::/");
+	const char *line = !strncmp(self, "0::/", 4) ? self : strstr(self, "\n0::/");
 	line = line && *line == '\n' ? line + 1 : line;
 	/* Outside the root of our view of the tree: nothing of it is ours to write. */
 	if (!line || !strncmp(line + 3, "/..", 3))
@@ -114,22 +115,48 @@ static bool read_own(const char *self, char path[static 4096])
 	return true;
 }
 
-static bool try_upwards(int root, const char *root_path, const char *own, uint32_t want, struct cgroup_place *place)
+/* A group above the caller's, by how much of the path leads there. */
+struct candidate {
+	size_t length;
+	uint32_t offers;
+};
+
+/* From the nearest on, as far as we may write. */
+static size_t find_candidates(int root, const char *own, struct candidate found[static CANDIDATES_MAX])
 {
 	char path[4096];
+	size_t count = 0;
 	snprintf(path, sizeof(path), "%s", own);
 	do {
 		*strrchr(path, '/') = '\0';
 		auto_close int dir = open_directory(root, *path ? path + 1 : ".");
 		if (dir < 0 || !is_writable(dir))
-			return no_place(place, "this user may not write to", *path ? path : own);
-		if ((listed(dir, "cgroup.controllers") & want) == want && (enable(dir, want) & want) == want)
-			return take_place(place, &dir, root_path, path, want);
-	} while (*path);
-	return no_place(place, "no controller for limits is let down to the caller's group", own);
+			break;
+		found[count++] = (struct candidate){ strlen(path), listed(dir, "cgroup.controllers") };
+	} while (*path && count < CANDIDATES_MAX);
+	return count;
 }
 
-static bool find(const struct cgroup_search *search, struct cgroup_place *place)
+static bool choose(int root, const char *root_path, const char *own, struct cgroup_place *place)
+{
+	struct candidate found[CANDIDATES_MAX];
+	size_t count = find_candidates(root, own, found);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) * count; i++) {
+		const struct candidate *candidate = &found[i % count];
+		uint32_t want = wanted[i / count];
+		char path[4096];
+		if ((candidate->offers & want) != want)
+			continue;
+		snprintf(path, sizeof(path), "%.*s", (int)candidate->length, own);
+		auto_close int dir = open_directory(root, *path ? path + 1 : ".");
+		if (dir >= 0 && (enable(dir, want) & want) == want)
+			return take_place(place, &dir, root_path, path, want);
+	}
+	return no_place(place, count ? "no controller for limits is let down to the groups above the caller's own"
+	                             : "this user may not write to the group above the caller's own", own);
+}
+
+static bool find(const struct cgroup_search *search, const char *self, struct cgroup_place *place)
 {
 	char unified[512], own[4096];
 	const char *root_path = search->root;
@@ -146,12 +173,9 @@ static bool find(const struct cgroup_search *search, struct cgroup_place *place)
 	}
 	if (root < 0 || cgroup_file_version(root) != 2)
 		return no_place(place, "no cgroup of version 2 is mounted there", search->root);
-	if (!read_own(search->self, own))
+	if (!find_own(self, own))
 		return no_place(place, "the caller's own group is not visible", search->self);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		if (try_upwards(root, root_path, own, wanted[i], place))
-			return true;
-	return false;
+	return choose(root, root_path, own, place);
 }
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */

@@ -46,14 +46,18 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 		.root = search->root ? search->root : ROOT,
 		.self = search->self ? search->self : "/proc/self/cgroup",
 	};
+	uncleared char self[8192];
+	self[0] = '\0';
 	*place = no_place;
 	if (here.directory && !strcmp(here.directory, CGROUP_NONE)) {
 		snprintf(place->why, sizeof(place->why), "the configuration says: without control groups");
 		return;
 	}
+	if (!here.directory)
+		cgroup_file_read(AT_FDCWD, here.self, self, sizeof(self));
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		struct cgroup_place found = no_place;
-		if (versions[i]->find(&here, &found)) {
+		if (versions[i]->find(&here, self, &found)) {
 			*place = found;
 			place->ops = versions[i];
 			return;

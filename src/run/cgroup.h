@@ -55,8 +55,8 @@ struct cgroup {
 
 struct cgroup_ops {
 	const char *name;               /* for `isolation` */
-	/* Finds a place; `place` comes empty. False leaves why not in it. */
-	bool (*find)(const struct cgroup_search *search, struct cgroup_place *place);
+	/* Finds a place; `self` tells where the caller is, `place` comes empty. False leaves why not in it. */
+	bool (*find)(const struct cgroup_search *search, const char *self, struct cgroup_place *place);
 	/* Sets the bounds and says in group->held which of them hold. */
 	void (*limit)(struct cgroup *group, const struct cgroup_bounds *bounds);
 	/* The directory to be born in, or -1; and the files to join by, where that cannot be. */

@@ -39,7 +39,6 @@ static void sweep(int options)
 void linger_add(int pidfd, struct cgroup *group)
 {
 	pthread_mutex_lock(&lock);
-	sweep(WNOHANG);
 	if (count == BACKLOG) {
 		reap(&ring[0], 0);
 		for (unsigned i = 1; i < count; i++)
@@ -48,6 +47,13 @@ void linger_add(int pidfd, struct cgroup *group)
 	}
 	ring[count++] = (struct leaving){ pidfd, *group };
 	group->ops = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void linger_sweep(void)
+{
+	pthread_mutex_lock(&lock);
+	sweep(WNOHANG);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -6,5 +6,7 @@ struct cgroup;
 
 /* Takes the pidfd, and the group's leaf if it has one. */
 void linger_add(int pidfd, struct cgroup *group);
+/* Reaps what is gone. For when there is nothing else to do, such as while the next command runs. */
+void linger_sweep(void);
 /* Waits until none is left. */
 void linger_settle(void);

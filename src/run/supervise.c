@@ -147,6 +147,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 	if (supervision->options.wall_ms)
 		arm(supervision, supervision->options.wall_ms);
 	begin_stdin(supervision);
+	linger_sweep();
 	return 0;
 }
 
