@@ -2,6 +2,7 @@
  * it asks for, since whoever makes the request is the one to grant it; in a session it must be permitted (permit.c).
  * Each path is resolved here, once; what it was at this moment is checked again when it is mounted. */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -57,21 +58,36 @@ static int refuse_places(const struct execution *execution, const struct places 
 	return 0;
 }
 
-/* What is in a writable root is the command's own doing: a link there must not choose what a person grants. */
-static int refuse_planted_links(const struct execution *execution, const struct places *places, struct cordon_error *err)
+/* Does one of these directories lie in something the command can write, out of which the path then leads? */
+static bool leads_out(const struct execution *execution, const struct strings *directories, const char *path)
 {
 	const struct places *writes = &execution->capability.writes;
+	const struct place *root = &execution->session.workspace;
+	for (size_t i = 0; i <= writes->count; root = &writes->items[i++])
+		for (size_t j = 0; j < directories->count; j++)
+			if (path_within(directories->items[j], root->path) && !path_within(path, root->path))
+				return true;
+	return false;
+}
+
+/* What is in a writable root is the command's own doing: a link there, whatever led to it, must not choose what a person
+ * grants. */
+static int refuse_planted_links(struct execution *execution, const struct strings *paths, const struct places *places,
+                                struct cordon_error *err)
+{
 	for (size_t i = 0; i < places->count; i++) {
-		const struct place *place = &places->items[i], *root = &execution->session.workspace;
-		for (size_t j = 0; place->alias && j <= writes->count; root = &writes->items[j++]) {
-			bool by_name = path_within(place->alias, root->path) || (root->alias && path_within(place->alias, root->alias));
-			if (root == place || !by_name || path_within(place->path, root->path))
-				continue;
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->alias,
-			     "a symbolic link in what the command can write leads this path out of it");
-			fail_boundary(err, "filesystem");
-			return fail_remedy(err, "if it is meant, grant what the link leads to by its own name");
-		}
+		const struct place *place = &places->items[i];
+		struct strings directories;
+		int known = place->alias ? beneath_links(&execution->arena, paths->items[i], place->path, &directories) : 0;
+		if (known == -ENOMEM)
+			return fail_oom(err);
+		if (!place->alias || (known == 0 && !leads_out(execution, &directories, place->path)))
+			continue;
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->alias,
+		     known < 0 ? "the symbolic links on this path change while it is looked at"
+		               : "a symbolic link in what the command can write leads this path out of it");
+		fail_boundary(err, "filesystem");
+		return fail_remedy(err, "if it is meant, grant what the link leads to by its own name");
 	}
 	return 0;
 }
@@ -99,11 +115,11 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	if (refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_places(execution, &execution->capability.devices, err) < 0 ||
-	    refuse_planted_links(execution, &execution->capability.reads, err) < 0 ||
-	    refuse_planted_links(execution, &execution->capability.writes, err) < 0 ||
-	    refuse_planted_links(execution, &execution->capability.programs, err) < 0 ||
-	    refuse_planted_links(execution, &execution->capability.devices, err) < 0 ||
-	    refuse_planted_links(execution, &execution->capability.sockets, err) < 0 ||
+	    refuse_planted_links(execution, &set->fs_read, &execution->capability.reads, err) < 0 ||
+	    refuse_planted_links(execution, &set->fs_write, &execution->capability.writes, err) < 0 ||
+	    refuse_planted_links(execution, &set->programs, &execution->capability.programs, err) < 0 ||
+	    refuse_planted_links(execution, &set->devices, &execution->capability.devices, err) < 0 ||
+	    refuse_planted_links(execution, &set->sockets, &execution->capability.sockets, err) < 0 ||
 	    require_kind(&execution->capability.devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&execution->capability.sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&execution->capability.programs, S_IFREG, "a program", err) < 0)

@@ -176,11 +176,11 @@ static int keep_read_only(struct execution *execution, struct profile_input *inp
 	const struct strings *paths = &execution->session.config->read_only;
 	for (size_t i = 0; i < paths->count; i++) {
 		struct place place;
-		if (!is_writable(execution, paths->items[i]))
-			continue;
-		if (beneath_resolve(&execution->arena, paths->items[i], &place, NULL, err) < 0)
+		/* By whatever name it is called. What is missing elsewhere is no matter here. */
+		bool found = beneath_resolve(&execution->arena, paths->items[i], &place, NULL, err) == 0;
+		if (!found && is_writable(execution, paths->items[i]))
 			return fail_boundary(err, "filesystem");
-		if (is_writable(execution, place.path) && strings_add(&execution->arena, &input->protect, place.path) < 0)
+		if (found && is_writable(execution, place.path) && strings_add(&execution->arena, &input->protect, place.path) < 0)
 			return fail_oom(err);
 	}
 	return 0;
@@ -349,7 +349,6 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_CAPABILITY);
 	struct arena *arena = &execution->arena;
-	execution->profile.cache_fd = -1;
 	execution->profile.facts = (struct driver_facts){
 		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
 		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,

@@ -54,6 +54,84 @@ int beneath_resolve(struct arena *arena, const char *path, struct place *ret_pla
 	return 0;
 }
 
+/* ---- step by step ------------------------------------------------------------------------------------------------- */
+
+/* The first component, which `rest` loses. */
+static bool take_name(char rest[PATH_MAX], char name[NAME_MAX + 1], bool *ret_more)
+{
+	size_t length = strcspn(rest, "/");
+	if (length > NAME_MAX)
+		return false;
+	memcpy(name, rest, length);
+	name[length] = '\0';
+	*ret_more = rest[length] == '/';
+	size_t next = length + strspn(rest + length, "/");
+	memmove(rest, rest + next, strlen(rest + next) + 1);
+	return true;
+}
+
+/* Puts what a link says before the rest of the path. */
+static int put_before(char text[PATH_MAX], char rest[PATH_MAX], int *links)
+{
+	if (++*links > LINKS_MAX)
+		return -ELOOP;
+	if (strlen(text) + 1 + strlen(rest) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (*rest) {
+		strcat(text, "/");
+		strcat(text, rest);
+	}
+	strcpy(rest, text);
+	return 0;
+}
+
+/* One component of a path; `at` is the way so far, without a link in it, and "" is the root. */
+static int follow(struct arena *arena, char at[PATH_MAX], char rest[PATH_MAX], int *links, struct strings *directories)
+{
+	char name[NAME_MAX + 1], text[PATH_MAX];
+	size_t before = strlen(at);
+	bool more;
+	if (!take_name(rest, name, &more))
+		return -ENAMETOOLONG;
+	if (!*name || !strcmp(name, "."))
+		return 0;
+	if (!strcmp(name, "..")) {
+		char *slash = strrchr(at, '/');
+		if (slash)
+			*slash = '\0';
+		return 0;
+	}
+	if (before + 1 + strlen(name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	at[before] = '/';
+	strcpy(at + before + 1, name);
+	ssize_t length = readlink(at, text, sizeof(text) - 1);
+	if (length < 0)
+		return errno == EINVAL ? 0 : -errno;
+	text[length] = '\0';
+	at[before] = '\0';
+	if (strings_add(arena, directories, before ? arena_strdup(arena, at) : "/") < 0)
+		return -ENOMEM;
+	if (*text == '/')
+		*at = '\0';
+	return put_before(text, rest, links);
+}
+
+int beneath_links(struct arena *arena, const char *path, const char *end, struct strings *ret_directories)
+{
+	struct strings directories = { 0 };
+	char at[PATH_MAX] = "", rest[PATH_MAX];
+	int links = 0, result = strlen(path) < sizeof(rest) ? 0 : -ENAMETOOLONG;
+	if (result == 0)
+		strcpy(rest, path);
+	while (result == 0 && *rest)
+		result = follow(arena, at, rest, &links, &directories);
+	if (result == 0 && strcmp(*at ? at : "/", end))
+		result = -ESTALE;
+	*ret_directories = directories;
+	return result;
+}
+
 /* ---- where openat2() does not answer ------------------------------------------------------------------------------ */
 
 /* The directories from the root to where the walk is, so that ".." is answered from what was walked, not by the kernel:
@@ -81,7 +159,6 @@ static int step_back(struct steps *steps)
 	return 0;
 }
 
-/* Puts what a link says before the rest of the path. */
 static int read_link(int fd, char rest[PATH_MAX], int *links)
 {
 	char text[PATH_MAX];
@@ -89,33 +166,17 @@ static int read_link(int fd, char rest[PATH_MAX], int *links)
 	if (length < 0)
 		return -errno;
 	text[length] = '\0';
-	if (++*links > LINKS_MAX)
-		return -ELOOP;
-	if (text[0] == '/')
-		return -EXDEV;
-	if ((size_t)length + 1 + strlen(rest) >= sizeof(text))
-		return -ENAMETOOLONG;
-	if (*rest) {
-		strcat(text, "/");
-		strcat(text, rest);
-	}
-	strcpy(rest, text);
-	return 0;
+	return text[0] == '/' ? -EXDEV : put_before(text, rest, links);
 }
 
 /* One component: `rest` loses it, and gains what a link says. */
 static int step(struct steps *steps, char rest[PATH_MAX], int *links)
 {
 	char name[NAME_MAX + 1];
-	size_t length = strcspn(rest, "/");
-	if (length > NAME_MAX)
+	bool more;
+	if (!take_name(rest, name, &more))
 		return -ENAMETOOLONG;
-	memcpy(name, rest, length);
-	name[length] = '\0';
-	bool more = rest[length] == '/';
-	size_t next = length + strspn(rest + length, "/");
-	memmove(rest, rest + next, strlen(rest + next) + 1);
-	if (!length || !strcmp(name, "."))
+	if (!*name || !strcmp(name, "."))
 		return 0;
 	if (!strcmp(name, ".."))
 		return step_back(steps);

@@ -16,3 +16,7 @@ int beneath_open(int root_fd, const char *relative, int flags);
 
 /* The canonical path of an open descriptor. NULL when it cannot be told. */
 char *beneath_path(struct arena *arena, int fd);
+
+/* The directories of the symbolic links on the way of an absolute path to `end`, as they really are. 0, or a negative errno:
+ * -ESTALE where it leads elsewhere by now. */
+int beneath_links(struct arena *arena, const char *path, const char *end, struct strings *ret_directories) must_check;

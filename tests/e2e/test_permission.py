@@ -107,6 +107,25 @@ def test_a_link_in_what_was_granted_grants_nothing(cordon, outside, tmp_path):
     assert refused(cordon, "--session", "s", "--read", granted / "../outside", "--", "true")["class"] == "capability_denied"
 
 
+def test_a_link_that_a_command_left_does_not_choose_whatever_leads_to_it(cordon, configure, outside, tmp_path):
+    """A person names it by a link of their own, which leads to, or through, what the command left."""
+    (tmp_path / "current").symlink_to(cordon.workspace)
+    (tmp_path / "corpus").symlink_to(tmp_path / "current/data")
+    inside = cordon.workspace / "real"
+    inside.mkdir()
+    names = [tmp_path / "current/data", tmp_path / "corpus", cordon.workspace / "real/../data"]
+    assert cordon("run", "--", "ln", "-s", outside, "data").returncode == 0
+    for name in names:
+        for option in ("--read", "--write"):
+            error = refused(cordon, option, name, "--", "cat", outside / "file")
+            assert error["class"] == "capability_denied" and "symbolic link" in error["reason"], (option, name)
+    configure(f'[capabilities]\nfs_read = ["{tmp_path}/corpus"]\n')
+    assert refused(cordon, "--session", "s", "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+    configure("")
+    assert cordon("run", "--", "ln", "-sfn", "real", "data").returncode == 0
+    assert cordon("run", "--read", tmp_path / "corpus", "--", "true").returncode == 0, "it stays inside"
+
+
 def test_a_link_that_a_command_left_does_not_choose_which_socket_is_granted(cordon, tmp_path):
     host = tmp_path / "host.sock"
     with socket.socket(socket.AF_UNIX) as listening:
@@ -242,6 +261,14 @@ def test_read_only_wins_over_writable(cordon, configure, outside):
     assert done.returncode != 0 and (outside / "made").exists() and not (outside / "data/made").exists()
     done = cordon("run", "--write", outside, "-c", f"mv {outside}/data {outside}/away")
     assert done.returncode != 0 and (outside / "data").is_dir()
+
+
+def test_read_only_by_another_name(cordon, configure, tmp_path):
+    (cordon.workspace / "data").mkdir()
+    (tmp_path / "current").symlink_to(cordon.workspace)
+    configure(f'[capabilities]\nread_only = ["{tmp_path}/current/data", "{tmp_path}/missing"]\n')
+    assert cordon("run", "--", "touch", "data/made").returncode != 0
+    assert not (cordon.workspace / "data/made").exists()
 
 
 def test_a_workspace_root_of_ones_own(cordon, configure, tmp_path):
