@@ -94,20 +94,29 @@ int host_library_directories(struct arena *arena, struct strings *ret_directorie
 
 /* ---- users ------------------------------------------------------------------------------------------------------ */
 
+/* NAME:PASSWORD:UID:… with a name that is safe to show; its length, or 0. */
+static size_t name_of_line(const char *line, unsigned uid)
+{
+	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
+	char *end;
+	if (!length || length > 32 || line[length] != ':')
+		return 0;
+	const char *password = line + length + 1, *number = password + strcspn(password, ":\n");
+	if (*number != ':' || number[1] < '0' || number[1] > '9')
+		return 0;
+	return strtoul(number + 1, &end, 10) == uid && *end == ':' ? length : 0;
+}
+
 const char *host_user_name(struct arena *arena, unsigned uid)
 {
 	uncleared char text[64 * 1024];
 	auto_close int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	char *save = NULL;
-	if (length <= 0)
-		return "user";
-	text[length] = '\0';
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		unsigned found;
-		char name[33];
-		if (sscanf(line, "%32[a-z0-9_.-]:%*[^:]:%u:", name, &found) == 2 && found == uid)
-			return arena_strdup(arena, name);
+	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[size > 0 ? size : 0] = '\0';
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		size_t length = name_of_line(line, uid);
+		if (length)
+			return arena_strndup(arena, line, length);
 	}
 	return "user";
 }
