@@ -105,8 +105,11 @@ static int check_state(const struct session_record *record, struct cordon_error 
 /* The directory this request names, or the one the session has had from its beginning. */
 static int open_named(struct execution *execution, const char *path, struct cordon_error *err)
 {
-	return workspace_named(&execution->arena, path, execution->cordon->data_dir, workspace_home(&execution->arena),
-	                       &execution->session.workspace, &execution->session.workspace_fd, err);
+	if (workspace_named(&execution->arena, path, execution->cordon->data_dir, workspace_home(&execution->arena),
+	                    &execution->session.workspace, &execution->session.workspace_fd, err) < 0)
+		return -1;
+	return execution->probe ? 0 : workspace_refuse_among(&execution->arena, execution->session.workspace.path,
+	                                                     execution->session.config->workspace_root, err);
 }
 
 static int open_record(struct execution *execution, struct cordon_error *err)
@@ -153,8 +156,15 @@ static int own_workspace(struct execution *execution, struct cordon_error *err)
 {
 	const char *root = execution->session.one_off ? execution->session.config->workspace_root
 	                                              : execution->session.record.own_root;
-	return workspace_of_session(&execution->arena, execution->session.id, root ? root : own_place(execution, "workspaces"),
-	                            !execution->dry, &execution->session.workspace, &execution->session.workspace_fd, err);
+	struct place *workspace = &execution->session.workspace;
+	int *fd = &execution->session.workspace_fd;
+	if (workspace_of_session(&execution->arena, execution->session.id, root ? root : own_place(execution, "workspaces"),
+	                         !execution->dry, workspace, fd, err) < 0)
+		return -1;
+	/* A root that somebody named may be a link, or lie behind one. */
+	if (root && *fd >= 0 && !(workspace->path = beneath_path(&execution->arena, *fd)))
+		return fail(err, CORDON_E_INTERNAL, 0, root, "cannot tell where the session's directory is");
+	return 0;
 }
 
 static int open_workspace(struct execution *execution, struct cordon_error *err)

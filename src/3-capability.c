@@ -11,6 +11,7 @@
 #include "permit.h"
 #include "policy/manifest.h"
 #include "session/beneath.h"
+#include "session/workspace.h"
 
 static int resolve_all(struct execution *execution, const struct strings *paths, struct places *ret_places,
                        struct cordon_error *err)
@@ -29,7 +30,7 @@ static int resolve_all(struct execution *execution, const struct strings *paths,
 }
 
 /* What must never be granted whole, because the walls are made of it or hide it. */
-static int refuse_places(const struct execution *execution, const struct places *places, struct cordon_error *err)
+static int refuse_places(struct execution *execution, const struct places *places, struct cordon_error *err)
 {
 	static const char *const refused[] = { "/", "/proc", "/dev", "/sys", "/run" };
 	for (size_t i = 0; i < places->count; i++) {
@@ -44,16 +45,13 @@ static int refuse_places(const struct execution *execution, const struct places 
 			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
 			return fail_boundary(err, "cgroup_view");
 		}
-		const char *root = execution->session.config->workspace_root;
 		bool own = path_within(path, execution->session.workspace.path);
 		if (!own && path_within(path, execution->cordon->data_dir)) {
 			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "cordon's own data cannot be granted");
 			return fail_boundary(err, "filesystem");
 		}
-		if (!own && root && (path_within(path, root) || path_within(root, path))) {
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the workspaces of other sessions cannot be granted");
-			return fail_boundary(err, "filesystem");
-		}
+		if (!own && workspace_refuse_among(&execution->arena, path, execution->session.config->workspace_root, err) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -138,6 +138,22 @@ int workspace_named(struct arena *arena, const char *path, const char *data_dir,
 	return 0;
 }
 
+static bool is_among(struct arena *arena, const char *path, const char *root)
+{
+	struct place place;
+	if (root && beneath_resolve(arena, root, &place, NULL, NULL) == 0)
+		root = place.path;
+	return root && (path_within(path, root) || path_within(root, path));
+}
+
+int workspace_refuse_among(struct arena *arena, const char *path, const char *root, struct cordon_error *err)
+{
+	if (!is_among(arena, path, root))
+		return 0;
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the workspaces of other sessions cannot be granted");
+	return fail_boundary(err, "filesystem");
+}
+
 /* ---- by session ------------------------------------------------------------------------------------------------- */
 
 char *workspace_hash(struct arena *arena, const char *session_id)

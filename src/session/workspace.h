@@ -18,6 +18,10 @@ const char *workspace_home(struct arena *arena);
 int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
                     struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;
 
+/* The error for a path in, or around, the directory where the workspaces of sessions are made. `root` may be NULL, or a
+ * link. */
+int workspace_refuse_among(struct arena *arena, const char *path, const char *root, struct cordon_error *err) must_check;
+
 /* What a session's directories are called: the first 16 bytes, in hex, of SHA-256 over the id as a JSON string. */
 #define WORKSPACE_HASH_LENGTH 32
 /* NULL when memory is short. */

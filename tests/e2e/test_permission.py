@@ -281,6 +281,15 @@ def test_a_workspace_root_of_ones_own(cordon, configure, tmp_path):
     assert cordon("run", "--session", "b", "--", "cat", place / "file").returncode != 0
     for grant in (place, root, tmp_path):
         assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+        assert refused(cordon, "--workspace", grant, "--", "true")["class"] == "capability_denied"
+    assert cordon("session", "new", "c", "--workspace", place).returncode == 125
+    # By a link it is the same place.
+    (tmp_path / "link").symlink_to(root)
+    configure(f'[sandbox]\nworkspace_root = "{tmp_path}/link"\n')
+    assert cordon("run", "--session", "d", "-c", "pwd").stdout.startswith(str(root)), "as it really is"
+    for grant in (place, root):
+        assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+        assert refused(cordon, "--workspace", grant, "--", "true")["class"] == "capability_denied"
 
 
 def test_tools_come_first_and_are_read_only(cordon, configure, tmp_path):
