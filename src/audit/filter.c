@@ -46,7 +46,7 @@ static int check_decision(const char *word, struct cordon_error *err)
 	const char *nearest = text_nearest(word, words, ARRAY_SIZE(words));
 	fail(err, CORDON_E_INVALID_REQUEST, 0, word, "there is no such decision or kind of row");
 	return nearest ? fail_remedy(err, "did you mean %s?", nearest)
-	               : fail_remedy(err, "allowed, approved, denied, or a kind of row: intent, result, denial, approval, …");
+	               : fail_remedy(err, "allowed, approved, denied, or a kind of row such as intent, result, denial");
 }
 
 int filter_make(const struct cordon_audit_filter *given, struct filter *ret_filter, struct cordon_error *err)
@@ -123,7 +123,8 @@ static bool is_asked(const struct filter *filter, enum filter_text which, const 
 static bool is_decided(const struct filter *filter, const struct row *row)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(decisions); i++)
-		if (!strcmp(decisions[i].word, filter->decision) && is_text(&row->members[ROW_KIND], decisions[i].kind) &&
+		if (!strcmp(decisions[i].word, filter->decision) &&
+		    is_text(&row->members[ROW_KIND], decisions[i].kind) &&
 		    (!decisions[i].outcome || is_text(&row->members[ROW_OUTCOME], decisions[i].outcome)))
 			return true;
 	return false;

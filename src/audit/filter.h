@@ -18,7 +18,8 @@ struct filter {
 };
 
 /* To be released with filter_free(), whatever the outcome. */
-int filter_make(const struct cordon_audit_filter *given, struct filter *ret_filter, struct cordon_error *err) must_check;
+int filter_make(const struct cordon_audit_filter *given, struct filter *ret_filter, struct cordon_error *err)
+	must_check;
 void filter_free(struct filter *filter);
 
 /* No condition but time: then also damaged lines are told of, which meet none. */

@@ -26,7 +26,7 @@ static const struct {
 	{ EFBIG, "raise the file size limit (ulimit -f)" },
 	{ EMFILE, "raise the limit of open files (ulimit -n)" },
 	{ EAGAIN, "find who uses the file with: fuser -v FILE" },
-	{ EKEYREJECTED, "put the key back from a copy, or remove the file: then a new key is made, and the ledger notes it" },
+	{ EKEYREJECTED, "put the key back from a copy, or remove the file: a new one is made, and the ledger notes it" },
 	{ 0, "look at what stands there, and move it away if it is not cordon's" },
 };
 
@@ -87,7 +87,8 @@ static int check_owned(const struct ledger_files *files, const struct stat *st, 
                        struct cordon_error *err)
 {
 	if ((st->st_mode & S_IFMT) != type)
-		return ledger_refuse(files, 0, name, type == S_IFDIR ? "is not a directory" : "is not a regular file", err);
+		return ledger_refuse(files, 0, name, type == S_IFDIR ? "is not a directory" : "is not a regular file",
+		                     err);
 	if (st->st_uid != geteuid())
 		return ledger_refuse(files, EPERM, name, "belongs to another user", err);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))

@@ -3,8 +3,8 @@
  *     head               how far they reach; whoever writes holds its lock
  *     signed             the same with a signature, now and then
  *     key, key.pub       what seals and signs, and what the signature is checked with
- * Files to be written are opened through the data directory's descriptor, never through a symbolic link; what is not ours,
- * or what others may write to, is no ledger. */
+ * Files to be written are opened through the data directory's descriptor, never through a symbolic link; what is not
+ * ours, or what others may write to, is no ledger. */
 #pragma once
 #include <stdbool.h>
 #include <sys/stat.h>

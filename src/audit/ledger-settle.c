@@ -2,8 +2,8 @@
  *
  *     begin    there was nothing: the first row, which names the public key
  *     repair   a torn line: a writer was killed within the call. The line is ended, and `prev` is the hash of its bytes
- *     repair   with `lost`: the head, or rows that the head counts, are gone. The ledger goes on, since refusing would help
- *              nobody, but it is never whole again: verify reports that row
+ *     repair   with `lost`: the head, or rows that the head counts, are gone. The ledger goes on, since refusing would
+ *              help nobody, but it is never whole again: verify reports that row
  *     begin    with `lost`: the key is gone as well, and a new one was made
  *
  * Rows that the head does not count yet are counted in: each has a seal of its own. */
@@ -63,7 +63,7 @@ static int begin_again(struct ledger *ledger, const char head[SEAL_HEAD_SIZE], s
 {
 	struct tip found, said = { 0 };
 	char when[UTC_SIZE];
-	bool any;
+	bool any = false;
 	if (find_end(ledger, &found, &any, err) < 0)
 		return -1;
 	bool legible = length == SEAL_HEAD_SIZE && seal_head_read(NULL, head, &said, when);
@@ -137,7 +137,9 @@ static int scan(struct ledger *ledger, int fd, struct note *note, struct cordon_
 		}
 	}
 	lines_close(&lines);
-	return got < 0 ? ledger_refuse(&ledger->files, errno, tip->file, "the ledger's last rows cannot be read", err) : 0;
+	if (got < 0)
+		return ledger_refuse(&ledger->files, errno, tip->file, "the ledger's last rows cannot be read", err);
+	return 0;
 }
 
 /* The file of `tip` as it is now: opened for writing if it is the one to be written, else only looked at. */
@@ -213,12 +215,12 @@ static int put_note(struct ledger *ledger, const struct note *note, struct cordo
 	if (note->loss || note->torn_bytes)
 		ADD(",\"reason\":\"%s\"", note->loss ? note->loss : "torn line");
 	if (note->loss)
-		ADD(",\"lost\":{\"rows\":%" PRIu64 ",\"file\":\"%s\",\"offset\":%" PRIu64 ",\"hash\":\"%s\"}", note->lost.rows,
-		    note->lost.file, note->lost.offset,
+		ADD(",\"lost\":{\"rows\":%" PRIu64 ",\"file\":\"%s\",\"offset\":%" PRIu64 ",\"hash\":\"%s\"}",
+		    note->lost.rows, note->lost.file, note->lost.offset,
 		    sodium_bin2hex(hash, sizeof(hash), note->lost.hash, sizeof(note->lost.hash)));
 	if (note->torn_bytes)
-		ADD(",\"torn_file\":\"%s\",\"torn_at\":%" PRIu64 ",\"torn_bytes\":%" PRIu64, note->torn_file, note->torn_at,
-		    note->torn_bytes);
+		ADD(",\"torn_file\":\"%s\",\"torn_at\":%" PRIu64 ",\"torn_bytes\":%" PRIu64, note->torn_file,
+		    note->torn_at, note->torn_bytes);
 	ADD("}");
 #undef ADD
 	if (ledger_put_row(ledger, text, (size_t)length, note->in_line, err) < 0)

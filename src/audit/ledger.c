@@ -31,7 +31,7 @@
 int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger, struct cordon_error *err)
 {
 	if (!data_dir || data_dir[0] != '/')
-		return fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, data_dir, "the data directory must be an absolute path");
+		return fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, data_dir, "the data directory must be absolute");
 	struct ledger *ledger = calloc(1, sizeof(*ledger));
 	if (!ledger || !(ledger->files.data_dir = strdup(data_dir))) {
 		free(ledger);
@@ -96,7 +96,8 @@ static int lock_head(struct ledger *ledger, struct cordon_error *err)
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return ledger_refuse(&ledger->files, errno, LEDGER_HEAD, "the ledger cannot be locked", err);
 		if (waited_ns > LOCK_PATIENCE_MS * INT64_C(1000000))
-			return ledger_refuse(&ledger->files, EAGAIN, LEDGER_HEAD, "the ledger is locked by another process", err);
+			return ledger_refuse(&ledger->files, EAGAIN, LEDGER_HEAD,
+			                     "the ledger is locked by another process", err);
 		nanosleep(&pause, NULL);
 		waited_ns += pause.tv_nsec;
 		if (pause.tv_nsec < 500000)
@@ -239,8 +240,9 @@ static int append(struct ledger *ledger, const char *row, size_t length, struct 
 
 int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err)
 {
-	if (length >= LEDGER_LINE_MAX || length < 3 || line[0] != '{' || line[length - 1] != '}' || memchr(line, '\n', length))
-		return ledger_refuse(&ledger->files, 0, "", "a row must be a JSON object on one line of less than 1 MiB", err);
+	if (length >= LEDGER_LINE_MAX || length < 3 || line[0] != '{' || line[length - 1] != '}' ||
+	    memchr(line, '\n', length))
+		return ledger_refuse(&ledger->files, 0, "", "a row must be a JSON object on one line, under 1 MiB", err);
 	pthread_mutex_lock(&ledger->mutex);
 	int status = append(ledger, line, length, err);
 	pthread_mutex_unlock(&ledger->mutex);

@@ -32,7 +32,8 @@ static ssize_t fill(struct lines *lines)
 		lines->start = 0;
 	}
 	do
-		got = pread(lines->fd, lines->buffer + lines->end, CAPACITY - lines->end, (off_t)(lines->offset + lines->end));
+		got = pread(lines->fd, lines->buffer + lines->end, CAPACITY - lines->end,
+		            (off_t)(lines->offset + lines->end));
 	while (got < 0 && errno == EINTR);
 	if (got > 0)
 		lines->end += (size_t)got;
@@ -72,10 +73,10 @@ int lines_next(struct lines *lines, bool whole, struct line *ret_line)
 	for (size_t searched = 0;;) {
 		size_t available = lines->end - lines->start;
 		const char *begin = lines->buffer + lines->start;
-		const char *newline = available > searched ? memchr(begin + searched, '\n', available - searched) : NULL;
+		const char *newline = memchr(begin + searched, '\n', available - searched);
 		if (newline) {
 			size_t length = (size_t)(newline - begin);
-			*ret_line = (struct line){ .text = begin, .length = length, .offset = lines->offset, .ended = true };
+			*ret_line = (struct line){ begin, length, lines->offset, .ended = true };
 			take(lines, length + 1);
 			return 1;
 		}

@@ -36,7 +36,7 @@ struct reading {
 	bool in_time;                   /* of the last row that had one: a damaged line is as old as its neighbour */
 	cordon_row_fn fn;
 	void *arg;
-	struct ring *ring;              /* instead of being handed on, places are kept */
+	struct ring ring;               /* with `most` set, places are kept in it and no rows handed on */
 	int directory;
 	struct days days;
 	struct place at;
@@ -50,7 +50,7 @@ static int fail_reading(const struct reading *reading, const char *name, struct 
 
 /* ---- Rows -------------------------------------------------------------------------------------------------------- */
 
-static int ring_keep(struct ring *ring, struct place place)
+static int ring_keep(struct ring *ring, size_t day, uint64_t offset)
 {
 	if (ring->count == ring->capacity && ring->capacity < ring->most) {
 		size_t capacity = ring->capacity ? 2 * ring->capacity : 64;
@@ -61,7 +61,7 @@ static int ring_keep(struct ring *ring, struct place place)
 		ring->places = grown;
 		ring->capacity = capacity;
 	}
-	ring->places[ring->seen++ % ring->capacity] = place;
+	ring->places[ring->seen++ % ring->capacity] = (struct place){ day, offset };
 	ring->count += ring->count < ring->capacity;
 	return 0;
 }
@@ -82,7 +82,8 @@ static int hand_on(struct reading *reading, const char *row, size_t length, stru
 static int take_damaged(struct reading *reading, const struct line *line, struct cordon_error *err)
 {
 	char row[256];
-	int length = snprintf(row, sizeof(row), "{\"row\":\"damaged\",\"file\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
+	int length = snprintf(row, sizeof(row),
+	                      "{\"row\":\"damaged\",\"file\":\"%s\",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64
 	                      ",\"reason\":\"%s\"}", reading->days.names[reading->at.day], line->offset, line->length,
 	                      !line->text ? "longer than any row" : line->ended ? "not a row" : "torn");
 	return hand_on(reading, row, (size_t)length, err);
@@ -100,8 +101,8 @@ static int take_line(struct reading *reading, const struct line *line, struct co
 		reading->in_time = filter_in_time(filter, &row);
 	if (!taken)
 		return 0;
-	if (reading->ring)
-		return ring_keep(reading->ring, (struct place){ reading->at.day, line->offset }) < 0 ? fail_oom(err) : 0;
+	if (reading->ring.most)
+		return ring_keep(&reading->ring, reading->at.day, line->offset) < 0 ? fail_oom(err) : 0;
 	return good ? hand_on(reading, line->text, line->length, err) : take_damaged(reading, line, err);
 }
 
@@ -217,17 +218,17 @@ static int find_last_lines(struct reading *reading, size_t wanted, struct cordon
 /* The place from which on so many rows are left that were asked for. */
 static int find_last_rows(struct reading *reading, size_t wanted, struct cordon_error *err)
 {
-	struct ring ring = { .most = wanted };
+	struct ring *ring = &reading->ring;
 	bool follow = reading->follow;
-	reading->ring = &ring;
+	ring->most = wanted;
 	reading->follow = false;
 	reading->at = (struct place){ .day = first_day(reading) };
 	int status = take_days(reading, err);
-	reading->ring = NULL;
 	reading->follow = follow;
-	reading->at = ring.count ? ring.places[(ring.seen - ring.count) % ring.capacity]
-	                         : (struct place){ .day = reading->days.count };
-	free(ring.places);
+	reading->at = ring->count ? ring->places[(ring->seen - ring->count) % ring->capacity]
+	                          : (struct place){ .day = reading->days.count };
+	free(ring->places);
+	*ring = (struct ring){ 0 };
 	return status;
 }
 
@@ -283,8 +284,8 @@ static int look_again(struct reading *reading, char name[DAY_NAME_SIZE], struct 
 	reading->at = (struct place){ .day = day };
 	if (day == reading->days.count)
 		return 0;
-	bool same = !strcmp(reading->days.names[day], name) && examine(reading, name, &st) && st.st_ino == seen->st_ino &&
-	            st.st_dev == seen->st_dev && (uint64_t)st.st_size >= offset;
+	bool same = !strcmp(reading->days.names[day], name) && examine(reading, name, &st) &&
+	            st.st_ino == seen->st_ino && st.st_dev == seen->st_dev && (uint64_t)st.st_size >= offset;
 	reading->at.offset = same ? offset : 0;
 	if (take_days(reading, err) < 0)
 		return -1;

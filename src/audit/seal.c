@@ -19,9 +19,10 @@
 #define MAC_AT (LENGTH(PREV) + HASH_HEX + 1)    /* in the seal: where what the MAC covers ends */
 _Static_assert(SEAL_LENGTH == LENGTH(PREV) + HASH_HEX + LENGTH(MAC) + MAC_HEX + LENGTH(END), "the parts of a seal");
 
+static const char digits[] = "0123456789abcdef";
+
 static void put_hex(char *at, const unsigned char *bytes, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
 	for (size_t i = 0; i < size; i++) {
 		at[2 * i] = digits[bytes[i] >> 4];
 		at[2 * i + 1] = digits[bytes[i] & 15];
@@ -32,10 +33,10 @@ static void put_hex(char *at, const unsigned char *bytes, size_t size)
 static bool get_hex(const char *at, unsigned char *bytes, size_t size)
 {
 	for (size_t i = 0; i < 2 * size; i++) {
-		char c = at[i];
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
-		if (digit == 16)
+		const char *found = at[i] ? memchr(digits, at[i], sizeof(digits) - 1) : NULL;
+		if (!found)
 			return false;
+		unsigned digit = (unsigned)(found - digits);
 		bytes[i / 2] = (unsigned char)(i % 2 ? bytes[i / 2] << 4 | digit : digit);
 	}
 	return true;
@@ -148,7 +149,8 @@ static bool read_tip(const char head[SEAL_HEAD_SIZE], struct tip *ret_tip, char 
 	if (sscanf(text, "{\"ledger\":1,\"rows\":%20" SCNu64 ",\"file\":\"%16[0-9jsonl.-]\",\"offset\":%20" SCNu64
 	           ",\"hash\":\"%64[0-9a-f]\",\"time\":\"%32[0-9TZ:.-]\"",
 	           &tip.rows, tip.file, &tip.offset, hash, when) != 5 ||
-	    strlen(tip.file) != DAY_NAME_LENGTH || strlen(hash) != HASH_HEX || !get_hex(hash, tip.hash, sizeof(tip.hash)))
+	    strlen(tip.file) != DAY_NAME_LENGTH || strlen(hash) != HASH_HEX ||
+	    !get_hex(hash, tip.hash, sizeof(tip.hash)))
 		return false;
 	*ret_tip = tip;
 	memcpy(ret_time, when, sizeof(when));

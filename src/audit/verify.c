@@ -138,7 +138,8 @@ static void read_heads(struct verification *v)
 		report(v, "head_missing", LEDGER_HEAD, 0, "the head is %s: rows may be missing at the end",
 		       number ? "missing or cannot be read" : "cut short");
 	else if (v->keyed && !(v->head.holds = seal_head_read(&v->key, bytes, &v->head.tip, v->head.time)))
-		report(v, "head_changed", LEDGER_HEAD, 0, "the head is not as it was sealed: rows may be missing at the end");
+		report(v, "head_changed", LEDGER_HEAD, 0,
+		       "the head is not as it was sealed: rows may be missing at the end");
 	if (!read_small(v->directory, LEDGER_SIGNED, false, bytes, &number))
 		report(v, "signature_missing", LEDGER_SIGNED, 0, "the signed head is %s",
 		       number ? "missing or cannot be read" : "cut short");
@@ -167,12 +168,13 @@ static void meet_heads(struct verification *v, bool ended)
 static void judge_head(struct verification *v, const struct anchor *anchor, const char *name, const char *which)
 {
 	if (anchor->holds && !anchor->met)
-		report(v, "rows_missing", name, 0, "the %shead names row %" PRIu64 " in %s, which is not there: rows were removed "
-		       "or replaced (%" PRIu64 " are there)", which, anchor->tip.rows, anchor->tip.file, v->tip.rows);
+		report(v, "rows_missing", name, 0,
+		       "the %shead names row %" PRIu64 " in %s, which is not there: rows were removed or replaced (%" PRIu64
+		       " are there)", which, anchor->tip.rows, anchor->tip.file, v->tip.rows);
 	/* Where lines were added or removed, the places of others are no news. */
 	else if (anchor->holds && !anchor->placed && !v->problems)
-		report(v, "row_out_of_place", name, 0, "the row that the %shead names should end at byte %" PRIu64 " of %s: files "
-		       "were renamed or joined", which, anchor->tip.offset, anchor->tip.file);
+		report(v, "row_out_of_place", name, 0, "the row that the %shead names should end at byte %" PRIu64
+		       " of %s: files were renamed or joined", which, anchor->tip.offset, anchor->tip.file);
 }
 
 /* ---- Rows of the ledger's own ------------------------------------------------------------------------------------ */
@@ -237,10 +239,11 @@ static void check_own(struct verification *v, const struct own_row *own)
 	bool first = !v->begun;
 	v->begun = true;
 	if (first && !own->begin)
-		report(v, "beginning_missing", v->tip.file, v->line, "the ledger does not begin here: rows before this one are gone");
+		report(v, "beginning_missing", v->tip.file, v->line,
+		       "the ledger does not begin here: rows before this one are gone");
 	if (own->lost)
-		report(v, "rows_missing", v->tip.file, v->line, "when this row was written, %s; %" PRIu64 " rows were known before",
-		       own->reason, own->lost_rows);
+		report(v, "rows_missing", v->tip.file, v->line,
+		       "when this row was written, %s; %" PRIu64 " rows were known before", own->reason, own->lost_rows);
 	else if (own->begin && !first)
 		report(v, "row_out_of_place", v->tip.file, v->line, "the ledger begins a second time");
 	v->repairs += own->torn_bytes > 0;
@@ -293,7 +296,8 @@ static void check_key(struct verification *v, const struct line *line)
 	struct own_row own = read_own(line);
 	v->foreign = v->keyed && !v->head.holds && own.begin && strcmp(own.key, v->public);
 	if (v->foreign)
-		report(v, "key_changed", LEDGER_KEY, 0, "the key is not the one that the ledger began with: seals cannot be checked");
+		report(v, "key_changed", LEDGER_KEY, 0,
+		       "the key is not the one that the ledger began with: seals cannot be checked");
 }
 
 static int check_day(struct verification *v, const char *name, struct cordon_error *err)

@@ -121,7 +121,8 @@ static int act_show(struct cordon *cordon, const struct options *options, const 
 	return !printing.rows;
 }
 
-static int act_query(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err)
+static int act_query(struct cordon *cordon, const struct options *options, const char *operand,
+                     struct cordon_error *err)
 {
 	struct asked asked;
 	struct printing printing = { .print = options_flag(options, "json") ? NULL : audit_print_row };
@@ -131,7 +132,8 @@ static int act_query(struct cordon *cordon, const struct options *options, const
 	return cordon_audit_read(cordon, &asked.filter, print_row, &printing, err);
 }
 
-static int act_export(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err)
+static int act_export(struct cordon *cordon, const struct options *options, const char *operand,
+                      struct cordon_error *err)
 {
 	struct asked asked;
 	struct printing printing = { 0 };
@@ -141,7 +143,8 @@ static int act_export(struct cordon *cordon, const struct options *options, cons
 	return cordon_audit_read(cordon, &asked.filter, print_row, &printing, err);
 }
 
-static int act_verify(struct cordon *cordon, const struct options *options, const char *operand, struct cordon_error *err)
+static int act_verify(struct cordon *cordon, const struct options *options, const char *operand,
+                      struct cordon_error *err)
 {
 	auto_free char *report = NULL;
 	bool intact;

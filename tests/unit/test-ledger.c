@@ -220,7 +220,9 @@ static void what_is_no_row(void **state)
 	struct cordon_error err;
 	struct ledger *none = (struct ledger *)ground;
 	char *large = malloc(LEDGER_LINE_MAX);
-	static const char *const none_of_them[] = { "", "{", "{}", "a\nb", "{\"a\":\n1}", "{\"a\":1}\n", "[1]", "{\"a\":1", "\"a\":1}" };
+	static const char *const none_of_them[] = {
+		"", "{", "{}", "a\nb", "{\"a\":\n1}", "{\"a\":1}\n", "[1]", "{\"a\":1", "\"a\":1}",
+	};
 	memset(large, 'x', LEDGER_LINE_MAX);
 	memcpy(large, "{\"a\":\"", 6);
 	memcpy(large + LEDGER_LINE_MAX - 2, "\"}", 2);
@@ -793,7 +795,8 @@ int main(void)
 		CASE(a_torn_line_is_ended_and_noted), CASE(yesterdays_torn_line), CASE(a_short_write_is_taken_back),
 		CASE(a_full_disk), CASE(a_file_size_limit), CASE(no_permission), CASE(what_is_not_ours),
 		CASE(a_clock_that_is_set_back), CASE(what_went_away),
-		CASE(a_head_or_key_that_is_gone), CASE(a_key_that_is_none), CASE(a_head_that_is_set_back), CASE(a_lock_that_is_held), CASE(to_the_disk),
+		CASE(a_head_or_key_that_is_gone), CASE(a_key_that_is_none),
+		CASE(a_head_that_is_set_back), CASE(a_lock_that_is_held), CASE(to_the_disk),
 	};
 	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);
 }
