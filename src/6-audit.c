@@ -108,7 +108,7 @@ static int write_note(struct execution *execution, struct cordon_error *err)
 	if (!execution->session.note)
 		return 0;
 	audit_row_begin(&json, "config", NULL, execution->session.id);
-	json_key_string(&json, "command", execution->audit.id);
+	json_key_string(&json, "audit_id", execution->audit.id);
 	json_key_string(&json, "note", execution->session.note);
 	return audit_row_end(&json, execution->cordon, err);
 }

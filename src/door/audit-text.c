@@ -44,6 +44,13 @@ static void print_error(const char *row)
 	report_untrusted(stdout, TEXT(error, "reason"));
 }
 
+static void print_limit(const char *row)
+{
+	report_untrusted(stdout, TEXT(row, "limit"));
+	printf(": %ld of %ld ", NUMBER(row, "used"), NUMBER(row, "allowed"));
+	report_untrusted(stdout, TEXT(row, "unit"));
+}
+
 /* These members, as far as they are there. */
 static void print_members(const char *row, const char *const *members)
 {
@@ -73,6 +80,8 @@ static void print_outcome(const char *row, const char *kind)
 		{ "approval", NULL, MEMBERS("outcome", "scope", "reason") },
 		{ "session", NULL, MEMBERS("change", "state", "why") },
 		{ "network", NULL, MEMBERS("decision", "host", "address") },
+		{ "limit", print_limit, NULL },
+		{ "config", NULL, MEMBERS("note") },
 		{ "begin", NULL, MEMBERS("reason", "key") },
 		{ "damaged", NULL, MEMBERS("reason", "file") },
 	};
@@ -85,7 +94,7 @@ static void print_outcome(const char *row, const char *kind)
 			print_members(row, outcomes[i].members);
 		return;
 	}
-	print_members(row, MEMBERS("change", "outcome", "limit", "reason"));
+	print_members(row, MEMBERS("change", "outcome", "note", "reason"));
 }
 
 void audit_print_row(const char *row)
