@@ -161,7 +161,7 @@ struct cordon_result {
 	size_t stdout_length, stderr_length;
 	uint64_t stdout_bytes, stderr_bytes;
 	uint64_t duration_ms, cpu_ms, max_rss_kb;
-	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0 where no control group counts them */
+	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
 	uint64_t read_bytes, written_bytes;     /* of storage */
 	const char *driver;
 	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */

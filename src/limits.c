@@ -11,7 +11,9 @@
 #define NEAR_SHARE 16
 
 /* Those that a control group can hold. */
-static const enum cordon_wall walls[] = { CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU };
+static const enum cordon_wall walls[] = {
+	CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU,
+};
 
 bool limits_are_optional(enum cordon_wall wall)
 {
@@ -95,7 +97,8 @@ int limits_require(const struct execution *execution, struct cordon_error *err)
 		     "this limit is required, and no control group can hold it here%s%s", *group->why ? ": " : "",
 		     group->why);
 		fail_boundary(err, cordon_wall_name(walls[i]));
-		return fail_remedy(err, "run `cordon doctor`: it tells how to get a control group; or change limits.required");
+		return fail_remedy(err, "run `cordon doctor`: it tells how to get a control group; or change "
+		                        "limits.required");
 	}
 	return 0;
 }
@@ -144,7 +147,8 @@ static struct limit_hit which_hit(const struct execution *execution)
 	bool met = (execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) &&
 	           (!peak || peak >= limits->memory_bytes - limits->memory_bytes / NEAR_SHARE);
 	if (usage->oom_kills && met)
-		return (struct limit_hit){ "memory", "bytes", peak ? peak : limits->memory_bytes, limits->memory_bytes };
+		return (struct limit_hit){ "memory", "bytes", peak ? peak : limits->memory_bytes,
+		                           limits->memory_bytes };
 	return (struct limit_hit){ 0 };
 }
 

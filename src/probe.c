@@ -182,11 +182,12 @@ static const char *fix_for(enum cordon_wall wall)
 static const char *group_fix(void)
 {
 	return geteuid() == 0
-	       ? "mount the cgroup filesystem so that it can be written: in a container, with a cgroup namespace of its own and "
-	         "/sys/fs/cgroup writable; or name a directory in it: limits.cgroup"
-	       : "start it from a delegated group: `systemd-run --user --scope -p Delegate=yes cordon ...`; where no user manager "
-	         "runs, `loginctl enable-linger` first; without systemd, let root make a directory in the cgroup2 tree, give it and "
-	         "its cgroup.procs, cgroup.threads and cgroup.subtree_control to this user, start cordon in a group beneath it";
+	       ? "mount the cgroup filesystem so that it can be written: in a container, with a cgroup namespace of its own "
+	         "and /sys/fs/cgroup writable; or name a directory in it: limits.cgroup"
+	       : "start it from a delegated group: `systemd-run --user --scope -p Delegate=yes cordon ...`; where no user "
+	         "manager runs, `loginctl enable-linger` first; without systemd, let root make a directory in the cgroup2 "
+	         "tree, give it and its cgroup.procs, cgroup.threads and cgroup.subtree_control to this user, and start "
+	         "cordon in a group beneath it";
 }
 
 /* Who holds the limits of a whole tree of processes. */

@@ -26,7 +26,7 @@ struct config {
 		uint64_t wall_ms, stdout_bytes, stderr_bytes;
 	} usual;                                /* of a command that asks for nothing of its own; within the baseline's */
 	uint32_t required_limits;               /* 1 << enum cordon_wall: held for the whole tree, or nothing runs */
-	const char *cgroup;                     /* where control groups are made, or "none"; NULL: where it can be done */
+	const char *cgroup;                     /* where control groups are made, or "none"; NULL: where it can be */
 	struct strings read_only;               /* applied after what is writable; absolute */
 	struct strings env_pass, env_set;       /* names; NAME=VALUE */
 	struct tool_rules rules;

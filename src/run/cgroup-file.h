@@ -1,4 +1,4 @@
-/* Control files: small texts that are read and written whole. Nothing in them is trusted to be of the form it should be. */
+/* Control files: small texts that are read and written whole. Nothing in them is trusted to be as it should be. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@ long cgroup_file_read(int dir, const char *name, char *text, size_t size);
 /* 0, or -1 with errno. */
 int cgroup_file_write(int dir, const char *name, const char *text);
 int cgroup_file_write_number(int dir, const char *name, uint64_t number);
-/* The number after `key` and a space at the beginning of a line (NULL: the file is one number); 0 where there is none. */
+/* The number after `key` and a space at the beginning of a line (NULL: the file is one number); 0: there is none. */
 uint64_t cgroup_file_number(int dir, const char *name, const char *key);
 /* Is this one of the words in a text? */
 bool cgroup_file_has_word(const char *text, const char *word);

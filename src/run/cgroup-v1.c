@@ -1,5 +1,5 @@
-/* Version 1: a tree for each controller. Processes may live anywhere in it, so leaves are made in the caller's own group,
- * whose limits go on to hold for them. There is no call to be born inside: the command's first process writes itself
+/* Version 1: a tree for each controller. Processes may live anywhere in it, so leaves are made in the caller's own
+ * group, whose limits go on to hold for them. There is no call to be born inside: the command's first process writes itself
  * into each leaf, by the file that takes a single thread, because moving whole processes waits for every processor.
  *
  * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. A freezer's leaf is made when
@@ -105,7 +105,8 @@ static bool limit_cpu(int leaf, uint64_t percent)
 
 static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 {
-	if (group->parts[MEMORY] >= 0 && bounds->memory_bytes && limit_memory(group->parts[MEMORY], bounds->memory_bytes))
+	if (group->parts[MEMORY] >= 0 && bounds->memory_bytes &&
+	    limit_memory(group->parts[MEMORY], bounds->memory_bytes))
 		group->held |= BIT(LIMIT_MEMORY);
 	if (group->parts[PIDS] >= 0 && bounds->processes &&
 	    cgroup_file_write_number(group->parts[PIDS], "pids.max", bounds->processes) == 0)
@@ -167,17 +168,19 @@ static bool freeze(struct cgroup *group, bool frozen)
 		group->parts[FREEZER] = make_freezer(group);
 	if (group->parts[FREEZER] < 0)
 		return false;
-	if (frozen && (!move_into_freezer(group) || !move_into_freezer(group)))
-		return false;
+	for (int look = 0; frozen && look < 2; look++)
+		if (!move_into_freezer(group))
+			return false;
 	return cgroup_file_write(group->parts[FREEZER], "freezer.state", frozen ? "FROZEN" : "THAWED") == 0;
 }
 
 static void usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 {
 	*ret_usage = (struct cgroup_usage){ 0 };
-	if (group->parts[MEMORY] >= 0) {
-		ret_usage->memory_peak_bytes = cgroup_file_number(group->parts[MEMORY], "memory.max_usage_in_bytes", NULL);
-		ret_usage->oom_kills = cgroup_file_number(group->parts[MEMORY], "memory.oom_control", "oom_kill");
+	int memory = group->parts[MEMORY];
+	if (memory >= 0) {
+		ret_usage->memory_peak_bytes = cgroup_file_number(memory, "memory.max_usage_in_bytes", NULL);
+		ret_usage->oom_kills = cgroup_file_number(memory, "memory.oom_control", "oom_kill");
 	}
 	if (group->parts[PIDS] >= 0) {
 		ret_usage->process_peak = cgroup_file_number(group->parts[PIDS], "pids.peak", NULL);

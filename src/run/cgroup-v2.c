@@ -1,6 +1,6 @@
-/* Version 2: one tree. Processes live in its leaves only, so a place is never the caller's own group (unless that is the
- * root) but one above it: the nearest that we may write to and whose children can have every limit. For root that is the
- * slice its session is in, for an ordinary user a group that systemd delegated to its user manager, and for anybody a
+/* Version 2: one tree. Processes live in its leaves only, so a place is never the caller's own group (unless that is
+ * the root) but one above it: the nearest that we may write to and whose children can have every limit. For root that is
+ * the slice its session is in, for an ordinary user a group that systemd delegated to its user manager, and for anybody a
  * directory named by the configuration. Only the place itself is changed, and only by letting its children have the
  * controllers that were let down to it. The caller is never moved. */
 #include <errno.h>
@@ -17,8 +17,8 @@
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define PERIOD_US 100000
 #define CANDIDATES_MAX 32
-/* Reclaim begins this much below the limit. Not further: what cannot be reclaimed is slowed down the more the further it
- * is above, and would then time out instead of being ended for want of memory. */
+/* Reclaim begins this much below the limit. Not further: what cannot be reclaimed is slowed down the more the further
+ * it is above, and would then time out instead of being ended for want of memory. */
 #define HIGH_SHARE 128
 
 static const struct {
@@ -61,8 +61,8 @@ static uint32_t enable(int dir, uint32_t walls)
 	return enabled;
 }
 
-/* Moving a process from beside to beneath it takes writing to its cgroup.procs, too. Nothing whole can be put beneath one
- * that is split by threads. */
+/* Moving a process from beside to beneath it takes writing to its cgroup.procs, too. Nothing whole can be put beneath
+ * one that is split by threads. */
 static bool is_writable(int dir)
 {
 	char type[32];

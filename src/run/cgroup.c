@@ -97,11 +97,14 @@ static bool remove_part(const struct cgroup *group, int part)
 static void remove_leaf(struct cgroup *group, int rounds)
 {
 	close_parts(group->joins);
-	for (int part = 0; part < CGROUP_PARTS; part++)
-		for (int round = 0; group->parts[part] >= 0 && !remove_part(group, part) && round < rounds; round++) {
+	for (int part = 0; part < CGROUP_PARTS; part++) {
+		if (group->parts[part] < 0)
+			continue;
+		for (int round = 0; !remove_part(group, part) && round < rounds; round++) {
 			group->ops->kill(group);
 			nanosleep(&(struct timespec){ .tv_nsec = REMOVE_PAUSE_NS }, NULL);
 		}
+	}
 	close_parts(group->parts);
 	group->ops = NULL;
 }
@@ -256,7 +259,8 @@ static void make_in_place(const struct cgroup_search *search, struct cgroup *gro
 		if (make_leaf(&kept, group))
 			return;
 		empty_group(NULL, group);
-		snprintf(group->why, sizeof(group->why), "no group can be made in %.160s: %s", kept.path, strerror(errno));
+		snprintf(group->why, sizeof(group->why), "no group can be made in %.160s: %s", kept.path,
+		         strerror(errno));
 	}
 }
 

@@ -1,9 +1,9 @@
 /* Control groups: what holds the limits of a whole tree of processes, where they are to be had.
  *
- * A command gets a leaf of its own, made before it starts and removed when nothing of it is left. No leaf is used twice:
- * on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and the command
- * is born in its leaf; version 1 is a tree for each controller, and the command's first process joins a leaf in each before
- * it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
+ * A command gets a leaf of its own, made before it starts and removed when nothing of it is left. No leaf is used
+ * twice: on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and the
+ * command is born in its leaf; version 1 is a tree for each controller, and the command's first process joins a leaf in
+ * each before it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
  *
  *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
  *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone

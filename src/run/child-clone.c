@@ -1,5 +1,5 @@
-/* How `first` comes to be: `become` (a root caller only) of launch.h's picture, the clones, and the control group that the
- * command begins in. Compiled like the rest of what runs in the caller's memory: see child.c. */
+/* How `first` comes to be: `become` (a root caller only) of launch.h's picture, the clones, and the control group that
+ * the command begins in. Compiled like the rest of what runs in the caller's memory: see child.c. */
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -28,7 +28,9 @@ int launch_hide_groups(struct launch *launch)
 {
 	bool wanted = launch->in_group && (launch->namespaces & CLONE_NEWCGROUP);
 	long result = wanted ? sys_1(SYS_unshare, CLONE_NEWCGROUP) : 0;
-	return result < 0 ? launch_unavailable(launch, result, "cgroup_view", "unshare", "cannot hide the host's groups") : 0;
+	if (result >= 0)
+		return 0;
+	return launch_unavailable(launch, result, "cgroup_view", "unshare", "cannot hide the host's groups");
 }
 
 /* ---- cloning ---------------------------------------------------------------------------------------------------- */
@@ -78,7 +80,7 @@ void launch_wait(void *parent)
 void launch_become(void *argument)
 {
 	struct launch *launch = argument;
-	/* Born inside, or let in by its own rights; where there are files for single threads, `first` joins by itself. */
+	/* Born inside, or let in by its own rights; where a single thread can be moved, `first` joins by itself. */
 	if (launch->group_fd >= 0 && launch_join_group(launch) < 0)
 		sys_exit(0);
 	long result = sys_2(SYS_setgroups, 0, NULL);

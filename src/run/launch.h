@@ -73,7 +73,7 @@ struct launch {
 	const char *uid_map, *gid_map;  /* texts for the new user namespace, or NULL */
 	bool in_group;                  /* begins in a control group: born there, or else by joining it */
 	int group_fd;                   /* the group to be born in, -1: joining it is all there is */
-	int group_joins[LAUNCH_JOIN_MAX];       /* files that who writes "0" to them joins by; those below 0 do not count */
+	int group_joins[LAUNCH_JOIN_MAX];       /* files: who writes "0" to them joins; below 0: none */
 	const char *hostname;           /* or NULL */
 	bool loopback;
 	const struct launch_root *root; /* NULL: the caller's own view */
