@@ -104,7 +104,7 @@ static int look_at(struct execution *execution, const struct place *place, bool 
                    struct cordon_error *err)
 {
 	const struct capability_set *set = &execution->capability.set;
-	const struct name_rules rules = { &set->deny, &set->protect, &set->exempt };
+	const struct name_rules rules = { execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
 		return 0;

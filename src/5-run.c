@@ -126,13 +126,51 @@ static int open_quarantine(const struct execution *execution)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */
+static bool was_masked(struct arena *arena, const struct names *before, const char *path)
+{
+	char *part = arena_strdup(arena, path);
+	for (char *end = part; end; end = strrchr(part, '/')) {
+		if (end != part)
+			*end = '\0';
+		if (names_get(before, NAME_MASKED, part))
+			return true;
+	}
+	return false;
+}
+
+/* What is masked is not judged, and a command may make what a glob would have masked: then protected names are looked for
+ * without the masks. */
+static int look_behind_masks(struct execution *execution, struct arena *arena, const struct looked_at *tree,
+                             struct names *after, struct cordon_error *err)
+{
+	const struct capability_set *set = &execution->capability.set;
+	const struct name_rules rules = { NULL, &set->protect, &set->exempt };
+	struct names all;
+	bool fresh = false;
+	for (size_t i = 0; i < after->count && after->items[i].kind == NAME_MASKED && !fresh; i++)
+		fresh = !was_masked(arena, &tree->before, after->items[i].path);
+	if (!fresh)
+		return 0;
+	if (names_find(arena, tree->fd, tree->place.path, &rules, -1, UINT64_MAX, &all, err) < 0)
+		return -1;
+	size_t kept = 0;
+	for (size_t i = 0; i < all.count; i++)
+		if (!was_masked(arena, &tree->before, all.items[i].path))
+			all.items[kept++] = all.items[i];
+	all.count = kept;
+	*after = all;
+	return 0;
+}
+
 /* Looks again for names, and judges what is new or changed under a protected one. What that takes is the arena's, which
  * is not the request's: a command may have left a great deal. */
 static int judge_names(struct execution *execution, struct arena *arena, const struct looked_at *tree,
                        struct planted *ret_planted, struct cordon_error *err)
 {
 	const struct capability_set *set = &execution->capability.set;
-	const struct name_rules rules = { &set->deny, &set->protect, &set->exempt };
+	/* As in step 4: where nothing can be covered, no name is overlooked because it would have been. */
+	const struct name_rules rules = { execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
 	struct names after;
 	int rounds = 0;
 	do {
@@ -143,7 +181,8 @@ static int judge_names(struct execution *execution, struct arena *arena, const s
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
 	if (after.note && run_add_denial(execution, CORDON_WALL_PROTECTED, tree->place.path, after.note, "") < 0)
 		return fail_oom(err);
-	if (planted_check(arena, tree->fd, &tree->planted, &after, -1, ret_planted, err) < 0)
+	if (look_behind_masks(execution, arena, tree, &after, err) < 0 ||
+	    planted_check(arena, tree->fd, &tree->planted, &after, -1, ret_planted, err) < 0)
 		return -1;
 	if (!ret_planted->harmful)
 		return 0;

@@ -53,6 +53,25 @@ def test_a_second_name_for_what_is_old(cordon, driver):
         assert not (cordon.workspace / "r/.git/config").exists()
 
 
+@drivers()
+@pytest.mark.parametrize("deny", ["**", "**/.git", "hooks"])
+def test_what_a_project_masks_is_judged_all_the_same(cordon, driver, deny):
+    """A project's file can only narrow: it must not hide from the check what a command plants."""
+    (cordon.workspace / ".cordon.toml").write_text(f'[capabilities]\ndeny = ["{deny}"]\n')
+    # Made executable, since root's commands under landlock change no mode.
+    make = "import os; os.open('r/.git/hooks/pre-commit', os.O_CREAT | os.O_WRONLY, 0o755)"
+    told = result(cordon, "--driver", driver, "-c", f'git init -q r && /usr/bin/python3 -c "{make}"')
+    if told["isolation"].get("protected_names") != "none":
+        assert moved(cordon, told) == ["r/.git/hooks/pre-commit"], told["denials"]
+    # What was there before is not of a command's making.
+    own = cordon.workspace / "own/.git/hooks/pre-commit"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\n")
+    own.chmod(0o755)
+    told = result(cordon, "--driver", driver, "-c", "mkdir -p new/.git/hooks; true")
+    assert moved(cordon, told) == [] and own.exists(), told["denials"]
+
+
 @needs("mount-namespace")
 def test_walls_that_another_command_took_away(cordon):
     """A mount point that is renamed over in one namespace is gone from all of them."""
@@ -78,7 +97,7 @@ WAYS = [
     ("a module that is a link", "mkdir -p .git/modules m; ln -s ../../evil .git/modules/m; "
      "echo 'gitdir: ../.git/modules/m' > m/.git", ["m/.git"]),
     ("a module in a masked directory", f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
-     "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", ["m/.git"]),
+     "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", [".git/modules/.env/config", "m/.git"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
 ]
