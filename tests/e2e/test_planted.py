@@ -60,7 +60,7 @@ def test_what_a_project_masks_is_judged_all_the_same(cordon, driver, deny):
     (cordon.workspace / ".cordon.toml").write_text(f'[capabilities]\ndeny = ["{deny}"]\n')
     # Made executable, since root's commands under landlock change no mode.
     make = "import os; os.open('r/.git/hooks/pre-commit', os.O_CREAT | os.O_WRONLY, 0o755)"
-    told = result(cordon, "--driver", driver, "-c", f'git init -q r && /usr/bin/python3 -c "{make}"')
+    told = result(cordon, "--driver", driver, "-c", f'git init -q r; /usr/bin/python3 -c "{make}"')
     if told["isolation"].get("protected_names") != "none":
         assert moved(cordon, told) == ["r/.git/hooks/pre-commit"], told["denials"]
     # What was there before is not of a command's making.
