@@ -14,7 +14,7 @@
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
  * before it, this is what a large tree costs, and that is to be less than 2 ms. */
-#define NAMES_AFTER_BUDGET_US 1100
+#define NAMES_AFTER_BUDGET_US 900
 #define UNLOCK_ROUNDS_MAX 8
 
 #define DENIALS_MAX 256
