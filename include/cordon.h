@@ -205,6 +205,7 @@ int cordon_profile(struct cordon *cordon, const struct cordon_request *request, 
 /* ---- Sessions --------------------------------------------------------------------------------------------------- */
 
 /* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the approver.
+ * Weaker walls than the configuration's (driver, view, toolchain) it cannot have at all.
  * A request without one grants: whoever makes it decides. A session is made by its first command or by this call;
  * `settings` (may be NULL) are a request without a command: its workspace, and what the session may reach without
  * asking on top of the configured baseline. Of callers that race, one makes it; who asks for another workspace or other

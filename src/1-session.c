@@ -62,9 +62,11 @@ static const char *weakens(const struct cordon_request *request, const struct co
 		return "driver";
 	if (request->view_named && width[request->view] > width[view])
 		return "view";
-	for (size_t i = 0; i < request->toolchains.count; i++)
-		if (config->choose_toolchains ? strings_find(&config->toolchains, request->toolchains.items[i]) < 0 : view == VIEW_BARE)
+	for (size_t i = 0; i < request->toolchains.count; i++) {
+		bool listed = strings_find(&config->toolchains, request->toolchains.items[i]) >= 0;
+		if (config->choose_toolchains ? !listed : view == VIEW_BARE)
 			return "toolchain";
+	}
 	return NULL;
 }
 
@@ -76,8 +78,8 @@ static int choose_driver(struct execution *execution, struct cordon_error *err)
 	const char *name = config->driver ? config->driver : config->degrade ? "auto" : DRIVER_DEFAULT;
 	const char *weak = execution->session.one_off ? NULL : weakens(request, config, name);
 	if (weak) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, weak, "a command of a session cannot have weaker walls than the configuration "
-		     "gives it");
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, weak,
+		     "a command of a session cannot have weaker walls than the configuration gives it");
 		fail_boundary(err, "policy");
 		return fail_remedy(err, "leave it out, or set sandbox.%s in the configuration",
 		                   strcmp(weak, "toolchain") ? weak : "toolchains");

@@ -103,8 +103,7 @@ static int take_names(struct execution *execution, const struct looked_at *tree,
 static int look_at(struct execution *execution, const struct place *place, bool writable, struct profile_input *input,
                    struct cordon_error *err)
 {
-	const struct capability_set *set = &execution->capability.set;
-	const struct name_rules rules = { execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
+	const struct name_rules rules = run_name_rules(execution);
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
 		return 0;

@@ -126,6 +126,12 @@ static int open_quarantine(const struct execution *execution)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+struct name_rules run_name_rules(const struct execution *execution)
+{
+	const struct capability_set *set = &execution->capability.set;
+	return (struct name_rules){ execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
+}
+
 /* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */
 static bool was_masked(struct arena *arena, const struct names *before, const char *path)
 {
@@ -168,9 +174,7 @@ static int look_behind_masks(struct execution *execution, struct arena *arena, c
 static int judge_names(struct execution *execution, struct arena *arena, const struct looked_at *tree,
                        struct planted *ret_planted, struct cordon_error *err)
 {
-	const struct capability_set *set = &execution->capability.set;
-	/* As in step 4: where nothing can be covered, no name is overlooked because it would have been. */
-	const struct name_rules rules = { execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
+	const struct name_rules rules = run_name_rules(execution);
 	struct names after;
 	int rounds = 0;
 	do {

@@ -117,6 +117,8 @@ int profile_step(struct execution *execution, struct cordon_error *err) must_che
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* The names to look for in a tree, before and after. Where nothing can be covered, none is overlooked because it would be. */
+struct name_rules run_name_rules(const struct execution *execution);
 /* All texts are copied, as much of them as is of use. -1 when memory is short. */
 int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
                    const char *grant) must_check;
