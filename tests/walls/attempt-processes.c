@@ -236,8 +236,9 @@ enum answer try_leave(char **arguments)
 			return broken("fork");
 		if (pid == 0)
 			stay(*kind, name);
-		usleep(20000);
-		if (!strcmp(*kind, "stopped"))
+		bool stopped = !strcmp(*kind, "stopped");
+		usleep(stopped ? 200000 : 20000); /* it has its name by then, or would never get it */
+		if (stopped)
 			kill(pid, SIGSTOP);
 	}
 	return ESCAPED; /* the host looks for them afterwards */

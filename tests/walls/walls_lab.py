@@ -14,7 +14,7 @@ import subprocess
 import termios
 import time
 
-from walls_rows import BARE, LOCAL, ROWS
+from walls_rows import BARE, Found, JUDGES, LOCAL, ROWS
 
 DRIVERS = ("namespaces", "landlock", "bwrap")
 PATIENCE = 60
@@ -68,6 +68,10 @@ class Lab:
         names = {**self.world.names, "ws": ws, **more}
         return [str(word).format(**names) for word in words]
 
+    def got_out(self, row, ws):
+        kind, path = row.judge
+        return JUDGES[kind](self.look(*self.fill([path], ws)))
+
     # ---- running ----
     def argv(self, mode, ws, options, words):
         """words: of the attempt program."""
@@ -84,19 +88,93 @@ class Lab:
         walls = mode if mode not in (*DRIVERS, LOCAL, BARE) else ""
         return {**self.world.env, "CORDON_UNWALL": walls}
 
-    def start(self, mode, ws, options, words, **more):
-        more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-        return subprocess.Popen(self.argv(mode, ws, options, words), env=self.env(mode), cwd=ws, **more)
-
     def run(self, mode, ws, options, words, **more):
-        process = self.start(mode, ws, options, words, **more)
+        return self.execute(self.argv(mode, ws, options, words), self.env(mode), ws, **more)
+
+    # ---- on this machine: what another machine does in its own way ----
+    def execute(self, argv, env, cwd, files=None, secret=None):
+        """(status, output, errors). files: paths to be the standard streams; secret: one to be left open at other numbers."""
+        opened, fds = [], []
+        if secret:
+            fds = [os.open(secret, os.O_RDONLY)]
+            fds += [fcntl.fcntl(fds[0], fcntl.F_DUPFD, number) for number in (9, 50, 199)]
+        for path in files or ():
+            pathlib.Path(path).write_text("")
+            os.chmod(path, 0o600)
+            opened.append(open(path, "r+b"))
+        stdin, stdout, stderr = opened or (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
+        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=fds)
+        for fd in fds:
+            os.close(fd)
         try:
-            output, errors = process.communicate(timeout=PATIENCE)
+            said = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
-            output, errors = process.communicate()
-        return process.returncode, (output or b"").decode(errors="replace"), (errors or b"").decode(errors="replace")
+            said = process.communicate()
+        if files:
+            for file in opened:
+                file.close()
+            said = [pathlib.Path(path).read_bytes() for path in files[1:]]
+        return process.returncode, *(text.decode(errors="replace") for text in said)
 
+    def look(self, path):
+        """What is at a path: Found, or None."""
+        path = pathlib.Path(path)
+        return Found(path.stat().st_mode & 0o777, path.read_text(errors="replace")) if path.is_file() else None
+
+    def left(self, mark):
+        """The processes that still carry a mark. They belong to nobody any more, and are ended."""
+        pids = marked(mark)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return pids
+
+    def kill_when_marked(self, argv, env, cwd, mark):
+        """Kills what was started as soon as a process with the mark is there: (was it, what is left)."""
+        process = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        there = wait_until(lambda: marked(mark), 5)
+        process.kill()
+        process.communicate()
+        wait_until(lambda: not marked(mark), 1)
+        return there, self.left(mark)
+
+    def on_terminal(self, argv, env, cwd):
+        """Called from a terminal of its own, as a person would: (status, what came out, what was typed)."""
+        master, slave = pty.openpty()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                os.setsid()
+                fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+                os.dup2(os.open("/dev/null", os.O_RDONLY), 0)  # cordon itself would read what is typed
+                os.dup2(slave, 1)
+                os.dup2(slave, 2)
+                os.chdir(cwd)
+                os.execve(argv[0], argv, env)
+            finally:
+                os._exit(99)
+        output, status, deadline = b"", None, time.monotonic() + PATIENCE
+        while status is None and time.monotonic() < deadline:
+            if select.select([master], [], [], 0.02)[0]:
+                output += os.read(master, 65536)
+            done, ended = os.waitpid(pid, os.WNOHANG)
+            status = os.waitstatus_to_exitcode(ended) if done else None
+        if status is None:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        while select.select([master], [], [], 0.02)[0]:
+            output += os.read(master, 65536)
+        typed = b""
+        os.set_blocking(slave, False)
+        try:
+            typed = os.read(slave, 4096)
+        except OSError:
+            pass
+        os.close(master)
+        os.close(slave)
+        return status, output.decode(errors="replace"), typed.decode(errors="replace")
+
+    # ---- what was answered ----
     def take(self, rows, mode, ws, status, output, errors):
         """The lines the attempt program printed, one for each row in their order."""
         lines = [line.split("\t") for line in output.splitlines() if line.count("\t") == 2]
@@ -111,7 +189,7 @@ class Lab:
         for row in rows:
             answer, said = self.answers[(row.name, mode)]
             if row.judge and answer in ("escaped", "contained"):
-                self.set(row, mode, "escaped" if row.judge(ws, self.world.names) else "contained", said)
+                self.set(row, mode, "escaped" if self.got_out(row, ws) else "contained", said)
         self.world.restore()
 
     def words_of(self, rows, ws):
@@ -140,7 +218,7 @@ class Lab:
         for row in rows:
             status, output, errors = self.run(mode, ws, row.options, self.words_of([row], ws))
             broken = "broken" in output or status == 125
-            self.set(row, mode, "broken" if broken else "escaped" if row.judge(ws, self.world.names) else "contained", output + errors)
+            self.set(row, mode, "broken" if broken else "escaped" if self.got_out(row, ws) else "contained", output + errors)
 
     def run_next(self, rows, mode):
         """One command makes the file, the next one looks for it."""
@@ -155,98 +233,52 @@ class Lab:
     def run_init_kill(self, rows, mode):
         ws = self.world.workspace()
         row = rows[0]
-        status, output, errors = self.run(mode, ws, row.options, ["--inline", *self.words_of(rows, ws)])
-        tried = "contained" in output or wait_until((ws / "init-is-gone").exists, 1)
-        self.set(row, mode, "escaped" if (ws / "init-is-gone").exists() else "contained" if tried else "broken",
-                 f"{status} {output}{errors}")
+        env = self.env(mode)
+        if mode == LOCAL:  # where a group ends with its init
+            env["XDG_CONFIG_HOME"] = str(self.world.base / "ungrouped")
+        argv = self.argv(mode, ws, row.options, ["--inline", *self.words_of(rows, ws)])
+        status, output, errors = self.execute(argv, env, ws)
+        gone = wait_until(lambda: self.look(ws / "init-is-gone"), 0 if "contained" in output else 1)
+        self.set(row, mode, "escaped" if gone else "contained" if "contained" in output else "broken", f"{status} {output}{errors}")
 
     def run_key(self, rows, mode):
         ws = self.world.workspace()
         argv = self.argv(mode, ws, rows[0].options, self.words_of(rows, ws))
         argv = [str(self.world.attempt), "with-key", "cordon-walls", self.world.text, *argv]
-        done = subprocess.run(argv, env=self.env(mode), cwd=ws, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
-        self.take(rows, mode, ws, done.returncode, done.stdout.decode(), done.stderr.decode())
+        self.take(rows, mode, ws, *self.execute(argv, self.env(mode), ws))
 
     def run_descriptors(self, rows, mode):
-        original = os.open(self.world.base / "outside/secret", os.O_RDONLY)
-        copies = [fcntl.fcntl(original, fcntl.F_DUPFD, number) for number in (9, 50, 199)]
-        try:
-            self.run_batch(rows, mode, pass_fds=[original, *copies])
-        finally:
-            for fd in (original, *copies):
-                os.close(fd)
+        self.run_batch(rows, mode, secret=self.world.base / "outside/secret")
 
     def run_stdio(self, rows, mode):
         """All three are files; what the attempt says is in one of them, and what it did shows in their modes."""
         ws = self.world.workspace()
         row = rows[0]
         paths = [self.world.base / f"stdio-{i}" for i in range(3)]
-        for path in paths:
-            path.write_text("")
-            path.chmod(0o600)
-        files = [open(path, "r+b") for path in paths]
-        status, _, _ = self.run(mode, ws, row.options, self.words_of(rows, ws), stdin=files[0], stdout=files[1], stderr=files[2])
-        for file in files:
-            file.close()
-        self.take(rows, mode, ws, status, paths[1].read_text(), paths[2].read_text())
-        changed = paths[int(row.words[1])].stat().st_mode & 0o777 != 0o600
+        self.take(rows, mode, ws, *self.run(mode, ws, row.options, self.words_of(rows, ws), files=paths))
+        changed = self.look(paths[int(row.words[1])]).mode != 0o600
         answer, said = self.answers[(row.name, mode)]
         if answer in ("escaped", "contained"):
             self.set(row, mode, "escaped" if changed else "contained", said)
 
     def run_terminal(self, rows, mode):
-        """Called from a terminal of its own, as a person would; what arrives there counts."""
+        """What arrives there counts."""
         ws = self.world.workspace()
         row = rows[0]
         words = self.words_of(rows, ws)
-        argv, env = self.argv(mode, ws, row.options, words), self.env(mode)
-        master, slave = pty.openpty()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.setsid()
-                fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-                os.dup2(os.open("/dev/null", os.O_RDONLY), 0)  # cordon itself would read what is typed
-                os.dup2(slave, 1)
-                os.dup2(slave, 2)
-                os.chdir(ws)
-                os.execve(argv[0], argv, env)
-            finally:
-                os._exit(99)
-        output, status, deadline = b"", None, time.monotonic() + PATIENCE
-        while status is None and time.monotonic() < deadline:
-            if select.select([master], [], [], 0.02)[0]:
-                output += os.read(master, 65536)
-            done, ended = os.waitpid(pid, os.WNOHANG)
-            status = os.waitstatus_to_exitcode(ended) if done else None
-        if status is None:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-        while select.select([master], [], [], 0.02)[0]:
-            output += os.read(master, 65536)
-        typed = b""
-        os.set_blocking(slave, False)
-        try:
-            typed = os.read(slave, 4096)
-        except OSError:
-            pass
-        os.close(master)
-        os.close(slave)
-        self.take(rows, mode, ws, status, output.decode(errors="replace").replace("\r\n", "\n").replace(f"written-{self.world.unique}", ""), "")
+        status, output, typed = self.on_terminal(self.argv(mode, ws, row.options, words), self.env(mode), ws)
+        self.take(rows, mode, ws, status, output.replace("\r\n", "\n").replace(f"written-{self.world.unique}", ""), "")
         answer, said = self.answers[(row.name, mode)]
-        arrived = {"terminal-type": words[-1].encode() in typed, "terminal-write": words[-1].encode() in output}.get(row.name)
+        arrived = {"terminal-type": words[-1] in typed, "terminal-write": words[-1] in output}.get(row.name)
         if arrived is not None and answer in ("escaped", "contained"):
             self.set(row, mode, "escaped" if arrived else "contained", f"{said}; typed {typed!r}")
 
     # ---- what is left ----
     def judge_left(self, rows, mode, ran, mark):
-        """Those that live belong to nobody any more: they are found by their name, and ended."""
         for row in rows:
-            left = marked(f"{mark}-{row.words[2]}")
+            left = self.left(f"{mark}-{row.words[2]}")
             tried = "leave\tescaped" in ran[1]
             self.set(row, mode, "escaped" if left else "contained" if tried else "broken", f"{ran}")
-            for pid in left:
-                os.kill(pid, signal.SIGKILL)
 
     def run_leave(self, rows, mode, options=(), more=()):
         ws = self.world.workspace()
@@ -263,22 +295,15 @@ class Lab:
         ws = self.world.workspace()
         row = rows[0]
         mark = f"{self.world.names['mark']}-caller"
-        process = self.start(mode, ws, row.options, ["pause", mark])
-        there = wait_until(lambda: marked(mark), 5)
-        process.kill()
-        process.communicate()
-        wait_until(lambda: not marked(mark), 1)
-        left = marked(mark)
+        there, left = self.kill_when_marked(self.argv(mode, ws, row.options, ["pause", mark]), self.env(mode), ws, mark)
         self.set(row, mode, "broken" if not there else "escaped" if left else "contained", f"left {left}")
-        for pid in left:
-            os.kill(pid, signal.SIGKILL)
 
     def run_output(self, rows, mode):
         ws = self.world.workspace()
         argv = self.argv(mode, ws, rows[0].options, [])
         argv = [argv[0], argv[1], "--json", *argv[2:argv.index("--")], "--", "head", "-c", "100000", "/dev/zero"]
-        done = subprocess.run(argv, env=self.env(mode), cwd=ws, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
-        result = json.loads(done.stdout)
+        _, output, errors = self.execute(argv, self.env(mode), ws)
+        result = json.loads(output or "{}")
         kept = len(result.get("stdout", ""))
         answer = "broken" if result.get("stdout_bytes") != 100000 else "escaped" if kept >= 100000 else "contained"
-        self.set(rows[0], mode, answer, f"{kept} kept")
+        self.set(rows[0], mode, answer, f"{kept} kept; {errors}")

@@ -7,9 +7,8 @@ would hold it; BARE: without cordon, where every driver holds it. `landlock` and
 CONTAINED, escapes(why), or refused(class), where cordon must not start it at all. The namespaces driver contains every row.
 `only`: why the attempt can only be seen to succeed for one kind of caller ("root: …"), since the host itself refuses
 others. `how`: a way of running other than all rows of a kind in one sandbox, see walls_lab.py. `judge`: the host looks
-afterwards, whatever the attempt believes; true means that it got out. `needs`: a probe of tests/support/probe."""
+afterwards, whatever the attempt believes: (one of JUDGES, path). `needs`: a probe of tests/support/probe."""
 import collections
-import os
 import pathlib
 import subprocess
 
@@ -27,6 +26,13 @@ def escapes(why, only=None):
 def refused(error_class):
     return ("refused", error_class, None)
 
+
+Found = collections.namedtuple("Found", "mode text")  # a file, as the host sees it
+JUDGES = {  # whether it got out, by what was found at the path: Found, or None
+    "there": lambda found: found is not None,
+    "evil": lambda found: found is not None and "evil" in found.text,  # it would do what the attempt put there
+    "changed": lambda found: found != Found(0o644, CONFIG),  # a configuration is not what it was, gone included
+}
 
 Row = collections.namedtuple("Row", "name category words without landlock bwrap options how judge only needs")
 ROWS = []
@@ -124,9 +130,9 @@ R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=ATTRI
 R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far")
 R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
 R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{granted}"],
-  judge=lambda _, names: (names["data"] / "cordon/planted").exists(), landlock=refused("spawn_sandbox_unavailable"))
+  judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"))
 R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
-  judge=lambda _, names: os.path.exists(f"/tmp/cordon-walls-{names['unique']}"))
+  judge=("there", "/tmp/cordon-walls-{unique}"))
 R("tmp-next-command", "write", ["stat", "/tmp/cordon-walls-next-{unique}"], FILES, how="next")
 
 # ---- protected names: what is on disk afterwards counts ----------------------------------------------------------------
@@ -136,49 +142,33 @@ CHANGED = escapes("where no mount keeps it, a file can be changed while the comm
 EVIL = "[core]\n\tfsmonitor = evil\n"
 
 
-def runs_evil(path):
-    """True if the file would do what the attempt put there."""
-    def judge(ws, _):
-        file = ws / path
-        return file.is_file() and "evil" in file.read_text()
-    return judge
-
-
-def changed(path):
-    """True if a configuration is not what it was, gone included."""
-    def judge(ws, _):
-        file = ws / path
-        return not file.is_file() or file.read_text() != CONFIG or file.stat().st_mode & 0o777 != 0o644
-    return judge
-
-
-R("protect-hook", "protected", ["plant", "{ws}/r1/.git/hooks/pre-commit"], NAMES, judge=runs_evil("r1/.git/hooks/pre-commit"))
+R("protect-hook", "protected", ["plant", "{ws}/r1/.git/hooks/pre-commit"], NAMES, judge=("evil", "{ws}/r1/.git/hooks/pre-commit"))
 R("protect-new-hook", "protected", ["plant", "{ws}/r2/.git/hooks/post-merge"], NAMES,
-  judge=runs_evil("r2/.git/hooks/post-merge"))
-R("protect-config", "protected", ["append", "{ws}/r3/.git/config", EVIL], NAMES, judge=runs_evil("r3/.git/config"))
+  judge=("evil", "{ws}/r2/.git/hooks/post-merge"))
+R("protect-config", "protected", ["append", "{ws}/r3/.git/config", EVIL], NAMES, judge=("evil", "{ws}/r3/.git/config"))
 R("protect-config-rename", "protected", ["rename", "{ws}/r4/evil", "{ws}/r4/.git/config"], NAMES,
-  judge=runs_evil("r4/.git/config"))
+  judge=("evil", "{ws}/r4/.git/config"))
 R("protect-config-exchange", "protected", ["exchange", "{ws}/r5/evil", "{ws}/r5/.git/config"], NAMES,
-  judge=runs_evil("r5/.git/config"))
-R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, CHANGED, judge=changed("r6/.git/config"))
+  judge=("evil", "{ws}/r5/.git/config"))
+R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, CHANGED, judge=("changed", "{ws}/r6/.git/config"))
 R("protect-hooks-rename", "protected", ["rename-plant", "{ws}/r7/.git/hooks", "{ws}/r7/.git/old", "pre-commit"], NAMES,
-  judge=runs_evil("r7/.git/hooks/pre-commit"))
+  judge=("evil", "{ws}/r7/.git/hooks/pre-commit"))
 R("protect-git-rename", "protected", ["rename-plant", "{ws}/r8/.git", "{ws}/r8/old", "hooks/pre-commit"], NAMES,
-  judge=runs_evil("r8/.git/hooks/pre-commit"))
+  judge=("evil", "{ws}/r8/.git/hooks/pre-commit"))
 R("protect-repository-rename", "protected", ["rename-plant", "{ws}/r9", "{ws}/r9-old", ".git/hooks/pre-commit"], NAMES,
-  judge=runs_evil("r9/.git/hooks/pre-commit"))
+  judge=("evil", "{ws}/r9/.git/hooks/pre-commit"))
 R("protect-config-link", "protected", ["link-append", "{ws}/r10/.git/config", "{ws}/r10/name", EVIL], NAMES,
-  judge=runs_evil("r10/.git/config"))
-R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, (*CHANGED[:2], "user"), CHANGED, judge=changed("r11/.git/config"))
-R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, CHANGED, judge=changed("r12/.git/config"))
+  judge=("evil", "{ws}/r10/.git/config"))
+R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, (*CHANGED[:2], "user"), CHANGED, judge=("changed", "{ws}/r11/.git/config"))
+R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, CHANGED, judge=("changed", "{ws}/r12/.git/config"))
 R("protect-policy", "protected", ["append", "{ws}/.cordon.toml", "evil = 1\n"], NAMES, CHANGED, CHANGED,
-  judge=runs_evil(".cordon.toml"))
+  judge=("evil", "{ws}/.cordon.toml"))
 R("protect-planted-hook", "protected", ["plant", "{ws}/new/.git/hooks/post-checkout"], NAMES,
-  judge=runs_evil("new/.git/hooks/post-checkout"))
+  judge=("evil", "{ws}/new/.git/hooks/post-checkout"))
 R("protect-planted-deep-hook", "protected", ["plant", "{ws}/a/b/c/new/.git/hooks/pre-push"], NAMES,
-  judge=runs_evil("a/b/c/new/.git/hooks/pre-push"))
+  judge=("evil", "{ws}/a/b/c/new/.git/hooks/pre-push"))
 R("protect-planted-config", "protected", ["plant", "{ws}/new2/.git/config", EVIL], NAMES,
-  judge=runs_evil("new2/.git/config"))
+  judge=("evil", "{ws}/new2/.git/config"))
 
 # ---- unix sockets ----------------------------------------------------------------------------------------------------
 R("socket-workspace", "ipc", ["unix", "{ws}/socket", "{text}"], "unix_sockets")
@@ -372,10 +362,10 @@ R("hostname", "names", ["hostname", "{hostname}"], "hostname", escapes("hostname
 GROUPED = subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "support/probe", "cgroup"], capture_output=True).returncode == 0
 UNCOUNTED = CONTAINED if GROUPED else escapes("counted per user, not per command: limit_processes is none")
 R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED)
-R("limit-memory", "limits", ["use-memory", "402653184"], "limit_memory", options=["--memory", "128M"])
+R("limit-memory", "limits", ["use-memory", "134217728"], "limit_memory", options=["--memory", "64M"])
 R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
 R("limit-file-size", "limits", ["file-size", "{ws}/large", "2147483648"], "limit_files")
 R("limit-core", "limits", ["core"], "limit_files")
 R("limit-time", "limits", ["outlast", "1.5", "{ws}/outlasted"], "limit_time", options=["--timeout", "400ms"],
-  judge=lambda ws, _: (ws / "outlasted").exists(), how="alone")
+  judge=("there", "{ws}/outlasted"), how="alone")
 R("limit-output", "limits", [], "limit_output", options=["--max-output", "1000"], how="output")

@@ -81,6 +81,7 @@ class World:
         for path in (out / "file", out / "doomed", out / "long", out / "movable", home / ".bashrc", self.base / "granted/file"):
             write(path, "as it was\n" * 4)
         write(self.base / "granted/deep/.env", self.text)
+        write(self.base / "ungrouped/cordon/config.toml", '[limits]\ncgroup = "none"\n')
         shutil.copy(self.attempt, out / "tool")
         device = next((path for path in map(pathlib.Path, ("/dev/fuse", "/dev/net/tun", "/dev/autofs", "/dev/kvm",
                                                            "/dev/kmsg")) if self.opens(path)), None)

@@ -1,0 +1,109 @@
+"""The limits on another kernel, where control groups of version 2 hold them: for root, and for an ordinary user by delegation.
+Each is seen to be exceeded without it and to hold with it."""
+import json
+
+MB = 1 << 20
+PLACES = {"user": "/sys/fs/cgroup/user", "root": "/sys/fs/cgroup/system"}
+# More than the limit, by each way there is to take memory.
+KINDS = ["anonymous", "shared", "memfd", "/tmp/hog", "/dev/shm/hog"]
+
+
+class Bench:
+    """Runs commands through cordon, and judges what their results say."""
+    def __init__(self, steps, name, uid=None):
+        """uid: who is to work there, if not the caller."""
+        self.steps, self.cases, self.number, self.uid = steps, [], 0, uid
+        self.directory = f"/disk/work/{name}-{steps.who}"
+        self.make(self.directory)
+        self.env = {"PATH": "/usr/bin", "HOME": self.directory, "XDG_DATA_HOME": f"{self.directory}/data"}
+
+    def make(self, directory):
+        self.steps.shell(f"mkdir {directory}" + (f" && chown {self.uid}:{self.uid} {directory}" if self.uid else ""))
+
+    def result(self, *words, unwall=None, before=()):
+        """What cordon says as JSON: {} as long as there are no answers."""
+        self.number += 1
+        workspace = f"{self.directory}/w{self.number}"
+        self.make(workspace)
+        argv = ["cordon-unwalled" if unwall else "cordon", *words]
+        _, output, errors = self.steps.step(argv, {**self.env, **({"CORDON_UNWALL": unwall} if unwall else {})}, workspace, before=before)
+        try:
+            return json.loads(output)
+        except ValueError:
+            return {} if self.steps.answers is None else {"broken": output + errors}
+
+    def run(self, *words, **more):
+        return self.result("run", "--json", *words, **more)
+
+    def case(self, name, told, *laws):
+        """Each law holds of what was told; one that cannot even be asked does not."""
+        wrong = None
+        if self.steps.answers is not None:
+            for number, law in enumerate(laws):
+                try:
+                    holds = law(told)
+                except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+                    holds, wrong = False, f"{type(error).__name__}: {error}"
+                if not holds:
+                    wrong = f"law {number} does not hold{f' ({wrong})' if wrong else ''} of {json.dumps(told)[:6000]}"
+                    break
+        self.cases.append((name, wrong))
+
+
+def share(told):
+    return told["cpu_ms"] / told["duration_ms"]
+
+
+def ask_memory(bench):
+    for kind in KINDS:
+        words = ["--memory", "16M", "--", "guest", "hog", kind, "24"]
+        bench.case(f"memory, {kind}: taken without the limit", bench.run(*words, unwall="limit_memory"),
+                   lambda told: told["exit_code"] == 0 and told["stdout"] == "had it\n")
+        bench.case(f"memory, {kind}: held", bench.run(*words),
+                   lambda told: told["isolation"]["limit_memory"] == "cgroup v2",
+                   lambda told: told["exit_code"] != 0 and "had it" not in told["stdout"],
+                   lambda told: told["oom_killed"] and told["limit_hit"] == "memory",
+                   lambda told: (told["limit"]["name"], told["limit"]["unit"], told["limit"]["allowed"]) == ("memory", "bytes", 16 * MB),
+                   lambda told: 12 * MB <= told["limit"]["used"] <= 16 * MB and told["memory_peak_kb"] == told["limit"]["used"] // 1024)
+    words = ["guest", "hog", "cached", "32"]
+    bench.case("memory, page cache: taken where it may", bench.run("--memory", "128M", "--", *words),
+               lambda told: told["exit_code"] == 0 and told["memory_peak_kb"] > 24 * 1024)
+    bench.case("memory, page cache: held, and no reason to end it", bench.run("--memory", "16M", "--", *words),
+               lambda told: told["exit_code"] == 0 and told["stdout"] == "had it\n" and not told["oom_killed"] and told["limit"] is None,
+               lambda told: told["memory_peak_kb"] <= 16 * 1024)
+    bench.case("being killed is not being out of memory", bench.run("--", "sh", "-c", "kill -9 $$"),
+               lambda told: told["signal"] == 9 and not told["oom_killed"] and told["limit_hit"] is None)
+
+
+def ask_others(bench):
+    words = ["--processes", "20", "--", "guest", "crowd", "40"]
+    bench.case("processes: made without the limit", bench.run(*words, unwall="limit_processes"), lambda told: told["stdout"] == "40\n")
+    bench.case("processes: held", bench.run(*words),
+               lambda told: told["isolation"]["limit_processes"] == "cgroup v2" and told["stdout"] == "19\n",
+               lambda told: [denial["wall"] for denial in told["denials"]] == ["limit_processes"])
+    words = ["--cpu", "20", "--", "guest", "busy", "150"]
+    bench.case("processor: used without the limit", bench.run(*words, unwall="limit_cpu"), lambda told: share(told) > 0.35)
+    bench.case("processor: held", bench.run(*words),
+               lambda told: told["isolation"]["limit_cpu"] == "cgroup v2" and told["exit_code"] == 0 and share(told) < 0.3)
+    bench.case("a group is left by nobody", bench.run("--view", "host-readonly", "--", "sh", "-c",
+               "cat /proc/self/cgroup; for file in $(find /sys/fs/cgroup -name 'cgroup.procs' -o -name '*.max'); do echo 0 >$file && echo wrote $file; done"),
+               lambda told: told["stdout"] == "0::/\n")
+
+
+def ask_doctor(bench, kernel):
+    place = PLACES[bench.steps.who]
+    bench.case("the doctor knows this machine", bench.result("doctor", "--json"),
+               lambda told: told["kernel"].startswith("{}.{}.".format(*kernel)) and told["default_driver"] == "namespaces" and told["holds"],
+               lambda told: told["landlock_abi"] == {(6, 1): 2, (6, 12): 6}[kernel],
+               lambda told: (told["limits"]["mechanism"], told["limits"]["place"]) == ("cgroup v2", place),
+               lambda told: told["limits"]["holds"] == ["limit_memory", "limit_processes", "limit_cpu"])
+
+
+def ask(steps, kernel):
+    bench = Bench(steps, "limits")
+    ask_doctor(bench, kernel)
+    ask_memory(bench)
+    ask_others(bench)
+    lines = steps.after("list", PLACES[steps.who])
+    bench.case("no group is left behind", lines, lambda lines: "session" in lines and not any(line.startswith("cordon") for line in lines))
+    return bench.cases

@@ -1,0 +1,79 @@
+"""One guest: its archive, its steps, qemu, and what came back.
+
+A guest runs two scripts of steps, one as an ordinary user and one as root, and sends what each step said through its second
+serial port. It is judged here. The emulator only ever emulates: KVM is not used."""
+import io
+import pathlib
+import subprocess
+import tarfile
+import zlib
+
+PATIENCE = 240
+HERE = pathlib.Path(__file__).resolve().parent
+QEMU = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-machine", "q35", "-nodefaults",
+        "-no-user-config", "-display", "none", "-no-reboot", "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"]
+WORDS = "console=ttyS0 quiet panic=-1 secretmem.enable=1"
+OWNERS = {"user": 1000, "root": 0}
+
+
+def quote(word):
+    """A word for the guest's shell. @NAME@ is what the guest calls so."""
+    pieces = ("'" + str(word).replace("'", "'\\''") + "'").split("@")
+    return "".join(piece if i % 2 == 0 else f"'\"${piece}\"'" for i, piece in enumerate(pieces))
+
+
+class Steps:
+    """What one caller does, in order. The same code asks twice: first the steps are written down, then, with what came back,
+    they are answered. A step is known by its words, so one that is not asked again is no trouble for others."""
+    def __init__(self, who, answers=None):
+        self.who, self.answers, self.lines, self.last = who, answers, [], ""
+
+    def shell(self, line):
+        self.lines.append(line)
+
+    def keep(self, way, cwd, words, context=""):
+        """Writes a step down, and returns a reader of what it left: its status, and what it said."""
+        line = " ".join(map(quote, [cwd, *words]))
+        name = f"{zlib.crc32(f'{context} {line}'.encode()):08x}"
+        line = f"{way} {name} {line}"
+        if line not in self.lines:
+            self.shell(line)
+        return name, lambda suffix: self.answers.get(f"{self.who}/{name}.{suffix}")
+
+    def step(self, argv, env, cwd, way="step", before=()):
+        """(status, output, errors); before there are answers, of a command that said nothing. No answer: status None."""
+        self.last, read = self.keep(way, cwd, [*before, "busybox", "env", "-i", *(f"{key}={value}" for key, value in env.items()), *argv])
+        if self.answers is None:
+            return 0, "", ""
+        if read("status") is None:
+            return None, "", f"the guest did not answer step {self.last}"
+        return int(read("status").split()[0]), read("out") or "", read("err") or ""
+
+    def after(self, *words):
+        """A command of the guest's about the last step: its lines, or None as long as there are no answers."""
+        _, read = self.keep("step", "/", ["guest", *words], self.last)
+        return None if self.answers is None else (read("out") or "").splitlines()
+
+
+def run(kernel, archive, place, words=""):
+    """(what came back by name, what is wrong with the guest or None)."""
+    place.mkdir(parents=True, exist_ok=True)
+    archive.write(place / "initrd")
+    argv = [*QEMU, "-serial", f"file:{place / 'console'}", "-serial", f"file:{place / 'results'}", "-kernel", kernel,
+            "-initrd", place / "initrd", "-append", f"{WORDS} {words}"]
+    try:
+        done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+        trouble = None if done.returncode == 1 else f"qemu ended with {done.returncode}: {done.stderr.strip()}"
+    except subprocess.TimeoutExpired:
+        trouble = f"the guest did not end within {PATIENCE} s"
+    answers = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO((place / "results").read_bytes())) as tar:
+            for member in tar:
+                if member.isfile():
+                    answers[member.name.removeprefix("./")] = tar.extractfile(member).read().decode(errors="replace")
+    except (tarfile.TarError, OSError, EOFError) as error:
+        trouble = trouble or f"what came back cannot be read: {error}"
+    if trouble:
+        trouble += "\n" + (place / "console").read_text(errors="replace")[-3000:]
+    return answers, trouble

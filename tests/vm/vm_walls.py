@@ -1,0 +1,145 @@
+"""The walls on another kernel: the rows of tests/walls, asked there by the same code."""
+import contextlib
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "walls"))
+from walls_lab import Lab  # noqa: E402
+from walls_rows import Found, ROWS  # noqa: E402
+from walls_world import World, write  # noqa: E402
+
+TEXT = "secret-of-the-guest"
+LOADER = "/usr/lib/ld-guest.so"
+PORTS = {"user": 4000, "root": 5000}
+HOMES = {"user": "/home/tester", "root": "/root"}
+
+# What a row needs and the guests lack, so that nothing can be seen to escape there.
+LACKING = {"x32", "vsock", "alg", "interface"}
+# Rows that need what a kernel has only since a later release: (row, the first that has it).
+LATER = {"setxattr-outside": (6, 6), "make-setuid-fchmodat2": (6, 6),
+         "call-open_by_handle_at": (6, 13)}  # before it, an ordinary user was always refused
+
+
+class Template(World):
+    """The files of the world, made here and sent along. What listens or lives is made by the guest."""
+    def __init__(self, base, attempt):
+        self.base, self.text, self.attempt, self.data = base, TEXT, attempt, base / "granted/data"
+        self.names, self.workspaces = {}, 0
+        self.make_files()
+        self.workspace()
+
+    def listen_at(self, *_):
+        pass
+
+
+def add_world(archive, who, uid, template):
+    """/tmp/walls-WHO, and what it is brought back to between steps."""
+    base = f"/tmp/walls-{who}"
+    home = (template.base, base)
+    archive.directory(base, uid=uid)
+    for name in ("outside", "home", "granted", "ungrouped"):
+        archive.tree(f"{base}/{name}", template.base / name, uid, home)
+    archive.directory(f"/vm/template-{who}", uid=uid)
+    archive.tree(f"/vm/template-{who}/workspace", template.base / "w1", uid, home)
+    archive.directory(f"/vm/template-{who}/outside", uid=uid)
+    for name in ("file", "doomed", "long", "movable"):
+        archive.copy(f"/vm/template-{who}/outside/{name}", template.base / "outside" / name, 0o644, uid)
+    archive.directory(f"{base}/tools", uid=uid)
+    archive.copy(f"{base}/tools/attempt", template.attempt, uid=uid)
+    archive.copy(f"{base}/tools/setuid", template.attempt, 0o4755, uid=65534 if uid == 0 else 0)
+    if uid == 0:
+        archive.copy(f"{base}/tools/capable", template.attempt)
+    far = f"{HOMES[who]}/far"
+    archive.directory(HOMES[who], uid=uid)
+    archive.directory(f"{far}/.ssh", uid=uid)
+    archive.file(f"{far}/.ssh/id_ed25519", TEXT, 0o600, uid)
+    archive.file(f"{far}/file", "as it was\n", uid=uid)
+    archive.directory(f"/vm/results/{who}", uid=uid)
+
+
+class GuestWorld:
+    def __init__(self, who, steps):
+        self.steps, self.who, self.text, self.unique, self.workspaces = steps, who, TEXT, f"guest-{who}", 0
+        self.base = base = pathlib.Path(f"/tmp/walls-{who}")
+        self.data, self.tools, self.attempt = base / "granted/data", base / "tools", base / "tools/attempt"
+        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(base / "home"), "XDG_DATA_HOME": str(self.data), "LANG": "C",
+                    **dict.fromkeys(("CALLER_TOKEN", "SSH_AUTH_SOCK", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"), TEXT)}
+        port = PORTS[who]
+        self.names = {
+            "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted",
+            "data": self.data, "mark": f"cordon-mark-{who}", "hostname": "cordon-guest", "loader": LOADER, "self": self.attempt,
+            "device": "/dev/walls", "device_name": "walls", "setuid": self.tools / "setuid", "setuid_argument": "pause",
+            "capable": self.tools / "capable" if who == "root" else "/usr/bin/none", "tcp": port, "udp": port, "tcp6": port + 1,
+            "abstract": f"cordon-{self.unique}", "key": port, "mq": f"cordon-{self.unique}", "shm_file": f"cordon-{self.unique}",
+            **{name: f"@{name}@" for name in ("victim", "victim_fd", "address", "other_session", "ledger", "ns_pid", "ns_net", "ns_cgroup")}}
+        steps.shell(f"base={base}")
+        if who == "root":
+            steps.shell(f"guest capable {self.tools}/capable")
+        steps.shell(f"world {TEXT} {self.unique} {port}")
+
+    def workspace(self):
+        self.workspaces += 1
+        self.steps.shell(f"workspace w{self.workspaces}")
+        return self.base / f"w{self.workspaces}"
+
+    def restore(self):
+        pass  # at each new workspace
+
+    @contextlib.contextmanager
+    def far(self):
+        before = self.env["HOME"]
+        self.names["far"] = self.env["HOME"] = f"{HOMES[self.who]}/far"
+        yield
+        self.env["HOME"] = before
+
+
+class GuestLab(Lab):
+    """While steps are only written down, every look is asked for, so that it is there when the answers are."""
+    def __init__(self, who, steps):
+        super().__init__(GuestWorld(who, steps), "/usr/bin/cordon", "/usr/bin/cordon-unwalled")
+        self.steps = steps
+
+    def execute(self, argv, env, cwd, files=None, secret=None):
+        return self.steps.step(argv, env, cwd, "files" if files else "step", ["guest", "with-descriptors", secret] if secret else [])
+
+    def look(self, path):
+        lines = self.steps.after("look", path)
+        if lines is None:
+            return Found(0, "")
+        if not lines or lines[0] == "none":
+            return None
+        mode, _, text = lines[0].partition(" ")
+        return Found(int(mode, 8), bytes.fromhex(text).decode(errors="replace"))
+
+    def take(self, rows, mode, ws, status, output, errors):
+        if self.steps.answers is None:
+            output = "".join(f"{row.words[0]}\tcontained\t\n" for row in rows)
+        super().take(rows, mode, ws, status, output, errors)
+
+    def left(self, mark):
+        lines = self.steps.after("left", mark)
+        return [] if lines is None else lines[0].split()[1:] if lines else ["unknown"]
+
+    def kill_when_marked(self, argv, env, cwd, mark):
+        _, output, _ = self.steps.step(argv, env, cwd, before=["guest", "kill-when-marked", mark])
+        there, _, left = output.partition("\n")
+        return there == "there", left.split()[1:]
+
+    def on_terminal(self, argv, env, cwd):
+        return self.steps.step(argv, env, cwd, before=["guest", "terminal"])
+
+
+def ask(steps, kernel):
+    """The verdicts: (name, None or what is wrong)."""
+    lab, cases = GuestLab(steps.who, steps), []
+    for row in ROWS:
+        answer, said = lab.answer(row, "namespaces")
+        cases.append((f"{row.name} is contained", None if answer == "contained" else f"{' '.join(row.words)}: {answer}: {said}"))
+    for row in ROWS:
+        lacking = row.needs in LACKING or LATER.get(row.name, kernel) > kernel
+        if lacking or (row.only and row.only.split(":")[0] != steps.who):
+            continue
+        answer, said = lab.answer(row, row.without)
+        cases.append((f"{row.name} escapes without {row.without}", None if answer == "escaped" else
+                      f"{' '.join(row.words)} without {row.without}: {answer}: {said}"))
+    return cases
