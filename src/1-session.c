@@ -70,6 +70,21 @@ static const char *weakens(const struct cordon_request *request, const struct co
 	return NULL;
 }
 
+/* All of the host's tree is in that view, and only cordon's own data is covered there. */
+static int hide_others(const struct execution *execution, struct cordon_error *err)
+{
+	const char *const roots[] = { execution->session.config->workspace_root, execution->session.record.own_root };
+	for (size_t i = 0; execution->session.view == VIEW_HOST_READONLY && i < ARRAY_SIZE(roots); i++) {
+		if (!roots[i] || path_within(roots[i], execution->cordon->data_dir))
+			continue;
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, roots[i],
+		     "in a view of the whole host the workspaces of other sessions cannot be hidden there");
+		fail_boundary(err, "filesystem");
+		return fail_remedy(err, "choose another view, or leave sandbox.workspace_root where it is by default");
+	}
+	return 0;
+}
+
 static int choose_driver(struct execution *execution, struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
@@ -85,7 +100,10 @@ static int choose_driver(struct execution *execution, struct cordon_error *err)
 		                   strcmp(weak, "toolchain") ? weak : "toolchains");
 	}
 	execution->session.view = request->view_named ? request->view : configured_view(config);
-	return probe_driver(execution->cordon, request->driver ? request->driver : name, &execution->session.driver, err);
+	if (hide_others(execution, err) < 0)
+		return -1;
+	return probe_driver(execution->cordon, request->driver ? request->driver : name, execution->dry,
+	                    &execution->session.driver, err);
 }
 
 /* ---- the session ------------------------------------------------------------------------------------------------ */

@@ -209,7 +209,7 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	struct json json;
 	struct cordon_error unwritten;
 	/* Switched off means that nothing is made, not even a record. */
-	if (execution->session.config && !execution->session.config->enabled)
+	if (execution->session.config && !execution->session.config->enabled && execution->session.workspace_fd < 0)
 		return;
 	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
 	/* The refusal comes next in the ledger, or neither. */

@@ -148,11 +148,10 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err);
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
 int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err) must_check;
 
-/* The driver of this name. */
-int probe_driver(struct cordon *cordon, const char *name, const struct driver **ret_driver, struct cordon_error *err)
-	must_check;
-/* Which driver `auto` stands for here; probes what it does not know yet. */
-int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err) must_check;
+/* The driver of this name. `auto` is the strongest that holds here: as far as that is not known yet it is probed for, unless
+ * `dry`, where the default one stands for it. */
+int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct driver **ret_driver,
+                 struct cordon_error *err) must_check;
 
 /* Raises the walls of this request for real around a program that does nothing, in a directory of its own; without ledger
  * and toolchains. The execution, with what held each wall, is to be freed; its request may be gone by then. */

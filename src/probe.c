@@ -103,12 +103,14 @@ static void remember(struct arena *arena, const char *path, const char *key, con
 		unlink(path);
 }
 
-int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct cordon_error *err)
+static int choose(struct cordon *cordon, bool dry, const struct driver **ret_driver, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
 	struct cordon_error first = { 0 };
 	const char *path = arena_printf(&arena, "%s/probe", cordon->data_dir), *key = cache_key(&arena);
 	const struct driver *chosen = path && key ? cached(path, key) : NULL;
+	if (!chosen && dry)
+		chosen = driver_find(DRIVER_DEFAULT);
 	/* The last one raises no walls; it is never chosen for anybody. */
 	for (const struct driver *const *driver = drivers; !chosen && *driver && *driver != &driver_local; driver++) {
 		struct execution *execution;
@@ -132,7 +134,8 @@ int probe_choose(struct cordon *cordon, const struct driver **ret_driver, struct
 	return 0;
 }
 
-int probe_driver(struct cordon *cordon, const char *name, const struct driver **ret_driver, struct cordon_error *err)
+int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct driver **ret_driver,
+                 struct cordon_error *err)
 {
 	static const char *const names[] = { "auto", "namespaces", "landlock", "bwrap", "local", "disabled" };
 	if (!strcmp(name, "disabled")) {
@@ -140,7 +143,7 @@ int probe_driver(struct cordon *cordon, const char *name, const struct driver **
 		return fail_remedy(err, "choose another driver");
 	}
 	if (!strcmp(name, "auto"))
-		return probe_choose(cordon, ret_driver, err);
+		return choose(cordon, dry, ret_driver, err);
 	const struct driver *driver = driver_find(name);
 	if (!driver) {
 		const char *nearest = text_nearest(name, names, ARRAY_SIZE(names));

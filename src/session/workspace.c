@@ -5,6 +5,7 @@
 #include <sodium/crypto_hash_sha256.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/json.h"
@@ -59,6 +60,11 @@ int workspace_make_data_dir(const char *path, struct cordon_error *err)
 {
 	char partial[4096];
 	size_t length = strlen(path);
+	struct stat info;
+	if (stat(path, &info) == 0 && ((info.st_mode & S_IWOTH) || (info.st_uid != geteuid() && info.st_uid != 0))) {
+		fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, path, "cordon's data directory can be changed by other users");
+		return fail_remedy(err, "make it your own and not writable for others (chown, chmod o-w), or name another one");
+	}
 	if (access(path, W_OK | X_OK) == 0)
 		return 0;
 	if (length >= sizeof(partial))
@@ -90,6 +96,19 @@ static const struct {
 	{ "/var", false },  { "/var/tmp", false }, { "/var/lib", false }, { "/var/run", true },
 };
 
+/* What they hold is masked wherever it is found; as a workspace it would be laid open. */
+static bool is_secret(const char *path)
+{
+	static const char *const names[] = { ".ssh", ".aws", ".gnupg" };
+	for (const char *at = path; at; at = strchr(at, '/')) {
+		size_t length = strcspn(++at, "/");
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+			if (length == strlen(names[i]) && !strncasecmp(at, names[i], length))
+				return true;
+	}
+	return false;
+}
+
 static const char *refusal(const struct place *place, const struct stat *info, const char *data_dir, const char *home)
 {
 	const char *path = place->path;
@@ -104,6 +123,8 @@ static const char *refusal(const struct place *place, const struct stat *info, c
 		return "a home directory itself, or what contains it, cannot be a workspace";
 	if (!strncmp(path, "/home/", 6) && !strchr(path + 6, '/'))
 		return "a home directory itself cannot be a workspace";
+	if (is_secret(path))
+		return "a directory of secrets cannot be a workspace";
 	if (path_within(data_dir, path) || path_within(path, data_dir))
 		return "cordon's own data cannot be in a workspace, nor a workspace in it";
 	if (geteuid() != 0 && info->st_uid != geteuid())

@@ -194,6 +194,21 @@ def test_the_directory_of_a_session_that_was_replaced(cordon, outside):
     assert not (outside / "made").exists()
 
 
+@pytest.mark.parametrize("name", [".ssh", ".aws/cli", "x/.GnuPG"])
+def test_a_directory_of_secrets_is_no_workspace(cordon, tmp_path, name):
+    place = tmp_path / name
+    place.mkdir(parents=True)
+    error = refused(cordon, "--workspace", place, "--", "touch", "made")
+    assert error["class"] == "capability_denied" and "secrets" in error["reason"] and list(place.iterdir()) == []
+
+
+def test_a_data_directory_that_others_can_change(cordon):
+    assert cordon("run", "--", "true").returncode == 0
+    (cordon.data / "cordon").chmod(0o777)
+    assert cordon.refused("--", "touch", "made")["class"] == "audit_unavailable"
+    assert list(cordon.workspace.iterdir()) == []
+
+
 # ---- the working directory -------------------------------------------------------------------------------------------
 
 def test_working_directories_that_leave(cordon, outside, tmp_path):

@@ -292,6 +292,18 @@ def test_a_workspace_root_of_ones_own(cordon, configure, tmp_path):
         assert refused(cordon, "--workspace", grant, "--", "true")["class"] == "capability_denied"
 
 
+def test_a_view_of_the_whole_host_cannot_hide_that_root(cordon, configure, tmp_path):
+    (tmp_path / "roots").mkdir()
+    configure(f'[sandbox]\nworkspace_root = "{tmp_path}/roots"\nview = "host-readonly"\n')
+    error = refused(cordon, "--session", "a", "--", "true")
+    assert error["class"] == "spawn_sandbox_unavailable" and error["subject"] == f"{tmp_path}/roots"
+
+
+def test_a_project_that_switches_off_is_obeyed_and_recorded(cordon):
+    (cordon.workspace / ".cordon.toml").write_text("[sandbox]\nenabled = false\n")
+    assert refused(cordon, "--", "touch", "made")["class"] == "sandbox_disabled"
+
+
 def test_tools_come_first_and_are_read_only(cordon, configure, tmp_path):
     tools = tmp_path / "tools"
     (tools / "bin").mkdir(parents=True)

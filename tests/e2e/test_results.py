@@ -290,7 +290,7 @@ def test_a_profile_creates_nothing(cordon, tmp_path):
     (cordon.workspace / ".env").write_text("X=1\n")
     before = everything()
     for words in ([], ["--session", "s"], ["--session", "s", "--workspace", cordon.workspace], ["--driver", "landlock"],
-                  ["--driver", "local"], ["--driver", "bwrap"], ["--view", "host-readonly"], ["--view", "bare"]):
+                  ["--driver", "local"], ["--driver", "bwrap"], ["--driver", "auto"], ["--view", "host-readonly"], ["--view", "bare"]):
         done = cordon("profile", *words, "--", "touch", "made")
         assert done.returncode == 0, done
         assert json.loads(done.stdout)["argv"] == ["touch", "made"]
