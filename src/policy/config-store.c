@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "policy/config-watch.h"
@@ -43,6 +44,7 @@ struct config_store {
 	struct config_watched files[CONFIG_PROJECT];
 	struct config_watched projects[PROJECTS_MAX];
 	struct snapshot *snapshots[SNAPSHOTS_MAX];
+	struct snapshot *plain;                 /* of no file at all; or NULL */
 	uint64_t ticks;
 };
 
@@ -68,12 +70,7 @@ static int fill(struct config_store *store, const char *data_dir, const struct c
 		                                               .path = paths[layer] ? strdup(paths[layer]) : NULL };
 		failed |= paths[layer] && !store->files[layer].path;
 	}
-	if (failed)
-		return fail_oom(err);
-	if (config_version_default(&store->defaults, err) < 0)
-		return -1;
-	store->shelf.defaults = store->defaults;
-	return 0;
+	return failed ? fail_oom(err) : 0;
 }
 
 int config_store_open_files(const char *data_dir, const struct config_files *files, struct config_store **ret_store,
@@ -130,6 +127,7 @@ void config_store_unref(struct config_store *store)
 		config_watched_free(&store->projects[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		config_watched_free(&store->files[i]);
+	config_unref(store->plain ? &store->plain->config : NULL);
 	config_version_unref(store->defaults);
 	pthread_mutex_destroy(&store->mutex);
 	arena_free(&store->arena);
@@ -352,6 +350,9 @@ static int take(struct config_store *store, const char *session_id, int workspac
 	struct config_watched *watched[CONFIG_LAYER_MAX] = { 0 };
 	struct snapshot *snapshot = NULL;
 	struct arena arena = { 0 };
+	if (!store->defaults && config_version_default(&store->defaults, err) < 0)
+		return -1;
+	store->shelf.defaults = store->defaults;
 	if (bring_up(store, workspace_fd, workspace_path, dry, layers, watched, err) < 0 ||
 	    find_snapshot(store, layers, session_id, &snapshot, err) < 0)
 		return -1;
@@ -363,16 +364,68 @@ static int take(struct config_store *store, const char *session_id, int workspac
 	return result;
 }
 
-int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
-                      bool dry, const struct config **ret_config, struct cordon_error *err)
+/* ---- without any file ------------------------------------------------------------------------------------------- */
+
+static bool is_missing(int directory_fd, const char *path)
+{
+	struct stat info;
+	return fstatat(directory_fd, path, &info, AT_SYMLINK_NOFOLLOW) < 0 && (errno == ENOENT || errno == ENOTDIR);
+}
+
+/* Nor one that was good and is kept. */
+static bool has_no_file(const struct config_store *store, int workspace_fd)
+{
+	char kept[PATH_MAX];
+	if (store->names.only || !store->shelf.data_dir || (workspace_fd >= 0 && !is_missing(workspace_fd, CONFIG_PROJECT_NAME)))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
+		if (store->files[i].path && !is_missing(AT_FDCWD, store->files[i].path))
+			return false;
+	return (size_t)snprintf(kept, sizeof(kept), "%s/config", store->shelf.data_dir) < sizeof(kept) &&
+	       is_missing(AT_FDCWD, kept);
+}
+
+static int take_plain(struct config_store *store, struct snapshot **ret_snapshot, struct cordon_error *err)
+{
+	if (!store->plain) {
+		struct snapshot *plain = calloc(1, sizeof(*plain));
+		if (!plain || config_plain(&plain->arena, &plain->config) < 0) {
+			free(plain);
+			return fail_oom(err);
+		}
+		atomic_init(&plain->refs, 1);
+		store->plain = plain;
+	}
+	atomic_fetch_add(&store->plain->refs, 1);
+	*ret_snapshot = store->plain;
+	return 0;
+}
+
+static int take_locked(struct config_store *store, bool whole, const char *session_id, int workspace_fd,
+                       const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
 {
 	struct snapshot *snapshot = NULL;
 	pthread_mutex_lock(&store->mutex);
-	int result = take(store, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
+	int result = !whole && has_no_file(store, workspace_fd)
+		? take_plain(store, &snapshot, err)
+		: take(store, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
 	pthread_mutex_unlock(&store->mutex);
 	if (result == 0)
 		*ret_config = &snapshot->config;
 	return result;
+}
+
+int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
+                      bool dry, const struct config **ret_config, struct cordon_error *err)
+{
+	return take_locked(store, false, session_id, workspace_fd, workspace_path, dry, ret_config, err);
+}
+
+int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
+                            const char *workspace_path, bool dry, const struct config **ret_config,
+                            struct cordon_error *err)
+{
+	return take_locked(store, true, session_id, workspace_fd, workspace_path, dry, ret_config, err);
 }
 
 int config_builtin(const struct config **ret_config, struct cordon_error *err)
@@ -381,7 +434,7 @@ int config_builtin(const struct config **ret_config, struct cordon_error *err)
 	struct config_store *store;
 	if (config_store_open_files(NULL, &none, &store, err) < 0)
 		return -1;
-	int result = config_store_take(store, NULL, -1, NULL, true, ret_config, err);
+	int result = config_store_take_whole(store, NULL, -1, NULL, true, ret_config, err);
 	config_store_unref(store);
 	return result;
 }

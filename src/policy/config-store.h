@@ -17,6 +17,13 @@ int config_store_open_files(const char *data_dir, const struct config_files *fil
 /* Borrowed from the store. */
 const struct config_files *config_store_files(const struct config_store *store);
 
+/* config_store_take() with everything in it that the functions below tell, even where there is no file. */
+int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
+                            const char *workspace_path, bool dry, const struct config **ret_config,
+                            struct cordon_error *err) must_check;
+/* What is in force without any file. 0, or -1 when memory is short. */
+int config_plain(struct arena *arena, struct config *ret_config) must_check;
+
 /* KEY_MAX values each, borrowed from the snapshot: what is in force, and what would be without any file. */
 const struct config_value *config_snapshot_values(const struct config *config);
 const struct config_value *config_snapshot_defaults(const struct config *config);
