@@ -38,6 +38,7 @@ steps() { # WHO UID GROUP
 steps user 1000 user
 steps root 0 system
 
+touch /vm/results/complete
 cd /vm/results && tar czf /vm/results.tar .
 stty -F $1 raw
 cat /vm/results.tar >$1

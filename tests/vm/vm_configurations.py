@@ -15,7 +15,7 @@ def driver_of(told, name):
     return next(driver for driver in told["drivers"] if driver["name"] == name)
 
 
-def ask_without_user_namespaces(steps, kernel):
+def ask_without_user_namespaces(steps, *_):
     """Two ways to switch them off. Only root can; both are about an ordinary user."""
     if steps.who != "root":
         return []
@@ -34,7 +34,7 @@ def ask_without_user_namespaces(steps, kernel):
     return bench.cases
 
 
-def ask_without_landlock(steps, kernel):
+def ask_without_landlock(steps, *_):
     bench = Bench(steps, "landlock")
     bench.case("a run without Landlock says so", bench.run("--", "true"),
                lambda told: told["exit_code"] == 0 and told["isolation"]["filesystem_second"] == "none",
@@ -50,7 +50,7 @@ def ask_without_landlock(steps, kernel):
     return bench.cases
 
 
-def ask_without_memory(steps, kernel):
+def ask_without_memory(steps, *_):
     bench = Bench(steps, "memory")
     words = ["--memory", "16M", "--", "guest", "hog", "anonymous", "24"]
     bench.case("memory is taken without the limit", bench.run(*words, unwall="limit_memory"), lambda told: told["stdout"] == "had it\n")

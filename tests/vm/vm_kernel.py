@@ -1,4 +1,6 @@
-"""Kernels of other releases, from Debian's packages: downloaded once, unpacked, never installed."""
+"""What guests are made of, from Debian's packages: downloaded once, unpacked, never installed; and cordon built for the other
+architecture."""
+import collections
 import lzma
 import os
 import pathlib
@@ -6,7 +8,38 @@ import re
 import shutil
 import subprocess
 
-PACKAGES = {"6.1": "linux-image-cloud-amd64", "6.12": "linux-image-6.12-cloud-amd64"}
+Arch = collections.namedtuple("Arch", "debian qemu console results ended compiler libraries lacking")
+ARCHES = {
+    "x86_64": Arch("amd64", ["qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04",
+                             "-device", "isa-serial,chardev=results,index=1"],
+                   "ttyS0", "/dev/ttyS1", 1, "cc", None, set()),
+    # A machine of this kind is turned off, which says nothing about how it ended: only what came back does.
+    "aarch64": Arch("arm64", ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72", "-device", "pci-serial,chardev=results"],
+                    "ttyAMA0", "/dev/ttyS0", 0, "aarch64-linux-gnu-gcc", pathlib.Path("/usr/aarch64-linux-gnu/lib"), {"x86_64", "ia32", "x32"}),
+}
+# (architecture, release) -> the package that depends on it
+KERNELS = {
+    ("x86_64", (6, 1)): "linux-image-cloud-amd64",
+    ("x86_64", (6, 12)): "linux-image-6.12-cloud-amd64",
+    ("aarch64", (6, 1)): "linux-image-cloud-arm64",
+}
+# For a build for another architecture: what meson.build asks for.
+LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libcmocka-dev", "libcmocka0",
+             "libseccomp-dev", "libseccomp2"]
+CROSS = """[binaries]
+c = 'aarch64-linux-gnu-gcc'
+ar = 'aarch64-linux-gnu-ar'
+objcopy = 'aarch64-linux-gnu-objcopy'
+pkgconfig = 'pkg-config'
+[properties]
+sys_root = '{0}'
+pkg_config_libdir = '{0}/usr/lib/aarch64-linux-gnu/pkgconfig'
+[host_machine]
+system = 'linux'
+cpu_family = 'aarch64'
+cpu = 'aarch64'
+endian = 'little'
+"""
 
 
 class Missing(Exception):
@@ -16,52 +49,90 @@ class Missing(Exception):
 def run(*argv, **more):
     done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
     if done.returncode != 0:
-        raise Missing(f"{' '.join(map(str, argv))}: {(done.stderr.strip() or str(done.returncode)).splitlines()[-1]}")
+        raise Missing(f"{' '.join(map(str, argv))}: {((done.stderr or done.stdout).strip() or str(done.returncode)).splitlines()[-1]}")
     return done.stdout
 
 
-def download(package, place):
-    """The lists that name packages may be older than what they name."""
-    try:
-        run("apt-get", "download", package, cwd=place)
-    except Missing:
-        if os.geteuid() != 0:
-            raise
-        run("apt-get", "update")
-        run("apt-get", "download", package, cwd=place)
+class Apt:
+    """Debian's packages of an architecture. One that is not this machine's has lists of its own, so that nothing here changes."""
+    def __init__(self, arch, cache):
+        self.options, self.foreign, self.fresh = [], os.uname().machine != arch, False
+        if self.foreign:
+            own = cache / f"apt-{arch}"
+            for name in ("state/lists/partial", "cache/archives/partial"):
+                (own / name).mkdir(parents=True, exist_ok=True)
+            (own / "status").touch()
+            debian = ARCHES[arch].debian  # as whoever we are: apt's own user cannot reach these lists
+            for name, value in {"APT::Architecture": debian, "APT::Architectures": debian, "Dir::State": own / "state",
+                                "Dir::Cache": own / "cache", "Dir::State::status": own / "status", "APT::Sandbox::User": "root"}.items():
+                self.options += ["-o", f"{name}={value}"]
 
+    def update(self):
+        """Other lists than Debian's may fail for an architecture they do not have; what counts is what can be downloaded."""
+        if not self.fresh and (self.foreign or os.geteuid() == 0):
+            subprocess.run(["apt-get", *map(str, self.options), "update"], stdin=subprocess.DEVNULL, capture_output=True)
+        self.fresh = True
 
-def kernel(version, cache):
-    """(the kernel, the directory of its modules); kept under `cache`."""
-    place = cache / f"linux-{version}"
-    if not (place / "complete").exists():
-        depends = re.search(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", "--no-recommends", PACKAGES[version]))
-        if not depends:
-            raise Missing(f"{PACKAGES[version]} depends on no kernel")
-        place.mkdir(parents=True, exist_ok=True)
-        download(depends[1], place)
-        [package] = place.glob("*.deb")
-        run("dpkg-deb", "-x", package, place)
-        package.unlink()
+    def unpack(self, place, packages, resolve=False):
+        """resolve: not the package, but the kernel it depends on. Lists may be older than what they name: asked again then."""
+        if (place / "complete").exists():
+            return
+        for attempt in range(2):
+            try:
+                shutil.rmtree(place, ignore_errors=True)
+                place.mkdir(parents=True)
+                if resolve:
+                    said = run("apt-cache", *self.options, "depends", "--no-recommends", *packages)
+                    packages = re.findall(r"Depends: (linux-image-\S+)", said)[:1] or packages
+                run("apt-get", *self.options, "download", *packages, cwd=place)
+                break
+            except Missing:
+                if attempt:
+                    raise
+                self.update()
+        for package in place.glob("*.deb"):
+            run("dpkg-deb", "-x", package, place)
+            package.unlink()
         (place / "complete").touch()
+
+
+def kernel(arch, release, cache):
+    """(the kernel, its module for disks in files); kept under `cache`."""
+    place = cache / f"linux-{arch}-{'.'.join(map(str, release))}"
+    Apt(arch, cache).unpack(place, [KERNELS[arch, release]], resolve=True)
     [image] = (place / "boot").glob("vmlinu*")
-    [modules] = (place / "lib/modules").iterdir()
-    return image, pathlib.Path(modules)
+    [loop] = (place / "lib/modules").rglob("loop.ko*")
+    return image, lzma.decompress(loop.read_bytes()) if loop.suffix == ".xz" else loop.read_bytes()
 
 
-def module(path):
-    """A module's bytes, as it is or compressed."""
-    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+def busybox(arch, cache):
+    if arch == os.uname().machine:
+        return shutil.which("busybox")
+    Apt(arch, cache).unpack(cache / f"busybox-{arch}", ["busybox-static"])
+    return cache / f"busybox-{arch}/bin/busybox"
 
 
-def lacking(versions, cache):
-    """What is missing to run these kernels, or None."""
-    missing = [name for name in ("qemu-system-x86_64", "busybox", "apt-get", "dpkg-deb") if not shutil.which(name)]
+def programs(arch, root, build, cache):
+    """Where cordon is, built for this architecture."""
+    if arch == os.uname().machine:
+        return build
+    sysroot, own = cache / f"sysroot-{arch}", cache / f"build-{arch}"
+    Apt(arch, cache).unpack(sysroot, LIBRARIES)
+    if not (own / "build.ninja").exists():
+        (cache / f"{arch}.ini").write_text(CROSS.format(sysroot.resolve()))
+        run("meson", "setup", own, root, "--cross-file", cache / f"{arch}.ini", "-Dtests=true")
+    run("ninja", "-C", own, "cordon", "cordon-unwalled")
+    return own
+
+
+def lacking(arch, release, cache):
+    """What is missing to run this kernel, or None."""
+    missing = [name for name in (ARCHES[arch].qemu[0], ARCHES[arch].compiler, "busybox", "apt-get", "dpkg-deb") if not shutil.which(name)]
     if missing:
         return f"no {missing[0]} on PATH"
     try:
-        for version in versions:
-            kernel(version, cache)
+        kernel(arch, release, cache)
+        busybox(arch, cache)
     except (Missing, OSError) as error:
         return str(error)
     return None

@@ -90,18 +90,18 @@ def ask_others(bench):
                lambda told: told["stdout"] == "0::/\n")
 
 
-def ask_doctor(bench, kernel):
+def ask_doctor(bench, release):
     place = PLACES[bench.steps.who]
     bench.case("the doctor knows this machine", bench.result("doctor", "--json"),
-               lambda told: told["kernel"].startswith("{}.{}.".format(*kernel)) and told["default_driver"] == "namespaces" and told["holds"],
-               lambda told: told["landlock_abi"] == {(6, 1): 2, (6, 12): 6}[kernel],
+               lambda told: told["kernel"].startswith("{}.{}.".format(*release)) and told["default_driver"] == "namespaces" and told["holds"],
+               lambda told: told["landlock_abi"] == {(6, 1): 2, (6, 12): 6}[release],
                lambda told: (told["limits"]["mechanism"], told["limits"]["place"]) == ("cgroup v2", place),
                lambda told: told["limits"]["holds"] == ["limit_memory", "limit_processes", "limit_cpu"])
 
 
-def ask(steps, kernel):
+def ask(steps, _, release):
     bench = Bench(steps, "limits")
-    ask_doctor(bench, kernel)
+    ask_doctor(bench, release)
     ask_memory(bench)
     ask_others(bench)
     lines = steps.after("list", PLACES[steps.who])

@@ -256,7 +256,8 @@ class Lab:
         row = rows[0]
         paths = [self.world.base / f"stdio-{i}" for i in range(3)]
         self.take(rows, mode, ws, *self.run(mode, ws, row.options, self.words_of(rows, ws), files=paths))
-        changed = self.look(paths[int(row.words[1])]).mode != 0o600
+        found = self.look(paths[int(row.words[1])])
+        changed = found is None or found.mode != 0o600
         answer, said = self.answers[(row.name, mode)]
         if answer in ("escaped", "contained"):
             self.set(row, mode, "escaped" if changed else "contained", said)
