@@ -106,8 +106,8 @@ static void the_form(void **state)
 {
 	(void)state;
 	const char *reads[] = { "/data", "/\xff", NULL };
-	struct capability_set set = { .fs_read = { reads, 2, 2 }, .network = NETWORK_ALL, .limits.wall_ms = 5,
-	                              .limits.tmp_bytes = UINT64_MAX };
+	struct capability_set set = { .fs_read = { .items = reads, .count = 2, .capacity = 2 }, .network = NETWORK_ALL,
+	                              .limits.wall_ms = 5, .limits.tmp_bytes = UINT64_MAX };
 	char *text = written(&set);
 	assert_string_equal(text, "{\"fs_read\":[\"/data\",{\"hex\":\"2fff\"}],\"network\":\"all\",\"spawn\":false,"
 	                          "\"limits\":{\"wall_ms\":5,\"tmp_bytes\":\"unlimited\"}}");
@@ -119,7 +119,9 @@ static void different_stays_different(void **state)
 {
 	(void)state;
 	const char *first[] = { "/\xff", NULL }, *second[] = { "/\xfe", NULL }, *third[] = { "/\xef\xbf\xbd", NULL };
-	struct capability_set a = { .fs_read = { first, 1, 1 } }, b = { .fs_read = { second, 1, 1 } }, c = { .fs_read = { third, 1, 1 } };
+	struct capability_set a = { .fs_read = { .items = first, .count = 1, .capacity = 1 } };
+	struct capability_set b = { .fs_read = { .items = second, .count = 1, .capacity = 1 } };
+	struct capability_set c = { .fs_read = { .items = third, .count = 1, .capacity = 1 } };
 	char *texts[] = { written(&a), written(&b), written(&c) };
 	assert_string_not_equal(texts[0], texts[1]);
 	assert_string_not_equal(texts[0], texts[2]);
