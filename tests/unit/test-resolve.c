@@ -343,7 +343,7 @@ static void the_files_of_the_system(void **state)
 	static const char text[] = "nameserver 127.0.0.1\nsearch test\noptions ndots:5 timeout:1 attempts:1\n";
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	close(fd);
-	struct resolver_options how = options(2000);
+	struct resolver_options how = options(10000);
 	how.resolv_conf = conf;
 	struct resolution found = resolve("good", &how);
 	assert_int_equal(found.status, RESOLVE_NOT_FOUND);      /* not good.test */
