@@ -154,7 +154,7 @@ struct cordon_result {
 	int exit_code;                  /* -1 where a signal ended it */
 	int signal;                     /* 0, or the signal that ended the command */
 	bool timed_out, truncated, oom_killed;
-	const char *limit_hit;          /* the limit that ended it or a process of it: "time", "memory"; or NULL */
+	const char *limit_hit;          /* the limit that ended it or a process of it: "time", "memory", "disk"; or NULL */
 	const char *limit_unit;         /* of the two: "ms", "bytes" */
 	uint64_t limit_used, limit_allowed;
 	const char *stdout_data, *stderr_data;

@@ -53,6 +53,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = profile->limits.stdout_bytes, .stderr_cap = profile->limits.stderr_bytes,
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
+		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
 	};
 	int init = launch_init_fd(err);
 	if (init < 0)

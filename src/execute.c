@@ -80,7 +80,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
 	else
 		id_make(execution->audit.id);
-	execution->run.launch.report_fd = -1;
+	execution->run.launch.report_fd = execution->run.home_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
 	return 0;
@@ -91,11 +91,13 @@ void execute_free(struct execution *execution)
 	if (!execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
-	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd };
+	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd,
+	                       &execution->run.home_fd };
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
 	cgroup_remove(&execution->run.group);
+	disk_watch_end(&execution->run.disk);
 	run_step_clean(execution);
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
 		close(execution->profile.trees[i].fd);

@@ -92,6 +92,8 @@ struct execution {
 	} profile;
 	struct {
 		struct cgroup group;                /* holds the limits; or none */
+		struct disk_watch disk;             /* holds the limit on disk space */
+		int home_fd;                        /* which it counts, too; or -1 */
 		struct driver_facts facts;          /* the profile's, and what the group holds */
 		struct launch launch;
 		struct driver_held held;

@@ -1,16 +1,18 @@
 /* The limits on a command's whole tree, as part of step 5: a control group of its own holds them where one can be had,
  * rlimits where not. Afterwards: which limit ended it, and what it used. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "execute.h"
 #include "session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
 #define NEAR_SHARE 16
 
-/* Those that a control group can hold. */
+/* Those that a control group can hold. Disk space is watched by the supervisor. */
 static const enum cordon_wall walls[] = {
 	CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU,
 };
@@ -40,6 +42,20 @@ static void limit_processes(struct execution *execution, unsigned more)
 			.processes = execution->profile.profile.limits.processes + helpers(execution) + more });
 }
 
+/* A directory that was named is the caller's own: what was in it before is not the command's doing. */
+static void watch_disk(struct execution *execution)
+{
+	const char *home = execution->session.home_source;
+	if (home)
+		execution->run.home_fd = open(home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	const struct disk_options options = {
+		.roots = { execution->session.workspace_fd, execution->run.home_fd, execution->session.scratch_fd },
+		.most_bytes = execution->profile.profile.limits.disk_bytes,
+		.growth = execution->request->workspace || execution->session.record.workspace,
+	};
+	disk_watch_begin(&execution->run.disk, &options);
+}
+
 void limits_begin(struct execution *execution)
 {
 	const struct profile *profile = &execution->profile.profile;
@@ -56,6 +72,8 @@ void limits_begin(struct execution *execution)
 		bounds.cpu_percent = profile->limits.cpu_percent;
 	if (profile->walls & WALL_BIT(LIMIT_PROCESSES))
 		bounds.processes = profile->limits.processes + helpers(execution);
+	if (profile->walls & WALL_BIT(LIMIT_DISK))
+		watch_disk(execution);
 	cgroup_make(&search, &bounds, &execution->run.group);
 	execution->run.facts = execution->profile.facts;
 	execution->run.facts.held_by_group = execution->run.group.held;
@@ -77,6 +95,8 @@ void limits_describe(struct execution *execution)
 {
 	const struct cgroup *group = &execution->run.group;
 	const char **isolation = execution->run.isolation;
+	if (isolation[CORDON_WALL_LIMIT_DISK])
+		isolation[CORDON_WALL_LIMIT_DISK] = DISK_WATCH_TEXT;
 	/* A command that can write to the tree of groups can change its own. */
 	bool guarded = !isolation[CORDON_WALL_FILESYSTEM] || strcmp(isolation[CORDON_WALL_FILESYSTEM], "none");
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++)
@@ -133,6 +153,19 @@ int limits_pause(struct execution *execution, struct cordon_error *err)
 	                       execution->cordon, &record, err);
 }
 
+/* It ended before that was found out. */
+static int tell_disk_full(struct execution *execution)
+{
+	char note[128], grant[64], used[TEXT_AMOUNT_SIZE], most[TEXT_AMOUNT_SIZE];
+	const struct disk_watch *disk = &execution->run.disk;
+	text_format_size(disk->used, used);
+	text_format_size(disk->options.most_bytes, most);
+	snprintf(note, sizeof(note), "%s %s when it ended; %s are allowed",
+	         disk->options.growth ? "it had added" : "it held", used, most);
+	snprintf(grant, sizeof(grant), "--disk, more than %s", most);
+	return run_add_denial(execution, CORDON_WALL_LIMIT_DISK, execution->session.workspace.path, note, grant);
+}
+
 /* The end of time is the end; what ran out of memory before may have gone on without what was killed. */
 static struct limit_hit which_hit(const struct execution *execution)
 {
@@ -142,6 +175,8 @@ static struct limit_hit which_hit(const struct execution *execution)
 	uint64_t ran_ms = (supervision->end_us - supervision->start_us) / 1000;
 	if (supervision->timed_out)
 		return (struct limit_hit){ "time", "ms", ran_ms, limits->wall_ms };
+	if (supervision->disk_full)
+		return (struct limit_hit){ "disk", "bytes", execution->run.disk.used, limits->disk_bytes };
 	/* Far below its own limit it was the machine's memory that ran out, or a group's around it. */
 	uint64_t peak = usage->memory_peak_bytes;
 	bool met = (execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) &&
@@ -164,6 +199,9 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	if (usage->cpu_us)
 		supervision->cpu_us = usage->cpu_us;
 	if (usage->process_refusals && tell_refused(execution, usage->process_refusals) < 0)
+		return fail_oom(err);
+	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
+	    disk_watch_settle(&execution->run.disk) && tell_disk_full(execution) < 0)
 		return fail_oom(err);
 	supervise_leave(supervision, group);
 	return 0;

@@ -182,6 +182,7 @@ static const struct setting settings[] = {
 	{ "cpu", set_number, AT(granted.limits.cpu_percent), 1, 1000000 },
 	{ "cwd", set_text, AT(cwd), 0, 0 },
 	{ "device", set_path, AT(granted.devices), 0, 0 },
+	{ "disk", set_size, AT(granted.limits.disk_bytes), MiB, MiB << 30 },
 	{ "driver", set_text, AT(driver), 0, 0 },
 	{ "env", set_environment, AT(env), 0, 0 },
 	{ "manifest", set_text, AT(manifest), 0, 0 },

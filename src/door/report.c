@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "base/visible.h"
 
 void report_untrusted(FILE *out, const char *text)
@@ -73,7 +74,12 @@ static void remark_end(const struct cordon_result *result)
 		        result->duration_ms / 1000, result->duration_ms % 1000 / 100);
 	else if (result->oom_killed)
 		fputs("cordon: ended for want of memory (--memory)\n", stderr);
-	else if (result->limit_hit) {
+	else if (result->limit_hit && !strcmp(result->limit_hit, "disk")) {
+		char used[TEXT_AMOUNT_SIZE], allowed[TEXT_AMOUNT_SIZE];
+		text_format_size(result->limit_used, used);
+		text_format_size(result->limit_allowed, allowed);
+		fprintf(stderr, "cordon: ended for want of disk space: %s used, %s allowed (--disk)\n", used, allowed);
+	} else if (result->limit_hit) {
 		fputs("cordon: ended by a limit: ", stderr);
 		report_untrusted(stderr, result->limit_hit);
 		fputc('\n', stderr);

@@ -61,7 +61,6 @@ static int make_limits(struct arena *arena, const struct profile *profile, uint3
 		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1);
 	if (walls & WALL_BIT(LIMIT_FILES)) {
 		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
-		add_limit(limits, &count, RLIMIT_FSIZE, profile->limits.disk_bytes);
 		/* Not 0: a core_pattern that is a pipe would start its program on the host all the same. */
 		add_limit(limits, &count, RLIMIT_CORE, 1);
 	}

@@ -19,7 +19,7 @@ const char *const mount_kind_names[MOUNT_KIND_MAX] = {
                 WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) | \
                 WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | \
                 WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME) | WALL(LIMIT_MEMORY) | WALL(LIMIT_PROCESSES) | \
-                WALL(LIMIT_CPU) | WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
+                WALL(LIMIT_CPU) | WALL(LIMIT_DISK) | WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
 _Static_assert(CORDON_WALL_MAX <= 32, "the walls fit one word");
 
 static uint32_t walls(const struct capability_set *capabilities)

@@ -18,12 +18,11 @@
 #include "base/compat.h"
 #include "run/control.h"
 #include "run/linger.h"
+#include "run/supervise-input.h"
 
 #define CHUNK (64 * 1024)
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
-
-enum source { SOURCE_CONTROL, SOURCE_TIMER, SOURCE_STDOUT, SOURCE_STDERR, SOURCE_STDIN, SOURCE_STDIN_ROOM };
 
 static uint64_t now_us(void)
 {
@@ -32,23 +31,23 @@ static uint64_t now_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-static void close_fd(int *fd)
+void supervise_close(int *fd)
 {
 	if (*fd >= 0)
 		close(take_fd(fd));
 }
 
-static int watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
+int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u32 = source };
 	return epoll_ctl(supervision->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void arm(struct supervision *supervision, uint64_t after_ms)
+static void arm(int timer_fd, uint64_t after_ms)
 {
 	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(after_ms / 1000),
 	                                         .tv_nsec = (long)(after_ms % 1000) * 1000000 } };
-	timerfd_settime(supervision->timer_fd, 0, &when, NULL);
+	timerfd_settime(timer_fd, 0, &when, NULL);
 }
 
 /* ---- descriptors ------------------------------------------------------------------------------------------------ */
@@ -68,7 +67,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
                       struct cordon_error *err)
 {
 	*supervision = (struct supervision){
-		.options = *options, .epoll_fd = -1, .timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.options = *options, .epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
 		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 },
 		/* Before the start, because a short command has ended when that returns. */
 		.start_us = now_us(),
@@ -112,126 +111,38 @@ static int receive_terminal(struct supervision *supervision, struct cordon_error
 	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
 }
 
-static void begin_stdin(struct supervision *supervision)
+static int begin_disk(struct supervision *supervision, struct cordon_error *err)
 {
-	int from = supervision->options.stdin_fd;
-	if (from < 0) {
-		if (!supervision->options.tty)
-			close_fd(&supervision->stdin_fd);
-		return;
-	}
-	supervision->stdin_open = true;
-	supervision->stdin_pollable = watch(supervision, from, SOURCE_STDIN, EPOLLIN | EPOLLONESHOT) == 0;
-	/* A regular file is always ready; what paces it is the room in the pipe. */
-	watch(supervision, supervision->stdin_fd, SOURCE_STDIN_ROOM,
-	      supervision->stdin_pollable ? EPOLLONESHOT : EPOLLOUT | EPOLLONESHOT);
+	supervision->disk_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (supervision->disk_timer_fd < 0 ||
+	    supervise_watch(supervision, supervision->disk_timer_fd, SOURCE_DISK, EPOLLIN) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's disk space");
+	arm(supervision->disk_timer_fd, DISK_FIRST_MS);
+	return 0;
 }
 
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
 {
 	supervision->pidfd = take_fd(&launch->pidfd);
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
-		close_fd(&supervision->child_fd[i]);
+		supervise_close(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
 		return -1;
 	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (supervision->epoll_fd < 0 || supervision->timer_fd < 0 ||
-	    watch(supervision, supervision->control_fd, SOURCE_CONTROL, EPOLLIN) < 0 ||
-	    watch(supervision, supervision->timer_fd, SOURCE_TIMER, EPOLLIN) < 0)
+	    supervise_watch(supervision, supervision->control_fd, SOURCE_CONTROL, EPOLLIN) < 0 ||
+	    supervise_watch(supervision, supervision->timer_fd, SOURCE_TIMER, EPOLLIN) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command");
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		if (supervision->stream_fd[stream] >= 0 &&
-		    watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
+		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
 	if (supervision->options.wall_ms)
-		arm(supervision, supervision->options.wall_ms);
-	begin_stdin(supervision);
+		arm(supervision->timer_fd, supervision->options.wall_ms);
+	input_begin(supervision);
 	linger_sweep();
-	return 0;
-}
-
-/* ---- input ------------------------------------------------------------------------------------------------------ */
-
-static void rewatch(struct supervision *supervision, int fd, enum source source, uint32_t events)
-{
-	struct epoll_event event = { .events = events | EPOLLONESHOT, .data.u32 = source };
-	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_MOD, fd, &event);
-}
-
-static void end_input(struct supervision *supervision)
-{
-	if (supervision->stdin_pollable)
-		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->options.stdin_fd, NULL);
-	supervision->stdin_open = false;
-	if (supervision->options.tty)
-		(void)!write(supervision->stdin_fd, "\4", 1);
-	else
-		close_fd(&supervision->stdin_fd);
-}
-
-/* The caller's process must not get a SIGPIPE because the command stopped reading. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t length)
-{
-	sigset_t pipe_signal, before, pending;
-	sigemptyset(&pipe_signal);
-	sigaddset(&pipe_signal, SIGPIPE);
-	sigpending(&pending);
-	pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-	ssize_t written = write(fd, bytes, length);
-	int saved = errno;
-	if (written < 0 && saved == EPIPE && !sigismember(&pending, SIGPIPE))
-		sigtimedwait(&pipe_signal, NULL, &(struct timespec){ 0 });
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = saved;
-	return written;
-}
-
-/* Writes what is pending; true once nothing is. */
-static bool flush_input(struct supervision *supervision)
-{
-	while (supervision->pending_length) {
-		ssize_t length = write_quietly(supervision->stdin_fd, supervision->pending + supervision->pending_start,
-		                               supervision->pending_length);
-		if (length < 0 && errno == EAGAIN) {
-			rewatch(supervision, supervision->stdin_fd, SOURCE_STDIN_ROOM, EPOLLOUT);
-			return false;
-		}
-		if (length < 0) { /* the command does not read any more: EPIPE */
-			supervision->pending_length = 0;
-			end_input(supervision);
-			return false;
-		}
-		supervision->pending_start += (size_t)length;
-		supervision->pending_length -= (size_t)length;
-	}
-	return true;
-}
-
-/* `readable`: a read now does not block. */
-static void pump_input(struct supervision *supervision, bool readable)
-{
-	if (!supervision->stdin_open)
-		return;
-	if (!supervision->pending && !(supervision->pending = malloc(CHUNK))) {
-		end_input(supervision);
-		return;
-	}
-	if (!flush_input(supervision))
-		return;
-	while (readable || !supervision->stdin_pollable) {
-		ssize_t length = read(supervision->options.stdin_fd, supervision->pending, CHUNK);
-		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
-			end_input(supervision);
-			return;
-		}
-		supervision->pending_start = 0;
-		supervision->pending_length = length > 0 ? (size_t)length : 0;
-		if (!flush_input(supervision))
-			return;
-		readable = false;
-	}
-	rewatch(supervision, supervision->options.stdin_fd, SOURCE_STDIN, EPOLLIN);
+	return supervision->options.disk ? begin_disk(supervision, err) : 0;
 }
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
@@ -247,7 +158,7 @@ static void read_output(struct supervision *supervision, int stream, int most)
 		if (length < 0 && errno == EAGAIN)
 			return;
 		if (length <= 0) { /* a terminal ends with EIO */
-			close_fd(&supervision->stream_fd[stream]);
+			supervise_close(&supervision->stream_fd[stream]);
 			return;
 		}
 		capture_add(&supervision->captures[stream], chunk, (size_t)length);
@@ -271,13 +182,14 @@ static void start_draining(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_DRAINING;
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
+	supervise_close(&supervision->disk_timer_fd);
 	if (supervision->stdin_open)
-		end_input(supervision);
+		input_end(supervision);
 	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its
 	 * output to may go on; that is what the deadline is for. */
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		read_output(supervision, stream, 64);
-	arm(supervision, DRAIN_MS);
+	arm(supervision->timer_fd, DRAIN_MS);
 }
 
 static void read_control(struct supervision *supervision)
@@ -305,6 +217,27 @@ static void read_control(struct supervision *supervision)
 	start_draining(supervision);
 }
 
+static void kill_tree(struct supervision *supervision)
+{
+	supervision->state = SUPERVISE_KILLING;
+	send_control(supervision, CONTROL_KILL, 0);
+	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
+static void look_at_disk(struct supervision *supervision)
+{
+	uint64_t expired;
+	if (supervision->state != SUPERVISE_RUNNING || read(supervision->disk_timer_fd, &expired, sizeof(expired)) < 0)
+		return;
+	unsigned pause_ms = disk_watch_look(supervision->options.disk, supervision->pidfd);
+	if (pause_ms) {
+		arm(supervision->disk_timer_fd, pause_ms);
+		return;
+	}
+	supervision->disk_full = true;
+	kill_tree(supervision);
+}
+
 static void read_timer(struct supervision *supervision)
 {
 	uint64_t expired;
@@ -312,18 +245,16 @@ static void read_timer(struct supervision *supervision)
 	switch (supervision->state) {
 	case SUPERVISE_RUNNING:
 		supervision->timed_out = true;
-		supervision->state = SUPERVISE_KILLING;
-		send_control(supervision, CONTROL_KILL, 0);
-		arm(supervision, KILL_GRACE_MS);
+		kill_tree(supervision);
 		break;
 	case SUPERVISE_KILLING:
 		cgroup_kill(supervision->options.group);
 		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
-		arm(supervision, KILL_GRACE_MS);
+		arm(supervision->timer_fd, KILL_GRACE_MS);
 		break;
 	case SUPERVISE_DRAINING:
-		close_fd(&supervision->stream_fd[CORDON_STDOUT]);
-		close_fd(&supervision->stream_fd[CORDON_STDERR]);
+		supervise_close(&supervision->stream_fd[CORDON_STDOUT]);
+		supervise_close(&supervision->stream_fd[CORDON_STDERR]);
 		break;
 	case SUPERVISE_FINISHED:
 		break;
@@ -335,10 +266,11 @@ static void handle(struct supervision *supervision, enum source source)
 	switch (source) {
 	case SOURCE_CONTROL: read_control(supervision); break;
 	case SOURCE_TIMER: read_timer(supervision); break;
+	case SOURCE_DISK: look_at_disk(supervision); break;
 	case SOURCE_STDOUT: read_output(supervision, CORDON_STDOUT, 8); break;
 	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
-	case SOURCE_STDIN: pump_input(supervision, true); break;
-	case SOURCE_STDIN_ROOM: pump_input(supervision, false); break;
+	case SOURCE_STDIN: input_pump(supervision, true); break;
+	case SOURCE_STDIN_ROOM: input_pump(supervision, false); break;
 	}
 }
 
@@ -381,16 +313,16 @@ void supervise_leave(struct supervision *supervision, struct cgroup *group)
 void supervise_free(struct supervision *supervision)
 {
 	int *const owned[] = { &supervision->control_fd, &supervision->epoll_fd, &supervision->timer_fd,
-	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
+	                       &supervision->disk_timer_fd, &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
-		close_fd(owned[i]);
+		supervise_close(owned[i]);
 	if (supervision->pidfd >= 0) {
 		siginfo_t info;
 		waitid(P_PIDFD, (id_t)supervision->pidfd, &info, WEXITED | __WALL);
-		close_fd(&supervision->pidfd);
+		supervise_close(&supervision->pidfd);
 	}
 	capture_free(&supervision->captures[CORDON_STDOUT]);
 	capture_free(&supervision->captures[CORDON_STDERR]);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "run/capture.h"
 #include "run/cgroup.h"
+#include "run/disk.h"
 #include "run/launch.h"
 
 struct supervise_options {
@@ -18,6 +19,7 @@ struct supervise_options {
 	cordon_output_fn output;        /* or NULL */
 	void *output_arg;
 	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
+	struct disk_watch *disk;        /* borrowed; or NULL */
 };
 
 enum supervise_state {
@@ -30,12 +32,12 @@ enum supervise_state {
 struct supervision {
 	enum supervise_state state;
 	struct supervise_options options;
-	int epoll_fd, timer_fd, control_fd, pidfd;
+	int epoll_fd, timer_fd, disk_timer_fd, control_fd, pidfd;
 	int stdin_fd;                   /* our end: the pipe or the terminal's master */
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
 	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
 	bool stdin_pollable, stdin_open;
-	bool reported, timed_out;
+	bool reported, timed_out, disk_full;
 	int status;                     /* as wait() tells it */
 	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
 	struct capture captures[3];

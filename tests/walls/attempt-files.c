@@ -360,11 +360,17 @@ enum answer try_copy_map(char **arguments)
 	return copy(arguments[0], arguments[1]) ? try_map_execute(arguments + 1) : escaped_if(false);
 }
 
-/* PATH BYTES: a file of that size. */
-enum answer try_file_size(char **arguments)
+/* PATH MIBS MARK: a file that comes to have so many, not faster than it can be seen to; the mark is made then. */
+enum answer try_fill(char **arguments)
 {
+	static char part[1 << 20];
 	int fd = open(arguments[0], O_WRONLY | O_CREAT, 0644);
 	if (fd < 0)
 		return broken(arguments[0]);
-	return escaped_if(ftruncate(fd, atoll(arguments[1])) == 0);
+	for (int left = atoi(arguments[1]); left; left--) {
+		if (write(fd, part, sizeof(part)) != sizeof(part))
+			return escaped_if(false);
+		usleep(30000);
+	}
+	return escaped_if_fd(open(arguments[2], O_WRONLY | O_CREAT, 0644));
 }

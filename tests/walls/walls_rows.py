@@ -364,7 +364,8 @@ UNCOUNTED = CONTAINED if GROUPED else escapes("counted per user, not per command
 R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED)
 R("limit-memory", "limits", ["use-memory", "134217728"], "limit_memory", options=["--memory", "64M"])
 R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
-R("limit-file-size", "limits", ["file-size", "{ws}/large", "2147483648"], "limit_files")
+R("limit-disk", "limits", ["fill", "{ws}/large", "40", "{ws}/filled"], "limit_disk", options=["--disk", "4M"],
+  judge=("there", "{ws}/filled"), how="alone")
 R("limit-core", "limits", ["core"], "limit_files")
 R("limit-time", "limits", ["outlast", "1.5", "{ws}/outlasted"], "limit_time", options=["--timeout", "400ms"],
   judge=("there", "{ws}/outlasted"), how="alone")

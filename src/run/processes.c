@@ -1,0 +1,181 @@
+/* Processes seen from outside: see processes.h. Everything read here is the kernel's text, but about processes that may
+ * be hostile, and that come and go: what cannot be read is not there. */
+#include "run/processes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "run/cgroup-file.h"
+#include "run/disk-walk.h"
+
+#define PROCESSES_MAX 4096
+/* Of one process: what is beyond is not looked at. */
+#define FILES_MAX 4096
+
+pid_t processes_of_pidfd(int pidfd)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", pidfd);
+	FILE *file = fopen(name, "re");
+	int pid = 0;
+	for (char line[128]; file && fgets(line, sizeof(line), file) && sscanf(line, "Pid: %d", &pid) != 1;)
+		;
+	if (file)
+		fclose(file);
+	return pid > 0 ? pid : 0;
+}
+
+static DIR *open_of(pid_t pid, const char *what)
+{
+	char name[64];
+	snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, what);
+	return opendir(name);
+}
+
+/* ---- which there are -------------------------------------------------------------------------------------------- */
+
+static void add(struct processes *processes, pid_t pid)
+{
+	if (processes->count == processes->capacity) {
+		size_t capacity = processes->capacity ? processes->capacity * 2 : 16;
+		pid_t *pids = capacity <= PROCESSES_MAX ? reallocarray(processes->pids, capacity, sizeof(*pids)) : NULL;
+		if (!pids) {
+			processes->partial = true;
+			return;
+		}
+		processes->pids = pids;
+		processes->capacity = capacity;
+	}
+	processes->pids[processes->count++] = pid;
+}
+
+/* A list of numbers, each followed by a space. */
+static void add_listed(struct processes *processes, int fd)
+{
+	char part[4096];
+	pid_t pid = 0;
+	for (ssize_t length; (length = read(fd, part, sizeof(part))) > 0;)
+		for (ssize_t i = 0; i < length; i++) {
+			if (part[i] >= '0' && part[i] <= '9') {
+				pid = pid * 10 + (part[i] - '0');
+				continue;
+			}
+			if (pid > 1)
+				add(processes, pid);
+			pid = 0;
+		}
+}
+
+/* Where it is not told what a thread wrote, it wrote if it ran. */
+static void look_at_thread(struct processes *processes, int tasks, const char *thread)
+{
+	char name[300], ran[128], wrote[512];
+	snprintf(name, sizeof(name), "%s/children", thread);
+	auto_close int fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		add_listed(processes, fd);
+	snprintf(name, sizeof(name), "%s/schedstat", thread);
+	long ran_length = cgroup_file_read(tasks, name, ran, sizeof(ran));
+	snprintf(name, sizeof(name), "%s/io", thread);
+	bool told = cgroup_file_read(tasks, name, wrote, sizeof(wrote)) > 0;
+	processes->partial |= ran_length <= 0;
+	processes->ran = text_hash(processes->ran, ran, strlen(ran));
+	processes->wrote = text_hash(processes->wrote, told ? wrote : ran, strlen(told ? wrote : ran));
+}
+
+void processes_look(pid_t first, struct processes *ret_processes)
+{
+	struct processes processes = { .ran = TEXT_HASH, .wrote = TEXT_HASH };
+	add(&processes, first);
+	for (size_t i = 0; i < processes.count; i++) {
+		DIR *tasks = open_of(processes.pids[i], "task");
+		for (struct dirent *thread; tasks && (thread = readdir(tasks));)
+			if (thread->d_name[0] != '.')
+				look_at_thread(&processes, dirfd(tasks), thread->d_name);
+		if (tasks)
+			closedir(tasks);
+	}
+	*ret_processes = processes;
+}
+
+void processes_free(struct processes *processes)
+{
+	free(processes->pids);
+	*processes = (struct processes){ 0 };
+}
+
+/* ---- what they hold --------------------------------------------------------------------------------------------- */
+
+void processes_each_nameless(pid_t pid, processes_file_fn each, void *arg)
+{
+	DIR *files = open_of(pid, "fd");
+	struct disk_stat stat;
+	size_t seen = 0;
+	for (struct dirent *entry; files && seen++ < FILES_MAX && (entry = readdir(files));)
+		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) && !stat.links)
+			each(arg, &stat);
+	if (files)
+		closedir(files);
+}
+
+/* 7f0000-7f1000 rw-s 00000000 fe:00 1234   /path (deleted) */
+static bool is_nameless(const char *line, const uint64_t *devices, size_t count)
+{
+	static const char gone[] = " (deleted)\n";
+	unsigned major, minor;
+	char flags[5];
+	size_t length = strlen(line);
+	if (length < sizeof(gone) || strcmp(line + length - (sizeof(gone) - 1), gone) ||
+	    sscanf(line, "%*x-%*x %4s %*x %x:%x", flags, &major, &minor) != 3 || flags[1] != 'w' || flags[3] != 's')
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (devices[i] == disk_device(major, minor))
+			return true;
+	return false;
+}
+
+static bool maps_nameless(pid_t pid, const uint64_t *devices, size_t count)
+{
+	char name[64], *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
+	FILE *maps = fopen(name, "re");
+	while (maps && !found && getline(&line, &size, maps) > 0)
+		found = is_nameless(line, devices, count);
+	free(line);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+static bool sends_files(pid_t pid)
+{
+	DIR *files = open_of(pid, "fd");
+	auto_close int about = files ? openat(dirfd(files), "../fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct disk_stat stat;
+	size_t seen = 0;
+	bool found = false;
+	for (struct dirent *entry; about >= 0 && !found && seen++ < FILES_MAX && (entry = readdir(files));)
+		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) && S_ISSOCK(stat.mode)) {
+			char text[1024];
+			const char *number = cgroup_file_read(about, entry->d_name, text, sizeof(text)) > 0
+			                             ? strstr(text, "scm_fds:") : NULL;
+			found = number && strtoul(number + sizeof("scm_fds:") - 1, NULL, 10);
+		}
+	if (files)
+		closedir(files);
+	return found;
+}
+
+bool processes_hides(pid_t pid, const uint64_t *devices, size_t count)
+{
+	return maps_nameless(pid, devices, count) || sends_files(pid);
+}

@@ -1,0 +1,29 @@
+/* The processes of a command, seen from outside by way of /proc: which there are, whether they did anything, and what
+ * files they hold that have no name any more. They go on meanwhile: one that is made just now may be missed. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct disk_stat;
+
+struct processes {
+	pid_t *pids;                    /* a process before what it started */
+	size_t count, capacity;
+	bool partial;                   /* there are more, or they cannot be looked at */
+	uint64_t ran, wrote;            /* change when one of them ran, or wrote; or when there are others */
+};
+
+/* The process that a pidfd stands for, as /proc calls it; 0 where that is not to be found out. */
+pid_t processes_of_pidfd(int pidfd);
+/* All that descend from `first`, and itself. */
+void processes_look(pid_t first, struct processes *ret_processes);
+void processes_free(struct processes *processes);
+
+typedef void (*processes_file_fn)(void *arg, const struct disk_stat *file);
+/* Calls `each` for every file that it has open and that has no name. */
+void processes_each_nameless(pid_t pid, processes_file_fn each, void *arg);
+/* Does it hold files without having them open: on one of these devices and nameless, but mapped; or sent to a socket
+ * that nobody has received them from? */
+bool processes_hides(pid_t pid, const uint64_t *devices, size_t count);

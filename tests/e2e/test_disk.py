@@ -1,0 +1,240 @@
+"""Disk space: what a workspace may hold, or a named directory may gain, is seen to be passed without the limit and to be
+held with it. Nothing here takes more than some dozens of megabytes, whether the limit holds or not."""
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+from lab import IS_ROOT, ROOT, drivers, leftovers, refused_unwalked, result, rows_of  # noqa: F401
+
+UNWALLED = os.environ.get("CORDON_UNWALLED") or str(ROOT / "build/cordon-unwalled")
+PYTHON = "/usr/bin/python3"
+MB = 1 << 20
+MOST = 4 * MB
+
+# Each takes 24 MB in a second or so, 1 MB at a time.
+TAKE = """
+import mmap, os, socket, sys, time
+kind, size = sys.argv[1], int(sys.argv[2] if len(sys.argv) > 2 else 24)
+chunk = b"x" * (1 << 20)
+os.makedirs("a/b", exist_ok=True)
+
+def pace():
+    time.sleep(0.04)
+
+if kind == "file":
+    with open("file", "wb", 0) as file:
+        for _ in range(size):
+            file.write(chunk), pace()
+elif kind == "old":
+    with open("old", "ab", 0) as file:
+        for _ in range(size):
+            file.write(chunk), pace()
+elif kind == "files":
+    for number in range(size):
+        open(f"a/b/{number}", "wb", 0).write(chunk), pace()
+elif kind == "small":
+    for number in range(size << 8):
+        open(f"a/{number}", "wb").close()
+        number % 256 or pace()
+elif kind == "allocated":
+    with open("file", "wb", 0) as file:
+        for number in range(size):
+            os.posix_fallocate(file.fileno(), number << 20, 1 << 20), pace()
+elif kind == "removed":
+    with open("file", "wb", 0) as file:
+        os.unlink("file")
+        for _ in range(size):
+            file.write(chunk), pace()
+elif kind == "children":
+    for number in range(size):
+        if os.fork() == 0:
+            open(f"{number}", "wb", 0).write(chunk)
+            os._exit(0)
+        os.wait(), pace()
+elif kind == "mapped":
+    fd = os.open("file", os.O_RDWR | os.O_CREAT)
+    os.unlink("file")
+    os.ftruncate(fd, size << 20)
+    mapped = mmap.mmap(fd, size << 20)
+    os.close(fd)
+    for _ in range(size):
+        mapped.write(chunk), pace()
+elif kind == "closed":
+    with open("a/b/file", "wb", 0) as file:
+        pass
+    for number in range(size):
+        os.chmod("a", 0o700)
+        with open("a/b/file", "ab", 0) as file:
+            os.chmod("a", 0)
+            file.write(chunk), pace()
+elif kind == "moved":
+    for number in range(size):
+        open("new", "wb", 0).write(chunk)
+        os.rename("new", f"a/{number}")
+        os.link(f"a/{number}", f"a/b/{number}-{time.time()}")
+        os.unlink(f"a/{number}"), pace()
+print("had it")
+"""
+KINDS = ["file", "old", "files", "small", "allocated", "removed", "children", "mapped", "moved"]
+
+
+def take(kind, *words):
+    return [PYTHON, "-c", TAKE, kind, *map(str, words)]
+
+
+def holds(path):
+    """What is in it by the rule: blocks, 4 KiB at least, several names once."""
+    seen = {}
+    for top, directories, files in os.walk(path):
+        for name in [".", *files]:
+            info = os.lstat(os.path.join(top, name))
+            seen[info.st_dev, info.st_ino] = max(info.st_blocks * 512, 4096)
+    return sum(seen.values())
+
+
+def passed(cordon, told, over=24):
+    """It was ended by the limit, and all say so."""
+    assert told["limit_hit"] == "disk" and told["signal"] == 9 and "had it" not in told["stdout"], told
+    limit = told["limit"]
+    assert limit["name"] == "disk" and limit["unit"] == "bytes" and limit["allowed"] == MOST
+    assert MOST < limit["used"] <= MOST + over * MB
+    kinds = {row["row"]: row for row in rows_of(cordon, told["audit_id"])}
+    assert list(kinds) == ["intent", "limit", "result"]
+    assert (kinds["limit"]["limit"], kinds["limit"]["used"], kinds["limit"]["allowed"]) == ("disk", limit["used"], MOST)
+    assert kinds["result"]["limit_hit"] == "disk" and not told["timed_out"] and not told["oom_killed"]
+    return limit
+
+
+@pytest.mark.parametrize("kind", KINDS + ([] if IS_ROOT else ["closed"]))
+def test_taking(cordon, kind, leftovers):
+    (cordon.workspace / "old").write_bytes(b"x" * MB)
+    told = result(cordon, "--disk", "4M", "--", *take(kind, 10 if kind == "small" else 24))
+    assert told["isolation"]["limit_disk"] == "watched every 100 ms"
+    passed(cordon, told)
+    if kind == "closed":
+        os.chmod(cordon.workspace / "a", 0o700)
+
+
+@pytest.mark.parametrize("kind", ["file", "small", "removed", "moved"])
+def test_without_the_limit(cordon, kind):
+    """The same where it is large enough, and where it is left out."""
+    words = take(kind, 5 if kind == "small" else 8)
+    told = result(cordon, "--disk", "40M", "--", *words)
+    assert told["stdout"] == "had it\n" and told["limit"] is None and told["denials"] == [], told
+    done = subprocess.run([UNWALLED, "run", "--json", "--disk", "4M", "--", *words], cwd=cordon.workspace, timeout=60,
+                          env={**cordon.env, "CORDON_UNWALL": "limit_disk"}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    told = json.loads(done.stdout)
+    assert told["stdout"] == "had it\n" and told["limit"] is None and "limit_disk" not in told["isolation"], told
+
+
+@drivers()
+def test_every_driver(cordon, driver, leftovers):
+    passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "--", *take("files")))
+    human = cordon("run", "--driver", driver, "--disk", "4M", "--", *take("removed"))
+    assert human.returncode == 137 and "cordon: ended for want of disk space: " in human.stderr and "4M allowed (--disk)" in human.stderr
+
+
+def test_full_speed(cordon, leftovers):
+    """As fast as it can be written: ended long before it would be done, which is after 96 MB."""
+    told = result(cordon, "--disk", "4M", "-c", "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=file$i bs=64k count=256; done; sleep 5")
+    passed(cordon, told, over=100)
+    assert told["duration_ms"] < 4000
+
+
+def test_what_is_no_more_than_allowed(cordon):
+    """Holes, several names of one file, what is removed again, and what is in memory."""
+    line = """truncate -s 1T sparse; head -c 2M /dev/zero > file; for i in $(seq 64); do ln file link$i; done;
+        for i in $(seq 8); do head -c 1M /dev/zero > again; sleep 0.05; rm again; done; head -c 8M /dev/zero > /tmp/file; sleep 0.3; echo fine"""
+    told = result(cordon, "--disk", "4M", "-c", line)
+    assert told["stdout"] == "fine\n" and told["limit"] is None and told["denials"] == [], told
+
+
+def test_a_project_that_is_larger(cordon):
+    """Of a directory that was named only what is added counts, less what is removed."""
+    for number in range(12):
+        (cordon.workspace / f"file{number}").write_bytes(b"x" * MB)
+    line = "cat file1 > new1; sleep 0.2; echo x >> file1; sleep 0.2; cat file1 >> file1.more; sleep 0.2; echo fine"
+    told = result(cordon, "--disk", "4M", "-c", line)
+    assert told["stdout"] == "fine\n" and told["limit"] is None, told
+    line = "for i in 2 3 4 5 6 7; do rm file$i; done; for i in 1 2 3 4 5 6 7; do cat file8 > another$i; sleep 0.05; done; sleep 0.2; echo fine"
+    told = result(cordon, "--disk", "4M", "-c", line)
+    assert told["stdout"] == "fine\n" and told["limit"] is None, told
+    passed(cordon, result(cordon, "--disk", "4M", "--", *take("files")))
+
+
+def test_a_workspace_of_its_own(cordon, leftovers):
+    """All that it holds counts, whoever of its session's commands put it there."""
+    def run(*words):
+        return result(cordon, "--session", "s", "--disk", "4M", *words)
+    [told] = [run("--", *take("files", 2))]
+    assert told["stdout"] == "had it\n"
+    passed(cordon, run("--", *take("file", 8)))
+    place = next((cordon.data / "cordon/workspaces").iterdir())
+    assert MOST < holds(place)
+    # It may be used as it is, but not grow; what is removed makes room again.
+    assert run("-c", "ls -R; sleep 0.2; echo fine")["stdout"].endswith("fine\n")
+    passed(cordon, run("--", *take("old", 8)))
+    told = run("-c", "rm file old; sleep 0.1; head -c 512k /dev/zero > small; sleep 0.2; echo fine")
+    assert told["stdout"] == "fine\n" and told["limit"] is None and holds(place) < MOST
+
+
+def test_the_home_of_a_session_counts(cordon):
+    told = result(cordon, "--session", "s", "--workspace", cordon.workspace, "--disk", "4M", "-c", f"cd && {PYTHON} -c '{TAKE}' files")
+    passed(cordon, told)
+    assert holds(cordon.workspace) < MB
+
+
+@drivers("landlock")
+def test_temporary_files_count_where_they_are_on_a_disk(cordon, driver, leftovers):
+    passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "-c", f'cd "$TMPDIR" && {PYTHON} -c \'{TAKE}\' files'))
+    assert holds(cordon.workspace) < MB
+
+
+def test_other_granted_places_do_not(cordon, tmp_path):
+    place = tmp_path / "granted"
+    place.mkdir()
+    told = result(cordon, "--write", place, "--disk", "4M", "-c", f"cd {place} && {PYTHON} -c '{TAKE}' files 8")
+    assert told["stdout"] == "had it\n" and told["limit"] is None and holds(place) > 8 * MB, told
+
+
+def test_what_ends_first_is_told(cordon):
+    """Mostly too short to be seen at it."""
+    assert result(cordon, "--disk", "4M", "--", "/usr/bin/fallocate", "-l", "2M", "some")["denials"] == []
+    told = result(cordon, "--disk", "4M", "--", "/usr/bin/fallocate", "-l", "8M", "file")
+    if told["limit_hit"]:
+        passed(cordon, told)
+        return
+    [denial] = told["denials"]
+    assert denial["wall"] == "limit_disk" and denial["what"] == str(cordon.workspace), denial
+    assert "it had added" in denial["note"] and denial["grant"] == "--disk, more than 4M" and told["exit_code"] == 0
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "-5M", "", "much", "99999999999999999999999", "1e3", "1K"])
+def test_limits_that_are_none(cordon, value):
+    error = refused_unwalked(cordon, f"--disk={value}", "--", "true")
+    assert error["class"] == "invalid_request" and "disk" in error["reason"], error
+
+
+def test_it_costs_next_to_nothing(cordon):
+    """A large workspace in which nothing grows, while the command works and others write."""
+    for number in range(50):
+        place = cordon.workspace / f"{number}"
+        place.mkdir()
+        for name in range(100):
+            (place / f"{name}").touch()
+    process = cordon.popen("run", "--timeout", "20s", "-c", "while :; do :; done")
+    try:
+        def spent():
+            return int(pathlib.Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
+        assert process.poll() is None
+        time.sleep(0.5)
+        before = spent()
+        time.sleep(2)
+        assert (spent() - before) / 2 < 0.01
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
