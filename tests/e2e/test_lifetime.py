@@ -17,8 +17,12 @@ from lab import IS_ROOT, drivers, leftovers, needs, result, rows, rows_of, runni
 # Four ways to be forgotten, each asleep for longer than any test, in a process that carries the marker.
 CLINGERS = """
 import os, signal, sys, time
-def settle(name):
+heard, said = os.pipe()
+def say(name):
     print(name, flush=True)
+    os.write(said, b".")
+def settle(name):
+    say(name)
     time.sleep(600)
 def double_fork():
     if os.fork() == 0:
@@ -34,7 +38,7 @@ def daemon():
         os.setsid()
         if os.fork() == 0:
             os.chdir("/")
-            print("daemon", flush=True)
+            say("daemon")
             null = os.open("/dev/null", os.O_RDWR)
             for fd in range(3):
                 os.dup2(null, fd)
@@ -50,11 +54,12 @@ def stopped():
     pid = os.fork()
     if pid == 0:
         settle("stopped")
-    time.sleep(0.1)
+    os.read(heard, 1)
     os.kill(pid, signal.SIGSTOP)
-for make in (double_fork, resession, daemon, deaf, stopped):
+for make in (double_fork, resession, daemon, deaf):
     make()
-time.sleep(0.3)
+    os.read(heard, 1)
+stopped()
 print("all", flush=True)
 if sys.argv[1] == "stay":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -92,7 +97,7 @@ def test_a_timeout_ends_the_whole_tree(cordon, clingers, leftovers, driver):
 
 @drivers()
 def test_a_timeout_is_status_124(cordon, clingers, leftovers, driver):
-    done = cordon("run", "--driver", driver, "--timeout", "1s", "--", *clingers, "stay")
+    done = cordon("run", "--driver", driver, "--timeout", "2s", "--", *clingers, "stay")
     assert done.returncode == 124 and set(done.stdout.split()) == NAMES and "timed out" in done.stderr
 
 
