@@ -108,11 +108,15 @@ static int hog(char **words)
 	int fd = memory ? -1 : !strcmp(kind, "memfd") ? memfd_create("hog", 0) : open(kind, O_RDWR | O_CREAT, 0600);
 	if (memory == MAP_FAILED || (!memory && fd < 0))
 		give_up(kind);
-	for (long at = 0; at < size; at += MB)
+	for (long at = 0; at < size; at += MB) {
 		if (memory)
 			memcpy(memory + at, chunk, MB);
 		else
 			checked(write(fd, chunk, MB), kind);
+		/* What is not on the disk yet is no cache that could be let go, and a slow disk must not decide. */
+		if (!memory && at % (4 * MB) == 0)
+			fdatasync(fd);
+	}
 	puts("had it");
 	if (!memory)
 		unlink(kind);

@@ -10,6 +10,7 @@ mount -t mqueue mqueue /dev/mqueue
 ln -s /proc/self/fd /dev/fd
 chmod 0666 /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/console
 mknod -m 0666 /dev/walls c 1 5
+echo guest: up >/dev/console
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 hostname cordon-guest
 ifconfig lo up

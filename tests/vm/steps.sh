@@ -1,10 +1,11 @@
 # What the scripts of steps are made of. $who: user or root; $base: the world that is aimed at.
 results=/vm/results/$who
 
-# With the time, to tell which step was slow
+# With the time, to tell which step was slow; the last line of the console is the last step that ended
 verdict() {
 	read -r now _ </proc/uptime
 	echo $1 $now >$results/$id.status
+	echo "$who $id: $1 at $now"
 }
 
 # ID DIRECTORY WORD…: runs it, and keeps what it said

@@ -10,12 +10,12 @@ import subprocess
 
 Arch = collections.namedtuple("Arch", "debian qemu console results ended compiler libraries lacking")
 ARCHES = {
-    "x86_64": Arch("amd64", ["qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04",
-                             "-device", "isa-serial,chardev=results,index=1"],
-                   "ttyS0", "/dev/ttyS1", 1, "cc", None, set()),
+    "x86_64": Arch("amd64", ["qemu-system-x86_64", "-machine", "q35", "-cpu", "max", "-device", "isa-serial,chardev=results,index=1",
+                             "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"], "ttyS0", "/dev/ttyS1", 1, "cc", None, set()),
     # A machine of this kind is turned off, which says nothing about how it ended: only what came back does.
     "aarch64": Arch("arm64", ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72", "-device", "pci-serial,chardev=results"],
-                    "ttyAMA0", "/dev/ttyS0", 0, "aarch64-linux-gnu-gcc", pathlib.Path("/usr/aarch64-linux-gnu/lib"), {"x86_64", "ia32", "x32"}),
+                    "ttyAMA0", "/dev/ttyS0", 0, "aarch64-linux-gnu-gcc", pathlib.Path("/usr/aarch64-linux-gnu/lib"),
+                    {"x86_64", "ia32", "x32"}),
 }
 # (architecture, release) -> the package that depends on it
 KERNELS = {

@@ -7,6 +7,8 @@ PLACES = {"user": "/sys/fs/cgroup/user", "root": "/sys/fs/cgroup/system"}
 # More than the limit, by each way there is to take memory.
 KINDS = ["anonymous", "shared", "memfd", "/tmp/hog", "/dev/shm/hog"]
 
+LEAVE = "cat /proc/self/cgroup; for file in $(find /sys/fs/cgroup -name 'cgroup.procs' -o -name '*.max'); do echo 0 >$file && echo wrote; done"
+
 
 class Bench:
     """Runs commands through cordon, and judges what their results say."""
@@ -77,7 +79,8 @@ def ask_memory(bench):
 
 def ask_others(bench):
     words = ["--processes", "20", "--", "guest", "crowd", "40"]
-    bench.case("processes: made without the limit", bench.run(*words, unwall="limit_processes"), lambda told: told["stdout"] == "40\n")
+    bench.case("processes: made without the limit", bench.run(*words, unwall="limit_processes"),
+               lambda told: told["stdout"] == "40\n")
     bench.case("processes: held", bench.run(*words),
                lambda told: told["isolation"]["limit_processes"] == "cgroup v2" and told["stdout"] == "19\n",
                lambda told: [denial["wall"] for denial in told["denials"]] == ["limit_processes"])
@@ -85,15 +88,15 @@ def ask_others(bench):
     bench.case("processor: used without the limit", bench.run(*words, unwall="limit_cpu"), lambda told: share(told) > 0.35)
     bench.case("processor: held", bench.run(*words),
                lambda told: told["isolation"]["limit_cpu"] == "cgroup v2" and told["exit_code"] == 0 and share(told) < 0.3)
-    bench.case("a group is left by nobody", bench.run("--view", "host-readonly", "--", "sh", "-c",
-               "cat /proc/self/cgroup; for file in $(find /sys/fs/cgroup -name 'cgroup.procs' -o -name '*.max'); do echo 0 >$file && echo wrote $file; done"),
+    bench.case("a group is left by nobody", bench.run("--view", "host-readonly", "--", "sh", "-c", LEAVE),
                lambda told: told["stdout"] == "0::/\n")
 
 
 def ask_doctor(bench, release):
     place = PLACES[bench.steps.who]
     bench.case("the doctor knows this machine", bench.result("doctor", "--json"),
-               lambda told: told["kernel"].startswith("{}.{}.".format(*release)) and told["default_driver"] == "namespaces" and told["holds"],
+               lambda told: told["kernel"].startswith("{}.{}.".format(*release)) and told["default_driver"] == "namespaces",
+               lambda told: told["holds"],
                lambda told: told["landlock_abi"] == {(6, 1): 2, (6, 12): 6}[release],
                lambda told: (told["limits"]["mechanism"], told["limits"]["place"]) == ("cgroup v2", place),
                lambda told: told["limits"]["holds"] == ["limit_memory", "limit_processes", "limit_cpu"])
@@ -104,6 +107,9 @@ def ask(steps, _, release):
     ask_doctor(bench, release)
     ask_memory(bench)
     ask_others(bench)
+    _, rows, _ = steps.step(["sh", "-c", f"cat {bench.directory}/data/cordon/ledger/*.jsonl"], bench.env, "/")
+    bench.case("the ledger has each limit that ended a command", rows, lambda rows: [("memory", 16 * MB)] * len(KINDS) == [
+        (row["limit"], row["allowed"]) for row in map(json.loads, rows.splitlines()) if row["row"] == "limit"])
     lines = steps.after("list", PLACES[steps.who])
     bench.case("no group is left behind", lines, lambda lines: "session" in lines and not any(line.startswith("cordon") for line in lines))
     return bench.cases

@@ -129,10 +129,11 @@ class GuestLab(Lab):
         return self.steps.step(argv, env, cwd, before=["guest", "terminal"])
 
 
-def contained(lab, rows):
+def contained(lab, rows, refused):
     for row in rows:
+        wanted = "refused" if row.category in refused else "contained"
         answer, said = lab.answer(row, "namespaces")
-        yield f"{row.name} is contained", None if answer == "contained" else f"{' '.join(row.words)}: {answer}: {said}"
+        yield f"{row.name} is {wanted}", None if answer == wanted else f"{' '.join(row.words)}: {answer}: {said}"
 
 
 def escaping(lab, rows, release):
@@ -144,12 +145,13 @@ def escaping(lab, rows, release):
             f"{' '.join(row.words)} without {row.without}: {answer}: {said}"
 
 
-def ask(escapes, callers=("user", "root"), wall=""):
-    """Every row must be contained; for the callers named first, those that `wall` has a part in must also be seen to escape."""
+def ask(escapes, callers=("user", "root"), wall="", refused=()):
+    """Every row must be contained; for the callers named first, those that `wall` has a part in must also be seen to escape.
+    refused: kinds of rows that cordon must not even start on this machine."""
     def asked(steps, arch, release):
         if steps.who not in callers:
             return []
         lab, rows = GuestLab(steps.who, steps), [row for row in ROWS if row.needs not in arch.lacking]
         walled = [row for row in rows if steps.who in escapes and wall in row.without]
-        return [*contained(lab, rows), *escaping(lab, walled, release)]
+        return [*contained(lab, rows, refused), *escaping(lab, walled, release)]
     return asked
