@@ -122,6 +122,7 @@ static struct answered get(struct ground *ground)
 	assert_true(readable(ground->answer_pipe[0], PATIENCE_MS));
 	assert_int_equal(read(ground->answer_pipe[0], &answered, sizeof(answered)), sizeof(answered));
 	struct termios after;
+	memset(&after, 0, sizeof(after)); /* the gaps between its fields, too */
 	assert_int_equal(tcgetattr(ground->slave, &after), 0);
 	assert_memory_equal(&after, &ground->before, sizeof(after));
 	return answered;
