@@ -1,0 +1,26 @@
+/* The addresses of a sandbox that may reach listed hosts, and what is listened for there. They are of ranges that are
+ * set aside for measuring (198.18.0.0/15 and 2001:2::/48), made local to the sandbox's loopback by one route each:
+ *
+ *     198.18.0.1               the proxy and the name server
+ *     198.18.1.0 + i           the i-th exact name of the rules, from 1; 2001:2::1:0 + i in IPv6
+ *     198.19.0.0/16            names that only a wildcard covers, given out as they are asked for; 2001:2::2:0/112 in IPv6 */
+#pragma once
+
+#define EGRESS_ADDRESS "198.18.0.1"
+#define EGRESS_PORT 3128                /* HTTP, or SOCKS5: the first byte tells */
+#define EGRESS_DNS_PORT 53
+
+#define EGRESS_ROUTE_V4 "198.18.0.0"    /* /15 */
+#define EGRESS_ROUTE_V6 "2001:2::"      /* /48 */
+#define EGRESS_EXACT_V4 "198.18.1.0"
+#define EGRESS_EXACT_V6 "2001:2::1:0"
+#define EGRESS_WILD_V4 "198.19.0.0"
+#define EGRESS_WILD_V6 "2001:2::2:0"
+
+enum egress_use {
+	EGRESS_PROXY,
+	EGRESS_DNS_UDP,
+	EGRESS_DNS_TCP,
+	EGRESS_FORWARD,         /* the name that is meant is told by the address that was dialled */
+	EGRESS_USE_MAX
+};
