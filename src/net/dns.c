@@ -12,11 +12,6 @@
 #define CLASS_IN 1
 #define ALIASES_MAX 16          /* a longer chain leads nowhere */
 
-static unsigned get16(const uint8_t *bytes)
-{
-	return (unsigned)bytes[0] << 8 | bytes[1];
-}
-
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
 /* One label of `length` bytes, or the end with length 0. */
@@ -61,7 +56,7 @@ int dns_name_read(const uint8_t *message, size_t length, size_t *at, struct dns_
 				return -1;
 			if (!behind)
 				behind = from + 2;
-			from = get16(message + from) & 0x3fff;
+			from = dns_get16(message + from) & 0x3fff;
 			if (from >= limit)
 				return -1;
 			limit = from;
@@ -97,9 +92,9 @@ static int read_record(const uint8_t *message, size_t length, size_t *at, struct
 	size_t from = *at;
 	if (dns_name_read(message, length, &from, &record.owner) < 0 || from + 10 > length)
 		return -1;
-	record.type = get16(message + from);
-	record.class = get16(message + from + 2);
-	record.data_length = get16(message + from + 8);
+	record.type = dns_get16(message + from);
+	record.class = dns_get16(message + from + 2);
+	record.data_length = dns_get16(message + from + 8);
 	record.data = from + 10;
 	if (record.data + record.data_length > length)
 		return -1;
@@ -115,7 +110,7 @@ static size_t answers_begin(const uint8_t *message, size_t length)
 	size_t at = HEADER_SIZE;
 	if (length < HEADER_SIZE)
 		return 0;
-	for (unsigned count = get16(message + 4); count; count--) {
+	for (unsigned count = dns_get16(message + 4); count; count--) {
 		if (dns_name_read(message, length, &at, &question) < 0 || at + 4 > length)
 			return 0;
 		at += 4;
@@ -128,7 +123,7 @@ static int follow_alias(const uint8_t *message, size_t length, size_t begin, str
 {
 	struct record record;
 	size_t at = begin;
-	for (unsigned count = get16(message + 6); count; count--) {
+	for (unsigned count = dns_get16(message + 6); count; count--) {
 		if (read_record(message, length, &at, &record) < 0)
 			return -1;
 		size_t data = record.data;
@@ -151,7 +146,7 @@ long dns_reply_addresses(const uint8_t *message, size_t length, const char *name
 	for (unsigned i = 0; aliased > 0; i++)
 		if (i == ALIASES_MAX || (aliased = follow_alias(message, length, begin, &owner)) < 0)
 			return -1;
-	for (unsigned count = get16(message + 6); count; count--) {
+	for (unsigned count = dns_get16(message + 6); count; count--) {
 		if (read_record(message, length, &at, &record) < 0)
 			return -1;
 		if (record.type != type || record.class != CLASS_IN || !same_name(&record.owner, &owner))

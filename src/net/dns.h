@@ -8,6 +8,11 @@
 
 enum { DNS_TYPE_A = 1, DNS_TYPE_CNAME = 5, DNS_TYPE_AAAA = 28 };
 
+static inline unsigned dns_get16(const uint8_t *bytes)
+{
+	return (unsigned)bytes[0] << 8 | bytes[1];
+}
+
 /* A name as it is sent, in lower case and without compression: each label after its length, and a 0 at the end. */
 #define DNS_NAME_SIZE 255
 struct dns_name {
