@@ -41,6 +41,25 @@ int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error 
 	return ledger_append(cordon->ledger, line, length, err);
 }
 
+int audit_refusal(struct cordon *cordon, const char *session_id, const char *action, enum cordon_step step,
+                  struct cordon_error *err)
+{
+	struct json json;
+	struct cordon_error unwritten;
+	char id[ID_SIZE];
+	id_make(id);
+	err->step = step;
+	snprintf(err->audit_id, sizeof(err->audit_id), "%s", id);
+	audit_row_begin(&json, "denial", id, session_id);
+	json_key_string(&json, "action", action);
+	json_key(&json, "error");
+	error_write_json(&json, err);
+	/* It is refused already; a ledger that cannot say so must not hide why. */
+	if (audit_row_end(&json, cordon, &unwritten) < 0)
+		err->audit_id[0] = '\0';
+	return -1;
+}
+
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
 {
 	audit_row_begin(json, kind, execution->audit.id, execution->session.id);

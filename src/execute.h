@@ -149,6 +149,10 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err);
  * (NULL: a new one), time and session (may be NULL); more keys may follow before the end writes it to the ledger. */
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
 int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err) must_check;
+/* The denial row of something else than a command that was refused, such as `session new`; its id goes into the error, and
+ * the step in which a command would have met it. The session may be NULL. Returns -1. */
+int audit_refusal(struct cordon *cordon, const char *session_id, const char *action, enum cordon_step step,
+                  struct cordon_error *err);
 
 /* The driver of this name. `auto` is the strongest that holds here: as far as that is not known yet it is probed for, unless
  * `dry`, where the default one stands for it. */

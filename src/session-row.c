@@ -3,8 +3,6 @@
 
 #include "session-row.h"
 
-#include <stdio.h>
-
 #include "base/json.h"
 #include "policy/capability-json.h"
 
@@ -40,22 +38,4 @@ int session_row_open(struct cordon *cordon, struct arena *arena, const char *id,
                      struct session_record *ret_record, bool *ret_made, struct cordon_error *err)
 {
 	return registry_make(arena, cordon->data_dir, id, first, tell_made, cordon, ret_record, ret_made, err);
-}
-
-int session_row_refuse(struct cordon *cordon, const char *id, const char *action, struct cordon_error *err)
-{
-	struct json json;
-	struct cordon_error unwritten;
-	char row_id[ID_SIZE];
-	id_make(row_id);
-	err->step = CORDON_STEP_SESSION;
-	snprintf(err->audit_id, sizeof(err->audit_id), "%s", row_id);
-	audit_row_begin(&json, "denial", row_id, id);
-	json_key_string(&json, "action", action);
-	json_key(&json, "error");
-	error_write_json(&json, err);
-	/* It is refused already; a ledger that cannot say so must not hide why. */
-	if (audit_row_end(&json, cordon, &unwritten) < 0)
-		err->audit_id[0] = '\0';
-	return -1;
 }

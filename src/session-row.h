@@ -11,6 +11,3 @@ int session_row_write(struct cordon *cordon, const char *change, const struct se
 /* registry_open(), with the row that a new session has. */
 int session_row_open(struct cordon *cordon, struct arena *arena, const char *id, const struct session_record *first,
                      struct session_record *ret_record, bool *ret_made, struct cordon_error *err) must_check;
-
-/* The denial row of a change that was refused; its id goes into the error. Returns -1. */
-int session_row_refuse(struct cordon *cordon, const char *id, const char *action, struct cordon_error *err);

@@ -1,6 +1,7 @@
 /* The public calls of the approval gate: whom to ask, what waits, answering it. */
 #include <string.h>
 
+#include "api/policy.h"
 #include "base/json.h"
 #include "base/utc.h"
 #include "execute.h"
@@ -31,6 +32,8 @@ static void describe(void *arg, const struct approval_question *question)
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err)
 {
 	struct json json;
+	if (policy_check(cordon, err) < 0)
+		return -1;
 	gate_sweep(cordon);
 	json_init(&json);
 	json_object_begin(&json);
@@ -49,8 +52,8 @@ int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_
 	return 0;
 }
 
-int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
-                            const char *reason, struct cordon_error *err)
+static int answer_card(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
+                       const char *reason, struct cordon_error *err)
 {
 	static const enum approval_outcome outcomes[] = {
 		[CORDON_APPROVED_ONCE] = APPROVAL_ONCE, [CORDON_APPROVED_SESSION] = APPROVAL_SESSION,
@@ -59,8 +62,6 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 	struct arena arena = { 0 };
 	char now[UTC_SIZE];
 	size_t length = reason ? strlen(reason) : 0;
-	if (answer <= CORDON_UNANSWERED || answer >= CORDON_ANSWER_MAX)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "this is not an answer");
 	if (length >= APPROVAL_REASON_MAX)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes",
 		            APPROVAL_REASON_MAX - 1);
@@ -71,4 +72,20 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 	             fail_oom(err) : approvals_answer(&arena, cordon->data_dir, card, hash, &given, err);
 	arena_free(&arena);
 	return result;
+}
+
+int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
+                            const char *reason, struct cordon_error *err)
+{
+	static const char *const actions[] = {
+		[CORDON_APPROVED_ONCE] = "approvals approve", [CORDON_APPROVED_SESSION] = "approvals approve",
+		[CORDON_DENIED] = "approvals deny",
+	};
+	if (answer <= CORDON_UNANSWERED || answer >= CORDON_ANSWER_MAX)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "this is not an answer");
+	if (policy_check(cordon, err) < 0)
+		return -1;
+	if (answer_card(cordon, card, hash, answer, reason, err) < 0)
+		return audit_refusal(cordon, NULL, actions[answer], CORDON_STEP_CAPABILITY, err);
+	return 0;
 }

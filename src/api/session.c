@@ -119,7 +119,7 @@ int cordon_session_new(struct cordon *cordon, const char *id, const struct cordo
 	int result = make(cordon, config, &arena, id, settings, &record, err);
 	config_unref(config);
 	if (result < 0) {
-		session_row_refuse(cordon, id, "session new", err);
+		audit_refusal(cordon, id, "session new", CORDON_STEP_SESSION, err);
 	} else {
 		json_init(&json);
 		session_write_whole(&json, cordon, &arena, &record);
@@ -218,7 +218,7 @@ static int change_only(struct cordon *cordon, enum action action, const char *id
 		return -1;
 	int result = change_session(&change, id, &arena, &record, err);
 	arena_free(&arena);
-	return result < 0 ? session_row_refuse(cordon, id, actions[action].action, err) : 0;
+	return result < 0 ? audit_refusal(cordon, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
@@ -283,7 +283,7 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 		if (leaving[i].parent)
 			result = discard_remove(leaving[i].parent, &leaving[i].discarded, err);
 	arena_free(&arena);
-	return result < 0 ? session_row_refuse(cordon, id, actions[action].action, err) : 0;
+	return result < 0 ? audit_refusal(cordon, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)

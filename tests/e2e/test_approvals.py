@@ -56,13 +56,19 @@ def answer(cordon, *words):
     return json.loads(done.stdout)
 
 
-def unanswerable(cordon, *words, status=125):
-    """The error of an answer that does not count."""
+def unanswerable(cordon, *words, status=125, names_a_card=True):
+    """The error of an answer that does not count; the ledger has it, if it was one at all and for a card."""
+    before = len(rows(cordon))
     human = cordon("approvals", *words)
     assert human.returncode == status and human.stderr.startswith("cordon: "), human
     machine = cordon("approvals", *words, "--json")
     assert machine.returncode == status and machine.stderr == "", machine
-    return json.loads(machine.stdout)["error"]
+    error = json.loads(machine.stdout)["error"]
+    new = [row for row in rows(cordon)[before:] if row["row"] == "denial"]
+    assert len(new) == (2 if status == 125 and names_a_card else 0), new
+    if new:
+        assert new[-1]["action"] == f"approvals {words[0]}" and new[-1]["id"] == error["audit_id"] and new[-1]["error"] == error
+    return error
 
 
 def end(process):
@@ -192,7 +198,7 @@ def test_bad_answers(cordon, out, queue):
 def test_ambiguous(cordon, out, queue):
     processes = [ask(cordon, out, "echo", str(number)) for number in range(2)]
     card = card_of(cordon, 2)
-    assert "more than one" in unanswerable(cordon, "approve", card["id"][:1])["reason"]
+    assert "more than one" in unanswerable(cordon, "approve", card["id"][:1], names_a_card=False)["reason"]
     for each in listed(cordon):
         answer(cordon, "approve", each["id"])
     assert [end(process)[0] for process in processes] == [0, 0]

@@ -193,7 +193,8 @@ def test_64_processes_begin_one_session(cordon):
 def test_switched_off_means_nothing_runs_and_nothing_is_made(cordon, configure):
     configure("[sandbox]\nenabled = false\n")
     for words in (["run", "--", "touch", "made"], ["run", "--session", "s", "--", "touch", "made"],
-                  ["profile", "--", "true"], ["session", "new", "s"]):
+                  ["profile", "--", "true"], ["session", "new", "s"], ["approvals", "list"],
+                  ["approvals", "deny", "01AAAAAAAAAAAAAAAAAAAAAAAA"]):
         done = cordon(words[0], "--json", *words[1:]) if words[0] == "run" else cordon(*words)
         assert done.returncode == 125 and "switched off" in done.stdout + done.stderr, (words, done)
     assert json.loads(cordon("run", "--json", "--", "true").stdout)["error"]["class"] == "sandbox_disabled"
