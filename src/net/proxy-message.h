@@ -1,5 +1,5 @@
-/* What travels between the supervisor and cordon-proxy, on a SOCK_SEQPACKET socket that is the proxy's descriptor 3. One
- * message is one struct proxy_message, all of it, padding zeroed; a listener comes with one descriptor (SCM_RIGHTS).
+/* What travels between the supervisor and cordon-proxy, on a SOCK_SEQPACKET socket that is the proxy's descriptor 3.
+ * One message is one struct proxy_message, all of it, padding zeroed; a listener comes with one descriptor (SCM_RIGHTS).
  * Whoever reads checks the size, the kind, what is an enum, and that texts end; neither trusts the other with more than
  * that. When the supervisor's end closes, the proxy ends and all connections with it.
  *
@@ -81,7 +81,7 @@ struct proxy_message {
 		} listener;
 		struct {
 			uint8_t allowed;
-			uint8_t remember;               /* for the rest of this command; else for this connection only */
+			uint8_t remember;               /* for the rest of this command; else for those that wait now */
 		} answer;
 		struct {
 			uint8_t way, decision;          /* enum proxy_way, enum proxy_decision */
@@ -97,7 +97,7 @@ struct proxy_message {
 			uint64_t connections, bytes_in, bytes_out, denied, failed;
 		} totals;
 	};
-	char host[HOST_TEXT_SIZE];      /* a rule "name:port", an exemption "10.1.0.0/16", a name, a connection's host without
-	                                 * its port ("" where it is not known), a question "host:port" */
+	char host[HOST_TEXT_SIZE];      /* a rule "name:port", an exemption "10.1.0.0/16", a name, a name that was denied, a
+	                                 * connection's or a question's "host:port"; "" where a connection named none */
 	char text[RESOLVE_WHY_SIZE];    /* why, for people; "" where there is nothing to say */
 };

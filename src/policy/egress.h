@@ -3,7 +3,7 @@
  *
  *     198.18.0.1               the proxy and the name server
  *     198.18.1.0 + i           the i-th exact name of the rules, from 1; 2001:2::1:0 + i in IPv6
- *     198.19.0.0/16            names that only a wildcard covers, given out as they are asked for; 2001:2::2:0/112 in IPv6 */
+ *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112 */
 #pragma once
 
 #define EGRESS_ADDRESS "198.18.0.1"
