@@ -390,6 +390,9 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (profile_make(arena, &input, &execution->profile.profile) < 0)
 		return fail_oom(err);
+	if (execution->capability.set.network == NETWORK_HOSTS &&
+	    egress_make(arena, &execution->capability.set.hosts, &execution->profile.profile.egress, err) < 0)
+		return -1;
 #ifdef CORDON_UNWALL
 	profile_unwall(&execution->profile.profile, getenv("CORDON_UNWALL"));
 #endif

@@ -77,6 +77,39 @@ static void write_limits(struct json *json, const struct limits *limits)
 	json_object_end(json);
 }
 
+static void write_address(struct json *json, const char *key, const struct address *address)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	if (!address->length)
+		return;
+	address_text(address, text);
+	json_key_string(json, key, text);
+}
+
+static void write_egress(struct json *json, const struct egress_plan *plan)
+{
+	json_key(json, "hosts");
+	json_array_begin(json);
+	for (size_t i = 0; i < plan->rule_count; i++) {
+		json_object_begin(json);
+		json_key_string(json, "host", plan->rules[i].text);
+		write_address(json, "inside_v4", &plan->rules[i].v4);
+		write_address(json, "inside_v6", &plan->rules[i].v6);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_key(json, "listeners");
+	json_array_begin(json);
+	for (size_t i = 0; i < plan->count; i++) {
+		json_object_begin(json);
+		json_key_string(json, "use", egress_use_names[plan->listeners[i].use]);
+		write_address(json, "address", &plan->listeners[i].address);
+		json_key_uint(json, "port", plan->listeners[i].port);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 void profile_write_json(struct json *json, const struct profile *profile)
 {
 	json_object_begin(json);
@@ -89,6 +122,8 @@ void profile_write_json(struct json *json, const struct profile *profile)
 	json_key_strings(json, "argv", profile->argv.items, profile->argv.count);
 	json_key_strings(json, "environment", profile->environment.items, profile->environment.count);
 	json_key_string(json, "network", network_mode_names[profile->network]);
+	if (profile->egress.count)
+		write_egress(json, &profile->egress);
 	json_key_bool(json, "spawn", profile->spawn);
 	json_key_bool(json, "tty", profile->tty);
 	json_key_strings(json, "programs", profile->programs.items, profile->programs.count);

@@ -9,6 +9,7 @@
 #include "base/place.h"
 #include "cordon.h"
 #include "policy/capability.h"
+#include "profile/egress.h"
 
 enum view { VIEW_SYSTEM, VIEW_HOST_READONLY, VIEW_BARE, VIEW_MAX };
 extern const char *const view_names[VIEW_MAX];
@@ -125,6 +126,7 @@ struct profile {
 	struct landlock_plan landlock;
 	unsigned seccomp;                       /* enum seccomp_option: what this command's filter refuses besides */
 	enum network_mode network;
+	struct egress_plan egress;              /* of NETWORK_HOSTS; made by egress_make() */
 	bool spawn, tty;
 	struct strings programs;
 	struct limits limits;

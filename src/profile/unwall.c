@@ -55,8 +55,11 @@ void profile_unwall(struct profile *profile, const char *names)
 	profile->walls &= ~out;
 	if (out & BIT(SPAWN))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_SPAWN;
-	if (out & BIT(NETWORK))
+	/* In the host's own network there is no place for the listeners. */
+	if (out & BIT(NETWORK)) {
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_NETWORK;
+		profile->egress.count = 0;
+	}
 	if (out & BIT(SOCKETS))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_UNIX;
 	if (out & BIT(IPC))

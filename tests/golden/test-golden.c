@@ -225,6 +225,20 @@ static void with_the_network_and_a_terminal(struct profile_input *input)
 	input->tty = true;
 }
 
+static void with_listed_hosts(struct profile_input *input)
+{
+	(void)input;
+	capabilities.network = NETWORK_HOSTS;
+	capabilities.hosts = texts("example.com:443", "git.example.com:22", "git.example.com:443", "*.example.org:443",
+	                           "203.0.113.7:8080", NULL);
+}
+
+static void with_listed_hosts_and_all_of_the_host(struct profile_input *input)
+{
+	with_listed_hosts(input);
+	with_all_of_the_host(input);
+}
+
 static void where_the_data_would_show(struct profile_input *input)
 {
 	static struct place reads[] = { DIRECTORY("/home/ada") };
@@ -253,6 +267,8 @@ static const struct golden {
 	{ "bare", with_nothing_of_the_host, false },
 	{ "landlock", by_landlock, false },
 	{ "network-and-terminal", with_the_network_and_a_terminal, true },
+	{ "hosts", with_listed_hosts, true },
+	{ "hosts-host-readonly", with_listed_hosts_and_all_of_the_host, true },
 	{ "data-shown", where_the_data_would_show, false },
 	{ "var-tmp", beneath_var_tmp, false },
 };
@@ -264,6 +280,8 @@ static struct profile make(struct arena *arena, const struct golden *golden)
 	struct profile_input input = standard(arena);
 	golden->change(&input);
 	assert_int_equal(profile_make(arena, &input, &profile), 0);
+	if (profile.network == NETWORK_HOSTS)
+		assert_int_equal(egress_make(arena, &capabilities.hosts, &profile.egress, NULL), 0);
 	return profile;
 }
 

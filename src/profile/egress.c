@@ -1,0 +1,172 @@
+/* The plan of a network of listed hosts: see egress.h. */
+#include "profile/egress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "policy/host.h"
+
+const char *const egress_use_names[EGRESS_USE_MAX] = {
+	[EGRESS_PROXY] = "proxy", [EGRESS_DNS_UDP] = "dns_udp", [EGRESS_DNS_TCP] = "dns_tcp", [EGRESS_FORWARD] = "forward",
+};
+
+/* A set of ports. */
+struct ports {
+	uint8_t bits[(UINT16_MAX + 1) / 8];
+	size_t count;
+};
+
+static bool has_port(const struct ports *ports, uint16_t port)
+{
+	return ports->bits[port / 8] & (1u << port % 8);
+}
+
+static void add_port(struct ports *ports, uint16_t port)
+{
+	/* What listens on every address would be in the way of the proxy's own listeners. */
+	if (port == EGRESS_PORT || port == EGRESS_DNS_PORT || has_port(ports, port))
+		return;
+	ports->bits[port / 8] |= (uint8_t)(1u << port % 8);
+	ports->count++;
+}
+
+/* ---- rules ------------------------------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct host *one = a, *other = b;
+	int order = strcmp(one->name, other->name);
+	return order ? order : (int)one->port - (int)other->port;
+}
+
+/* In order, each once. */
+static int read_hosts(struct arena *arena, const struct strings *texts, struct host **ret_hosts, size_t *ret_count,
+                      struct cordon_error *err)
+{
+	size_t count = 0;
+	if (texts->count > EGRESS_RULES_MAX) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu hosts are listed, and there is room for %d", texts->count,
+		     EGRESS_RULES_MAX);
+		fail_boundary(err, "network");
+		return fail_remedy(err, "use wildcards, such as *.example.com:443");
+	}
+	struct host *hosts = arena_alloc(arena, (texts->count + 1) * sizeof(*hosts));
+	if (!hosts)
+		return fail_oom(err);
+	for (size_t i = 0; i < texts->count; i++) {
+		const char *why = host_parse_rule(texts->items[i], strlen(texts->items[i]), &hosts[i]);
+		if (why) {
+			fail(err, CORDON_E_INVALID_REQUEST, 0, texts->items[i], "this is no host that can be reached: %s", why);
+			return fail_boundary(err, "network");
+		}
+	}
+	qsort(hosts, texts->count, sizeof(*hosts), by_name);
+	for (size_t i = 0; i < texts->count; i++)
+		if (!count || by_name(&hosts[count - 1], &hosts[i]))
+			hosts[count++] = hosts[i];
+	*ret_hosts = hosts;
+	*ret_count = count;
+	return 0;
+}
+
+/* The address that many after `first`; there are far fewer than its last two bytes can count. */
+static struct address address_after(const char *first, size_t number)
+{
+	struct address address = { 0 };
+	if (!address_parse(first, strlen(first), &address))
+		return address;
+	uint8_t *low = &address.bytes[address.length - 1], *high = low - 1;
+	size_t sum = (size_t)(*high << 8 | *low) + number;
+	*high = (uint8_t)(sum >> 8);
+	*low = (uint8_t)sum;
+	return address;
+}
+
+static int make_rules(struct arena *arena, const struct host *hosts, size_t count, struct egress_plan *plan)
+{
+	size_t names = 0;
+	const char *before = "";
+	plan->rules = arena_alloc(arena, (count + 1) * sizeof(*plan->rules));
+	if (!plan->rules)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		struct egress_rule *rule = &plan->rules[plan->rule_count++];
+		char text[HOST_TEXT_SIZE];
+		host_text(&hosts[i], text);
+		rule->text = arena_strdup(arena, text);
+		if (!rule->text)
+			return -1;
+		if (hosts[i].form != HOST_NAME)
+			continue;
+		names += strcmp(hosts[i].name, before) != 0;
+		before = hosts[i].name;
+		rule->v4 = address_after(EGRESS_EXACT_V4, names);
+		rule->v6 = address_after(EGRESS_EXACT_V6, names);
+	}
+	return 0;
+}
+
+/* ---- listeners -------------------------------------------------------------------------------------------------- */
+
+/* Which ports must be listened on at every address. */
+static struct ports shared_ports(const struct host *hosts, size_t count)
+{
+	struct ports ports = { 0 };
+	size_t pairs = 0;
+	for (size_t i = 0; i < count; i++)
+		pairs += hosts[i].form == HOST_NAME;
+	for (size_t i = 0; i < count; i++)
+		if (hosts[i].form == HOST_WILDCARD || (hosts[i].form == HOST_NAME && pairs > EGRESS_PAIRS_MAX))
+			add_port(&ports, hosts[i].port);
+	return ports;
+}
+
+static void listen_on(struct egress_plan *plan, enum egress_use use, const struct address *address, uint16_t port)
+{
+	plan->listeners[plan->count++] = (struct egress_listener){ .use = (uint8_t)use, .port = port, .address = *address };
+}
+
+static void make_listeners(const struct host *hosts, size_t count, const struct ports *shared, struct egress_plan *plan)
+{
+	static const struct address every_v4 = { .length = 4 }, every_v6 = { .length = 16 };
+	const struct address own = address_after(EGRESS_ADDRESS, 0);
+	size_t pairs = 0;
+	listen_on(plan, EGRESS_PROXY, &own, EGRESS_PORT);
+	listen_on(plan, EGRESS_DNS_UDP, &own, EGRESS_DNS_PORT);
+	listen_on(plan, EGRESS_DNS_TCP, &own, EGRESS_DNS_PORT);
+	for (size_t i = 0; i < count; i++) {
+		if (hosts[i].form != HOST_NAME || has_port(shared, hosts[i].port) || ++pairs > EGRESS_PAIRS_MAX)
+			continue;
+		listen_on(plan, EGRESS_FORWARD, &plan->rules[i].v4, hosts[i].port);
+		listen_on(plan, EGRESS_FORWARD, &plan->rules[i].v6, hosts[i].port);
+	}
+	for (unsigned port = 1; port <= UINT16_MAX; port++) {
+		if (!has_port(shared, (uint16_t)port))
+			continue;
+		listen_on(plan, EGRESS_FORWARD, &every_v4, (uint16_t)port);
+		listen_on(plan, EGRESS_FORWARD, &every_v6, (uint16_t)port);
+	}
+}
+
+int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
+{
+	struct egress_plan plan = { 0 };
+	struct host *parsed = NULL;
+	size_t count = 0;
+	if (read_hosts(arena, hosts, &parsed, &count, err) < 0)
+		return -1;
+	const struct ports shared = shared_ports(parsed, count);
+	if (shared.count > EGRESS_PORTS_MAX) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu different ports are listed, and there is room for %d",
+		     shared.count, EGRESS_PORTS_MAX);
+		fail_boundary(err, "network");
+		return fail_remedy(err, "list fewer ports");
+	}
+	plan.listeners = arena_alloc(arena, EGRESS_LISTENERS_MAX * sizeof(*plan.listeners));
+	if (!plan.listeners || make_rules(arena, parsed, count, &plan) < 0)
+		return fail_oom(err);
+	make_listeners(parsed, count, &shared, &plan);
+	*ret_plan = plan;
+	return 0;
+}

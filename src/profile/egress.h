@@ -1,0 +1,44 @@
+/* What a command with a network of listed hosts finds in its namespace: which addresses names have there, and where is
+ * listened for connections to them (policy/egress.h has the addresses). Pure: from the list of hosts to this plan. */
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "cordon.h"
+#include "policy/address.h"
+#include "policy/egress.h"
+
+/* What the proxy, which serves them, has room for. */
+#define EGRESS_RULES_MAX 4096
+#define EGRESS_PORTS_MAX 128            /* that are listened on at every address */
+#define EGRESS_PAIRS_MAX 64             /* of an exact name and a port that are listened on one by one */
+#define EGRESS_LISTENERS_MAX (3 + 2 * (EGRESS_PORTS_MAX + EGRESS_PAIRS_MAX))
+
+struct egress_listener {
+	uint8_t use;                    /* enum egress_use */
+	uint16_t port;
+	struct address address;         /* all zero: every address of that family */
+};
+
+struct egress_rule {
+	const char *text;               /* "example.com:443", as host_text() writes it */
+	struct address v4, v6;          /* of an exact name, inside; else of length 0 */
+};
+
+struct egress_plan {
+	struct egress_listener *listeners;
+	size_t count;                   /* 0: no network, or all of it */
+	struct egress_rule *rules;      /* sorted, each once */
+	size_t rule_count;
+};
+
+extern const char *const egress_use_names[EGRESS_USE_MAX];
+
+/* Everything is the arena's. An exact name is listened for at its own addresses, so that the same port stays free at
+ * others, such as 127.0.0.1; for wildcards, whose names are not known before they are asked for, and for long lists,
+ * a port is listened on at every address. Ports 53 and 3128 are not: there, only exact names can be
+ * reached without the proxy. An address of a rule is not local, and can be reached through the proxy alone. */
+int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
+	must_check;
