@@ -16,6 +16,7 @@
 
 #define HTTP_FIELDS_MAX 200             /* more in one head: 431 */
 #define HTTP_TARGET_MAX 8192            /* a longer one: 414 */
+#define HTTP_NAMED_MAX 16               /* fields that Connection names; more: 400 */
 #define HTTP_TRAILER_MAX 8192           /* bytes behind the last chunk */
 
 struct http_span {
@@ -32,6 +33,13 @@ enum http_body {
 	HTTP_BODY_UNTIL_CLOSE,          /* of responses only */
 };
 
+/* The lines of a head behind the first, and what was understood of them. */
+struct http_fields {
+	struct http_span lines;
+	struct http_span named[HTTP_NAMED_MAX];         /* by Connection: not sent on */
+	size_t named_count;
+};
+
 struct http_request {
 	enum http_method method;
 	struct http_span method_text;
@@ -42,23 +50,24 @@ struct http_request {
 	uint64_t length;                /* of HTTP_BODY_LENGTH */
 	bool keep_alive;                /* may another request follow on this connection? */
 	bool expects_continue;          /* the body may come only after a 100 */
-	struct http_span fields;        /* all lines of the head behind the first */
+	struct http_fields fields;
 };
 
 struct http_response {
 	unsigned status, minor;
 	struct http_span reason;
 	enum http_body body;
-	uint64_t length;                /* of HTTP_BODY_LENGTH; what a HEAD would have had is only written */
+	bool has_length;                /* one was told, also by what has no body: the answer to HEAD, 304 */
+	uint64_t length;
 	bool keep_alive;                /* may another request follow on this connection? */
-	bool is_interim;                /* 1xx: another head follows */
-	bool has_length;
-	struct http_span fields;
+	bool is_interim;                /* 1xx: another head follows; not for those who speak HTTP/1.0 */
+	struct http_fields fields;
 };
 
 /* How long the head is; what is behind it is its body or the next request. 0: it is not whole, and what is there may
  * still become one. Otherwise -status to answer with (400, 405, 414, 417, 431, 501, 505), and why, in a few words. */
-long http_request_parse(const char *bytes, size_t length, struct http_request *ret_request, const char **ret_why) must_check;
+long http_request_parse(const char *bytes, size_t length, struct http_request *ret_request,
+                        const char **ret_why) must_check;
 
 /* The same for what a server sent to `request`; every fault is -502. */
 long http_response_parse(const char *bytes, size_t length, const struct http_request *request,

@@ -15,8 +15,8 @@ enum socks_reply {
 	SOCKS_REFUSED = 5, SOCKS_EXPIRED = 6, SOCKS_NO_COMMAND = 7, SOCKS_NO_ADDRESS_TYPE = 8,
 };
 
-/* The greeting: how long it is (then comes SOCKS_GREETED), 0 while it is not whole, -1 where it is refused, and why, in a
- * few words; then SOCKS_NOT_GREETED is sent and the connection ends. SOCKS 4 is refused, too. */
+/* The greeting: how long it is (then comes SOCKS_GREETED), 0 while it is not whole, -1 where it is refused, and why, in
+ * a few words; then SOCKS_NOT_GREETED is sent and the connection ends. SOCKS 4 is refused, too. */
 #define SOCKS_GREETED "\5\0"
 #define SOCKS_NOT_GREETED "\5\xff"
 #define SOCKS_GREETED_SIZE 2
