@@ -10,8 +10,10 @@
 #define EGRESS_PORT 3128                /* HTTP, or SOCKS5: the first byte tells */
 #define EGRESS_DNS_PORT 53
 
-#define EGRESS_ROUTE_V4 "198.18.0.0"    /* /15 */
-#define EGRESS_ROUTE_V6 "2001:2::"      /* /48 */
+#define EGRESS_ROUTE_V4 "198.18.0.0"
+#define EGRESS_BITS_V4 15
+#define EGRESS_ROUTE_V6 "2001:2::"
+#define EGRESS_BITS_V6 48
 #define EGRESS_EXACT_V4 "198.18.1.0"
 #define EGRESS_EXACT_V6 "2001:2::1:0"
 #define EGRESS_WILD_V4 "198.19.0.0"

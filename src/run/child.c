@@ -2,10 +2,7 @@
  * code runs in the caller's memory on stacks of its own. */
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/if.h>
 #include <linux/sched.h>
-#include <linux/sockios.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -71,17 +68,6 @@ static int map_identity(struct launch *launch)
 		return 0;
 	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "user_namespaces", "/proc/self/uid_map",
 	                   "cannot map the user into a new user namespace", fix);
-}
-
-/* Loopback is down in a new network namespace; programs expect 127.0.0.1 to answer. */
-static int raise_loopback(struct launch *launch)
-{
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
-	long fd = sys_3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	long result = fd < 0 ? fd : sys_3(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
-	if (fd >= 0)
-		sys_1(SYS_close, fd);
-	return result < 0 ? launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") : 0;
 }
 
 /* ---- command ---------------------------------------------------------------------------------------------------- */
@@ -316,9 +302,11 @@ static int raise_walls(struct launch *launch)
 		return -1;
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
-	if (launch->loopback && raise_loopback(launch) < 0)
+	if (launch->loopback && launch_raise_loopback(launch) < 0)
 		return -1;
 	if (launch->tty && make_terminal(launch) < 0)
+		return -1;
+	if (launch_listen(launch) < 0)
 		return -1;
 	if (launch->seal.drop_privileges)
 		drop_bounding_set();

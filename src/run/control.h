@@ -10,11 +10,15 @@ enum control_kind {
 	CONTROL_KILL,           /* to init: kill the whole tree, then report */
 	CONTROL_TERMINAL,       /* from the child, before init is up: carries the terminal's master descriptor */
 	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
+	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
 };
+
+#define CONTROL_LISTENERS_MAX 64        /* in one message */
 
 struct control_message {
 	int32_t kind;
-	int32_t value;                  /* the signal, or the wait status */
+	int32_t value;                  /* the signal, the wait status, or how many listeners are spoken of */
+	uint64_t made;                  /* which of those are there, the first of them in the lowest bit */
 	uint64_t cpu_us, max_rss_kb;
 	uint64_t read_bytes, written_bytes;     /* of storage */
 	uint64_t end_us;                /* CLOCK_MONOTONIC when the command itself ended */

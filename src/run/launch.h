@@ -76,6 +76,8 @@ struct launch {
 	int group_joins[LAUNCH_JOIN_MAX];       /* files: who writes "0" to them joins; below 0: none */
 	const char *hostname;           /* or NULL */
 	bool loopback;
+	const struct egress_listener *listeners;        /* made inside, and handed out over the control socket */
+	size_t listener_count;
 	const struct launch_root *root; /* NULL: the caller's own view */
 	struct launch_seal seal;
 	bool own_session;               /* setsid: no terminal of the caller's */
@@ -122,6 +124,10 @@ int launch_init_fd(struct cordon_error *err) must_check;
 /* Between clone and exec; in child*.c. */
 void launch_first(void *launch);
 void launch_become(void *launch);
+/* In the network namespace. */
+int launch_raise_loopback(struct launch *launch);
+/* The addresses of the proxy, and the listeners; loopback is up. */
+int launch_listen(struct launch *launch);
 /* Of one that was not born in the group, and the group as its root, from inside. */
 int launch_join_group(struct launch *launch);
 int launch_hide_groups(struct launch *launch);

@@ -50,6 +50,9 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
                       struct cordon_error *err) must_check;
 /* The command runs: takes launch->pidfd. */
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
+/* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to
+ * close, do not block, and can be taken once, after supervise_begin() and before the first step. On failure all are -1. */
+int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err) must_check;
 /* Handles what is ready; waits up to `wait_ms` (-1: for ever) for something to be. */
 int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err) must_check;
 void supervise_signal(struct supervision *supervision, int signal);
