@@ -19,6 +19,8 @@
 
 #define BUFFER_SIZE (32 * 1024)
 #define OPEN_LEVELS 8
+/* What other clocks may be ahead of ours, and how long a step may take. */
+#define SLACK_S 60
 /* Looking at the clock takes time as well. */
 #define ENTRIES_PER_LOOK 16
 /* What is smaller may count twice where it is moved: that makes no difference. */
@@ -132,6 +134,12 @@ static bool make_room(struct disk_walk *walk)
 	return true;
 }
 
+/* A clock that was wrong once leaves files from the future, which are no news. */
+static bool is_since(const struct disk_walk *walk, int64_t date_ns)
+{
+	return date_ns >= walk->since_ns && date_ns <= walk->until_ns;
+}
+
 /* False: it was met before. */
 static bool add(struct disk_walk *walk, const struct disk_stat *stat)
 {
@@ -148,9 +156,9 @@ static bool add(struct disk_walk *walk, const struct disk_stat *stat)
 	}
 	struct disk_count *count = &walk->count;
 	count->bytes += bytes;
-	if (stat->born_ns >= walk->since_ns)
+	if (is_since(walk, stat->born_ns))
 		count->fresh_bytes += bytes;
-	else if (stat->changed_ns >= walk->since_ns)
+	else if (is_since(walk, stat->changed_ns))
 		count->changed_bytes += bytes;
 	return true;
 }
@@ -168,7 +176,7 @@ static void not_opened(struct disk_walk *walk, int parent, const char *name, int
 	struct disk_stat stat;
 	if (why != EACCES || (!disk_stat(parent, name, false, &stat) && !disk_stat(parent, "", false, &stat)))
 		return;
-	walk->count.closed |= stat.user == walk->user && stat.changed_ns >= walk->since_ns;
+	walk->count.closed |= stat.user == walk->user && is_since(walk, stat.changed_ns);
 	if (S_ISDIR(stat.mode) && !stat.mount_root)
 		add(walk, &stat);
 }
@@ -330,6 +338,9 @@ static bool advance(struct disk_walk *walk)
 
 bool disk_walk_step(struct disk_walk *walk, uint64_t until_us)
 {
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	walk->until_ns = (now.tv_sec + SLACK_S) * INT64_C(1000000000);
 	do {
 		for (int i = 0; i < ENTRIES_PER_LOOK; i++)
 			if (!advance(walk))

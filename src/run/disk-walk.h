@@ -29,7 +29,7 @@ struct disk_count {
 
 struct disk_walk {
 	struct disk_count count;
-	int64_t since_ns;
+	int64_t since_ns, until_ns;     /* dates after that are those of another clock */
 	uint32_t user;
 	int roots[DISK_ROOTS];
 	size_t root_count, next_root;

@@ -3,6 +3,8 @@
 
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 
@@ -99,13 +101,31 @@ static void add_volume(struct disk_watch *watch, int fd)
 	volume->at_start = volume->bytes;
 }
 
-void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options)
+static int64_t to_ns(struct timespec time)
+{
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+/* A date that none of the files bears that are there, and none is older than that is made from now on. No clock tells it:
+ * files are dated by that of the last tick, which may be long ago on a busy machine; but since 6.13 by a finer one if
+ * that must be to tell two changes of a file apart, and then all others are not dated before. So a file of ours is
+ * changed twice. Where that makes no difference there are ticks only, and what has the date of this one may be older. */
+static int64_t date_of_start(void)
 {
 	struct timespec now;
-	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	struct stat first, second;
+	auto_close int fd = memfd_create("cordon-date", MFD_CLOEXEC);
+	if (fd >= 0 && fstat(fd, &first) == 0 && fchmod(fd, 0600) == 0 && fstat(fd, &second) == 0)
+		return to_ns(second.st_ctim) + (to_ns(first.st_ctim) == to_ns(second.st_ctim));
+	clock_gettime(CLOCK_REALTIME, &now);
+	return to_ns(now);
+}
+
+void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options)
+{
 	*watch = (struct disk_watch){
 		.options = *options,
-		.start_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec,
+		.start_ns = date_of_start(),
 		.pause_ms = DISK_FIRST_MS,
 		.looked_us = disk_now_us(),
 	};

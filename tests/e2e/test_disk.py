@@ -96,9 +96,22 @@ def holds(path):
     return sum(seen.values())
 
 
+def about(cordon, told):
+    """All that may tell why it was ended, or not: the result, when it was, and what there is with its dates."""
+    listing = subprocess.run(["find", cordon.workspace, cordon.data / "cordon/workspaces", "-printf", r"%p: %k K, %n names, born %B@, changed %C@\n"],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+    lines = listing.splitlines()
+    return "\n".join([json.dumps(told), json.dumps(rows_of(cordon, told["audit_id"])), *lines[:100], f"{len(lines)} files; it is {time.time()}"])
+
+
+def fine(cordon, told):
+    """It was left alone to its end."""
+    assert told["stdout"].endswith("fine\n") and told["limit"] is None and told["denials"] == [], about(cordon, told)
+
+
 def passed(cordon, told, over=24):
     """It was ended by the limit, and all say so."""
-    assert told["limit_hit"] == "disk" and told["signal"] == 9 and "had it" not in told["stdout"], told
+    assert told["limit_hit"] == "disk" and told["signal"] == 9 and "had it" not in told["stdout"], about(cordon, told)
     limit = told["limit"]
     assert limit["name"] == "disk" and limit["unit"] == "bytes" and limit["allowed"] == MOST
     assert MOST < limit["used"] <= MOST + over * MB
@@ -149,8 +162,7 @@ def test_what_is_no_more_than_allowed(cordon):
     """Holes, several names of one file, what is removed again, and what is in memory."""
     line = """truncate -s 1T sparse; head -c 2M /dev/zero > file; for i in $(seq 64); do ln file link$i; done;
         for i in $(seq 8); do head -c 1M /dev/zero > again; sleep 0.05; rm again; done; head -c 8M /dev/zero > /tmp/file; sleep 0.3; echo fine"""
-    told = result(cordon, "--disk", "4M", "-c", line)
-    assert told["stdout"] == "fine\n" and told["limit"] is None and told["denials"] == [], told
+    fine(cordon, result(cordon, "--disk", "4M", "-c", line))
 
 
 def test_a_project_that_is_larger(cordon):
@@ -158,11 +170,9 @@ def test_a_project_that_is_larger(cordon):
     for number in range(12):
         (cordon.workspace / f"file{number}").write_bytes(b"x" * MB)
     line = "cat file1 > new1; sleep 0.2; echo x >> file1; sleep 0.2; cat file1 >> file1.more; sleep 0.2; echo fine"
-    told = result(cordon, "--disk", "4M", "-c", line)
-    assert told["stdout"] == "fine\n" and told["limit"] is None, told
+    fine(cordon, result(cordon, "--disk", "4M", "-c", line))
     line = "for i in 2 3 4 5 6 7; do rm file$i; done; for i in 1 2 3 4 5 6 7; do cat file8 > another$i; sleep 0.05; done; sleep 0.2; echo fine"
-    told = result(cordon, "--disk", "4M", "-c", line)
-    assert told["stdout"] == "fine\n" and told["limit"] is None, told
+    fine(cordon, result(cordon, "--disk", "4M", "-c", line))
     passed(cordon, result(cordon, "--disk", "4M", "--", *take("files")))
 
 
@@ -176,10 +186,10 @@ def test_a_workspace_of_its_own(cordon, leftovers):
     place = next((cordon.data / "cordon/workspaces").iterdir())
     assert MOST < holds(place)
     # It may be used as it is, but not grow; what is removed makes room again.
-    assert run("-c", "ls -R; sleep 0.2; echo fine")["stdout"].endswith("fine\n")
+    fine(cordon, run("-c", "ls -R; sleep 0.2; echo fine"))
     passed(cordon, run("--", *take("old", 8)))
-    told = run("-c", "rm file old; sleep 0.1; head -c 512k /dev/zero > small; sleep 0.2; echo fine")
-    assert told["stdout"] == "fine\n" and told["limit"] is None and holds(place) < MOST
+    fine(cordon, run("-c", "rm file old; sleep 0.1; head -c 512k /dev/zero > small; sleep 0.2; echo fine"))
+    assert holds(place) < MOST
 
 
 def test_the_home_of_a_session_counts(cordon):

@@ -20,6 +20,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -49,6 +50,17 @@ int fstatfs(int fd, struct statfs *info)
 	info->f_bfree = info->f_blocks - volume.bytes / 4096;
 	info->f_ffree = info->f_files - volume.inodes;
 	return 0;
+}
+
+/* Files are dated by the kernel's clock; the one that is asked may be behind it. */
+static time_t behind_s;
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int error = (int)syscall(SYS_clock_gettime, clock, now);
+	if (clock == CLOCK_REALTIME)
+		now->tv_sec -= behind_s;
+	return error;
 }
 
 struct ground {
@@ -254,6 +266,20 @@ static void what_is_new_or_changed_is_told(void **state)
 	                 counts(tree, "fresh") + counts(tree, "old") + counts(tree, "."));
 }
 
+/* They were made when the clock was wrong. */
+static void what_is_from_the_future_is_not_new(void **state)
+{
+	int tree = ((struct ground *)*state)->tree;
+	struct disk_stat stat;
+	fill(tree, "file", 100 * KiB);
+	assert_true(disk_stat(tree, "file", false, &stat));
+	behind_s = 86400;
+	struct disk_count told = count_since(tree, stat.changed_ns - INT64_C(1000000000) * 90000);
+	behind_s = 0;
+	assert_int_equal(told.fresh_bytes + told.changed_bytes, 0);
+	assert_true(told.bytes > 100 * KiB);
+}
+
 /* ---- trees that do not want to be counted ----------------------------------------------------------------------- */
 
 static void what_is_closed_is_told(void **state)
@@ -387,9 +413,40 @@ static void mounts_are_not_entered(void **state)
 static void begin(struct disk_watch *watch, int tree, uint64_t most, bool growth)
 {
 	const struct disk_options options = { .roots = { tree, -1, -1 }, .most_bytes = most, .growth = growth };
-	/* Files bear a time that may be some milliseconds old. */
-	usleep(30000);
 	disk_watch_begin(watch, &options);
+	/* Where the clock only ticks, what is made in the same tick has no date of its own. */
+	usleep(30000);
+}
+
+static bool has_fine_dates(int tree)
+{
+	struct disk_stat first, second;
+	fill(tree, "dated", 0);
+	assert_true(disk_stat(tree, "dated", false, &first));
+	assert_int_equal(fchmodat(tree, "dated", 0640, 0), 0);
+	assert_true(disk_stat(tree, "dated", false, &second));
+	assert_int_equal(unlinkat(tree, "dated", 0), 0);
+	return first.born_ns != INT64_MIN && first.changed_ns != second.changed_ns;
+}
+
+/* However little time passed between them: what was there before is not what the command made. */
+static void what_was_made_just_before(void **state)
+{
+	int tree = ((struct ground *)*state)->tree;
+	const struct disk_options options = { .roots = { tree, -1, -1 }, .most_bytes = MiB, .growth = true };
+	for (int i = 0; i < 300; i++) {
+		struct disk_watch watch;
+		/* Asked before, it is dated by the finer clock. */
+		bool fine = has_fine_dates(tree);
+		fill(tree, "before", 100 * KiB);
+		disk_watch_begin(&watch, &options);
+		fill(tree, "after", 200 * KiB);
+		struct disk_count told = count_since(tree, watch.start_ns);
+		if (told.fresh_bytes || fine)
+			assert_int_equal(told.fresh_bytes, counts(tree, "after"));
+		assert_int_equal(unlinkat(tree, "before", 0) | unlinkat(tree, "after", 0), 0);
+		disk_watch_end(&watch);
+	}
 }
 
 /* Looks as often as the watch wants, for that long; true: the limit is passed. */
@@ -625,6 +682,29 @@ static void hide(int tree, enum hiding how)
 	}
 }
 
+static bool sleeps(pid_t pid)
+{
+	char name[64], text[512];
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	const char *state = strrchr(text, ')');
+	return state && state[2] == 'S';
+}
+
+/* Until both do, for good. */
+static void wait_for_sleep(pid_t first)
+{
+	for (bool asleep = false; !asleep;) {
+		struct processes now;
+		usleep(1000);
+		processes_look(first, &now);
+		asleep = now.count == 2 && sleeps(now.pids[0]) && sleeps(now.pids[1]);
+		processes_free(&now);
+	}
+}
+
 /* A child of a child, as a command's is; both wait to be killed. */
 static pid_t start(int tree, enum hiding how, int *ret_pidfd)
 {
@@ -637,8 +717,8 @@ static pid_t start(int tree, enum hiding how, int *ret_pidfd)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			hide(tree, how);
-			(void)!write(ready[1], "", 1);
 			int fd = openat(tree, "written", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+			(void)!write(ready[1], "", 1);
 			while (how == WRITING) {
 				(void)!pwrite(fd, "x", 1, 0);
 				usleep(1000);
@@ -653,6 +733,8 @@ static pid_t start(int tree, enum hiding how, int *ret_pidfd)
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, first, 0);
 	assert_true(*ret_pidfd >= 0);
 	assert_int_equal(processes_of_pidfd(*ret_pidfd), first);
+	if (how != WRITING)
+		wait_for_sleep(first);
 	return first;
 }
 
@@ -723,8 +805,6 @@ static void what_processes_do_is_seen(void **state)
 	struct processes one, other;
 	for (int how = IDLE; how <= WRITING; how += WRITING) {
 		pid_t first = start(tree, how, &pidfd);
-		/* It may have been on its way to sleep. */
-		usleep(20000);
 		processes_look(first, &one);
 		usleep(20000);
 		processes_look(first, &other);
@@ -751,10 +831,12 @@ int main(void)
 		TEST(any_depth_counts),
 		TEST(a_count_in_steps_is_the_same),
 		TEST(what_is_new_or_changed_is_told),
+		TEST(what_is_from_the_future_is_not_new),
 		TEST(what_is_closed_is_told),
 		TEST(what_moves_counts_once),
 		TEST(a_way_back_that_is_lost),
 		TEST(mounts_are_not_entered),
+		TEST(what_was_made_just_before),
 		TEST(all_there_is),
 		TEST(what_is_added),
 		TEST(what_is_removed_first),
