@@ -29,6 +29,15 @@ static int resolve_all(struct execution *execution, const struct strings *paths,
 	return 0;
 }
 
+static int refuse_groups(const char *path, struct cordon_error *err)
+{
+	if (!cgroup_shows(path))
+		return 0;
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
+	fail_boundary(err, "cgroup_view");
+	return fail_remedy(err, "grant what is beside them, or unmount what is of type cgroup in it: see findmnt");
+}
+
 /* What must never be granted whole, because the walls are made of it or hide it. */
 static int refuse_places(struct execution *execution, const struct places *places, struct cordon_error *err)
 {
@@ -41,10 +50,8 @@ static int refuse_places(struct execution *execution, const struct places *place
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
-		if (cgroup_shows(path)) {
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
-			return fail_boundary(err, "cgroup_view");
-		}
+		if (refuse_groups(path, err) < 0)
+			return -1;
 		bool own = path_within(path, execution->session.workspace.path);
 		if (!own && path_within(path, execution->cordon->data_dir)) {
 			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "cordon's own data cannot be granted");
@@ -110,7 +117,8 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    resolve_all(execution, &set->sockets, &execution->capability.sockets, err) < 0 ||
 	    resolve_all(execution, &set->programs, &execution->capability.programs, err) < 0)
 		return -1;
-	if (refuse_places(execution, &execution->capability.reads, err) < 0 ||
+	if (refuse_groups(execution->session.workspace.path, err) < 0 ||
+	    refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_places(execution, &execution->capability.devices, err) < 0 ||
 	    refuse_planted_links(execution, &set->fs_read, &execution->capability.reads, err) < 0 ||

@@ -53,6 +53,7 @@ void cordon_unref(struct cordon *cordon)
 		return;
 	linger_settle();
 	cgroup_forget();
+	cgroup_mounts_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
 	host_view_free(cordon->view);

@@ -24,6 +24,7 @@
 #define ROOT "/sys/fs/cgroup"
 #define PREFIX "cordon-"
 #define REMOVE_ROUNDS 50
+#define MAKE_ATTEMPTS 3
 #define REMOVE_PAUSE_NS 1000000
 
 static const struct cgroup_ops *const versions[] = { &cgroup_v2, &cgroup_v1 };
@@ -67,14 +68,6 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 		if (!*place->why)
 			memcpy(place->why, found.why, sizeof(place->why));
 	}
-}
-
-bool cgroup_shows(const char *path)
-{
-	if (path_within(path, ROOT) || path_within(ROOT, path))
-		return true;
-	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
-	return fd >= 0 && cgroup_file_version(fd);
 }
 
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place)
@@ -122,13 +115,26 @@ static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
 	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1, -1 }, .joins = { -1, -1, -1, -1 } };
 }
 
+/* Who else may write to the place could have put another one there, whose limits would be theirs to change. */
+static int open_part(int place, const char *name)
+{
+	struct stat info;
+	auto_close int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		return -1;
+	if (info.st_uid == geteuid())
+		return take_fd(&fd);
+	errno = EPERM;
+	return -1;
+}
+
 static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
 {
 	int opened = 0;
 	for (int i = 0; i < CGROUP_PARTS; i++) {
 		if (place->parts[i] < 0)
 			continue;
-		group->parts[i] = openat(place->parts[i], group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		group->parts[i] = open_part(place->parts[i], group->name);
 		opened += group->parts[i] >= 0;
 	}
 	return opened;
@@ -189,14 +195,16 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 	id_make(id);
 	snprintf(group->name, sizeof(group->name), PREFIX "%d-%s", (int)getpid(), id);
 	int wanted = 0, made = 0;
-	for (int i = 0; i < CGROUP_PARTS; i++)
+	for (int i = 0; i < CGROUP_PARTS && made == wanted; i++)
 		if (place->parts[i] >= 0) {
 			wanted++;
 			made += mkdirat(place->parts[i], group->name, 0755) == 0;
 		}
-	int saved = errno;
-	if (open_leaf(place, group) == wanted && made == wanted && lock_leaf(group))
+	if (made == wanted && open_leaf(place, group) == wanted && lock_leaf(group))
 		return true;
+	int saved = errno;
+	if (made < wanted)
+		open_leaf(place, group);
 	cgroup_remove(group);
 	errno = saved;
 	return false;
@@ -248,8 +256,9 @@ static void make_in_place(const struct cgroup_search *search, struct cgroup *gro
 {
 	bool fits = is_kept && same(search->directory, kept_for.directory) && same(search->root, kept_for.root) &&
 	            same(search->self, kept_for.self);
-	for (int attempt = fits ? 0 : 1; attempt < 2; attempt++) {
-		if (attempt)
+	/* The place may be gone, or who sweeps may have been faster: one that cannot see us takes what is not locked yet. */
+	for (int attempt = 0; attempt < MAKE_ATTEMPTS; attempt++) {
+		if (attempt || !fits)
 			keep_place(search);
 		empty_group(kept.ops, group);
 		if (!kept.ops) {

@@ -70,10 +70,11 @@ extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
 /* Looks for a place, and closes it again: for `cordon doctor`. */
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
-/* Would this path, which is resolved, show the tree of groups? */
+/* Would this path, which is resolved, show a tree of groups: does it lie in one, or is one mounted beneath it? */
 bool cgroup_shows(const char *path);
-/* Forgets the place that was found, until the next leaf is made. */
+/* Forget the place that was found until the next leaf is made, and what was found mounted. */
 void cgroup_forget(void);
+void cgroup_mounts_forget(void);
 /* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */
 void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group);
 

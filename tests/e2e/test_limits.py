@@ -257,6 +257,24 @@ def test_groups_cannot_be_granted(cordon, option, path):
     assert (error["class"], error["boundary"]) == ("capability_denied", "cgroup_view")
 
 
+@needs("root")
+@pytest.mark.parametrize("words", [["--read", "."], ["--write", "."], ["--write", "deep/groups here"], ["--workspace", "."]])
+def test_groups_mounted_elsewhere_cannot_be_granted(cordon, tmp_path, words):
+    """What is mounted beneath a directory comes along with it."""
+    tree = tmp_path / "tree"
+    groups = tree / "deep/groups here"
+    groups.mkdir(parents=True)
+    words = [words[0], tree / words[1]]
+    mounted = ["unshare", "-m", "sh", "-c", 'mount -t cgroup2 none "$1" && shift && exec "$@"', "sh", groups]
+    done = subprocess.run([*mounted, *cordon.argv("run", "--json", *words, "--", "ls", groups)], env=cordon.env, cwd=cordon.workspace,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    error = json.loads(done.stdout)["error"]
+    assert (error["class"], error["boundary"]) == ("capability_denied", "cgroup_view"), done
+    assert "findmnt" in error["remediation"]
+    # Only as long as it is mounted.
+    assert result(cordon, *words, "--", "true")["exit_code"] == 0
+
+
 # ---- a session stops where its memory did ----------------------------------------------------------------------------
 
 @needs("cgroup")

@@ -189,6 +189,17 @@ int unlinkat(int dir, const char *name, int flags)
 	return (int)syscall(SYS_unlinkat, dir, name, flags);
 }
 
+/* Whose groups are another's. */
+static char others[64];
+
+int fstat(int fd, struct stat *info)
+{
+	int result = (int)syscall(SYS_newfstatat, fd, "", info, AT_EMPTY_PATH);
+	if (result == 0 && *others && strstr(path_of(fd), others))
+		info->st_uid++;
+	return result;
+}
+
 /* Also for root, who may everything. */
 int faccessat(int dir, const char *name, int mode, int flags)
 {
@@ -539,6 +550,29 @@ static void test_sweep(void **state)
 	close(fd);
 }
 
+/* Where others may write, too, a group may be put in the place of the one that was made. */
+static void test_anothers(void **state)
+{
+	(void)state;
+	struct cgroup made;
+	struct cgroup_search where = search("/");
+	char left[64];
+	snprintf(left, sizeof(left), "cordon-%d-A", (int)ended());
+	int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(fd, left, 0755), 0);
+	strcpy(others, left);
+	cgroup_make(&where, &bounds, &made);
+	assert_non_null(made.ops);
+	assert_int_equal(leaves_in(root), 2);
+	cgroup_remove(&made);
+	strcpy(others, "/cordon-");
+	cgroup_make(&where, &bounds, &made);
+	*others = '\0';
+	assert_null(made.ops);
+	assert_non_null(strstr(made.why, strerror(EPERM)));
+	close(fd);
+}
+
 /* The subtree is removed and made again while a program runs. */
 static void test_place_is_found_again(void **state)
 {
@@ -664,7 +698,7 @@ int main(void)
 		TEST(test_nearest_that_can_all), TEST(test_less_where_there_is_no_more), TEST(test_never_the_callers_own),
 		TEST(test_none_split_by_threads), TEST(test_root_of_the_tree), TEST(test_odd_views), TEST(test_no_controllers),
 		TEST(test_named), TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
-		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_place_is_found_again),
+		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_anothers), TEST(test_place_is_found_again),
 		TEST(test_v1), TEST(test_v1_sweep), TEST(test_v1_in_part),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,130 @@
+/* Where trees of groups are mounted: see cgroup_shows(). Who grants a directory grants what is mounted beneath it, too, and
+ * a caller's own groups are its own to write: a command that reaches them leaves its limits. The kernel's table of mounts
+ * takes a microsecond for each to print, so what was found in it is kept for as long as it says that nothing changed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "run/cgroup-file.h"
+#include "run/cgroup.h"
+
+#define ROOT "/sys/fs/cgroup"
+#define TABLE "/proc/thread-self/mountinfo"
+#define NAMESPACE "/proc/thread-self/ns/mnt"
+
+/* For one process in one namespace: another has its own, and who shares a descriptor misses what the other was told. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	int fd;                 /* of the table; -1: there is none */
+	pid_t pid;
+	ino_t namespace;
+	char *points;           /* each ended by a newline */
+} known = { .fd = -1 };
+
+/* Spaces and the like are written as a backslash and three octal digits. */
+static void add_point(FILE *points, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned code;
+		if (text[i] == '\\' && sscanf(text + i + 1, "%3o", &code) == 1) {
+			putc((int)code, points);
+			i += 3;
+		} else {
+			putc(text[i], points);
+		}
+	}
+	putc('\n', points);
+}
+
+/* ID PARENT DEVICE ROOT POINT OPTIONS [FIELD…] - TYPE SOURCE OPTIONS */
+static void add_line(FILE *points, const char *line)
+{
+	const char *end = strstr(line, " - "), *point = line;
+	if (!end || strncmp(end, " - cgroup", strlen(" - cgroup")))
+		return;
+	for (int field = 0; field < 4 && point; field++)
+		point = (point = strchr(point, ' ')) ? point + 1 : NULL;
+	if (point && point < end)
+		add_point(points, point, strcspn(point, " "));
+}
+
+static char *read_points(FILE *table)
+{
+	char *points = NULL, *line = NULL;
+	size_t size, room = 0;
+	FILE *list = open_memstream(&points, &size);
+	while (list && getline(&line, &room, table) > 0)
+		add_line(list, line);
+	free(line);
+	if (!list || fclose(list) != 0 || ferror(table))
+		return NULL;
+	return points;
+}
+
+static void drop(void)
+{
+	if (known.fd >= 0)
+		close(take_fd(&known.fd));
+	free(known.points);
+	known.points = NULL;
+}
+
+void cgroup_mounts_forget(void)
+{
+	pthread_mutex_lock(&lock);
+	drop();
+	pthread_mutex_unlock(&lock);
+}
+
+static void look(ino_t namespace)
+{
+	drop();
+	known.fd = open(TABLE, O_RDONLY | O_CLOEXEC);
+	/* A stream of its own: the descriptor is kept for what it says later. */
+	int copy = known.fd < 0 ? -1 : fcntl(known.fd, F_DUPFD_CLOEXEC, 3);
+	FILE *table = copy < 0 ? NULL : fdopen(copy, "re");
+	if (!table && copy >= 0)
+		close(copy);
+	known.pid = getpid();
+	known.namespace = namespace;
+	known.points = table ? read_points(table) : NULL;
+	if (table)
+		fclose(table);
+}
+
+static bool is_current(ino_t namespace)
+{
+	struct pollfd table = { .fd = known.fd, .events = POLLPRI };
+	return known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
+}
+
+/* Where nobody can tell, it may be anywhere. */
+static bool is_mounted_beneath(const char *path)
+{
+	struct stat info = { 0 };
+	pthread_mutex_lock(&lock);
+	if (stat(NAMESPACE, &info) < 0 || !is_current(info.st_ino))
+		look(info.st_ino);
+	bool found = !known.points;
+	for (const char *point = known.points; point && *point && !found; point = strchr(point, '\n') + 1) {
+		char one[4096];
+		snprintf(one, sizeof(one), "%.*s", (int)strcspn(point, "\n"), point);
+		found = path_within(one, path);
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+bool cgroup_shows(const char *path)
+{
+	if (path_within(path, ROOT) || path_within(ROOT, path))
+		return true;
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	return (fd >= 0 && cgroup_file_version(fd)) || is_mounted_beneath(path);
+}
