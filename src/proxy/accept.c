@@ -1,0 +1,147 @@
+/* Listeners: see accept.h. */
+#include "proxy/accept.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proxy/client.h"
+#include "proxy/connection.h"
+#include "proxy/dial.h"
+#include "proxy/loop.h"
+#include "proxy/name-service.h"
+#include "proxy/supervisor.h"
+
+#define TURN 32                         /* so many at a time, then others have theirs */
+#define AGAIN_US 100000
+#define NAME_SERVICE_MAX 32             /* connections to it */
+
+/* The address that the client dialled. */
+static bool local_address(int fd, struct address *ret_address, uint16_t *ret_port)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} local = { 0 };
+	socklen_t length = sizeof(local);
+	struct address address = { 0 };
+	if (getsockname(fd, &local.any, &length) < 0)
+		return false;
+	if (local.any.sa_family == AF_INET) {
+		address.length = 4;
+		memcpy(address.bytes, &local.v4.sin_addr, 4);
+		*ret_port = ntohs(local.v4.sin_port);
+	} else if (local.any.sa_family == AF_INET6) {
+		address.length = 16;
+		memcpy(address.bytes, &local.v6.sin6_addr, 16);
+		*ret_port = ntohs(local.v6.sin6_port);
+	} else {
+		return false;
+	}
+	*ret_address = address;
+	return true;
+}
+
+static void take_client(struct proxy *proxy, int fd)
+{
+	struct connection *connection = connection_open(proxy, fd, PHASE_CLIENT);
+	if (connection)
+		client_begin(connection);
+}
+
+static void take_forward(struct proxy *proxy, int fd)
+{
+	struct address address;
+	uint16_t port = 0;
+	const char *name = local_address(fd, &address, &port) ? rules_name_at(&proxy->rules, &address) : NULL;
+	struct connection *connection = connection_open(proxy, fd, PHASE_CLIENT);
+	if (!connection)
+		return;
+	connection->way = PROXY_BY_ADDRESS;
+	if (!name || host_parse(name, strlen(name), &connection->host)) {
+		connection_drop(connection, PROXY_DENIED, "the address that was dialled stands for no name");
+		return;
+	}
+	connection->host.port = port;
+	dial_begin(connection);
+	connection_step(connection);
+}
+
+static void take_names(struct proxy *proxy, int fd)
+{
+	struct connection *connection =
+		proxy->name_service_live < NAME_SERVICE_MAX ? connection_open(proxy, fd, PHASE_NAMES) : NULL;
+	if (connection)
+		name_service_begin(connection);
+	else if (proxy->name_service_live >= NAME_SERVICE_MAX)
+		close(fd);
+}
+
+static void accept_fn(struct watch *watch, uint32_t events)
+{
+	static void (*const take[EGRESS_USE_MAX])(struct proxy *proxy, int fd) = {
+		[EGRESS_PROXY] = take_client,
+		[EGRESS_DNS_TCP] = take_names,
+		[EGRESS_FORWARD] = take_forward,
+	};
+	struct listener *listener = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+	struct proxy *proxy = listener->proxy;
+	(void)events;
+	for (int i = 0; i < TURN && proxy->live < proxy->settings.connections && !proxy->supervisor_is_full; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			take[listener->use](proxy, fd);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+			proxy->accept_again_us = proxy->now_us + AGAIN_US;
+			loop_expect(proxy, proxy->accept_again_us);
+		}
+		if (errno != EINTR && errno != ECONNABORTED)
+			return;
+	}
+}
+
+static void name_fn(struct watch *watch, uint32_t events)
+{
+	struct listener *listener = (struct listener *)((char *)watch - offsetof(struct listener, watch));
+	(void)events;
+	name_service_receive(listener->proxy, listener->fd);
+}
+
+static int watch_listener(struct listener *listener, int operation, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = &listener->watch };
+	return epoll_ctl(listener->proxy->epoll_fd, operation, listener->fd, &event);
+}
+
+int accept_open(struct proxy *proxy)
+{
+	proxy->is_accepting = true;
+	for (size_t i = 0; i < proxy->listener_count; i++) {
+		struct listener *listener = &proxy->listeners[i];
+		listener->proxy = proxy;
+		listener->watch.fn = listener->use == EGRESS_DNS_UDP ? name_fn : accept_fn;
+		if (watch_listener(listener, EPOLL_CTL_ADD, EPOLLIN) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+void accept_update(struct proxy *proxy)
+{
+	bool may = proxy->live < proxy->settings.connections && !proxy->supervisor_is_full &&
+	           proxy->now_us >= proxy->accept_again_us;
+	if (may == proxy->is_accepting)
+		return;
+	proxy->is_accepting = may;
+	for (size_t i = 0; i < proxy->listener_count; i++)
+		if (proxy->listeners[i].use != EGRESS_DNS_UDP &&
+		    watch_listener(&proxy->listeners[i], EPOLL_CTL_MOD, may ? EPOLLIN : 0) < 0)
+			proxy_give_up();
+}

@@ -1,0 +1,15 @@
+/* The one loop: what happened, and whose time is over. */
+#pragma once
+#include "proxy/proxy.h"
+
+struct connection;
+
+int loop_open(struct proxy *proxy);
+void loop_run(struct proxy *proxy) __attribute__((noreturn));
+
+/* Something is to be done at that moment, if not earlier. */
+void loop_expect(struct proxy *proxy, uint64_t deadline_us);
+/* This one had more to do than its turn was long: it gets another when the others had theirs. */
+void loop_again(struct connection *connection);
+/* All connections look again whether they can go on. */
+void loop_wake_all(struct proxy *proxy);

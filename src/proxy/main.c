@@ -1,0 +1,71 @@
+/* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "net/resolve.h"
+#include "proxy/loop.h"
+#include "proxy/seal.h"
+#include "proxy/setup.h"
+#include "proxy/supervisor.h"
+
+#define DESCRIPTORS_EACH 6      /* two sockets, two pipes */
+#define DESCRIPTORS_OTHER 128   /* of the resolver, and pipes that wait for use */
+
+static struct proxy proxy;
+
+static const char *open_resolver(void)
+{
+	static struct cordon_error err;
+	struct resolver_options options = {
+		.timeout_ms = (unsigned)(proxy.settings.connect_ms < 60000 ? proxy.settings.connect_ms : 60000),
+		.exemptions = proxy.rules.exemptions,
+		.exemption_count = proxy.rules.exemption_count,
+	};
+	return resolver_open(&options, &proxy.resolver, &err) < 0 ? err.reason : NULL;
+}
+
+static const char *seal(void)
+{
+	uint64_t fixed = proxy.listener_count + DESCRIPTORS_OTHER;
+	uint64_t descriptors = fixed + proxy.settings.connections * DESCRIPTORS_EACH;
+	const char *why = seal_raise(&descriptors);
+	/* What cannot be had is not promised. */
+	if (!why && descriptors < fixed + DESCRIPTORS_EACH)
+		return "there are too few descriptors";
+	if (!why && proxy.settings.connections > (descriptors - fixed) / DESCRIPTORS_EACH)
+		proxy.settings.connections = (descriptors - fixed) / DESCRIPTORS_EACH;
+	return why;
+}
+
+static int stop(const char *why)
+{
+	struct proxy_message message = { .kind = PROXY_TOTALS };
+	snprintf(message.text, sizeof(message.text), "%s", why);
+	send(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+	return 2;
+}
+
+int main(void)
+{
+	static const struct proxy_message ready = { .kind = PROXY_READY };
+	/* Splicing into a socket that was reset sends it. */
+	signal(SIGPIPE, SIG_IGN);
+	proxy.last_outgoing = &proxy.first_outgoing;
+	const char *why = seal_drop_root();
+	if (!why)
+		why = setup_read(&proxy);
+	if (!why)
+		why = open_resolver();
+	if (!why && loop_open(&proxy) < 0)
+		why = "cannot watch the listeners";
+	if (!why)
+		why = seal();
+	if (why)
+		return stop(why);
+	supervisor_tell(&proxy, &ready);
+	loop_run(&proxy);
+}

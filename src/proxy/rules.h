@@ -1,0 +1,55 @@
+/* What may be reached, as the supervisor said it, and what each name's address inside is. */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "net/resolution.h"
+#include "policy/address.h"
+#include "policy/host.h"
+
+#define RULES_WILD_NAMES_MAX 4096       /* names that a wildcard covers, and that were asked for */
+
+/* A name inside: what its addresses there stand for. */
+struct inside_name {
+	char *name;
+	struct address v4, v6;  /* of length 0: none */
+};
+
+struct static_name {
+	char *name;
+	struct address address;
+};
+
+struct rules {
+	struct arena arena;
+	struct strings allowed;                 /* "host:port", rules and what was approved meanwhile */
+	struct strings denied;                  /* what a human said no to */
+	struct strings wildcards;               /* ".example.com", of the rules */
+	struct inside_name *exact, *wild;
+	size_t exact_count, wild_count;
+	struct static_name *names;
+	size_t name_count;
+	struct address_range *exemptions;
+	size_t exemption_count;
+};
+
+/* Each: 0, or -1 where the text is none, there are too many or memory is short. */
+int rules_add(struct rules *rules, const char *text, const struct address *v4, const struct address *v6) must_check;
+int rules_add_exemption(struct rules *rules, const char *text) must_check;
+int rules_add_name(struct rules *rules, const char *name, const struct address *address) must_check;
+/* What a human said, for the rest of the command. What no longer fits is asked again. */
+void rules_remember(struct rules *rules, const char *host_port, bool allowed);
+
+bool rules_allow(const struct rules *rules, const struct host *host);
+bool rules_deny(const struct rules *rules, const struct host *host);
+
+/* The addresses that the configuration gives this name, judged; false where it has none. */
+bool rules_static(const struct rules *rules, const struct host *host, struct resolution *ret_resolution);
+
+/* The addresses inside of a name that some rule covers, on whichever port; NULL where none does, or where there are more
+ * such names than are kept. A name keeps its addresses. */
+const struct inside_name *rules_inside(struct rules *rules, const char *name, bool *ret_covered);
+/* The name that an address inside stands for, or NULL. */
+const char *rules_name_at(const struct rules *rules, const struct address *address);

@@ -1,0 +1,118 @@
+/* The beginning: see setup.h. */
+#include "proxy/setup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MAX 65536
+#define HEADER_MIN 1024
+#define HEADER_MAX (1 << 20)
+#define TIME_MAX_MS (UINT64_C(365) * 86400 * 1000)
+
+static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
+{
+	return value < least ? least : value > most ? most : value;
+}
+
+/* One message and the descriptor that came with it, or -1. False at the end of the stream, or where it is none. */
+static bool receive(struct proxy_message *ret_message, int *ret_fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec part = { ret_message, sizeof(*ret_message) };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                          .msg_controllen = sizeof(control) };
+	ssize_t got;
+	do
+		got = recvmsg(PROXY_FD, &message, MSG_CMSG_CLOEXEC);
+	while (got < 0 && errno == EINTR);
+	*ret_fd = -1;
+	if (got != sizeof(*ret_message))
+		return false;
+	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+	    header->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
+	return !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	       memchr(ret_message->host, '\0', sizeof(ret_message->host)) &&
+	       memchr(ret_message->text, '\0', sizeof(ret_message->text));
+}
+
+static int take_settings(struct proxy *proxy, const struct proxy_message *message)
+{
+	proxy->settings = (struct settings){
+		.connections = between(message->settings.connections, 1, CONNECTIONS_MAX),
+		.total_connections = message->settings.total_connections,
+		.connect_ms = between(message->settings.connect_ms, 1, TIME_MAX_MS),
+		.idle_ms = between(message->settings.idle_ms, 0, TIME_MAX_MS),
+		.header_bytes = between(message->settings.header_bytes, HEADER_MIN, HEADER_MAX),
+		.total_bytes = message->settings.total_bytes,
+		.asks = message->settings.asks == 1,
+	};
+	return 0;
+}
+
+static int take_rule(struct proxy *proxy, const struct proxy_message *message)
+{
+	return rules_add(&proxy->rules, message->host, &message->rule.v4, &message->rule.v6);
+}
+
+static int take_exemption(struct proxy *proxy, const struct proxy_message *message)
+{
+	return rules_add_exemption(&proxy->rules, message->host);
+}
+
+static int take_name(struct proxy *proxy, const struct proxy_message *message)
+{
+	return rules_add_name(&proxy->rules, message->host, &message->name.address);
+}
+
+static int take_listener(struct proxy *proxy, const struct proxy_message *message, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	if (message->listener.use >= EGRESS_USE_MAX || proxy->listener_count == PROXY_LISTENERS_MAX || flags < 0 ||
+	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -1;
+	proxy->listeners[proxy->listener_count++] = (struct listener){ .fd = fd, .use = message->listener.use };
+	proxy->has_v6 |= message->listener.use == EGRESS_FORWARD && message->listener.address.length == 16;
+	return 0;
+}
+
+const char *setup_read(struct proxy *proxy)
+{
+	static int (*const take[PROXY_KIND_MAX])(struct proxy *proxy, const struct proxy_message *message) = {
+		[PROXY_SETTINGS] = take_settings,
+		[PROXY_RULE] = take_rule,
+		[PROXY_EXEMPTION] = take_exemption,
+		[PROXY_NAME] = take_name,
+	};
+	static const char *const refused[PROXY_KIND_MAX] = {
+		[PROXY_RULE] = "a rule is none, or there are too many",
+		[PROXY_EXEMPTION] = "an exemption is none, or there are too many",
+		[PROXY_NAME] = "a name is none, or there are too many",
+	};
+	for (;;) {
+		struct proxy_message message;
+		int fd;
+		if (!receive(&message, &fd))
+			return "a message is none";
+		if (message.kind == PROXY_LISTENER && fd >= 0) {
+			if (take_listener(proxy, &message, fd) < 0)
+				return "a listener is none, or there are too many";
+			continue;
+		}
+		if (fd >= 0)
+			return "a descriptor came with a message that has none";
+		if (message.kind == PROXY_BEGIN)
+			return proxy->settings.connections ? NULL : "there are no settings";
+		if (message.kind >= PROXY_KIND_MAX || !take[message.kind])
+			return "a message has no place here";
+		if (take[message.kind](proxy, &message) < 0)
+			return refused[message.kind];
+	}
+}

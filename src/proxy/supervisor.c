@@ -1,0 +1,165 @@
+/* The socket to the supervisor: see supervisor.h. */
+#include "proxy/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proxy/connection.h"
+#include "proxy/dial.h"
+#include "proxy/loop.h"
+
+#define OUTGOING_HIGH 64        /* from here on nothing new is begun */
+#define TALLY_US 200000
+
+void proxy_give_up(void)
+{
+	_exit(1);
+}
+
+/* ---- sending ---------------------------------------------------------------------------------------------------- */
+
+static void watch_for(struct proxy *proxy, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = &proxy->supervisor_watch };
+	if (epoll_ctl(proxy->epoll_fd, EPOLL_CTL_MOD, PROXY_FD, &event) < 0)
+		proxy_give_up();
+}
+
+/* What the socket takes now. */
+static void send_outgoing(struct proxy *proxy)
+{
+	for (struct outgoing *next; (next = proxy->first_outgoing);) {
+		ssize_t sent = send(PROXY_FD, &next->message, sizeof(next->message), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
+			break;
+		if (sent != sizeof(next->message))
+			proxy_give_up();
+		proxy->first_outgoing = next->next;
+		if (!proxy->first_outgoing)
+			proxy->last_outgoing = &proxy->first_outgoing;
+		proxy->outgoing_count--;
+		free(next);
+	}
+	bool was_full = proxy->supervisor_is_full;
+	proxy->supervisor_is_full = proxy->outgoing_count >= OUTGOING_HIGH;
+	watch_for(proxy, EPOLLIN | (proxy->first_outgoing ? EPOLLOUT : 0u));
+	if (was_full && !proxy->supervisor_is_full)
+		loop_wake_all(proxy);
+}
+
+void supervisor_tell(struct proxy *proxy, const struct proxy_message *message)
+{
+	struct outgoing *outgoing = malloc(sizeof(*outgoing));
+	if (!outgoing)
+		proxy_give_up();
+	outgoing->next = NULL;
+	outgoing->message = *message;
+	*proxy->last_outgoing = outgoing;
+	proxy->last_outgoing = &outgoing->next;
+	proxy->outgoing_count++;
+	proxy->supervisor_is_full = proxy->outgoing_count >= OUTGOING_HIGH;
+	if (proxy->outgoing_count == 1)
+		send_outgoing(proxy);
+}
+
+/* ---- counting --------------------------------------------------------------------------------------------------- */
+
+static bool is_same(const struct proxy_message *a, const struct proxy_message *b)
+{
+	return a->kind == b->kind && a->connection.way == b->connection.way &&
+	       a->connection.decision == b->connection.decision && !strcmp(a->host, b->host) && !strcmp(a->text, b->text);
+}
+
+bool supervisor_count(struct proxy *proxy, const struct proxy_message *message)
+{
+	for (size_t i = 0; i < proxy->tally_count; i++)
+		if (is_same(&proxy->tallies[i], message)) {
+			proxy->tallies[i].connection.count += message->connection.count;
+			return true;
+		}
+	if (proxy->tally_count == TALLIES_MAX && !proxy->supervisor_is_full)
+		supervisor_tell_counted(proxy, true);
+	if (proxy->tally_count == TALLIES_MAX)
+		return false;
+	if (!proxy->tally_count) {
+		proxy->tally_deadline_us = proxy->now_us + TALLY_US;
+		loop_expect(proxy, proxy->tally_deadline_us);
+	}
+	proxy->tallies[proxy->tally_count++] = *message;
+	return true;
+}
+
+void supervisor_tell_counted(struct proxy *proxy, bool all)
+{
+	if (!proxy->tally_count || (!all && proxy->now_us < proxy->tally_deadline_us))
+		return;
+	if (proxy->supervisor_is_full && !proxy->is_ending) {
+		proxy->tally_deadline_us = proxy->now_us + TALLY_US;
+		loop_expect(proxy, proxy->tally_deadline_us);
+		return;
+	}
+	for (size_t i = 0; i < proxy->tally_count; i++)
+		supervisor_tell(proxy, &proxy->tallies[i]);
+	proxy->tally_count = 0;
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+void supervisor_end(struct proxy *proxy)
+{
+	supervisor_tell_counted(proxy, true);
+	proxy->totals.kind = PROXY_TOTALS;
+	supervisor_tell(proxy, &proxy->totals);
+	while (proxy->first_outgoing) {
+		/* Whoever asked for the end reads it, or closes the socket, or kills. */
+		struct pollfd wait = { .fd = PROXY_FD, .events = POLLOUT };
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			break;
+		send_outgoing(proxy);
+	}
+	_exit(0);
+}
+
+/* ---- receiving -------------------------------------------------------------------------------------------------- */
+
+static bool receive(struct proxy_message *ret_message)
+{
+	ssize_t got;
+	do
+		got = recv(PROXY_FD, ret_message, sizeof(*ret_message), MSG_DONTWAIT | MSG_TRUNC);
+	while (got < 0 && errno == EINTR);
+	if (got < 0 && errno == EAGAIN)
+		return false;
+	/* End of file: nobody is there to be told anything. */
+	if (got == 0)
+		_exit(0);
+	if (got != sizeof(*ret_message))
+		proxy_give_up();
+	return true;
+}
+
+void supervisor_watch_fn(struct watch *watch, uint32_t events)
+{
+	struct proxy *proxy = (struct proxy *)((char *)watch - offsetof(struct proxy, supervisor_watch));
+	struct proxy_message message;
+	if (events & EPOLLOUT)
+		send_outgoing(proxy);
+	while (receive(&message)) {
+		if (message.kind == PROXY_ANSWER) {
+			dial_answered(proxy, message.id, message.answer.allowed == 1, message.answer.remember == 1);
+		} else if (message.kind == PROXY_END) {
+			proxy->is_ending = true;
+			connection_end_all(proxy, "the command has ended");
+			supervisor_end(proxy);
+		} else {
+			proxy_give_up();
+		}
+	}
+}

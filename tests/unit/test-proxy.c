@@ -1,0 +1,322 @@
+/* The proxy itself: each way through it, and each refusal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "support/proxy-ground.h"
+
+static void test_connect(void **state)
+{
+	struct proxy_ground ground;
+	int server;
+	char text[64];
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	/* What comes right behind the head is not lost. */
+	int client = ground_client(&ground);
+	ground_say(&ground, client, "CONNECT a.test:% HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: keep-alive\r\n\r\nearly");
+	server = ground_accept(&ground);
+	ground_hear(&ground, client, "HTTP/1.1 200 Connection established\r\n\r\n");
+	ground_hear(&ground, server, "early");
+	ground_say(&ground, server, "and back");
+	ground_hear(&ground, client, "and back");
+	/* One side ends, the other goes on. */
+	assert_int_equal(shutdown(client, SHUT_WR), 0);
+	ground_hear_end(server);
+	ground_say(&ground, server, "still here");
+	close(server);
+	assert_int_equal(ground_hear_all(client, text, sizeof(text)), strlen("still here"));
+	close(client);
+	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	assert_int_equal(row.connection.bytes_out, strlen("early"));
+	assert_int_equal(row.connection.bytes_in, strlen("and backstill here"));
+	assert_int_equal(row.connection.port, ground.port);
+	assert_memory_equal(row.connection.address.bytes, "\x7f\0\0\1", 4);
+	assert_string_equal(row.text, "");
+	struct proxy_message totals = proxy_ground_end(&ground);
+	assert_int_equal(totals.totals.connections, 1);
+	assert_int_equal(totals.totals.bytes_in, strlen("and backstill here"));
+	assert_int_equal(totals.totals.denied + totals.totals.failed, 0);
+}
+
+static void test_socks(void **state)
+{
+	static const char *const rules[] = { "127.0.0.1:%", NULL };
+	struct proxy_ground ground;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules, .no_exemption = true });
+	const uint8_t port[] = { (uint8_t)(ground.port >> 8), (uint8_t)ground.port };
+	/* By name: it leads to a private address, and nothing exempts that. */
+	int client = ground_client(&ground);
+	assert_int_equal(send(client, "\5\1\0", 3, 0), 3);
+	uint8_t reply[16];
+	assert_int_equal(recv(client, reply, sizeof(reply), 0), 2);
+	assert_memory_equal(reply, "\5\0", 2);
+	assert_int_equal(send(client, "\5\1\0\3\6a.test", 11, 0), 11);
+	assert_int_equal(send(client, port, 2, 0), 2);
+	assert_int_equal(recv(client, reply, sizeof(reply), MSG_WAITALL), 10);
+	assert_int_equal(reply[1], 2);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_DENIED, "a.test:%", 0, "127.0.0.1 is loopback");
+	/* By the address that is listed: then it may be dialled. All in one piece, and bytes for the server behind it. */
+	client = ground_client(&ground);
+	assert_int_equal(send(client, "\5\1\0\5\1\0\1\x7f\0\0\1", 11, 0), 11);
+	assert_int_equal(send(client, port, 2, 0), 2);
+	ground_say(&ground, client, "early");
+	int server = ground_accept(&ground);
+	ground_hear(&ground, server, "early");
+	assert_int_equal(recv(client, reply, 12, MSG_WAITALL), 12);
+	assert_memory_equal(reply, "\5\0\5\0\0\1", 6);
+	close(client);
+	ground_hear_end(server);
+	close(server);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_ALLOWED, "127.0.0.1:%", 0, "");
+	/* What is not spoken: BIND, and SOCKS 4. */
+	client = ground_client(&ground);
+	assert_int_equal(send(client, "\5\1\0\5\2\0\1\x7f\0\0\1\1\1", 13, 0), 13);
+	assert_int_equal(recv(client, reply, 12, MSG_WAITALL), 12);
+	assert_int_equal(reply[3], 7);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_FAILED, "", 0, "");
+	client = ground_client(&ground);
+	assert_int_equal(send(client, "\4\1\1\1\1\1\1\1\0", 9, 0), 9);
+	assert_true(recv(client, reply, sizeof(reply), 0) <= 2);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_FAILED, "", 0, "");
+	proxy_ground_end(&ground);
+}
+
+static void test_forward(void **state)
+{
+	struct proxy_ground ground;
+	char text[16];
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_dial("127.77.0.1", ground.port), server = ground_accept(&ground);
+	/* The server may speak first. */
+	ground_say(&ground, server, "220 hello");
+	ground_hear(&ground, client, "220 hello");
+	close(server);
+	ground_hear_end(client);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_ADDRESS, PROXY_ALLOWED, "a.test:%", 0, "");
+	/* An address that stands for a name, on a port that it may not use; and one that stands for none. */
+	client = ground_dial("127.77.0.1", ground.any_port);
+	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
+	close(client);
+	char host[HOST_TEXT_SIZE];
+	sprintf(host, "a.test:%u", ground.any_port);
+	proxy_ground_row(&ground, PROXY_BY_ADDRESS, PROXY_DENIED, host, 0, "--net a.test:");
+	client = ground_dial("127.0.0.1", ground.any_port);
+	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_ADDRESS, PROXY_DENIED, "", 0, "stands for no name");
+	/* Through the proxy the address inside means its name, too. */
+	client = ground_client(&ground);
+	ground_say(&ground, client, "CONNECT 127.77.0.1:% HTTP/1.0\r\n\r\n");
+	server = ground_accept(&ground);
+	close(server);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	proxy_ground_end(&ground);
+}
+
+/* ---- refusals --------------------------------------------------------------------------------------------------- */
+
+static const struct refusal {
+	const char *request;
+	unsigned status;
+	enum proxy_way way;
+	enum proxy_decision decision;
+	const char *host, *why;
+} refusals[] = {
+	{ "CONNECT other.test:443 HTTP/1.1\r\nHost: other.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED,
+	  "other.test:443", "--net other.test:443" },
+	{ "CONNECT a.test:1 HTTP/1.1\r\nHost: a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "a.test:1",
+	  "--net a.test:1" },
+	{ "CONNECT sub.a.test:% HTTP/1.1\r\nHost: sub.a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "sub.a.test:%", "" },
+	{ "CONNECT 127.0.0.1:% HTTP/1.1\r\nHost: x\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "Host" },
+	{ "CONNECT 127.0.0.1:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "127.0.0.1:%", "no rule" },
+	{ "CONNECT [::1]:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "[::1]:%", "no rule" },
+	{ "CONNECT 2130706433:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "CONNECT 0x7f.1:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "CONNECT a.test HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT a.test:0 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT a.test:99999 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT u@a.test:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "CONNECT mixed.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "mixed.test:%", "10.0.0.1 is private" },
+	{ "CONNECT meta.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "meta.test:%", "169.254.169.254 is metadata" },
+	{ "CONNECT metadata.google.internal:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED,
+	  "metadata.google.internal:%", "metadata" },
+	{ "CONNECT closed.test:% HTTP/1.0\r\n\r\n", 502, PROXY_BY_CONNECT, PROXY_FAILED, "closed.test:%",
+	  "127.0.0.9 cannot be reached: Connection refused" },
+	{ "GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n", 403, PROXY_BY_HTTP, PROXY_DENIED, "other.test:80",
+	  "--net other.test:80" },
+	{ "GET http://closed.test:%/ HTTP/1.0\r\n\r\n", 502, PROXY_BY_HTTP, PROXY_FAILED, "closed.test:%", "refused" },
+	{ "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "proxy" },
+	{ "GET https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "CONNECT" },
+	{ "TRACE http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", 405, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "GET http://a.test:%/ HTTP/2.0\r\nHost: a.test:%\r\n\r\n", 505, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
+	  PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", 400,
+	  PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: b.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "Host" },
+	{ "\x16\x03\x01\x02", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "neither" },
+};
+
+static void test_refusals(void **state)
+{
+	static const char *const rules[] = { "mixed.test:%", "meta.test:%", "closed.test:%", "metadata.google.internal:%",
+	                                     "*.wild.test:%", NULL };
+	struct proxy_ground ground;
+	char text[2048], status[16];
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules });
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		const struct refusal *row = &refusals[i];
+		int client = ground_client(&ground);
+		ground_say(&ground, client, row->request);
+		assert_true(ground_hear_all(client, text, sizeof(text)) > 0);
+		close(client);
+		sprintf(status, "HTTP/1.1 %u ", row->status);
+		if (strncmp(text, status, strlen(status)))
+			fail_msg("%s: expected %u, heard %s", row->request, row->status, text);
+		/* The client is told the same as the ledger. */
+		struct proxy_message told =
+			proxy_ground_row(&ground, row->way, row->decision, row->host, row->status, row->why);
+		assert_non_null(strstr(text, "\r\n\r\ncordon: "));
+		assert_non_null(strstr(text, told.text));
+	}
+	struct proxy_message totals = proxy_ground_end(&ground);
+	assert_int_equal(totals.totals.connections, 0);
+	assert_int_equal(totals.totals.denied + totals.totals.failed, ARRAY_SIZE(refusals));
+}
+
+static void test_second_address(void **state)
+{
+	static const char *const rules[] = { "second.test:%", NULL };
+	struct proxy_ground ground;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules });
+	int client = ground_client(&ground);
+	ground_say(&ground, client, "CONNECT second.test:% HTTP/1.0\r\n\r\n");
+	int server = ground_accept(&ground);
+	ground_hear(&ground, client, "HTTP/1.1 200 ");
+	close(client);
+	close(server);
+	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "second.test:%", 0, "");
+	assert_memory_equal(row.connection.address.bytes, "\x7f\0\0\1", 4);
+	proxy_ground_end(&ground);
+}
+
+/* ---- approval --------------------------------------------------------------------------------------------------- */
+
+static void answer(struct proxy_ground *ground, uint32_t id, bool allowed, bool remember)
+{
+	struct proxy_message message = { .kind = PROXY_ANSWER, .id = id };
+	message.answer.allowed = allowed;
+	message.answer.remember = remember;
+	proxy_ground_send(ground, &message);
+}
+
+static int ask(struct proxy_ground *ground, const char *host, uint32_t *ret_id)
+{
+	char request[128], expected[128];
+	int client = ground_client(ground);
+	sprintf(request, "CONNECT %s:%u HTTP/1.0\r\n\r\n", host, ground->port);
+	sprintf(expected, "%s:%u", host, ground->port);
+	ground_say(ground, client, request);
+	if (ret_id) {
+		struct proxy_message question = proxy_ground_next(ground);
+		assert_int_equal(question.kind, PROXY_QUESTION);
+		assert_string_equal(question.host, expected);
+		*ret_id = question.id;
+	}
+	return client;
+}
+
+static void expect_served(struct proxy_ground *ground, int client)
+{
+	int server = ground_accept(ground);
+	ground_hear(ground, client, "HTTP/1.1 200 ");
+	close(client);
+	close(server);
+	proxy_ground_row(ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "b.test:%", 0, "");
+}
+
+static void expect_denied(struct proxy_ground *ground, int client, const char *host)
+{
+	ground_hear(ground, client, "HTTP/1.1 403 ");
+	close(client);
+	proxy_ground_row(ground, PROXY_BY_CONNECT, PROXY_DENIED, host, 403, "it was not approved; to allow it: --net ");
+}
+
+static void test_approval(void **state)
+{
+	struct proxy_ground ground;
+	uint32_t first, second;
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .asks = true });
+	int waiting = ask(&ground, "b.test", &first), denied = ask(&ground, "closed.test", &second);
+	assert_int_not_equal(first, second);
+	/* Others go on meanwhile; one that waits for the same is not asked for again. It came before the other, so when that
+	 * was served, it waits. */
+	int same = ask(&ground, "b.test", NULL), other = ground_tunnel(&ground, &server);
+	close(other);
+	close(server);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	/* An answer to nothing. */
+	answer(&ground, 12345, true, true);
+	answer(&ground, second, false, false);
+	expect_denied(&ground, denied, "closed.test:%");
+	assert_false(proxy_ground_has_message(&ground));
+	answer(&ground, first, true, false);
+	int servers[] = { ground_accept(&ground), ground_accept(&ground) };
+	ground_hear(&ground, waiting, "HTTP/1.1 200 ");
+	ground_hear(&ground, same, "HTTP/1.1 200 ");
+	close(waiting);
+	close(same);
+	close(servers[0]);
+	close(servers[1]);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "b.test:%", 0, "");
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "b.test:%", 0, "");
+	/* What was for those alone is asked again; what is remembered is not. */
+	waiting = ask(&ground, "b.test", &first);
+	answer(&ground, first, true, true);
+	expect_served(&ground, waiting);
+	expect_served(&ground, ask(&ground, "b.test", NULL));
+	denied = ask(&ground, "closed.test", &second);
+	answer(&ground, second, false, true);
+	expect_denied(&ground, denied, "closed.test:%");
+	expect_denied(&ground, ask(&ground, "closed.test", NULL), "closed.test:%");
+	/* The table of addresses stands, whatever a human says of a name. */
+	waiting = ask(&ground, "meta.test", &first);
+	answer(&ground, first, true, true);
+	ground_hear(&ground, waiting, "HTTP/1.1 403 ");
+	close(waiting);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, "meta.test:%", 403, "metadata");
+	proxy_ground_end(&ground);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_connect),
+		cmocka_unit_test(test_socks),
+		cmocka_unit_test(test_forward),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_second_address),
+		cmocka_unit_test(test_approval),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
