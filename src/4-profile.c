@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "driver/idmap.h"
 #include "execute.h"
+#include "policy/egress.h"
 #include "policy/env.h"
 #include "policy/git-identity.h"
 #include "policy/toolchain.h"
@@ -305,6 +306,7 @@ static int make_environment(struct execution *execution, const struct strings *t
 		.home = input->home, .workspace = input->workspace.path, .session_id = input->session_id,
 		.sandbox_id = input->sandbox_id, .driver = execution->session.driver->name,
 		.network = network_mode_names[execution->capability.set.network], .tmpdir = input->scratch,
+		.proxy = execution->capability.set.network == NETWORK_HOSTS ? EGRESS_PROXY_URL : NULL,
 	};
 	if (env_build(&execution->arena, environ, &wanted, &input->environment, err) < 0)
 		return -1;

@@ -114,6 +114,16 @@ void driver_set_common(const struct profile *profile, struct launch *launch)
 	launch->init_mode = INIT_SUBREAPER;
 }
 
+int driver_refuse_hosts(const struct profile *profile, struct cordon_error *err)
+{
+	if (profile->network != NETWORK_HOSTS)
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, profile->driver,
+	     "this driver cannot hold a network of listed hosts: it has no network namespace");
+	fail_boundary(err, "network");
+	return fail_remedy(err, "choose --driver namespaces or bwrap, or --net none");
+}
+
 void driver_describe(const struct profile *profile, const struct driver_mechanism *rows, size_t count,
                      const char *isolation[CORDON_WALL_MAX])
 {

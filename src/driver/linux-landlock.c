@@ -28,7 +28,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "add landlock to the kernel's lsm= list, or use Linux 5.13 or later");
 	}
-	if (keep_data(profile, facts, err) < 0)
+	if (keep_data(profile, facts, err) < 0 || driver_refuse_hosts(profile, err) < 0)
 		return -1;
 	driver_set_common(profile, launch);
 	launch->cwd_fd = facts->cwd_fd;

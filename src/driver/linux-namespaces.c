@@ -152,7 +152,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_PROC, "procfs of its own pid namespace" },
 		{ CORDON_WALL_DEVICES, "mounts" },
 		{ CORDON_WALL_PROCESSES, "pid namespace" },
-		{ CORDON_WALL_NETWORK, "network namespace" },
+		{ CORDON_WALL_NETWORK, profile->egress.count ? "network namespace, proxy" : "network namespace" },
 		{ CORDON_WALL_IPC, "ipc namespace" },
 		{ CORDON_WALL_HOSTNAME, "uts namespace" },
 		{ CORDON_WALL_CGROUP_VIEW, "cgroup namespace, no cgroupfs" },

@@ -5,6 +5,8 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
                    struct launch *launch, struct driver_held *held, struct cordon_error *err)
 {
 	(void)held;
+	if (driver_refuse_hosts(profile, err) < 0)
+		return -1;
 	struct profile unwalled = *profile;
 	unwalled.walls &= WALL_BIT(LIMIT_MEMORY) | WALL_BIT(LIMIT_FILES) | WALL_BIT(TERMINAL) | WALL_BIT(DESCRIPTORS);
 	driver_set_common(&unwalled, launch);

@@ -9,6 +9,7 @@
 #define EGRESS_ADDRESS "198.18.0.1"
 #define EGRESS_PORT 3128                /* HTTP, or SOCKS5: the first byte tells */
 #define EGRESS_DNS_PORT 53
+#define EGRESS_PROXY_URL "http://198.18.0.1:3128"
 
 #define EGRESS_ROUTE_V4 "198.18.0.0"
 #define EGRESS_BITS_V4 15

@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
+#define NO_PROXY "localhost,127.0.0.1,::1"
 #define STRING_MAX (32 * 4096)          /* MAX_ARG_STRLEN: execve() passes no longer string, its NUL included */
 
 /* A name that ends in '*' is a prefix. */
@@ -228,6 +229,15 @@ static int inject(struct arena *arena, const struct env_request *request, struct
 		{ "CORDON_WORKSPACE", request->workspace },
 		{ "CORDON_SANDBOX", request->driver },
 		{ "CORDON_NETWORK", request->network },
+		/* Some programs read the one, some the other. */
+		{ "HTTP_PROXY", request->proxy },
+		{ "HTTPS_PROXY", request->proxy },
+		{ "ALL_PROXY", request->proxy },
+		{ "NO_PROXY", request->proxy ? NO_PROXY : NULL },
+		{ "http_proxy", request->proxy },
+		{ "https_proxy", request->proxy },
+		{ "all_proxy", request->proxy },
+		{ "no_proxy", request->proxy ? NO_PROXY : NULL },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(injected); i++) {
 		if (!injected[i].value)

@@ -15,6 +15,7 @@ struct env_request {
 	const char *session_id, *sandbox_id;
 	const char *driver, *network;
 	const char *tmpdir;                     /* NULL: /tmp */
+	const char *proxy;                      /* the URL for HTTP_PROXY and its like; or NULL */
 };
 
 /* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, LC_*, TERM, TZ), toolchains,

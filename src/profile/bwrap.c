@@ -52,7 +52,8 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 	case MOUNT_DIRECTORY: return option(arena, plan, "--dir", op->target, NULL);
 	case MOUNT_FILE: return 0;
 	case MOUNT_LINK: return option(arena, plan, "--symlink", op->source, op->target);
-	case MOUNT_TEXT: return render_text(arena, op, first_text_fd, plan);
+	case MOUNT_TEXT:
+	case MOUNT_REPLACE: return render_text(arena, op, first_text_fd, plan);
 	case MOUNT_BIND:
 		if (op->flags & MOUNT_DEVICE)
 			return option(arena, plan, "--dev-bind", op->source, op->target);

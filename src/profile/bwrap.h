@@ -10,7 +10,7 @@ struct bwrap_text {
 
 struct bwrap_plan {
 	struct strings arguments;               /* for --args: options only */
-	struct bwrap_text texts[4];
+	struct bwrap_text texts[9];
 	size_t text_count;
 };
 

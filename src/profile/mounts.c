@@ -5,11 +5,9 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "profile/profile.h"
+#include "profile/mounts.h"
 
-#define HOME_BYTES (1024ull << 20)
-
-static struct mount_op *add(struct arena *arena, struct mount_plan *plan, enum mount_kind kind, const char *target,
+struct mount_op *mounts_add(struct arena *arena, struct mount_plan *plan, enum mount_kind kind, const char *target,
                             const char *source, unsigned flags)
 {
 	if (!target)
@@ -29,10 +27,10 @@ static struct mount_op *add(struct arena *arena, struct mount_plan *plan, enum m
 	return op;
 }
 
-static int add_scratch(struct arena *arena, struct mount_plan *plan, const char *target, uint64_t size, unsigned mode,
+int mounts_add_scratch(struct arena *arena, struct mount_plan *plan, const char *target, uint64_t size, unsigned mode,
                        unsigned flags)
 {
-	struct mount_op *op = add(arena, plan, MOUNT_SCRATCH, target, NULL, flags);
+	struct mount_op *op = mounts_add(arena, plan, MOUNT_SCRATCH, target, NULL, flags);
 	if (!op)
 		return -1;
 	op->size = size;
@@ -40,8 +38,7 @@ static int add_scratch(struct arena *arena, struct mount_plan *plan, const char 
 	return 0;
 }
 
-/* A mount point for `target`, unless the last mount planned there brings it along; what is in memory brings nothing. */
-static int add_point(struct arena *arena, struct mount_plan *plan, const char *target, bool is_directory)
+int mounts_add_point(struct arena *arena, struct mount_plan *plan, const char *target, bool is_directory)
 {
 	bool brought = false;
 	for (size_t i = 0; i < plan->count; i++) {
@@ -51,160 +48,7 @@ static int add_point(struct arena *arena, struct mount_plan *plan, const char *t
 	}
 	if (brought)
 		return 0;
-	return add(arena, plan, is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, target, NULL, 0) ? 0 : -1;
-}
-
-/* ---- the base view ---------------------------------------------------------------------------------------------- */
-
-static int add_host(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
-{
-	for (size_t i = 0; i < input->host.count; i++) {
-		const struct host_entry *entry = &input->host.items[i];
-		if (entry->kind == HOST_LINK) {
-			if (!add(arena, plan, MOUNT_LINK, entry->path, entry->link, 0))
-				return -1;
-			continue;
-		}
-		if (add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0)
-			return -1;
-		struct mount_op *op = add(arena, plan, MOUNT_BIND, entry->path, entry->source,
-		                          MOUNT_READ_ONLY | MOUNT_OPTIONAL | MOUNT_BASE | exec);
-		if (!op)
-			return -1;
-		op->size = entry->stamp;
-	}
-	return 0;
-}
-
-static int add_accounts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	const char *passwd = arena_printf(arena,
-		"root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u::%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
-		input->user, input->uid, input->gid, input->home);
-	const char *group = arena_printf(arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", input->user, input->gid);
-	if (!passwd || !group || !add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) ||
-	    !add(arena, plan, MOUNT_TEXT, "/etc/passwd", passwd, 0) || !add(arena, plan, MOUNT_TEXT, "/etc/group", group, 0))
-		return -1;
-	if (input->git_config && !add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0))
-		return -1;
-	return 0;
-}
-
-static int add_proc(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
-	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
-	                                      "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
-	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms" };
-	static const char *const frozen[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/pressure" };
-	/* The rest is open to nobody but root; a root caller's command may have to stay root, without its powers. */
-	size_t mask_count = input->abilities.caller_is_root ? ARRAY_SIZE(masked) : 4;
-	size_t freeze_count = input->abilities.caller_is_root ? ARRAY_SIZE(frozen) : 1;
-	if (!add(arena, plan, MOUNT_PROC, "/proc", NULL, 0))
-		return -1;
-	for (size_t i = 0; i < freeze_count; i++)
-		if (!add(arena, plan, MOUNT_FREEZE, frozen[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
-			return -1;
-	for (size_t i = 0; i < mask_count; i++)
-		if (!add(arena, plan, MOUNT_MASK, masked[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
-			return -1;
-	return 0;
-}
-
-static const char *const device_nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
-                                            "/dev/tty" };
-
-static int add_device_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
-	                                        { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
-	                                        { "/dev/ptmx", "pts/ptmx" } };
-	if (!add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0) || !add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) ||
-	    !add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0))
-		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
-		if (!add(arena, plan, MOUNT_FILE, device_nodes[i], NULL, 0))
-			return -1;
-	for (size_t i = 0; i < input->devices.count; i++)
-		if (!add(arena, plan, input->devices.items[i].is_directory ? MOUNT_DIRECTORY : MOUNT_FILE,
-		         input->devices.items[i].path, NULL, 0))
-			return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
-		if (!add(arena, plan, MOUNT_LINK, links[i][0], links[i][1], 0))
-			return -1;
-	return 0;
-}
-
-static int add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
-		if (!add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE | MOUNT_READ_ONLY))
-			return -1;
-	for (size_t i = 0; i < input->devices.count; i++)
-		if (!add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path,
-		         MOUNT_DEVICE | MOUNT_READ_ONLY))
-			return -1;
-	return add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0)
-	               ? add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) : -1;
-}
-
-static bool is_any_beneath(const struct places *places, const char *root)
-{
-	for (size_t i = 0; i < places->count; i++)
-		if (path_within(places->items[i].path, root) ||
-		    (places->items[i].alias && path_within(places->items[i].alias, root)))
-			return true;
-	return false;
-}
-
-/* Is something granted in there? Then it is a directory of its own, if an empty one, and no link. */
-static bool is_granted_in_var_tmp(const struct profile_input *input)
-{
-	struct place workspace = input->workspace;
-	return is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") || is_any_beneath(&input->reads, "/var/tmp") ||
-	       is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
-	       path_within(input->data_dir, "/var/tmp");
-}
-
-/* Places that programs expect to exist, with nothing of the host's in them. */
-static int add_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	static const char *const directories[] = { "/proc", "/tmp", "/run", "/var" };
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
-		if (!add(arena, plan, MOUNT_DIRECTORY, directories[i], NULL, 0))
-			return -1;
-	bool own = is_granted_in_var_tmp(input);
-	if (!add(arena, plan, own ? MOUNT_DIRECTORY : MOUNT_LINK, "/var/tmp", own ? NULL : "/tmp", 0) ||
-	    (strcmp(input->home, input->workspace.path) && !add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
-		return -1;
-	return add_device_points(arena, input, plan);
-}
-
-/* With all of the host in view there is no place for mount points: what is private covers what is there. */
-static int add_covers(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	if (add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
-	    !add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) || add_scratch(arena, plan, "/run", 1 << 20, 0755, 0) < 0 ||
-	    !add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
-		return -1;
-	plan->ops[plan->count - 1].is_directory = true;
-	return add_scratch(arena, plan, "/var/tmp", 1 << 20, 0755, MOUNT_OPTIONAL);
-}
-
-static int add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
-{
-	return add_scratch(arena, plan, "/tmp", input->capabilities->limits.tmp_bytes, 01777, exec);
-}
-
-static int add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
-{
-	if (!strcmp(input->home, input->workspace.path))
-		return 0;
-	if (path_within(input->home, "/tmp") && !add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
-		return -1;
-	if (!input->home_source)
-		return add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);
-	return add(arena, plan, MOUNT_BIND, input->home, input->home_source, MOUNT_OWNED | exec) ? 0 : -1;
+	return mounts_add(arena, plan, is_directory ? MOUNT_DIRECTORY : MOUNT_FILE, target, NULL, 0) ? 0 : -1;
 }
 
 /* ---- what is granted -------------------------------------------------------------------------------------------- */
@@ -256,8 +100,8 @@ static int add_alias(struct arena *arena, struct mount_plan *plan, const struct 
 			return 0;
 	const char *slash = strrchr(place->alias, '/');
 	const char *parent = slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
-	return parent && add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
-	       add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
+	return parent && mounts_add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
+	       mounts_add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
 }
 
 static bool shows(const struct grant *grants, size_t count, const char *path)
@@ -298,7 +142,7 @@ static int add_grant_points(struct arena *arena, const struct profile_input *inp
 		bool within = is_in_scratch(input, covered, place->path);
 		for (size_t j = 0; j < i && !within; j++)
 			within = path_within(place->path, grants[j].place->path);
-		if (!within && add_point(arena, plan, place->path, place->is_directory) < 0)
+		if (!within && mounts_add_point(arena, plan, place->path, place->is_directory) < 0)
 			return -1;
 		if (!is_in_scratch(input, covered, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
 			return -1;
@@ -311,9 +155,9 @@ static int add_grant(struct arena *arena, const struct profile_input *input, str
 {
 	const struct place *place = grant->place;
 	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
-	if (is_in_scratch(input, covered, place->path) && add_point(arena, plan, place->path, place->is_directory) < 0)
+	if (is_in_scratch(input, covered, place->path) && mounts_add_point(arena, plan, place->path, place->is_directory) < 0)
 		return -1;
-	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
 	if (!op)
 		return -1;
 	op->device = place->device;
@@ -324,7 +168,7 @@ static int add_grant(struct arena *arena, const struct profile_input *input, str
 /* cordon's own data is hidden even where a parent was granted; a workspace inside it is mounted on top again. */
 static int add_cover(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
-	return add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL | exec) < 0 ? -1 : 0;
+	return mounts_add_scratch(arena, plan, input->data_dir, 1 << 16, 0755, MOUNT_OPTIONAL | exec) < 0 ? -1 : 0;
 }
 
 static int add_grants(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
@@ -352,8 +196,8 @@ static int add_shown(struct arena *arena, const struct profile_input *input, str
 		const struct host_entry *entry = &input->shown.items[i];
 		if (is_in_scratch(input, false, entry->path) != late)
 			continue;
-		if (!add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
-		    !add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags))
+		if (!mounts_add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
+		    !mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags))
 			return -1;
 	}
 	return 0;
@@ -375,7 +219,7 @@ static int add_program(struct arena *arena, const struct profile_input *input, s
                        const struct place *place)
 {
 	unsigned flags = MOUNT_READ_ONLY | owner_flag(input, place->path);
-	struct mount_op *op = add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
+	struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
 	if (!op)
 		return -1;
 	op->device = place->device;
@@ -388,7 +232,7 @@ static int add_programs(struct arena *arena, const struct profile_input *input, 
 {
 	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OPTIONAL;
 	for (size_t i = 0; i < input->libraries.count; i++)
-		if (!add(arena, plan, MOUNT_BIND, input->libraries.items[i], input->libraries.items[i], flags))
+		if (!mounts_add(arena, plan, MOUNT_BIND, input->libraries.items[i], input->libraries.items[i], flags))
 			return -1;
 	for (size_t i = 0; i < input->interpreters.count; i++)
 		if (add_program(arena, input, plan, &input->interpreters.items[i]) < 0)
@@ -416,7 +260,7 @@ static int add_pins(struct arena *arena, struct mount_plan *plan, const char *ro
 		const char *parent = arena_strndup(arena, path, (size_t)(slash - path));
 		/* The paths are sorted: what is shared with another one is shared with the one before. */
 		bool known = parent && before && path_within(before, parent) && strcmp(before, parent);
-		if (!parent || (!known && !add(arena, plan, MOUNT_PIN, parent, NULL, 0)))
+		if (!parent || (!known && !mounts_add(arena, plan, MOUNT_PIN, parent, NULL, 0)))
 			return -1;
 	}
 	return 0;
@@ -457,11 +301,11 @@ static int add_protection(struct arena *arena, const struct profile_input *input
 	if (add_all_pins(arena, input, plan) < 0)
 		return -1;
 	for (size_t i = 0; i < input->protect.count; i++)
-		if (!add(arena, plan, MOUNT_FREEZE, input->protect.items[i], NULL, MOUNT_READ_ONLY))
+		if (!mounts_add(arena, plan, MOUNT_FREEZE, input->protect.items[i], NULL, MOUNT_READ_ONLY))
 			return -1;
 	for (size_t i = 0; i < input->masked.count; i++) {
 		const struct place *place = &input->masked.items[i];
-		struct mount_op *op = add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY);
+		struct mount_op *op = mounts_add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY);
 		if (!op)
 			return -1;
 		op->is_directory = place->is_directory;
@@ -474,12 +318,13 @@ static int add_base(struct arena *arena, const struct profile_input *input, cons
                     struct mount_plan *plan, unsigned exec)
 {
 	if (input->view == VIEW_HOST_READONLY)
-		return add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec) ? add_covers(arena, input, plan) : -1;
-	if ((input->view == VIEW_SYSTEM && add_host(arena, input, plan, exec) < 0) || add_accounts(arena, input, plan) < 0 ||
-	    add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, false, exec) < 0 ||
+		return mounts_add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec) ? mounts_add_covers(arena, input, plan) : -1;
+	if ((input->view == VIEW_SYSTEM && mounts_add_host(arena, input, plan, exec) < 0) ||
+	    mounts_add_texts(arena, input, plan) < 0 ||
+	    mounts_add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, false, exec) < 0 ||
 	    add_grant_points(arena, input, grants, count, plan) < 0)
 		return -1;
-	return add(arena, plan, MOUNT_LOCK, "/", NULL, exec) ? 0 : -1;
+	return mounts_add(arena, plan, MOUNT_LOCK, "/", NULL, exec) ? 0 : -1;
 }
 
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan)
@@ -488,10 +333,10 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	size_t count;
 	struct grant *grants = collect(arena, input, &count);
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
-	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || add_proc(arena, input, &plan) < 0 ||
-	    add_devices(arena, input, &plan, exec) < 0 || add_tmp(arena, input, &plan, exec) < 0 ||
-	    add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
-	    add_grants(arena, input, grants, count, &plan, exec) < 0)
+	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || mounts_add_proc(arena, input, &plan) < 0 ||
+	    mounts_add_devices(arena, input, &plan, exec) < 0 || mounts_add_tmp(arena, input, &plan, exec) < 0 ||
+	    mounts_add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
+	    add_grants(arena, input, grants, count, &plan, exec) < 0 || mounts_replace_texts(arena, input, &plan) < 0)
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
 		return -1;

@@ -35,7 +35,7 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 		json_key_string(json, "kind", mount_kind_names[op->kind]);
 		json_key_string(json, "target", op->target);
 		if (op->source)
-			json_key_string(json, op->kind == MOUNT_TEXT ? "text" : "source", op->source);
+			json_key_string(json, op->kind == MOUNT_TEXT || op->kind == MOUNT_REPLACE ? "text" : "source", op->source);
 		if (op->kind == MOUNT_SCRATCH)
 			json_key_uint(json, "size", op->size);
 		if (op->flags)

@@ -10,6 +10,7 @@ const char *const mount_kind_names[MOUNT_KIND_MAX] = {
 	[MOUNT_DIRECTORY] = "directory", [MOUNT_FILE] = "file",     [MOUNT_LINK] = "link",     [MOUNT_TEXT] = "text",
 	[MOUNT_BIND] = "bind",           [MOUNT_SCRATCH] = "scratch", [MOUNT_PROC] = "proc",   [MOUNT_PTS] = "pts",
 	[MOUNT_MASK] = "mask",           [MOUNT_FREEZE] = "freeze", [MOUNT_PIN] = "pin",       [MOUNT_LOCK] = "lock",
+	[MOUNT_REPLACE] = "replace",
 };
 
 #define WALL(name) (UINT32_C(1) << CORDON_WALL_##name)
@@ -42,7 +43,7 @@ static unsigned seccomp_options(const struct profile_input *input)
 		options |= SECCOMP_NO_SPAWN;
 	if (capabilities->programs.count)
 		options |= SECCOMP_NO_MEMFD;
-	if (!input->abilities.network_namespace && capabilities->network == NETWORK_NONE)
+	if (!input->abilities.network_namespace && capabilities->network != NETWORK_ALL)
 		options |= SECCOMP_NO_NETWORK;
 	/* Without namespaces, what they would keep apart must not be asked for at all. */
 	if (!input->abilities.private_root)

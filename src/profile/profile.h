@@ -25,6 +25,7 @@ enum mount_kind {
 	MOUNT_PROC,             /* a fresh procfs */
 	MOUNT_PTS,              /* a fresh devpts */
 	MOUNT_MASK,             /* nothing readable: covers a file or a directory */
+	MOUNT_REPLACE,          /* the file at `target` inside, covered by one that holds `source` */
 	MOUNT_FREEZE,           /* what is at `target` inside, read-only from here on */
 	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed away */
 	MOUNT_LOCK,             /* the mount at `target`, and all that is mounted beneath so far, read-only */

@@ -391,6 +391,16 @@ static int play_mask(struct builder *builder, const struct mount_op *op)
 	return cover(builder, op, op->is_directory ? builder->mask_directory : builder->mask_file);
 }
 
+static int play_replace(struct builder *builder, const struct mount_op *op)
+{
+	long text = root_make_text(builder, op->source);
+	if (text < 0)
+		return root_refuse(builder, text, op->target, "cannot put a file of the sandbox's own over this one");
+	int result = cover(builder, op, text);
+	root_drop_text(builder, text);
+	return result;
+}
+
 static int play_lock(struct builder *builder, const struct mount_op *op)
 {
 	bool whole = root_is_whole(op->target);
@@ -411,6 +421,7 @@ root_player *const root_classic_players[MOUNT_KIND_MAX] = {
 	[MOUNT_PROC] = play_proc,
 	[MOUNT_PTS] = play_pts,
 	[MOUNT_MASK] = play_mask,
+	[MOUNT_REPLACE] = play_replace,
 	[MOUNT_FREEZE] = play_cover,
 	[MOUNT_PIN] = play_cover,
 	[MOUNT_LOCK] = play_lock,

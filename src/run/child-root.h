@@ -1,4 +1,4 @@
-/* What the two ways of building the private root share: child-root.c uses the new mount API, child-root-classic.c has
+/* What the two ways of building the private root share (child-root-shared.c): child-root.c uses the new mount API, child-root-classic.c has
  * mount(2) alone. Both play the same list of operations; only how a mount is made and given its attributes differs. */
 #pragma once
 #include "run/launch.h"
@@ -39,6 +39,12 @@ struct root_link {
 };
 struct root_link root_link_to(long fd, const char *directory);
 const char *root_mode_text(unsigned mode);
+
+/* The path without its leading slashes; "." for "/". */
+const char *root_relative(const char *target);
+/* A file that holds the text, to be mounted over another; its name is there for as long as that takes. */
+long root_make_text(const struct builder *builder, const char *text);
+void root_drop_text(const struct builder *builder, long fd);
 
 /* Nothing is mounted by these. */
 root_player root_play_point, root_play_link, root_play_text;

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "profile/profile.h"
 
-#define LAUNCH_PASS_MAX 8
+#define LAUNCH_PASS_MAX 14
 #define LAUNCH_JOIN_MAX 4
 /* In the base, what masks are made of: nobody may read either. */
 #define LAUNCH_MASK_FILE "proc/file"

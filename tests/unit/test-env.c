@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "policy/egress.h"
 #include "policy/env.h"
 
 #define LIST(...) (&(struct strings){ .items = (const char *[]){ __VA_ARGS__, NULL }, \
@@ -106,6 +107,24 @@ static void later_sources_win(void **state)
 	assert_string_equal(value(&environment, "HOME"), "/home/w");
 	assert_string_equal(value(&environment, "TMPDIR"), "/tmp");
 	assert_string_equal(value(&environment, "USER"), "agent");
+}
+
+static void proxy(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy" };
+	char *caller[] = { (char[]){ "HTTP_PROXY=http://caller:1" }, (char[]){ "no_proxy=*" }, NULL };
+	struct env_request request = usual;
+	request.passthrough = LIST("HTTP_PROXY", "no_proxy");
+	struct strings environment = build(caller, &request);
+	assert_string_equal(value(&environment, "HTTP_PROXY"), "http://caller:1");
+	assert_null(value(&environment, "HTTPS_PROXY"));
+	request.proxy = EGRESS_PROXY_URL;
+	environment = build(caller, &request);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		assert_string_equal(value(&environment, names[i]), "http://198.18.0.1:3128");
+	assert_string_equal(value(&environment, "NO_PROXY"), "localhost,127.0.0.1,::1");
+	assert_string_equal(value(&environment, "no_proxy"), "localhost,127.0.0.1,::1");
 }
 
 static void what_is_refused(void **state)
@@ -241,6 +260,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(built_from_nothing),
 		cmocka_unit_test(later_sources_win),
+		cmocka_unit_test(proxy),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(names_that_are_none),
 		cmocka_unit_test(paths),

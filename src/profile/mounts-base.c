@@ -1,0 +1,229 @@
+/* The base of the private root: the system's files, those that are made up for the command, /proc, /dev, and the places
+ * that are its own. mounts.c says in which order. */
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "policy/egress.h"
+#include "profile/mounts.h"
+
+#define HOME_BYTES (1024ull << 20)
+
+/* With a network of listed hosts every name is asked for at the proxy: what another service or the host's own list would
+ * answer, could not be reached from inside. */
+static const struct {
+	const char *path, *text;
+} network_files[] = {
+	{ "/etc/resolv.conf", "nameserver " EGRESS_ADDRESS "\n" },
+	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+	                        "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
+	{ "/etc/hosts", "127.0.0.1 localhost cordon\n::1 localhost ip6-localhost ip6-loopback\n" },
+};
+
+static bool is_replaced(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
+		if (input->capabilities->network == NETWORK_HOSTS && !strcmp(network_files[i].path, path))
+			return true;
+	return false;
+}
+
+int mounts_add_host(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	for (size_t i = 0; i < input->host.count; i++) {
+		const struct host_entry *entry = &input->host.items[i];
+		if (is_replaced(input, entry->path))
+			continue;
+		if (entry->kind == HOST_LINK) {
+			if (!mounts_add(arena, plan, MOUNT_LINK, entry->path, entry->link, 0))
+				return -1;
+			continue;
+		}
+		if (mounts_add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0)
+			return -1;
+		struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source,
+		                                 MOUNT_READ_ONLY | MOUNT_OPTIONAL | MOUNT_BASE | exec);
+		if (!op)
+			return -1;
+		op->size = entry->stamp;
+	}
+	return 0;
+}
+
+static int add_accounts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	const char *passwd = arena_printf(arena,
+		"root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u::%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+		input->user, input->uid, input->gid, input->home);
+	const char *group = arena_printf(arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", input->user, input->gid);
+	if (!passwd || !group || !mounts_add(arena, plan, MOUNT_TEXT, "/etc/passwd", passwd, 0) ||
+	    !mounts_add(arena, plan, MOUNT_TEXT, "/etc/group", group, 0))
+		return -1;
+	return 0;
+}
+
+int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) || add_accounts(arena, input, plan) < 0 ||
+	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
+		if (is_replaced(input, network_files[i].path) &&
+		    !mounts_add(arena, plan, MOUNT_TEXT, network_files[i].path, network_files[i].text, 0))
+			return -1;
+	return 0;
+}
+
+/* Where the name leads on the host; a link is not mounted on. NULL: there is none. */
+static const char *real_path(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->host.count; i++)
+		if (!strcmp(input->host.items[i].path, path))
+			return input->host.items[i].source;
+	return NULL;
+}
+
+static bool shows_host(const struct profile_input *input, const char *path)
+{
+	bool shown = input->view == VIEW_HOST_READONLY;
+	for (size_t i = 0; i < input->reads.count; i++)
+		shown |= input->reads.items[i].is_directory && path_within(path, input->reads.items[i].path);
+	for (size_t i = 0; i < input->writes.count; i++)
+		shown |= input->writes.items[i].is_directory && path_within(path, input->writes.items[i].path);
+	return shown;
+}
+
+int mounts_replace_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++) {
+		const char *path = network_files[i].path, *real = is_replaced(input, path) ? real_path(input, path) : NULL;
+		if (!real || !shows_host(input, real))
+			continue;
+		/* What a manager of the host's keeps there is covered already, and only with all of the host in view
+		 * is there room for something else. */
+		bool covered = path_within(real, "/run");
+		const char *parent = arena_strndup(arena, real, (size_t)(strrchr(real, '/') - real));
+		if (covered && input->view != VIEW_HOST_READONLY)
+			continue;
+		if (!parent || (covered && !mounts_add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0)) ||
+		    !mounts_add(arena, plan, covered ? MOUNT_TEXT : MOUNT_REPLACE, real, network_files[i].text,
+		                covered ? 0 : MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	}
+	return 0;
+}
+
+int mounts_add_proc(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
+	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
+	                                      "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms" };
+	static const char *const frozen[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/pressure" };
+	/* The rest is open to nobody but root; a root caller's command may have to stay root, without its powers. */
+	size_t mask_count = input->abilities.caller_is_root ? ARRAY_SIZE(masked) : 4;
+	size_t freeze_count = input->abilities.caller_is_root ? ARRAY_SIZE(frozen) : 1;
+	if (!mounts_add(arena, plan, MOUNT_PROC, "/proc", NULL, 0))
+		return -1;
+	for (size_t i = 0; i < freeze_count; i++)
+		if (!mounts_add(arena, plan, MOUNT_FREEZE, frozen[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	for (size_t i = 0; i < mask_count; i++)
+		if (!mounts_add(arena, plan, MOUNT_MASK, masked[i], NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+			return -1;
+	return 0;
+}
+
+static const char *const device_nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
+                                            "/dev/tty" };
+
+static int add_device_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
+	                                        { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
+	                                        { "/dev/ptmx", "pts/ptmx" } };
+	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0) || !mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) ||
+	    !mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
+		if (!mounts_add(arena, plan, MOUNT_FILE, device_nodes[i], NULL, 0))
+			return -1;
+	for (size_t i = 0; i < input->devices.count; i++)
+		if (!mounts_add(arena, plan, input->devices.items[i].is_directory ? MOUNT_DIRECTORY : MOUNT_FILE,
+		         input->devices.items[i].path, NULL, 0))
+			return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (!mounts_add(arena, plan, MOUNT_LINK, links[i][0], links[i][1], 0))
+			return -1;
+	return 0;
+}
+
+int mounts_add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
+		if (!mounts_add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE | MOUNT_READ_ONLY))
+			return -1;
+	for (size_t i = 0; i < input->devices.count; i++)
+		if (!mounts_add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path,
+		         MOUNT_DEVICE | MOUNT_READ_ONLY))
+			return -1;
+	return mounts_add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0)
+	               ? mounts_add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) : -1;
+}
+
+static bool is_any_beneath(const struct places *places, const char *root)
+{
+	for (size_t i = 0; i < places->count; i++)
+		if (path_within(places->items[i].path, root) ||
+		    (places->items[i].alias && path_within(places->items[i].alias, root)))
+			return true;
+	return false;
+}
+
+/* Is something granted in there? Then it is a directory of its own, if an empty one, and no link. */
+static bool is_granted_in_var_tmp(const struct profile_input *input)
+{
+	struct place workspace = input->workspace;
+	return is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") || is_any_beneath(&input->reads, "/var/tmp") ||
+	       is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
+	       path_within(input->data_dir, "/var/tmp");
+}
+
+int mounts_add_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	static const char *const directories[] = { "/proc", "/tmp", "/run", "/var" };
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
+		if (!mounts_add(arena, plan, MOUNT_DIRECTORY, directories[i], NULL, 0))
+			return -1;
+	bool own = is_granted_in_var_tmp(input);
+	if (!mounts_add(arena, plan, own ? MOUNT_DIRECTORY : MOUNT_LINK, "/var/tmp", own ? NULL : "/tmp", 0) ||
+	    (strcmp(input->home, input->workspace.path) && !mounts_add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
+		return -1;
+	return add_device_points(arena, input, plan);
+}
+
+int mounts_add_covers(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	if (mounts_add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
+	    !mounts_add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) || mounts_add_scratch(arena, plan, "/run", 1 << 20, 0755, 0) < 0 ||
+	    !mounts_add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+		return -1;
+	plan->ops[plan->count - 1].is_directory = true;
+	return mounts_add_scratch(arena, plan, "/var/tmp", 1 << 20, 0755, MOUNT_OPTIONAL);
+}
+
+int mounts_add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	return mounts_add_scratch(arena, plan, "/tmp", input->capabilities->limits.tmp_bytes, 01777, exec);
+}
+
+int mounts_add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	if (!strcmp(input->home, input->workspace.path))
+		return 0;
+	if (path_within(input->home, "/tmp") && !mounts_add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
+		return -1;
+	if (!input->home_source)
+		return mounts_add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);
+	return mounts_add(arena, plan, MOUNT_BIND, input->home, input->home_source, MOUNT_OWNED | exec) ? 0 : -1;
+}
