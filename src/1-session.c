@@ -27,7 +27,7 @@ static int take_config(struct execution *execution, bool keep, struct cordon_err
 	const struct config *config;
 	const char *session = execution->session.one_off ? NULL : execution->session.id;
 	int taken = execution->probe ? config_builtin(&config, err)
-	                             : config_store_take(execution->cordon->config, session,
+	                             : config_store_take(execution->cordon->config, session, execution->session.config,
 	                                                 execution->session.workspace_fd,
 	                                                 execution->session.workspace.path, !keep, &config, err);
 	if (taken < 0)
@@ -139,17 +139,19 @@ static int open_record(struct execution *execution, struct cordon_error *err)
 	const struct session_record first = { .workspace = named,
 	                                      .own_root = named ? NULL : execution->session.config->workspace_root };
 	const char *data_dir = execution->cordon->data_dir, *id = execution->session.id;
-	bool found = true, made = false;
-	if (!execution->dry && registry_use(data_dir, id, &execution->session.lock_fd, err) < 0)
-		return -1;
+	bool found = false, made = false;
 	/* Before it is read: what was approved for one that died is in it then. */
 	if (!execution->dry)
 		gate_sweep(execution->cordon);
 	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
-	                            : session_row_open(execution->cordon, &execution->arena, id, &first, record, &made, err);
+	                            : registry_use(&execution->arena, data_dir, id, &first, &execution->session.lock_fd,
+	                                           record, &found, err);
 	if (opened < 0)
 		return -1;
-	if (!found)
+	if (!found && !execution->dry &&
+	    session_row_open(execution->cordon, &execution->arena, id, &first, record, &made, err) < 0)
+		return -1;
+	if (!found && execution->dry)
 		*record = first;
 	return check_state(record, err);
 }

@@ -101,15 +101,17 @@ static int take_names(struct execution *execution, const struct looked_at *tree,
 	return 0;
 }
 
-static int look_at(struct execution *execution, const struct place *place, bool writable, struct profile_input *input,
-                   struct cordon_error *err)
+/* `fd` is the place where that is open already, or -1. */
+static int look_at(struct execution *execution, const struct place *place, int fd, bool writable,
+                   struct profile_input *input, struct cordon_error *err)
 {
 	const struct name_rules rules = run_name_rules(execution);
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
 		return 0;
 	*tree = (struct looked_at){ .place = *place, .writable = writable,
-	                            .fd = open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
+	                            .fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3)
+	                                          : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;
@@ -150,13 +152,13 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (execution->profile.cache_fd < 0 && !execution->dry && (mkdir(cache, 0700) == 0 || errno == EEXIST))
 		execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (look_at(execution, &execution->session.workspace, true, input, err) < 0)
+	if (look_at(execution, &execution->session.workspace, execution->session.workspace_fd, true, input, err) < 0)
 		return -1;
 	for (size_t i = 0; i < writes->count; i++)
-		if (look_at(execution, &writes->items[i], true, input, err) < 0)
+		if (look_at(execution, &writes->items[i], -1, true, input, err) < 0)
 			return -1;
 	for (size_t i = 0; i < reads->count; i++)
-		if (look_at(execution, &reads->items[i], false, input, err) < 0)
+		if (look_at(execution, &reads->items[i], -1, false, input, err) < 0)
 			return -1;
 	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
 }
@@ -194,7 +196,7 @@ static int mask_whole_view(struct execution *execution, struct profile_input *in
 	if (input->view != VIEW_HOST_READONLY)
 		return 0;
 	if (named && beneath_resolve(&execution->arena, named, &home, NULL, NULL) == 0 && home.path[1] &&
-	    look_at(execution, &home, false, input, err) < 0)
+	    look_at(execution, &home, -1, false, input, err) < 0)
 		return -1;
 	struct places masks = { 0 };
 	if (whole_view_masks(&execution->arena, named, &masks) < 0)
@@ -374,7 +376,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.home = execution->session.home,
 		.home_source = execution->session.home_source,
 		.data_dir = execution->cordon->data_dir,
-		.user = root ? "user" : host_user_name(arena, execution->profile.facts.uid),
+		.user = root ? "user" : host_view_user(arena, execution->cordon->view, execution->profile.facts.uid),
 		.uid = root ? IDMAP_INSIDE : execution->profile.facts.uid,
 		.gid = root ? IDMAP_INSIDE : execution->profile.facts.gid,
 		.argv = execution->request->argv,

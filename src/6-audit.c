@@ -1,6 +1,7 @@
 /* Step 6: the ledger. An intent row is written before the command starts and a result row closes it; a refusal gets a
  * denial row. Arguments are recorded by their shape and a hash, never by value: they may hold secrets. */
 #include <sodium/crypto_hash_sha256.h>
+#include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -88,9 +89,7 @@ static void write_command(struct json *json, const struct strings *argv)
 	}
 	json_array_end(json);
 	crypto_hash_sha256_final(&state, hash);
-	for (size_t i = 0; i < sizeof(hash); i++)
-		snprintf(hex + 2 * i, 3, "%02x", hash[i]);
-	json_key_string(json, "argv_sha256", hex);
+	json_key_string(json, "argv_sha256", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
 }
 
 static void write_capabilities(struct json *json, const struct capability_set *set)

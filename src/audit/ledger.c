@@ -138,7 +138,8 @@ static int put(struct ledger *ledger, const struct iovec *parts, int count, stru
 	size_t length = 0;
 	for (int i = 0; i < count; i++)
 		length += parts[i].iov_len;
-	if (!ledger_files_fit(tip->offset + length) || !ledger_files_fit(SEAL_HEAD_SIZE))
+	size_t end = tip->offset + length;
+	if (!ledger_files_fit(end < SEAL_HEAD_SIZE ? SEAL_HEAD_SIZE : end))
 		return ledger_refuse(&ledger->files, EFBIG, tip->file, "the row does not fit", err);
 	ssize_t written;
 	do

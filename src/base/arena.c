@@ -58,11 +58,19 @@ char *arena_strdup(struct arena *arena, const char *text)
 
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
+	struct arena_chunk *chunk = arena->chunks;
+	size_t room = chunk ? chunk->size - chunk->used : 0;
+	char *text = room ? (char *)chunk->bytes + chunk->used : NULL;
 	va_list args;
+	/* Straight to where it will lie: mostly it fits there. `room` is a multiple of what arena_alloc() rounds up to. */
 	va_start(args, format);
-	int length = vsnprintf(NULL, 0, format, args);
+	int length = vsnprintf(text, room, format, args);
 	va_end(args);
-	char *text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
+	if (length >= 0 && (size_t)length < room)
+		return arena_alloc(arena, (size_t)length + 1);
+	if (room)
+		memset(text, 0, room);
+	text = length < 0 ? NULL : arena_alloc(arena, (size_t)length + 1);
 	if (!text)
 		return NULL;
 	va_start(args, format);

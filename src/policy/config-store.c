@@ -291,7 +291,7 @@ static int find_project(struct config_store *store, const struct config_place *p
 static int bring_up(struct config_store *store, int workspace_fd, const char *workspace_path, bool dry,
                     struct config_version **layers, struct config_watched **watched, struct cordon_error *err)
 {
-	char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
+	uncleared char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
 	for (enum config_layer layer = 0; layer < CONFIG_PROJECT; layer++)
 		watched[layer] = store->files[layer].path ? &store->files[layer] : NULL;
 	const struct config_place project = { CONFIG_PROJECT, workspace_fd, CONFIG_PROJECT_NAME, path };
@@ -373,11 +373,13 @@ static bool is_missing(int directory_fd, const char *path)
 }
 
 /* Nor one that was good and is kept. */
-static bool has_no_file(const struct config_store *store, int workspace_fd)
+static bool has_no_file(const struct config_store *store, const struct config *earlier, int workspace_fd)
 {
-	char kept[PATH_MAX];
+	uncleared char kept[PATH_MAX];
 	if (store->names.only || !store->shelf.data_dir || (workspace_fd >= 0 && !is_missing(workspace_fd, CONFIG_PROJECT_NAME)))
 		return false;
+	if (earlier && store->plain && earlier == &store->plain->config)
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		if (store->files[i].path && !is_missing(AT_FDCWD, store->files[i].path))
 			return false;
@@ -401,12 +403,13 @@ static int take_plain(struct config_store *store, struct snapshot **ret_snapshot
 	return 0;
 }
 
-static int take_locked(struct config_store *store, bool whole, const char *session_id, int workspace_fd,
-                       const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
+static int take_locked(struct config_store *store, bool whole, const char *session_id, const struct config *earlier,
+                       int workspace_fd, const char *workspace_path, bool dry, const struct config **ret_config,
+                       struct cordon_error *err)
 {
 	struct snapshot *snapshot = NULL;
 	pthread_mutex_lock(&store->mutex);
-	int result = !whole && has_no_file(store, workspace_fd)
+	int result = !whole && has_no_file(store, earlier, workspace_fd)
 		? take_plain(store, &snapshot, err)
 		: take(store, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
 	pthread_mutex_unlock(&store->mutex);
@@ -415,17 +418,17 @@ static int take_locked(struct config_store *store, bool whole, const char *sessi
 	return result;
 }
 
-int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
-                      bool dry, const struct config **ret_config, struct cordon_error *err)
+int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
+                      const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
 {
-	return take_locked(store, false, session_id, workspace_fd, workspace_path, dry, ret_config, err);
+	return take_locked(store, false, session_id, earlier, workspace_fd, workspace_path, dry, ret_config, err);
 }
 
 int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
                             const char *workspace_path, bool dry, const struct config **ret_config,
                             struct cordon_error *err)
 {
-	return take_locked(store, true, session_id, workspace_fd, workspace_path, dry, ret_config, err);
+	return take_locked(store, true, session_id, NULL, workspace_fd, workspace_path, dry, ret_config, err);
 }
 
 int config_builtin(const struct config **ret_config, struct cordon_error *err)

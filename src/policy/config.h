@@ -54,10 +54,12 @@ int config_store_open(const char *data_dir, const char *only, struct config_stor
 void config_store_unref(struct config_store *store);
 
 /* The settings for the next command of this session (NULL: a one-off), in the workspace `workspace_fd` (-1: not known
- * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each. `dry`: keeps
- * nothing on disk. The snapshot is the caller's to config_unref(). */
-int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
-                      bool dry, const struct config **ret_config, struct cordon_error *err) must_check;
+ * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each. `earlier` is
+ * what was taken for this very command when its workspace was not known yet, or NULL: files that were not there then are
+ * not looked for again. `dry`: keeps nothing on disk. The snapshot is the caller's to config_unref(). */
+int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
+                      const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
+	must_check;
 /* What is in force without any file; for probes. */
 int config_builtin(const struct config **ret_config, struct cordon_error *err) must_check;
 void config_unref(const struct config *config);

@@ -112,6 +112,8 @@ static int add_from_caller(struct arena *arena, char *const *caller, struct stri
 		size_t length = strcspn(*caller, "=");
 		for (size_t i = 0; i < ARRAY_SIZE(from_caller); i++) {
 			/* Exactly as spelt, where matches() folds the case; and the first, as getenv() has it. */
+			if (**caller != *from_caller[i])
+				continue;
 			size_t size = strcspn(from_caller[i], "*");
 			if (!(*caller)[length] || !matches(from_caller[i], *caller, length) ||
 			    strncmp(from_caller[i], *caller, size) || find(environment, *caller, length) ||

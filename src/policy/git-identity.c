@@ -206,7 +206,7 @@ static int read_file(struct arena *arena, const char *path, const char **name, c
 static int read_beneath(struct arena *arena, const char *directory, const char *file, const char **name,
                         const char **email)
 {
-	char path[PATH_MAX];
+	uncleared char path[PATH_MAX];
 	int length = directory && *directory == '/' ? snprintf(path, sizeof(path), "%s/%s", directory, file) : 0;
 	if (length <= 0 || (size_t)length >= sizeof(path))
 		return 0;
@@ -217,7 +217,7 @@ static const char *variable(const char *const *environment, const char *name)
 {
 	size_t length = strlen(name);
 	for (; environment && *environment; environment++)
-		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+		if (**environment == *name && !strncmp(*environment, name, length) && (*environment)[length] == '=')
 			return (*environment)[length + 1] ? *environment + length + 1 : NULL;
 	return NULL;
 }

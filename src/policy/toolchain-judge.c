@@ -51,7 +51,7 @@ bool judge_may_name(const struct judge *judge, const char *path)
 
 static bool is_somebodys_home(const char *path)
 {
-	char mark[PATH_MAX];
+	uncleared char mark[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_SIZE(home_marks); i++) {
 		int length = snprintf(mark, sizeof(mark), "%s/%s", path, home_marks[i]);
 		if (length < 0 || (size_t)length >= sizeof(mark) || !access(mark, F_OK))

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@
 struct path_entry {
 	const char *text;
 	size_t length;
+	uint64_t initials;              /* bit c % 64 is set where c comes after a slash */
 };
 
 struct finder {
@@ -38,6 +40,7 @@ struct finder {
 	struct toolchains found;        /* `mask` holds canonical paths until finish() */
 	struct strings real;            /* what each of `found.show` is */
 	struct strings roots;           /* found by the row at hand */
+	size_t home_length;
 	const char *listing;            /* what is in the home, as getdents64 gives it; NULL where that is too much */
 	size_t listing_length;
 	const struct strings *writable;
@@ -55,7 +58,7 @@ static void add(struct finder *finder, struct strings *list, const char *item)
 static const char *variable(const struct finder *finder, const char *name, size_t length)
 {
 	for (const char *const *item = finder->environment; item && *item; item++)
-		if (!strncmp(*item, name, length) && (*item)[length] == '=')
+		if (**item == *name && !strncmp(*item, name, length) && (*item)[length] == '=')
 			return *item + length + 1;
 	return NULL;
 }
@@ -76,7 +79,7 @@ static bool join(char buffer[static PATH_MAX], const char *root, const char *sub
 
 static bool has(const char *root, const char *sub)
 {
-	char path[PATH_MAX];
+	uncleared char path[PATH_MAX];
 	return join(path, root, sub) && !access(path, F_OK);
 }
 
@@ -121,7 +124,7 @@ static struct strings expand(struct finder *finder, const char *pattern)
 /* A path in a row: a place of its own, or beneath the root. */
 static const char *resolve(struct finder *finder, const char *root, const char *sub)
 {
-	char path[PATH_MAX];
+	uncleared char path[PATH_MAX];
 	if (sub[0] == '/')
 		return sub;
 	if (!strncmp(sub, "~/", 2)) {
@@ -147,7 +150,7 @@ static void add_shown(struct finder *finder, const char *path, const char *real)
 /* True if it can be seen inside. */
 static bool show(struct finder *finder, const char *root, const char *root_real, const char *sub)
 {
-	char real[PATH_MAX];
+	uncleared char real[PATH_MAX];
 	const char *path = resolve(finder, root, sub);
 	if (!path || access(path, F_OK) < 0 || !realpath(path, real) || !judge_may_show(&finder->judge, real, root_real))
 		return false;
@@ -161,7 +164,7 @@ static bool show(struct finder *finder, const char *root, const char *root_real,
 /* A token comes with an address, or is assigned: a small file that has neither is safe to show. */
 static bool names_no_address(const char *path)
 {
-	char text[4096];
+	uncleared char text[4096];
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -177,7 +180,7 @@ static void mask(struct finder *finder, const char *root, const char *sub)
 	const char *pattern = resolve(finder, root, sub + sparing);
 	struct strings paths = pattern ? expand(finder, pattern) : (struct strings){ 0 };
 	for (size_t i = 0; i < paths.count; i++) {
-		char real[PATH_MAX];
+		uncleared char real[PATH_MAX];
 		if (!access(paths.items[i], F_OK) && realpath(paths.items[i], real) &&
 		    !(sparing && names_no_address(real)))
 			add(finder, &finder->found.mask, arena_strdup(finder->arena, real));
@@ -228,9 +231,8 @@ static void list_home(struct finder *finder)
 
 static bool is_absent(const struct finder *finder, const char *path)
 {
-	const char *home = finder->judge.home;
-	size_t home_length = home ? strlen(home) : 0;
-	if (!finder->listing || strncmp(path, home, home_length) || path[home_length] != '/')
+	size_t home_length = finder->home_length;
+	if (!finder->listing || strncmp(path, finder->judge.home, home_length) || path[home_length] != '/')
 		return false;
 	const char *name = path + home_length + 1;
 	size_t length = strcspn(name, "/");
@@ -247,7 +249,7 @@ static bool is_absent(const struct finder *finder, const char *path)
 
 static void know_home(struct finder *finder)
 {
-	char real[PATH_MAX];
+	uncleared char real[PATH_MAX];
 	if (!finder->judge.home || finder->judge.home_real || !realpath(finder->judge.home, real))
 		return;
 	finder->judge.home_real = arena_strdup(finder->arena, real);
@@ -265,7 +267,7 @@ static bool is_writable(const struct finder *finder, const char *path)
 /* `path` need not exist, nor be normalised. */
 static void try_root(struct finder *finder, const struct toolchain *row, const char *path)
 {
-	char real[PATH_MAX];
+	uncleared char real[PATH_MAX];
 	if (is_absent(finder, path) || access(path, F_OK) < 0 || strchr(path, '*'))
 		return;         /* a * in its own name would be taken for one of the row's */
 	const char *root = path_normalise(finder->arena, path);
@@ -316,7 +318,7 @@ static void try_variable(struct finder *finder, const struct toolchain *row, con
 static void try_place(struct finder *finder, const struct toolchain *row, const char *place)
 {
 	bool only_on_path = *place == ':';
-	char path[PATH_MAX];
+	uncleared char path[PATH_MAX];
 	place += only_on_path;
 	if (*place == '$') {
 		try_variable(finder, row, place, only_on_path);
@@ -330,9 +332,14 @@ static void try_place(struct finder *finder, const struct toolchain *row, const 
 			try_root(finder, row, pattern);
 		return;
 	}
-	struct strings paths = expand(finder, pattern);
+	struct strings paths = !is_absent(finder, pattern) ? expand(finder, pattern) : (struct strings){ 0 };
 	for (size_t i = 0; i < paths.count; i++)
 		try_root(finder, row, paths.items[i]);
+}
+
+static uint64_t initial(char byte)
+{
+	return UINT64_C(1) << ((unsigned char)byte % 64);
 }
 
 /* Is a directory of PATH beneath what is a ~/usual place, but of another home or elsewhere? */
@@ -341,16 +348,24 @@ static void try_path(struct finder *finder, const struct toolchain *row, const c
 	place += *place == ':';
 	if (*place != '~' || strchr(place, '*'))
 		return;
-	const char *usual = place + 1;
-	size_t length = strlen(usual), home_length = finder->judge.home ? strlen(finder->judge.home) : 0;
+	const char *usual = place + 1, *tried = NULL;
+	size_t length = strlen(usual), tried_length = 0;
 	for (size_t i = 0; i < finder->path_count; i++) {
 		const char *text = finder->path[i].text, *end = text + finder->path[i].length, *at = text;
+		if (!(finder->path[i].initials & initial(usual[1])))
+			continue;
 		for (; at && at + length <= end; at = memchr(at + 1, '/', (size_t)(end - at) - 1)) {
 			if (at[1] != usual[1] || strncmp(at, usual, length) || (at + length < end && at[length] != '/'))
 				continue;
-			if (home_length == (size_t)(at - text) && !strncmp(text, finder->judge.home, home_length))
+			if (finder->judge.home && finder->home_length == (size_t)(at - text) &&
+			    !strncmp(text, finder->judge.home, finder->home_length))
 				break;
-			char *root = arena_strndup(finder->arena, text, (size_t)(at - text) + length);
+			size_t size = (size_t)(at - text) + length;
+			if (tried_length == size && !memcmp(tried, text, size))
+				break;
+			char *root = arena_strndup(finder->arena, text, size);
+			tried = text;
+			tried_length = size;
 			finder->failed |= !root;
 			if (root)
 				try_root(finder, row, root);
@@ -367,8 +382,13 @@ static void split_path(struct finder *finder)
 		while (length > 1 && text[length - 1] == '/')
 			length--;
 		/* What the system itself has needs no row. */
-		if (*text == '/' && length > 1 && strncmp(text, "/usr/", 5))
-			finder->path[finder->path_count++] = (struct path_entry){ text, length };
+		if (*text == '/' && length > 1 && strncmp(text, "/usr/", 5)) {
+			struct path_entry *entry = &finder->path[finder->path_count++];
+			*entry = (struct path_entry){ .text = text, .length = length };
+			for (size_t i = 1; i < length; i++)
+				if (text[i - 1] == '/')
+					entry->initials |= initial(text[i]);
+		}
 		text += size;
 		text += *text == ':';
 	}
@@ -412,6 +432,7 @@ int toolchain_find(struct arena *arena, const char *home, const char *const *env
 	if (home && *home == '/') {
 		finder.judge.home = path_normalise(arena, home);
 		finder.failed |= !finder.judge.home;
+		finder.home_length = finder.judge.home ? strlen(finder.judge.home) : 0;
 		if (finder.judge.home)
 			list_home(&finder);
 	}

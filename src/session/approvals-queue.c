@@ -36,7 +36,7 @@ int queue_open_directory(int parent_fd, const char *name)
 
 int queue_open(const char *data_dir, bool make, int *ret_fd, struct cordon_error *err)
 {
-	char path[PATH_MAX];
+	uncleared char path[PATH_MAX];
 	if ((size_t)snprintf(path, sizeof(path), "%s/" DIRECTORY, data_dir) >= sizeof(path))
 		return queue_refuse(ENAMETOOLONG, data_dir, "the path is too long", err);
 	if (make && mkdir(path, 0700) < 0 && errno != EEXIST)

@@ -17,7 +17,7 @@
 
 char *beneath_path(struct arena *arena, int fd)
 {
-	char link[64], path[PATH_MAX];
+	uncleared char link[64], path[PATH_MAX];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t length = readlink(link, path, sizeof(path));
 	if (length <= 0 || length == (ssize_t)sizeof(path) || path[0] != '/')
@@ -88,7 +88,7 @@ static int put_before(char text[PATH_MAX], char rest[PATH_MAX], int *links)
 /* One component of a path; `at` is the way so far, without a link in it, and "" is the root. */
 static int follow(struct arena *arena, char at[PATH_MAX], char rest[PATH_MAX], int *links, struct strings *directories)
 {
-	char name[NAME_MAX + 1], text[PATH_MAX];
+	uncleared char name[NAME_MAX + 1], text[PATH_MAX];
 	size_t before = strlen(at);
 	bool more;
 	if (!take_name(rest, name, &more))

@@ -6,6 +6,7 @@
  * leads out of the view, and names that lie deeper. */
 #include "session/host-view.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,8 +16,9 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "session/host.h"
 
-/* A directory that changed so recently may change once more without its time telling. */
+/* A directory or file that changed so recently may change once more without its time telling. */
 #define RACY_S 2
 
 #define SMALL_FILE (128 * 1024)
@@ -88,10 +90,13 @@ static bool has_parent(const char *path, const char *parent, size_t length)
 	return !strncmp(path, parent, length) && path[length] == '/' && !strchr(path + length + 1, '/');
 }
 
-/* Only its own directory tells whether it is still there. */
+/* Only its own directory tells whether it is still there. Where there is no such directory, / or /etc tells. */
 static bool lies_deeper(const char *path)
 {
-	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4);
+	char parent[64];
+	struct stat info;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4) && (lstat(parent, &info) == 0 || errno != ENOENT);
 }
 
 /* *ret_use: whether it is there, and something to show. */
@@ -119,6 +124,12 @@ struct host_view {
 		struct host_entry entry;
 		bool use, fleeting;             /* `fleeting`: to be looked at each time */
 	} names[ARRAY_SIZE(base_view)];
+	struct {
+		bool known;
+		unsigned uid;
+		struct stat file;               /* /etc/passwd when it was read */
+		char name[HOST_USER_MAX + 1];
+	} user;
 };
 
 struct host_view *host_view_new(void)
@@ -212,4 +223,30 @@ int host_base_view(struct arena *arena, struct host_view *view, struct host_entr
 		return fail_oom(err);
 	*ret_entries = entries;
 	return 0;
+}
+
+/* ---- the caller -------------------------------------------------------------------------------------------------- */
+
+static const char *find_user(struct arena *arena, struct host_view *view, unsigned uid)
+{
+	struct stat file = { 0 };
+	bool there = stat(HOST_PASSWD, &file) == 0;
+	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file))
+		return arena_strdup(arena, view->user.name);
+	const char *name = host_user_name(arena, uid);
+	view->user.known = name && there && time(NULL) - file.st_ctim.tv_sec >= RACY_S;
+	if (view->user.known) {
+		view->user.uid = uid;
+		view->user.file = file;
+		snprintf(view->user.name, sizeof(view->user.name), "%s", name);
+	}
+	return name;
+}
+
+const char *host_view_user(struct arena *arena, struct host_view *view, unsigned uid)
+{
+	pthread_mutex_lock(&view->mutex);
+	const char *name = find_user(arena, view, uid);
+	pthread_mutex_unlock(&view->mutex);
+	return name;
 }

@@ -13,3 +13,6 @@ void host_view_free(struct host_view *view);
 /* What of the system base view is here, and whether it is a directory, a file or a link. */
 int host_base_view(struct arena *arena, struct host_view *view, struct host_entries *ret_entries, struct cordon_error *err)
 	must_check;
+
+/* host_user_name(), read anew only where the file changed. */
+const char *host_view_user(struct arena *arena, struct host_view *view, unsigned uid);

@@ -99,7 +99,7 @@ static size_t name_of_line(const char *line, unsigned uid)
 {
 	size_t length = strspn(line, "abcdefghijklmnopqrstuvwxyz0123456789_.-");
 	char *end;
-	if (!length || length > 32 || line[length] != ':')
+	if (!length || length > HOST_USER_MAX || line[length] != ':')
 		return 0;
 	const char *password = line + length + 1, *number = password + strcspn(password, ":\n");
 	if (*number != ':' || number[1] < '0' || number[1] > '9')
@@ -110,7 +110,7 @@ static size_t name_of_line(const char *line, unsigned uid)
 const char *host_user_name(struct arena *arena, unsigned uid)
 {
 	uncleared char text[64 * 1024];
-	auto_close int fd = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	auto_close int fd = open(HOST_PASSWD, O_RDONLY | O_CLOEXEC);
 	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[size > 0 ? size : 0] = '\0';
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {

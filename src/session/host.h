@@ -10,5 +10,7 @@ int host_program_parts(struct arena *arena, const char *program, struct places *
                        struct cordon_error *err) must_check;
 int host_library_directories(struct arena *arena, struct strings *ret_directories, struct cordon_error *err) must_check;
 
-/* The caller's name, from /etc/passwd; "user" where it is not there. */
+#define HOST_PASSWD "/etc/passwd"
+#define HOST_USER_MAX 32
+/* A user's name, from /etc/passwd; "user" where it is not there or too long. NULL when memory is short. */
 const char *host_user_name(struct arena *arena, unsigned uid);

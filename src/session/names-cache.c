@@ -43,26 +43,26 @@ static uint64_t checksum(const void *bytes, size_t size)
 	return sum;
 }
 
-static void hash_strings(crypto_hash_sha256_state *state, const struct strings *list)
+static void hash_strings(crypto_generichash_state *state, const struct strings *list)
 {
 	uint64_t count = list ? list->count : 0;
-	crypto_hash_sha256_update(state, (const unsigned char *)&count, sizeof(count));
+	crypto_generichash_update(state, (const unsigned char *)&count, sizeof(count));
 	for (size_t i = 0; i < count; i++)
-		crypto_hash_sha256_update(state, (const unsigned char *)list->items[i], strlen(list->items[i]) + 1);
+		crypto_generichash_update(state, (const unsigned char *)list->items[i], strlen(list->items[i]) + 1);
 }
 
 void names_cache_key_make(uint64_t device, uint64_t inode, const char *root_path, const struct name_rules *rules,
                           struct names_cache_key *ret_key)
 {
-	crypto_hash_sha256_state state;
+	crypto_generichash_state state;
 	const uint64_t identity[] = { device, inode, geteuid() };
-	crypto_hash_sha256_init(&state);
-	crypto_hash_sha256_update(&state, (const unsigned char *)identity, sizeof(identity));
-	crypto_hash_sha256_update(&state, (const unsigned char *)root_path, strlen(root_path) + 1);
+	crypto_generichash_init(&state, NULL, 0, sizeof(ret_key->bytes));
+	crypto_generichash_update(&state, (const unsigned char *)identity, sizeof(identity));
+	crypto_generichash_update(&state, (const unsigned char *)root_path, strlen(root_path) + 1);
 	hash_strings(&state, rules->deny);
 	hash_strings(&state, rules->protect);
 	hash_strings(&state, rules->exempt);
-	crypto_hash_sha256_final(&state, ret_key->bytes);
+	crypto_generichash_final(&state, ret_key->bytes, sizeof(ret_key->bytes));
 	sodium_bin2hex(ret_key->name, sizeof(ret_key->name), ret_key->bytes, sizeof(ret_key->bytes));
 }
 

@@ -46,7 +46,17 @@ static int64_t wall_clock_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int compile(struct arena *arena, const struct strings *from, const char *prefix, unsigned options,
+/* The pattern with two stars and a slash before it. */
+static const char *at_any_depth(struct arena *arena, const char *text)
+{
+	size_t length = strlen(text);
+	char *pattern = arena_alloc(arena, length + 4);
+	if (pattern)
+		memcpy(mempcpy(pattern, "**/", 3), text, length);
+	return pattern;
+}
+
+static int compile(struct arena *arena, const struct strings *from, bool at_all_depths, unsigned options,
                    const char *root_path, struct glob **ret_globs, size_t *ret_count, struct cordon_error *err)
 {
 	size_t count = 0;
@@ -57,7 +67,7 @@ static int compile(struct arena *arena, const struct strings *from, const char *
 		return fail_oom(err);
 	for (size_t i = 0; i < from->count; i++) {
 		const char *text = from->items[i];
-		if (*prefix && *text != '/' && !(text = arena_printf(arena, "%s%s", prefix, text)))
+		if (at_all_depths && *text != '/' && !(text = at_any_depth(arena, text)))
 			return fail_oom(err);
 		if (glob_compile(arena, text, options, &globs[count], err) < 0)
 			return -1;
@@ -77,9 +87,9 @@ int names_walk_init(struct names_walk *walk, struct arena *arena, int root_fd, c
 		.user = geteuid(),
 		.deadline_us = names_now_us() + NAMES_WALK_US,
 	};
-	if (compile(arena, rules->deny, "", 0, root_path, &walk->deny, &walk->deny_count, err) < 0 ||
-	    compile(arena, rules->protect, "**/", GLOB_FOLD_CASE, root_path, &walk->protect, &walk->protect_count, err) < 0 ||
-	    compile(arena, rules->exempt, "**/", GLOB_FOLD_CASE, root_path, &walk->exempt, &walk->exempt_count, err) < 0)
+	if (compile(arena, rules->deny, false, 0, root_path, &walk->deny, &walk->deny_count, err) < 0 ||
+	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &walk->protect, &walk->protect_count, err) < 0 ||
+	    compile(arena, rules->exempt, true, GLOB_FOLD_CASE, root_path, &walk->exempt, &walk->exempt_count, err) < 0)
 		return -1;
 	walk->path = malloc(strlen(root_path) + NAMES_PATH_MAX + NAMES_NAME_MAX + 4);
 	walk->buffer = malloc(NAMES_BUFFER_SIZE);

@@ -7,11 +7,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/compat.h"
 #include "base/lock.h"
 #include "base/remove.h"
 #include "session/registry-json.h"
@@ -43,10 +45,8 @@ int where_name(const char *data_dir, const char *name, struct where *where, stru
 
 int where_find(const char *data_dir, const char *id, struct where *where, struct cordon_error *err)
 {
-	struct arena arena = { 0 };
-	const char *hash = workspace_hash(&arena, id);
-	int found = hash ? where_name(data_dir, hash, where, err) : fail_oom(err);
-	arena_free(&arena);
+	char hash[WORKSPACE_HASH_LENGTH + 1];
+	int found = workspace_hash_to(id, hash) < 0 ? fail_oom(err) : where_name(data_dir, hash, where, err);
 	where->id = id;
 	return found;
 }
@@ -70,6 +70,11 @@ static int check_owned(const struct where *where, int fd, mode_t type, const cha
 static int open_both(const struct where *where)
 {
 	char parent[PATH_MAX] uncleared;
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	/* At once where no link leads to the data directory either, which it may. */
+	int at_once = (int)syscall(SYS_openat2, AT_FDCWD, where->path, &how, sizeof(how));
+	if (at_once >= 0 || errno == ENOENT)
+		return at_once;
 	memcpy(parent, where->path, where->parent_length);
 	parent[where->parent_length] = '\0';
 	auto_close int fd = open(parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

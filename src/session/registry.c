@@ -177,13 +177,24 @@ int registry_remove(const char *data_dir, const char *id, struct cordon_error *e
 
 /* ---- using ------------------------------------------------------------------------------------------------------- */
 
-int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)
+int registry_use(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                 int *ret_lock_fd, struct session_record *ret_record, bool *ret_found, struct cordon_error *err)
 {
 	struct where where = { 0 };
-	auto_close int directory = -1;
-	if (find(data_dir, id, &where, err) < 0)
+	struct session_record record;
+	auto_close int directory = -1, lock = -1;
+	bool found = false;
+	/* What the lock was found in cannot be removed any more: the record is that of this session or of none. */
+	if (find(data_dir, id, &where, err) < 0 ||
+	    where_lock(&where, REGISTRY_USE, LOCK_SH, true, &directory, &lock, err) < 0 ||
+	    where_read(arena, &where, directory, &record, &found, err) < 0 ||
+	    (found && check_agrees(&record, first, err) < 0))
 		return -1;
-	return where_lock(&where, REGISTRY_USE, LOCK_SH, true, &directory, ret_lock_fd, err);
+	if (found)
+		*ret_record = record;
+	*ret_found = found;
+	*ret_lock_fd = take_fd(&lock);
+	return 0;
 }
 
 int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err)

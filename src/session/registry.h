@@ -74,9 +74,10 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
 
-/* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. Comes
- * before registry_open(), and does not make a record. */
-int registry_use(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
+/* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. With
+ * it comes the record, or *ret_found is false: it makes none, and is followed by registry_open() then. `first` is as there. */
+int registry_use(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
+                 int *ret_lock_fd, struct session_record *ret_record, bool *ret_found, struct cordon_error *err) must_check;
 /* The opposite: no command uses the session and none begins, or `session_busy`. A missing session is `invalid_request`. */
 int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
 

@@ -58,14 +58,15 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 
 int workspace_make_data_dir(const char *path, struct cordon_error *err)
 {
-	char partial[4096];
+	uncleared char partial[4096];
 	size_t length = strlen(path);
 	struct stat info;
-	if (stat(path, &info) == 0 && ((info.st_mode & S_IWOTH) || (info.st_uid != geteuid() && info.st_uid != 0))) {
+	bool there = stat(path, &info) == 0;
+	if (there && ((info.st_mode & S_IWOTH) || (info.st_uid != geteuid() && info.st_uid != 0))) {
 		fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, path, "cordon's data directory can be changed by other users");
 		return fail_remedy(err, "make it your own and not writable for others (chown, chmod o-w), or name another one");
 	}
-	if (access(path, W_OK | X_OK) == 0)
+	if (there)
 		return 0;
 	if (length >= sizeof(partial))
 		return fail(err, CORDON_E_AUDIT_UNAVAILABLE, ENAMETOOLONG, path, "cannot make cordon's data directory");
@@ -177,22 +178,28 @@ int workspace_refuse_among(struct arena *arena, const char *path, const char *ro
 
 /* ---- by session ------------------------------------------------------------------------------------------------- */
 
-char *workspace_hash(struct arena *arena, const char *session_id)
+int workspace_hash_to(const char *session_id, char ret_hash[WORKSPACE_HASH_LENGTH + 1])
 {
 	struct json json;
 	unsigned char hash[crypto_hash_sha256_BYTES];
 	json_init(&json);
 	json_string(&json, session_id);
 	auto_free char *text = json_take(&json);
-	char *hex = text ? arena_alloc(arena, WORKSPACE_HASH_LENGTH + 1) : NULL;
-	if (!hex)
-		return NULL;
+	if (!text)
+		return -1;
 	crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
 	for (int i = 0; i < WORKSPACE_HASH_LENGTH / 2; i++) {
-		hex[2 * i] = "0123456789abcdef"[hash[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
+		ret_hash[2 * i] = "0123456789abcdef"[hash[i] >> 4];
+		ret_hash[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
 	}
-	return hex;
+	ret_hash[WORKSPACE_HASH_LENGTH] = '\0';
+	return 0;
+}
+
+char *workspace_hash(struct arena *arena, const char *session_id)
+{
+	char *hash = arena_alloc(arena, WORKSPACE_HASH_LENGTH + 1);
+	return hash && workspace_hash_to(session_id, hash) == 0 ? hash : NULL;
 }
 
 int workspace_of_session(struct arena *arena, const char *session_id, const char *parent, bool make,

@@ -26,6 +26,8 @@ int workspace_refuse_among(struct arena *arena, const char *path, const char *ro
 #define WORKSPACE_HASH_LENGTH 32
 /* NULL when memory is short. */
 char *workspace_hash(struct arena *arena, const char *session_id);
+/* The same, to where it is wanted: 0, or -1 when memory is short. */
+int workspace_hash_to(const char *session_id, char ret_hash[WORKSPACE_HASH_LENGTH + 1]) must_check;
 
 /* A directory of the session's own: <parent>/<hash of the id>. With `make`, made on first use with mode 0700, and so is
  * the parent; two callers that race get one. Without, it may not exist, and *ret_fd is then -1. */

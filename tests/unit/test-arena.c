@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -67,6 +68,25 @@ static void texts_are_copied(void **state)
 	arena_free(&arena);
 }
 
+/* Whatever is left of a chunk: what did not fit there leaves nothing behind, what did is not written over. */
+static void texts_are_made_where_they_fit(void **state)
+{
+	(void)state;
+	for (int length = 0; length < 200; length++) {
+		struct arena arena = { 0 };
+		char *texts[600];
+		for (int i = 0; i < 600; i++) {
+			texts[i] = arena_printf(&arena, "%0*d", length + i % 3, i);
+			unsigned char *after = arena_alloc(&arena, 16);
+			for (int j = 0; j < 16; j++)
+				assert_int_equal(after[j], 0);
+		}
+		for (int i = 0; i < 600; i++)
+			assert_int_equal(strtol(texts[i], NULL, 10), i);
+		arena_free(&arena);
+	}
+}
+
 static void lists_grow_and_end_in_null(void **state)
 {
 	(void)state;
@@ -96,6 +116,7 @@ int main(void)
 		cmocka_unit_test(memory_is_zeroed_aligned_and_apart),
 		cmocka_unit_test(large_and_impossible_sizes),
 		cmocka_unit_test(texts_are_copied),
+		cmocka_unit_test(texts_are_made_where_they_fit),
 		cmocka_unit_test(lists_grow_and_end_in_null),
 	};
 	return cmocka_run_group_tests_name("arena", tests, NULL, NULL);

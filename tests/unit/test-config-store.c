@@ -77,7 +77,7 @@ static const struct config *take_as(const char *session, bool dry)
 {
 	const struct config *config;
 	struct cordon_error err = { 0 };
-	if (config_store_take(store, session, workspace_fd, workspace, dry, &config, &err) < 0)
+	if (config_store_take(store, session, NULL, workspace_fd, workspace, dry, &config, &err) < 0)
 		fail_msg("%s: %s", err.subject, err.reason);
 	return config;
 }
@@ -98,7 +98,7 @@ static void expect_refused(const char *subject, const char *part)
 {
 	const struct config *config = NULL;
 	struct cordon_error err = { 0 };
-	assert_true(config_store_take(store, NULL, workspace_fd, workspace, false, &config, &err) < 0);
+	assert_true(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, &config, &err) < 0);
 	assert_null(config);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 	assert_string_equal(err.boundary, "configuration");
@@ -125,6 +125,41 @@ static void nothing_there_is_the_default(void **state)
 	expect(2048, NULL);
 	assert_int_equal(kept_files(), 0);
 	assert_int_equal(access(data, F_OK), 0);
+}
+
+static const struct config *take_after(const struct config *earlier, int directory)
+{
+	const struct config *config;
+	struct cordon_error err = { 0 };
+	if (config_store_take(store, NULL, earlier, directory, workspace, true, &config, &err) < 0)
+		fail_msg("%s: %s", err.subject, err.reason);
+	return config;
+}
+
+/* One command looks once for the files of the system and the user; for the project's as soon as it can. The next command
+ * looks for all of them again. */
+static void a_command_looks_once(void **state)
+{
+	(void)state;
+	const struct config *earlier = take_after(NULL, -1), *config;
+	put(user_file, "limits.memory = \"64M\"\n");
+	config = take_after(earlier, workspace_fd);
+	assert_ptr_equal(config, earlier);
+	config_unref(config);
+	put(project_file, "limits.memory = \"32M\"\n");
+	config = take_after(earlier, workspace_fd);
+	assert_int_equal(config->baseline.limits.memory_bytes >> 20, 32);
+	config_unref(config);
+	config_unref(earlier);
+	unlink(project_file);
+	expect(64, NULL);
+	/* What was there is looked at both times. */
+	earlier = take_after(NULL, -1);
+	put(user_file, "limits.memory = \"65M\"\n");
+	config = take_after(earlier, workspace_fd);
+	assert_int_equal(config->baseline.limits.memory_bytes >> 20, 65);
+	config_unref(config);
+	config_unref(earlier);
 }
 
 static void changes_are_seen_at_once(void **state)
@@ -440,7 +475,7 @@ static void many_workspaces(void **state)
 				put(file, text);
 			}
 			auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			assert_int_equal(config_store_take(store, NULL, fd, path, false, &config, &err), 0);
+			assert_int_equal(config_store_take(store, NULL, NULL, fd, path, false, &config, &err), 0);
 			assert_int_equal(config->baseline.limits.memory_bytes >> 20, (uint64_t)i + 1);
 			if (round)
 				config_unref(held[i]);
@@ -593,7 +628,7 @@ static void test_plain(void **state)
 	assert_true(plain.approval.timeout_ms == whole->approval.timeout_ms && plain.approval.queue == whole->approval.queue &&
 	            plain.approval.denials_to_pause == whole->approval.denials_to_pause);
 	/* A file, wherever it comes, is read; and so is none where one was. */
-	assert_int_equal(config_store_take(store, NULL, workspace_fd, workspace, false, &taken, &err), 0);
+	assert_int_equal(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, &taken, &err), 0);
 	assert_int_equal(taken->baseline.limits.processes, a->limits.processes);
 	config_unref(taken);
 	config_unref(whole);
@@ -606,6 +641,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_plain),
 		TEST(nothing_there_is_the_default),
+		TEST(a_command_looks_once),
 		TEST(changes_are_seen_at_once),
 		TEST(recent_stamps_are_not_trusted),
 		TEST(unchanged_is_shared),

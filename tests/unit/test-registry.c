@@ -86,6 +86,19 @@ static struct session_record open_one(struct ground *ground, const char *id, boo
 	return record;
 }
 
+/* The session's lock; with it comes the record, if there is one. */
+static int use(struct ground *ground, const char *id, bool expect_found)
+{
+	struct session_record record = { 0 };
+	struct cordon_error err;
+	bool found = !expect_found;
+	int fd = -1;
+	MUST(registry_use(&ground->arena, ground->data, id, NULL, &fd, &record, &found, &err));
+	assert_int_equal(found, expect_found);
+	assert_int_equal(found, record.id && !strcmp(record.id, id));
+	return fd;
+}
+
 /* ---- ids --------------------------------------------------------------------------------------------------------- */
 
 static void ids(void **state)
@@ -428,7 +441,7 @@ static void listing(void **state)
 	char *text = get(ground, path_of(ground, "s4", "session.json"), &length);
 	put(path_of(ground, "s5", "session.json"), text, length);
 	/* In the making. */
-	MUST(registry_use(ground->data, "half", &fd, &err));
+	fd = use(ground, "half", false);
 	close(fd);
 	put(arena_printf(&ground->arena, "%s/sessions/stray", ground->data), "", 0);
 	MUST(registry_list(ground->data, count, &all, &err));
@@ -447,9 +460,9 @@ static void using_and_removing(void **state)
 	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
 	assert_int_equal(registry_remove(ground->data, "s", &err), -1);
 	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
-	MUST(registry_use(ground->data, "s", &first, &err));
+	first = use(ground, "s", false);
 	open_one(ground, "s", true);
-	MUST(registry_use(ground->data, "s", &second, &err));
+	second = use(ground, "s", true);
 	close(first);
 	assert_int_equal(registry_exclude(ground->data, "s", &alone, &err), -1);
 	assert_int_equal(err.class, CORDON_E_SESSION_BUSY);
@@ -459,6 +472,25 @@ static void using_and_removing(void **state)
 	close(alone);
 	assert_int_equal(access(path_of(ground, "s", ""), F_OK), -1);
 	open_one(ground, "s", true);
+}
+
+static void using_says_what_disagrees(void **state)
+{
+	struct ground *ground = *state;
+	struct session_record record = { 0 };
+	const struct session_record first = { .workspace = "/elsewhere" };
+	struct cordon_error err;
+	bool found = false;
+	int fd = -1, alone = -1;
+	open_one(ground, "s", true);
+	assert_int_equal(registry_use(&ground->arena, ground->data, "s", &first, &fd, &record, &found, &err), -1);
+	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	put(path_of(ground, "s", "session.json"), "x", 1);
+	assert_int_equal(registry_use(&ground->arena, ground->data, "s", NULL, &fd, &record, &found, &err), -1);
+	/* Neither holds it. */
+	assert_int_equal(fd, -1);
+	MUST(registry_exclude(ground->data, "s", &alone, &err));
+	close(alone);
 }
 
 /* ---- races and kills --------------------------------------------------------------------------------------------- */
@@ -530,7 +562,9 @@ static int live_and_let_die(const char *data, unsigned seed)
 		switch (rand_r(&seed) % 4) {
 		case 0:
 			/* A session that is in use stays. */
-			result = registry_use(data, "s", &fd, &err) < 0 ? -1 : registry_open(&arena, data, "s", NULL, &record, &flag, &err);
+			result = registry_use(&arena, data, "s", NULL, &fd, &record, &flag, &err);
+			if (result == 0 && !flag)
+				result = registry_open(&arena, data, "s", NULL, &record, &flag, &err);
 			if (result == 0 && (registry_read(&arena, data, "s", &record, &flag, &err) < 0 || !flag))
 				return 2;
 			break;
@@ -627,8 +661,8 @@ int main(void)
 		WITH_GROUND(making_and_reading), WITH_GROUND(everything_is_kept), WITH_GROUND(what_contradicts),
 		WITH_GROUND(changing), WITH_GROUND(a_say_in_the_making), WITH_GROUND(damaged_records),
 		WITH_GROUND(other_things_in_its_place), WITH_GROUND(what_the_dead_left), WITH_GROUND(listing),
-		WITH_GROUND(using_and_removing), WITH_GROUND(one_of_many_makes_it), WITH_GROUND(removing_and_opening_at_once),
-		WITH_GROUND(kills),
+		WITH_GROUND(using_and_removing), WITH_GROUND(using_says_what_disagrees), WITH_GROUND(one_of_many_makes_it),
+		WITH_GROUND(removing_and_opening_at_once), WITH_GROUND(kills),
 	};
 	return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }

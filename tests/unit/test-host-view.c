@@ -1,0 +1,69 @@
+/* The base view and the caller's name: what is kept says the same as what is looked at anew. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "session/host-view.h"
+#include "session/host.h"
+
+#include <cmocka.h>
+
+static void assert_same(const char *a, const char *b)
+{
+	assert_int_equal(!a, !b);
+	if (a)
+		assert_string_equal(a, b);
+}
+
+static void kept_is_as_found(void **state)
+{
+	(void)state;
+	struct arena arena = { 0 };
+	struct host_view *view = host_view_new();
+	struct cordon_error err;
+	struct host_entries first;
+	assert_non_null(view);
+	assert_int_equal(host_base_view(&arena, view, &first, &err), 0);
+	assert_true(first.count > 0);
+	for (int time = 0; time < 3; time++) {
+		struct host_entries again;
+		assert_int_equal(host_base_view(&arena, view, &again, &err), 0);
+		assert_int_equal(again.count, first.count);
+		for (size_t i = 0; i < first.count; i++) {
+			assert_string_equal(again.items[i].path, first.items[i].path);
+			assert_same(again.items[i].source, first.items[i].source);
+			assert_same(again.items[i].link, first.items[i].link);
+			assert_int_equal(again.items[i].kind, first.items[i].kind);
+			assert_int_equal(again.items[i].stamp, first.items[i].stamp);
+		}
+	}
+	host_view_free(view);
+	arena_free(&arena);
+}
+
+static void each_user_has_their_own_name(void **state)
+{
+	(void)state;
+	struct arena arena = { 0 };
+	struct host_view *view = host_view_new();
+	const unsigned users[] = { 0, 1, 1, 0, 4000000000, 0, 4000000000, 4000000000, geteuid() };
+	assert_non_null(view);
+	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
+		assert_string_equal(host_view_user(&arena, view, users[i]), host_user_name(&arena, users[i]));
+	assert_string_equal(host_view_user(&arena, view, 0), "root");
+	assert_string_equal(host_view_user(&arena, view, 4000000000), "user");
+	host_view_free(view);
+	arena_free(&arena);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kept_is_as_found),
+		cmocka_unit_test(each_user_has_their_own_name),
+	};
+	return cmocka_run_group_tests_name("host-view", tests, NULL, NULL);
+}
