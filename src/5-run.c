@@ -84,7 +84,9 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		return -1;
 	driver_release(&execution->run.held);
 	limits_started(execution);
-	if (supervise_begin(supervision, launch, err) < 0)
+	/* Whatever becomes of it, what has started is supervised from here on. */
+	int entered = driver->enter ? driver->enter(launch, err) : 0;
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
 		return -1;
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;

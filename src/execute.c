@@ -82,6 +82,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	else
 		id_make(execution->audit.id);
 	execution->run.launch.report_fd = execution->run.home_fd = -1;
+	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
 	return 0;
@@ -93,7 +94,7 @@ void execute_free(struct execution *execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd,
-	                       &execution->run.home_fd };
+	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd };
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);

@@ -2,8 +2,12 @@
  * through --seccomp, synthesised files through --ro-bind-data, so that none of it shows in a process list. bubblewrap
  * runs as the command of a subreaper init, which supervises and ends it like any other. */
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +19,8 @@
 #include "profile/bwrap.h"
 
 enum { ARGS_FD = 3, SECCOMP_FD = 4, STATUS_FD = 5, TEXT_FD = 6 };
+_Static_assert(TEXT_FD - ARGS_FD + BWRAP_TEXTS_MAX + 2 <= LAUNCH_PASS_MAX, "all that is handed over has a place");
+#define READY_SECONDS 30        /* for its namespaces to be made: far more than it ever takes */
 
 static const char *const programs[] = { "/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap" };
 
@@ -44,6 +50,16 @@ static int memory_of_arguments(struct arena *arena, const struct strings *argume
 	return memory_of(bytes, length);
 }
 
+/* Its end; ours goes to *ret_ours. */
+static int make_pipe(int *ret_ours, bool we_write)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*ret_ours = ends[we_write];
+	return ends[!we_write];
+}
+
 static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, const struct launch_seal *seal,
                             struct launch *launch, struct driver_held *held, struct cordon_error *err)
 {
@@ -56,6 +72,10 @@ static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, 
 	fds[count++] = memory_of("", 0);
 	for (size_t i = 0; i < plan->text_count; i++)
 		fds[count++] = memory_of(plan->texts[i].text, strlen(plan->texts[i].text));
+	if (launch->listener_count) {
+		fds[count++] = make_pipe(&launch->ready_fd, false);
+		fds[count++] = make_pipe(&launch->go_fd, true);
+	}
 	*held = (struct driver_held){ fds, count };
 	for (size_t i = 0; i < count; i++) {
 		if (fds[i] < 0)
@@ -81,6 +101,59 @@ static int conclude(const struct launch *launch, int status, const char *message
 	     (int)strcspn(messages, "\n"), messages);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "run `cordon doctor` to see what this machine is missing, or choose another driver");
+}
+
+/* ---- its network ------------------------------------------------------------------------------------------------ */
+
+/* "child-pid": 123 of what it tells when its namespaces are there; 0: it ended before. */
+static long read_child(int fd, struct cordon_error *err)
+{
+	char text[1024];
+	size_t length = 0;
+	do {
+		struct pollfd ready = { .fd = fd, .events = POLLIN };
+		int waited = poll(&ready, 1, READY_SECONDS * 1000);
+		ssize_t more = waited > 0 ? read(fd, text + length, sizeof(text) - 1 - length) : waited;
+		if (waited < 0 && errno == EINTR)
+			continue;
+		if (more <= 0)
+			break;
+		length += (size_t)more;
+		text[length] = '\0';
+	} while (length < sizeof(text) - 1 && !strchr(text, '}'));
+	text[length] = '\0';
+	const char *key = strstr(text, "\"child-pid\": ");
+	long pid = key ? strtol(key + strlen("\"child-pid\": "), NULL, 10) : 0;
+	if (pid > 0 && strchr(text, '}'))
+		return pid;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "bwrap", "bubblewrap ended before the command's network was there");
+	fail_boundary(err, "network");
+	return fail_remedy(err, "with --net none it tells why; run `cordon doctor` to see what this machine is missing");
+}
+
+/* It has made its namespaces and waits; the listeners are made in there, and then it goes on. */
+static int enter(struct launch *launch, struct cordon_error *err)
+{
+	char path[64];
+	if (launch->ready_fd < 0)
+		return 0;
+	long pid = read_child(launch->ready_fd, err);
+	if (pid < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%ld/ns/net", pid);
+	auto_close int network = open(path, O_RDONLY | O_CLOEXEC);
+	/* The one that the network belongs to; the command may be in another one beneath. */
+	auto_close int user = network < 0 ? -1 : ioctl(network, NS_GET_USERNS);
+	if (user < 0) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, errno, path, "cannot reach the network that bubblewrap made");
+		fail_boundary(err, "network");
+		return fail_remedy(err, "bubblewrap must not be setuid root; or choose --driver namespaces");
+	}
+	if (launch_visit(launch, user, network, err) < 0)
+		return -1;
+	if (write(launch->go_fd, "", 1) != 1)
+		return fail(err, CORDON_E_INTERNAL, errno, "bwrap", "cannot tell bubblewrap to go on");
+	return 0;
 }
 
 /* bubblewrap itself cannot tell "not found" from "failed", so the program is looked for first. */
@@ -132,8 +205,14 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	struct strings argv = { 0 }, candidates = { 0 };
 	if (strings_add(arena, &argv, program) < 0 || strings_add(arena, &argv, "--args") < 0 ||
 	    strings_add(arena, &argv, "3") < 0 || strings_add(arena, &argv, "--json-status-fd") < 0 ||
-	    strings_add(arena, &argv, "5") < 0 || strings_add(arena, &argv, "--") < 0 ||
-	    strings_add(arena, &candidates, program) < 0)
+	    strings_add(arena, &argv, "5") < 0 || strings_add(arena, &candidates, program) < 0)
+		return fail_oom(err);
+	int next = TEXT_FD + (int)plan.text_count;
+	if (profile->egress.count &&
+	    (strings_add(arena, &argv, "--info-fd") < 0 || strings_add(arena, &argv, arena_printf(arena, "%d", next)) < 0 ||
+	     strings_add(arena, &argv, "--block-fd") < 0 || strings_add(arena, &argv, arena_printf(arena, "%d", next + 1)) < 0))
+		return fail_oom(err);
+	if (strings_add(arena, &argv, "--") < 0)
 		return fail_oom(err);
 	/* bubblewrap looks for the program by itself; where there is but one path to start it by, that is its name. */
 	const char *name = profile->candidates.count == 1 ? profile->candidates.items[0] : profile->argv.items[0];
@@ -163,7 +242,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_PROC, "bubblewrap" },
 		{ CORDON_WALL_DEVICES, "bubblewrap" },
 		{ CORDON_WALL_PROCESSES, "bubblewrap" },
-		{ CORDON_WALL_NETWORK, "bubblewrap" },
+		{ CORDON_WALL_NETWORK, profile->egress.count ? "bubblewrap, proxy" : "bubblewrap" },
 		{ CORDON_WALL_IPC, "bubblewrap" },
 		{ CORDON_WALL_HOSTNAME, "bubblewrap" },
 		{ CORDON_WALL_CGROUP_VIEW, "bubblewrap, where the kernel can" },
@@ -191,6 +270,7 @@ const struct driver driver_bwrap = {
 	.network_namespace = true,
 	.helpers = 3, /* init, bubblewrap, and its own pid 1 */
 	.prepare = prepare,
+	.enter = enter,
 	.conclude = conclude,
 	.describe = describe,
 };

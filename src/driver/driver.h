@@ -1,6 +1,6 @@
 /* What raises the walls on one platform. A driver turns a profile into a launch (data for the code between clone and
  * exec) and tells, for each wall, the mechanism that really holds it. It is two functions behind this header,
- * and a third where an external program may fail to raise them. */
+ * and two more where an external program raises them. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -33,6 +33,9 @@ struct driver {
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
+	/* Or NULL. When the launch has started: what is left to do to walls that an external program raises. On failure the
+	 * program waits on, until it is ended. */
+	int (*enter)(struct launch *launch, struct cordon_error *err);
 	/* Or NULL. At the end: an error where the walls were not raised after all, so that the command never ran. */
 	int (*conclude)(const struct launch *launch, int status, const char *messages, struct cordon_error *err);
 	/* After prepare: the mechanism for each wall in profile->walls; "none" where nothing holds it. */

@@ -116,8 +116,6 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	if (launch->namespaces & CLONE_NEWUTS)
 		launch->hostname = "cordon";
 	launch->loopback = launch->namespaces & CLONE_NEWNET;
-	launch->listeners = profile->egress.listeners;
-	launch->listener_count = profile->egress.count;
 	if (launch->namespaces & CLONE_NEWNS)
 		launch->root = root;
 	else

@@ -8,9 +8,12 @@ struct bwrap_text {
 	int fd;
 };
 
+/* Accounts, git's identity, and what leads names to the proxy: in /etc, and over what of it is granted. */
+#define BWRAP_TEXTS_MAX 9
+
 struct bwrap_plan {
 	struct strings arguments;               /* for --args: options only */
-	struct bwrap_text texts[9];
+	struct bwrap_text texts[BWRAP_TEXTS_MAX];
 	size_t text_count;
 };
 

@@ -11,7 +11,10 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "base/compat.h"
 #include "run/control.h"
@@ -19,6 +22,7 @@
 #include "run/sys.h"
 
 #define BACKLOG 1024
+#define LOOPBACK_SECONDS 30             /* far more than it ever takes */
 #define LOOPBACK_INDEX 1                /* in every network namespace */
 
 #ifndef IPV6_FREEBIND
@@ -41,6 +45,31 @@ int launch_raise_loopback(struct launch *launch)
 	if (fd >= 0)
 		sys_1(SYS_close, fd);
 	return result < 0 ? launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") : 0;
+}
+
+/* Whoever made this namespace brings it up, and may have done so already. */
+static long wait_for_loopback(void)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	struct sockaddr_nl links = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	long told = sys_3(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	long fd = sys_3(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	long result = told < 0 ? told : fd < 0 ? fd : sys_3(SYS_bind, told, &links, sizeof(links));
+	while (result >= 0) {
+		char news[4096];
+		struct pollfd change = { .fd = (int)told, .events = POLLIN };
+		struct timespec most = { .tv_sec = LOOPBACK_SECONDS };
+		result = sys_3(SYS_ioctl, fd, SIOCGIFFLAGS, &request);
+		if (result < 0 || (request.ifr_flags & IFF_UP))
+			break;
+		result = sys_5(SYS_ppoll, &change, 1, &most, NULL, 0);
+		result = result == 0 ? -ETIMEDOUT : sys6(SYS_recvfrom, told, (long)news, sizeof(news), MSG_DONTWAIT, 0, 0);
+	}
+	if (told >= 0)
+		sys_1(SYS_close, told);
+	if (fd >= 0)
+		sys_1(SYS_close, fd);
+	return result;
 }
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
@@ -185,15 +214,16 @@ static int listen_from(struct launch *launch, size_t first, bool v6)
 	size_t count = 0, covered = 0;
 	uint64_t made = 0;
 	long result = 0;
-	for (; covered < CONTROL_LISTENERS_MAX && first + covered < launch->listener_count; covered++) {
+	for (; covered < CONTROL_LISTENERS_MAX && first + covered < launch->listener_count && result >= 0; covered++) {
 		const struct egress_listener *listener = &launch->listeners[first + covered];
-		if (listener->address.length == 16 && !v6)
+		bool is_v6 = listener->address.length == 16;
+		long fd = is_v6 && !v6 ? -EAFNOSUPPORT : make_listener(listener);
+		if (fd < 0) {
+			result = is_v6 && fd == -EAFNOSUPPORT ? 0 : fd;
 			continue;
-		result = make_listener(listener);
-		if (result < 0)
-			break;
+		}
 		made |= UINT64_C(1) << covered;
-		fds[count++] = (int)result;
+		fds[count++] = (int)fd;
 	}
 	if (result >= 0)
 		result = hand_out(launch, fds, count, covered, made);
@@ -215,4 +245,19 @@ int launch_listen(struct launch *launch)
 		if (listen_from(launch, first, v6) < 0)
 			return -1;
 	return 0;
+}
+
+void launch_visitor(void *argument)
+{
+	struct launch *launch = argument;
+	long result = sys_2(SYS_setns, launch->user_fd, CLONE_NEWUSER);
+	if (result >= 0)
+		result = sys_2(SYS_setns, launch->network_fd, CLONE_NEWNET);
+	if (result < 0)
+		unavailable(launch, result, "setns", "cannot enter the network that was made for the command");
+	else if ((result = wait_for_loopback()) < 0)
+		unavailable(launch, result, "lo", "the loopback interface of the command's network does not come up");
+	else
+		launch_listen(launch);
+	sys_exit(0);
 }

@@ -306,7 +306,7 @@ static int raise_walls(struct launch *launch)
 		return -1;
 	if (launch->tty && make_terminal(launch) < 0)
 		return -1;
-	if (launch_listen(launch) < 0)
+	if (launch->loopback && launch_listen(launch) < 0)
 		return -1;
 	if (launch->seal.drop_privileges)
 		drop_bounding_set();

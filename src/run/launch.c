@@ -113,6 +113,30 @@ static long clone_become(struct launch *launch, char *stack)
 	return pid < 0 ? pid : launch->clone_result;
 }
 
+/* In a process of its own, because a thread among others cannot enter a user namespace. */
+int launch_visit(struct launch *launch, int user_fd, int network_fd, struct cordon_error *err)
+{
+	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (stack == MAP_FAILED)
+		return fail_oom(err);
+	launch->user_fd = user_fd;
+	launch->network_fd = network_fd;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_mutex_lock(&become_lock);
+	int dumpable = prctl(PR_GET_DUMPABLE);
+	long pid = launch_clone_at(launch, CLONE_VM | CLONE_VFORK, stack, NULL, launch_visitor);
+	prctl(PR_SET_DUMPABLE, dumpable);
+	pthread_mutex_unlock(&become_lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	munmap(stack, STACK_SIZE);
+	if (pid < 0)
+		return clone_failed((int)-pid, err);
+	waitpid((pid_t)pid, NULL, __WALL);
+	return launch->failed ? child_failed(launch, err) : 0;
+}
+
 int launch_start(struct launch *launch, struct cordon_error *err)
 {
 	char *stacks = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

@@ -75,7 +75,7 @@ struct launch {
 	int group_fd;                   /* the group to be born in, -1: joining it is all there is */
 	int group_joins[LAUNCH_JOIN_MAX];       /* files: who writes "0" to them joins; below 0: none */
 	const char *hostname;           /* or NULL */
-	bool loopback;
+	bool loopback;                  /* the network is new: bring loopback up, and make the listeners */
 	const struct egress_listener *listeners;        /* made inside, and handed out over the control socket */
 	size_t listener_count;
 	const struct launch_root *root; /* NULL: the caller's own view */
@@ -97,9 +97,13 @@ struct launch {
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
+	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
 
 	/* Filled by launch_start(), for `first`. */
 	bool group_entered;
+
+	/* Filled by launch_visit(), for the visitor. */
+	int user_fd, network_fd;
 
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
@@ -118,12 +122,17 @@ struct launch {
  * control socket. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
 
+/* After it: makes the listeners in namespaces that somebody else made, the network's and the user's that owns it. They
+ * are handed out as those of `first` are. Waits until loopback is up there. */
+int launch_visit(struct launch *launch, int user_fd, int network_fd, struct cordon_error *err) must_check;
+
 /* A descriptor of the embedded init program, made once per process; borrowed. */
 int launch_init_fd(struct cordon_error *err) must_check;
 
 /* Between clone and exec; in child*.c. */
 void launch_first(void *launch);
 void launch_become(void *launch);
+void launch_visitor(void *launch);
 /* In the network namespace. */
 int launch_raise_loopback(struct launch *launch);
 /* The addresses of the proxy, and the listeners; loopback is up. */

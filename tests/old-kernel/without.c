@@ -46,12 +46,12 @@ static const struct named calls[] = {
 	CALL(open_tree), CALL(openat2), CALL(perf_event_open), CALL(pidfd_send_signal), CALL(pivot_root), CALL(prlimit64),
 	CALL(seccomp), CALL(sethostname), CALL(setns), CALL(statx), CALL(umount2), CALL(unshare), CALL(userfaultfd),
 	CALL(waitid), CALL(setsid), CALL(fspick), CALL(add_key), CALL(request_key), CALL(faccessat2), CALL(timerfd_create),
-	CALL(epoll_create1), CALL(socketpair), CALL(signalfd4),
+	CALL(epoll_create1), CALL(socketpair), CALL(signalfd4), CALL(socket), CALL(bind),
 };
 
 static const struct named errors[] = {
 	ERROR(ENOSYS), ERROR(EPERM), ERROR(EACCES), ERROR(EINVAL), ERROR(EOPNOTSUPP), ERROR(ENOSPC), ERROR(EUSERS),
-	ERROR(EAGAIN), ERROR(ENOMEM), ERROR(EMFILE),
+	ERROR(EAGAIN), ERROR(ENOMEM), ERROR(EMFILE), ERROR(EAFNOSUPPORT),
 };
 
 /* Docker's default profile, in what matters to a sandbox inside it; compared with the real one. */
