@@ -52,6 +52,8 @@ static int stop(const char *why)
 int main(void)
 {
 	static const struct proxy_message ready = { .kind = PROXY_READY };
+	/* Whatever else the supervisor had open is not for us. */
+	close_range(PROXY_FD + 1, ~0U, 0);
 	/* Splicing into a socket that was reset sends it. */
 	signal(SIGPIPE, SIG_IGN);
 	proxy.last_outgoing = &proxy.first_outgoing;

@@ -29,8 +29,10 @@ int relay_flush(struct flow *flow, struct side *to)
 			to->writable = false;
 			return 1;
 		}
-		if (sent < 0)
+		if (sent < 0) {
+			to->broken = true;
 			return (int)sent;
+		}
 		if (!is_head) {
 			flow->cleared -= (size_t)sent;
 			flow->moved += (uint64_t)sent;
@@ -58,8 +60,10 @@ static int drain(struct flow *flow, struct side *to)
 			to->writable = false;
 			return 1;
 		}
-		if (moved <= 0)
+		if (moved <= 0) {
+			to->broken = true;
 			return moved < 0 ? (int)moved : -EPIPE;
+		}
 		pipe->fill -= (size_t)moved;
 		flow->moved += (uint64_t)moved;
 	}
@@ -109,8 +113,10 @@ static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struc
 			from->readable = false;
 			return 0;
 		}
-		if (got < 0)
+		if (got < 0) {
+			from->broken = got != -EDQUOT;
 			return (int)got;
+		}
 		flow->has_ended = got == 0;
 	}
 }

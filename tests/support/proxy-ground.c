@@ -22,7 +22,7 @@
 
 #include "base/cleanup.h"
 
-#define WAIT_S 10
+#define WAIT_S 30
 
 static const struct {
 	const char *name, *address;
@@ -154,6 +154,15 @@ void ground_hear_end(int fd)
 {
 	char text[4096];
 	assert_int_equal(ground_hear_all(fd, text, sizeof(text)), 0);
+}
+
+int ground_client_saying(const struct proxy_ground *ground, const char *text)
+{
+	assert_int_equal(kill(ground->pid, SIGSTOP), 0);
+	int fd = ground_client(ground);
+	ground_say(ground, fd, text);
+	assert_int_equal(kill(ground->pid, SIGCONT), 0);
+	return fd;
 }
 
 int ground_tunnel(const struct proxy_ground *ground, int *ret_server)

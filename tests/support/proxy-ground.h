@@ -1,5 +1,5 @@
 /* A running cordon-proxy with listeners on loopback, and the supervisor's end of its socket. The test is the command, the
- * server and the supervisor, all in one thread; everything waits at most ten seconds and then fails.
+ * server and the supervisor, all in one thread; everything waits at most half a minute and then fails.
  *
  *     server      127.0.0.1:PORT, where the test listens; the names of PROXY_GROUND_NAMES lead there
  *     proxy_port  the proxy's port, on 127.0.0.1
@@ -45,6 +45,8 @@ void proxy_ground_send(struct proxy_ground *ground, const struct proxy_message *
 /* Sockets; "%" in a text is the server's port. */
 int ground_dial(const char *address, uint16_t port);
 int ground_client(const struct proxy_ground *ground);           /* to the proxy's port */
+/* The same, and by the time it is accepted, it has said this: for tests in which a client has little time. */
+int ground_client_saying(const struct proxy_ground *ground, const char *text);
 int ground_accept(const struct proxy_ground *ground);           /* what was dialled for it */
 void ground_say(const struct proxy_ground *ground, int fd, const char *text);
 /* Reads exactly this. */

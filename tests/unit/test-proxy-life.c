@@ -1,0 +1,470 @@
+/* The proxy's own walls, its name service, its end, and what it survives. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "support/proxy-ground.h"
+
+#define CONNECT_A "CONNECT a.test:% HTTP/1.0\r\n\r\n"
+
+static bool is_sanitized(void)
+{
+	return getenv("CORDON_SANITIZED");
+}
+
+/* ---- walls ------------------------------------------------------------------------------------------------------ */
+
+static void read_proc(pid_t pid, const char *name, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
+	assert_true(got > 0);
+	text[got] = '\0';
+}
+
+static void expect_line(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no line \"%s\" in:\n%s", line, text);
+}
+
+/* Nothing but sockets, pipes, and what waits for them. False where nobody may look. */
+static bool check_descriptors(pid_t pid)
+{
+	static const char *const kinds[] = { "socket:", "pipe:", "anon_inode:[eventpoll]", "anon_inode:[timerfd]" };
+	char path[300], target[256];
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	DIR *directory = opendir(path);
+	if (!directory)
+		return false;
+	for (const struct dirent *entry; (entry = readdir(directory));) {
+		bool is_known = entry->d_name[0] == '.';
+		snprintf(path, sizeof(path), "/proc/%d/fd/%s", pid, entry->d_name);
+		ssize_t length = readlink(path, target, sizeof(target) - 1);
+		target[length > 0 ? length : 0] = '\0';
+		for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+			is_known |= !strncmp(target, kinds[i], strlen(kinds[i]));
+		if (!is_known)
+			fail_msg("descriptor %s is %s", entry->d_name, target);
+	}
+	closedir(directory);
+	return true;
+}
+
+static void test_is_sealed(void **state)
+{
+	struct proxy_ground ground;
+	struct stat info;
+	char text[8192], path[64];
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	read_proc(ground.pid, "status", text, sizeof(text));
+	expect_line(text, "Seccomp:\t2\n");
+	expect_line(text, "NoNewPrivs:\t1\n");
+	expect_line(text, "CapPrm:\t0000000000000000\n");
+	expect_line(text, "CapEff:\t0000000000000000\n");
+	if (geteuid() == 0)
+		expect_line(text, "Uid:\t65530\t65530\t65530\t65530\n");
+	read_proc(ground.pid, "limits", text, sizeof(text));
+	expect_line(text, "Max core file size        0                    0 ");
+	expect_line(text, "Max processes             0                    0 ");
+	expect_line(text, "Max file size             0                    0 ");
+	snprintf(path, sizeof(path), "/proc/%d/environ", ground.pid);
+	assert_int_equal(stat(path, &info), 0);
+	/* The sanitizers report to it, and read about themselves. */
+	if (!is_sanitized()) {
+		assert_int_equal(info.st_uid, 0); /* nobody's, because it cannot be traced */
+		assert_true(check_descriptors(ground.pid) || geteuid() != 0);
+	}
+	close(client);
+	close(server);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	proxy_ground_end(&ground);
+}
+
+#ifdef __x86_64__
+/* What a bug in it could be made to do: one system call, made in its place. Only root may still trace it. True where it
+ * was killed for that. */
+static bool is_killed_for(long number, const unsigned long long arguments[4])
+{
+	struct proxy_ground ground;
+	struct user_regs_struct registers;
+	int status;
+	proxy_ground_start(&ground, NULL);
+	assert_int_equal(ptrace(PTRACE_SEIZE, ground.pid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, ground.pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(ground.pid, &status, 0), ground.pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(ptrace(PTRACE_GETREGS, ground.pid, NULL, &registers), 0);
+	/* It waits in one: the instruction is made once more. */
+	registers.rip -= 2;
+	registers.rax = registers.orig_rax = (unsigned long long)number;
+	registers.rdi = arguments[0];
+	registers.rsi = arguments[1];
+	registers.rdx = arguments[2];
+	registers.r10 = arguments[3];
+	assert_int_equal(ptrace(PTRACE_SETREGS, ground.pid, NULL, &registers), 0);
+	assert_int_equal(ptrace(PTRACE_CONT, ground.pid, NULL, NULL), 0);
+	/* One that goes on is ended here. */
+	struct pollfd end = { .fd = ground.socket };
+	if (poll(&end, 1, 10000) != 1)
+		kill(ground.pid, SIGKILL);
+	assert_int_equal(waitpid(ground.pid, &status, 0), ground.pid);
+	bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS;
+	close(ground.socket);
+	close(ground.server);
+	return is_killed;
+}
+
+static void test_filter(void **state)
+{
+	static const struct {
+		const char *name;
+		long number;
+		unsigned long long arguments[4];
+	} calls[] = {
+		{ "open", SYS_open, { 0, 0, 0, 0 } },
+		{ "openat", SYS_openat, { 0, 0, 0, 0 } },
+		{ "execve", SYS_execve, { 0, 0, 0, 0 } },
+		{ "kill", SYS_kill, { 1, 0, 0, 0 } },
+		{ "clone", SYS_clone, { 0, 0, 0, 0 } },
+		{ "ptrace", SYS_ptrace, { 0, 0, 0, 0 } },
+		{ "prctl", SYS_prctl, { 0, 0, 0, 0 } },
+		{ "bind", SYS_bind, { 0, 0, 0, 0 } },
+		{ "recvmsg", SYS_recvmsg, { 0, 0, 0, 0 } },
+		{ "socket AF_UNIX", SYS_socket, { AF_UNIX, SOCK_STREAM, 0, 0 } },
+		{ "socket AF_NETLINK", SYS_socket, { AF_NETLINK, SOCK_RAW, 0, 0 } },
+		{ "socket SOCK_RAW", SYS_socket, { AF_INET, SOCK_RAW, IPPROTO_ICMP, 0 } },
+		{ "mmap PROT_EXEC", SYS_mmap, { 0, 4096, 4, 0x22 } },
+		{ "fcntl F_SETOWN", SYS_fcntl, { 3, F_SETOWN, 1, 0 } },
+		{ "setsockopt SO_BINDTODEVICE", SYS_setsockopt, { 3, SOL_SOCKET, SO_BINDTODEVICE, 0 } },
+		{ "x32", 0x40000000 | SYS_read, { 0, 0, 0, 0 } },
+	};
+	(void)state;
+	if (geteuid() != 0 || is_sanitized())
+		return; /* nobody else may trace it, which the test before shows */
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		if (!is_killed_for(calls[i].number, calls[i].arguments))
+			fail_msg("%s is not refused", calls[i].name);
+}
+#endif
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+#define TYPE_A 1
+#define TYPE_AAAA 28
+#define TYPE_MX 15
+
+static size_t write_question(const char *name, unsigned type, uint8_t *bytes)
+{
+	static const uint8_t head[] = { 0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 };
+	size_t used = sizeof(head);
+	memcpy(bytes, head, sizeof(head));
+	while (*name) {
+		size_t label = strcspn(name, ".");
+		bytes[used++] = (uint8_t)label;
+		memcpy(bytes + used, name, label);
+		used += label;
+		name += label + (name[label] == '.');
+	}
+	memcpy(bytes + used, (const uint8_t[]){ 0, 0, (uint8_t)type, 0, 1 }, 5);
+	return used + 5;
+}
+
+/* The response's code, and its last four bytes where it has an answer. */
+static unsigned read_reply(const uint8_t *bytes, ssize_t length, uint8_t ret_address[4], unsigned *ret_answers)
+{
+	assert_true(length > 12);
+	assert_memory_equal(bytes, "\x12\x34", 2);
+	assert_true(bytes[2] & 0x80);
+	*ret_answers = bytes[7];
+	memcpy(ret_address, bytes + length - 4, 4);
+	return bytes[3] & 0xf;
+}
+
+static int names_socket(const struct proxy_ground *ground)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(ground->dns_port),
+	                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct timeval wait = { 30, 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	return fd;
+}
+
+static const struct {
+	const char *name;
+	unsigned type, code, answers;
+	const char *address;
+} lookups[] = {
+	{ "a.test", TYPE_A, 0, 1, "127.77.0.1" },
+	{ "A.Test", TYPE_A, 0, 1, "127.77.0.1" },
+	{ "a.test", TYPE_AAAA, 0, 0, NULL },
+	{ "a.test", TYPE_MX, 0, 0, NULL },
+	{ "one.wild.test", TYPE_A, 0, 1, "198.19.0.1" },
+	{ "two.more.wild.test", TYPE_A, 0, 1, "198.19.0.2" },
+	{ "one.wild.test", TYPE_A, 0, 1, "198.19.0.1" },
+	{ "wild.test", TYPE_A, 3, 0, NULL },
+	{ "notwild.test", TYPE_A, 3, 0, NULL },
+	{ "sub.a.test", TYPE_A, 3, 0, NULL },
+	{ "b.test", TYPE_A, 3, 0, NULL },
+};
+
+static void test_names(void **state)
+{
+	static const char *const rules[] = { "*.wild.test:443", NULL };
+	static const char *const denied[] = { "wild.test", "notwild.test", "sub.a.test", "b.test" };
+	struct proxy_ground ground;
+	uint8_t question[512], reply[512], address[4];
+	char text[INET_ADDRSTRLEN];
+	unsigned answers;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules });
+	int udp = names_socket(&ground), tcp = ground_dial("127.0.0.1", ground.dns_port);
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(lookups); i++) {
+		bool is_tcp = i % 2;
+		size_t row = i / 2, length = write_question(lookups[row].name, lookups[row].type, question + 2);
+		question[0] = 0;
+		question[1] = (uint8_t)length;
+		ssize_t got;
+		if (is_tcp) {
+			assert_int_equal(send(tcp, question, length + 2, 0), length + 2);
+			assert_int_equal(recv(tcp, reply, 2, MSG_WAITALL), 2);
+			got = recv(tcp, reply, (size_t)reply[0] << 8 | reply[1], MSG_WAITALL);
+		} else {
+			assert_int_equal(send(udp, question + 2, length, 0), length);
+			got = recv(udp, reply, sizeof(reply), 0);
+		}
+		assert_int_equal(read_reply(reply, got, address, &answers), lookups[row].code);
+		assert_int_equal(answers, lookups[row].answers);
+		if (lookups[row].address)
+			assert_string_equal(inet_ntop(AF_INET, address, text, sizeof(text)), lookups[row].address);
+	}
+	/* Twice each, over UDP and TCP; told once, or twice if that took long. */
+	unsigned counts[ARRAY_SIZE(denied)] = { 0 };
+	for (unsigned sum = 0; sum < 2 * ARRAY_SIZE(denied);) {
+		struct proxy_message message = proxy_ground_next(&ground);
+		assert_int_equal(message.kind, PROXY_NAME_DENIED);
+		for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+			if (!strcmp(message.host, denied[i]))
+				counts[i] += (unsigned)message.connection.count;
+		sum += (unsigned)message.connection.count;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(denied); i++)
+		assert_int_equal(counts[i], 2);
+	/* What is none gets no answer, or says so; and the service goes on. */
+	assert_int_equal(send(udp, "\1\2\3", 3, 0), 3);
+	assert_int_equal(send(tcp, "\0\3\1\2\3", 5, 0), 5);
+	char end[16];
+	assert_true(ground_hear_all(tcp, end, sizeof(end)) <= 0);
+	size_t length = write_question("a.test", TYPE_A, question);
+	assert_int_equal(send(udp, question, length, 0), length);
+	assert_int_equal(read_reply(reply, recv(udp, reply, sizeof(reply), 0), address, &answers), 0);
+	close(udp);
+	close(tcp);
+	proxy_ground_end(&ground);
+}
+
+/* ---- floods ----------------------------------------------------------------------------------------------------- */
+
+static void test_flood_of_names(void **state)
+{
+	struct proxy_ground ground;
+	uint8_t question[512], reply[512];
+	unsigned messages = 0;
+	uint64_t told = 0;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int udp = names_socket(&ground);
+	/* As fast as it goes; what the socket does not hold is lost, as always. */
+	size_t length = write_question("flood.test", TYPE_A, question);
+	for (int i = 0; i < 5000; i++)
+		(void)!send(udp, question, length, MSG_DONTWAIT);
+	for (int i = 0; i < 100; i++) {
+		char name[32];
+		sprintf(name, "n%d.test", i);
+		size_t other = write_question(name, TYPE_A, question);
+		(void)!send(udp, question, other, MSG_DONTWAIT);
+	}
+	while (recv(udp, reply, sizeof(reply), MSG_DONTWAIT) > 0)
+		;
+	/* Others are served. */
+	int server, client = ground_tunnel(&ground, &server);
+	close(client);
+	close(server);
+	proxy_ground_send(&ground, &(struct proxy_message){ .kind = PROXY_END });
+	struct proxy_message message;
+	while ((message = proxy_ground_next(&ground)).kind != PROXY_TOTALS)
+		if (message.kind == PROXY_NAME_DENIED && !strcmp(message.host, "flood.test")) {
+			messages++;
+			told += message.connection.count;
+		}
+	assert_true(messages >= 1 && told <= 5000 && message.totals.denied >= told);
+	/* Each 200 ms, or when 64 names are waiting to be told. */
+	assert_true(messages <= told);
+	assert_true(told < 100 || messages < told / 4);
+	close(udp);
+	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
+	close(ground.socket);
+	close(ground.server);
+}
+
+static void test_opened_and_dropped(void **state)
+{
+	enum { COUNT = 10000 };
+	struct proxy_ground ground;
+	uint64_t told = 0;
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	for (int i = 0; i < COUNT; i++)
+		close(ground_client(&ground));
+	int client = ground_tunnel(&ground, &server);
+	while (told < COUNT) {
+		struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 0, "without a request");
+		told += row.connection.count;
+	}
+	assert_int_equal(told, COUNT);
+	close(client);
+	close(server);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	struct proxy_message totals = proxy_ground_end(&ground);
+	assert_int_equal(totals.totals.failed, COUNT);
+	assert_int_equal(totals.totals.connections, 1);
+}
+
+/* Nothing is accepted while nobody reads what there is to tell, and nothing of it is lost. */
+static void test_supervisor_is_slow(void **state)
+{
+	enum { COUNT = 1000 };
+	struct proxy_ground ground;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	for (int i = 0; i < COUNT; i++) {
+		int client = ground_client(&ground);
+		ground_say(&ground, client, "CONNECT other.test:443 HTTP/1.0\r\n\r\n");
+		close(client);
+	}
+	for (int i = 0; i < COUNT; i++)
+		proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, "other.test:443", 403, "");
+	assert_int_equal(proxy_ground_end(&ground).totals.denied, COUNT);
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static void test_ends_with_the_command(void **state)
+{
+	struct proxy_ground ground;
+	char text[16];
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	proxy_ground_send(&ground, &(struct proxy_message){ .kind = PROXY_END });
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "the command has ended");
+	struct proxy_message totals = proxy_ground_next(&ground);
+	assert_int_equal(totals.kind, PROXY_TOTALS);
+	assert_int_equal(totals.totals.connections, 1);
+	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
+	assert_int_equal(ground_hear_all(server, text, sizeof(text)), -1);
+	close(client);
+	close(server);
+	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
+	close(ground.socket);
+	close(ground.server);
+}
+
+static void test_supervisor_is_gone(void **state)
+{
+	struct proxy_ground ground;
+	char text[16];
+	int server, status;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	close(ground.socket);
+	assert_int_equal(waitpid(ground.pid, &status, 0), ground.pid);
+	assert_int_equal(status, 0);
+	assert_true(ground_hear_all(client, text, sizeof(text)) <= 0);
+	assert_true(ground_hear_all(server, text, sizeof(text)) <= 0);
+	close(client);
+	close(server);
+	close(ground.server);
+}
+
+static void test_killed(void **state)
+{
+	struct proxy_ground ground;
+	char text[16];
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	proxy_ground_kill(&ground);
+	assert_true(ground_hear_all(client, text, sizeof(text)) <= 0);
+	assert_true(ground_hear_all(server, text, sizeof(text)) <= 0);
+	close(client);
+	close(server);
+}
+
+/* What has no place there ends it: whoever says it is not the supervisor it knows. */
+static void test_messages_out_of_place(void **state)
+{
+	static const uint32_t kinds[] = { PROXY_BEGIN, PROXY_RULE, PROXY_LISTENER, PROXY_READY, 0, 1000 };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct proxy_ground ground;
+		int status;
+		proxy_ground_start(&ground, NULL);
+		proxy_ground_send(&ground, &(struct proxy_message){ .kind = kinds[i] });
+		assert_int_equal(waitpid(ground.pid, &status, 0), ground.pid);
+		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+		close(ground.socket);
+		close(ground.server);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_is_sealed),
+#ifdef __x86_64__
+		cmocka_unit_test(test_filter),
+#endif
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_flood_of_names),
+		cmocka_unit_test(test_opened_and_dropped),
+		cmocka_unit_test(test_supervisor_is_slow),
+		cmocka_unit_test(test_ends_with_the_command),
+		cmocka_unit_test(test_supervisor_is_gone),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_messages_out_of_place),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
