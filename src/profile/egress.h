@@ -13,7 +13,7 @@
 /* What the proxy, which serves them, has room for. */
 #define EGRESS_RULES_MAX 4096
 #define EGRESS_PORTS_MAX 128            /* that are listened on at every address */
-#define EGRESS_PAIRS_MAX 64             /* of an exact name and a port that are listened on one by one */
+#define EGRESS_PAIRS_MAX 8              /* of an exact name and a port that are listened on one by one: each costs 10 us */
 #define EGRESS_LISTENERS_MAX (3 + 2 * (EGRESS_PORTS_MAX + EGRESS_PAIRS_MAX))
 
 struct egress_listener {

@@ -177,7 +177,7 @@ static void test_long_list(void **state)
 	assert_int_equal(plan.count, 3 + 2 * 2);
 	assert_int_equal(listeners_on(&plan, "0.0.0.0", 22), 1);
 	assert_int_equal(listeners_on(&plan, "::", 443), 1);
-	assert_rule(&plan.rules[EGRESS_PAIRS_MAX], "h999.example.org:22", "198.18.1.65", "2001:2::1:41");
+	assert_rule(&plan.rules[EGRESS_PAIRS_MAX], "h999.example.org:22", "198.18.1.9", "2001:2::1:9");
 }
 
 /* The most there can be of everything still fits. */
