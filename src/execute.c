@@ -98,6 +98,7 @@ void execute_free(struct execution *execution)
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
+	cgroup_ahead_end(execution->run.ahead);
 	cgroup_remove(&execution->run.group);
 	disk_watch_end(&execution->run.disk);
 	run_step_clean(execution);
@@ -113,11 +114,15 @@ void execute_free(struct execution *execution)
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
+		/* What is decided then takes as long as making a group, and needs none. */
+		if (start && to_profile[i].step == CORDON_STEP_PROFILE)
+			limits_expect(execution);
 		if (to_profile[i].take(execution, err) < 0) {
 			err->step = (int32_t)to_profile[i].step;
 			return -1;
 		}
+	}
 	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
 		if (to_start[i].step == CORDON_STEP_AUDIT && !record)
 			continue;

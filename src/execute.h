@@ -11,6 +11,7 @@
 #include "policy/config.h"
 #include "profile/profile.h"
 #include "request.h"
+#include "run/cgroup-ahead.h"
 #include "run/supervise.h"
 #include "session/names.h"
 #include "session/planted.h"
@@ -91,6 +92,7 @@ struct execution {
 		int cache_fd;
 	} profile;
 	struct {
+		struct cgroup_ahead *ahead;         /* what is to become the group, from the profile's step on; or NULL */
 		struct cgroup group;                /* holds the limits; or none */
 		struct disk_watch disk;             /* holds the limit on disk space */
 		int home_fd;                        /* which it counts, too; or -1 */
@@ -126,8 +128,9 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
                    const char *grant) must_check;
 /* Removes what was made for this one command. */
 void run_step_clean(struct execution *execution);
-/* Of step 5, limits.c: before the driver prepares, and after; what holds them; whether what is required does; once the
+/* Of step 5, limits.c: as soon as they are known; before the driver prepares, and after; what holds them; whether what is required does; once the
  * command runs; what became of them. */
+void limits_expect(struct execution *execution);
 void limits_begin(struct execution *execution);
 void limits_enter(struct execution *execution);
 void limits_describe(struct execution *execution);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "execute.h"
@@ -32,14 +33,15 @@ static unsigned helpers(const struct execution *execution)
 	return driver->helpers ? driver->helpers : 1;
 }
 
-/* One more, until the start: the process that becomes another user, where it is that which is born in the group. */
-static void limit_processes(struct execution *execution, unsigned more)
+/* At birth there is one more for root: the process that becomes another user. */
+static struct cgroup_bounds bounds_of(const struct execution *execution, const struct limits *limits, uint32_t held)
 {
-	const struct launch *launch = &execution->run.launch;
-	struct cgroup *group = &execution->run.group;
-	if (launch->become && launch->group_fd >= 0 && (group->held & WALL_BIT(LIMIT_PROCESSES)))
-		cgroup_limit(group, &(struct cgroup_bounds){
-			.processes = execution->profile.profile.limits.processes + helpers(execution) + more });
+	return (struct cgroup_bounds){
+		.memory_bytes = held & WALL_BIT(LIMIT_MEMORY) ? limits->memory_bytes : 0,
+		.cpu_percent = held & WALL_BIT(LIMIT_CPU) ? limits->cpu_percent : 0,
+		.processes = held & WALL_BIT(LIMIT_PROCESSES) ? limits->processes + helpers(execution) : 0,
+		.at_birth = geteuid() == 0,
+	};
 }
 
 /* A directory that was named is the caller's own: what was in it before is not the command's doing. */
@@ -56,6 +58,14 @@ static void watch_disk(struct execution *execution)
 	disk_watch_begin(&execution->run.disk, &options);
 }
 
+void limits_expect(struct execution *execution)
+{
+	const struct cgroup_search search = { .directory = execution->session.config->cgroup };
+	const struct cgroup_bounds bounds = bounds_of(execution, &execution->capability.set.limits, UINT32_MAX);
+	if (!cgroup_is_missing(&search))
+		execution->run.ahead = cgroup_ahead_begin(&search, &bounds);
+}
+
 void limits_begin(struct execution *execution)
 {
 	const struct profile *profile = &execution->profile.profile;
@@ -65,16 +75,10 @@ void limits_begin(struct execution *execution)
 	if (!(profile->walls & WALL_BIT(LIFETIME)))
 		search.directory = CGROUP_NONE;
 #endif
-	struct cgroup_bounds bounds = { 0 };
-	if (profile->walls & WALL_BIT(LIMIT_MEMORY))
-		bounds.memory_bytes = profile->limits.memory_bytes;
-	if (profile->walls & WALL_BIT(LIMIT_CPU))
-		bounds.cpu_percent = profile->limits.cpu_percent;
-	if (profile->walls & WALL_BIT(LIMIT_PROCESSES))
-		bounds.processes = profile->limits.processes + helpers(execution);
+	const struct cgroup_bounds bounds = bounds_of(execution, &profile->limits, profile->walls);
 	if (profile->walls & WALL_BIT(LIMIT_DISK))
 		watch_disk(execution);
-	cgroup_make(&search, &bounds, &execution->run.group);
+	cgroup_ahead_take(execution->run.ahead, &search, &bounds, &execution->run.group);
 	execution->run.facts = execution->profile.facts;
 	execution->run.facts.held_by_group = execution->run.group.held;
 }
@@ -82,13 +86,11 @@ void limits_begin(struct execution *execution)
 void limits_enter(struct execution *execution)
 {
 	cgroup_enter(&execution->run.group, &execution->run.launch);
-	limit_processes(execution, 1);
 }
 
 void limits_started(struct execution *execution)
 {
 	cgroup_entered(&execution->run.group);
-	limit_processes(execution, 0);
 }
 
 void limits_describe(struct execution *execution)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 
@@ -45,11 +46,13 @@ int cgroup_file_write_number(int dir, const char *name, uint64_t number)
 	return cgroup_file_write(dir, name, text);
 }
 
-uint64_t cgroup_file_number(int dir, const char *name, const char *key)
+uint64_t cgroup_file_number(int fd, const char *key)
 {
-	char text[4096];
-	if (cgroup_file_read(dir, name, text, sizeof(text)) <= 0)
+	uncleared char text[4096];
+	ssize_t read = pread(fd, text, sizeof(text) - 1, 0);
+	if (read <= 0)
 		return 0;
+	text[read] = '\0';
 	size_t length = key ? strlen(key) : 0;
 	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n')
 		if (!key || (!strncmp(line, key, length) && line[length] == ' '))

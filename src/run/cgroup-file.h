@@ -11,8 +11,9 @@ long cgroup_file_read(int dir, const char *name, char *text, size_t size);
 /* 0, or -1 with errno. */
 int cgroup_file_write(int dir, const char *name, const char *text);
 int cgroup_file_write_number(int dir, const char *name, uint64_t number);
-/* The number after `key` and a space at the beginning of a line (NULL: the file is one number); 0: there is none. */
-uint64_t cgroup_file_number(int dir, const char *name, const char *key);
+/* Of an open file: the number after `key` and a space at the beginning of a line (NULL: the file is one number); 0: there
+ * is none. */
+uint64_t cgroup_file_number(int fd, const char *key);
 /* Is this one of the words in a text? */
 bool cgroup_file_has_word(const char *text, const char *word);
 /* Kills what cgroup.procs lists until it lists nothing; false where something stays. Only where nothing new can be

@@ -88,15 +88,6 @@ static bool find(const struct cgroup_search *search, const char *self, struct cg
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */
 
-static bool limit_memory(int leaf, uint64_t bytes)
-{
-	if (cgroup_file_write_number(leaf, "memory.limit_in_bytes", bytes) < 0)
-		return false;
-	/* Memory and swap together. Missing where the kernel does not count swap. */
-	cgroup_file_write_number(leaf, "memory.memsw.limit_in_bytes", bytes);
-	return true;
-}
-
 /* The period is 100 ms unless somebody changed it for the whole machine. */
 static bool limit_cpu(int leaf, uint64_t percent)
 {
@@ -106,7 +97,7 @@ static bool limit_cpu(int leaf, uint64_t percent)
 static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 {
 	if (group->parts[MEMORY] >= 0 && bounds->memory_bytes &&
-	    limit_memory(group->parts[MEMORY], bounds->memory_bytes))
+	    cgroup_file_write_number(group->parts[MEMORY], "memory.limit_in_bytes", bounds->memory_bytes) == 0)
 		group->held |= BIT(LIMIT_MEMORY);
 	if (group->parts[PIDS] >= 0 && bounds->processes &&
 	    cgroup_file_write_number(group->parts[PIDS], "pids.max", bounds->processes) == 0)
@@ -115,12 +106,18 @@ static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 		group->held |= BIT(LIMIT_CPU);
 }
 
-static int enter(struct cgroup *group)
+static void open_joins(struct cgroup *group)
 {
 	for (int part = MEMORY; part < FREEZER; part++)
 		if (group->parts[part] >= 0)
 			group->joins[part] = openat(group->parts[part], "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	return -1;
+}
+
+/* Memory and swap together. Missing where the kernel does not count swap. */
+static void entered(struct cgroup *group)
+{
+	if (group->held & BIT(LIMIT_MEMORY))
+		cgroup_file_write_number(group->parts[MEMORY], "memory.memsw.limit_in_bytes", group->bounds.memory_bytes);
 }
 
 /* Where all of the leaf's processes are listed. */
@@ -174,29 +171,20 @@ static bool freeze(struct cgroup *group, bool frozen)
 	return cgroup_file_write(group->parts[FREEZER], "freezer.state", frozen ? "FROZEN" : "THAWED") == 0;
 }
 
-static void usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
-{
-	*ret_usage = (struct cgroup_usage){ 0 };
-	int memory = group->parts[MEMORY];
-	if (memory >= 0) {
-		ret_usage->memory_peak_bytes = cgroup_file_number(memory, "memory.max_usage_in_bytes", NULL);
-		ret_usage->oom_kills = cgroup_file_number(memory, "memory.oom_control", "oom_kill");
-	}
-	if (group->parts[PIDS] >= 0) {
-		ret_usage->process_peak = cgroup_file_number(group->parts[PIDS], "pids.peak", NULL);
-		ret_usage->process_refusals = cgroup_file_number(group->parts[PIDS], "pids.events", "max");
-	}
-	/* Where the two controllers share a tree, as they mostly do. */
-	if (group->parts[CPU] >= 0)
-		ret_usage->cpu_us = cgroup_file_number(group->parts[CPU], "cpuacct.usage", NULL) / 1000;
-}
-
 const struct cgroup_ops cgroup_v1 = {
 	.name = "cgroup v1",
 	.find = find,
 	.limit = limit,
-	.enter = enter,
+	.open_joins = open_joins,
+	.entered = entered,
 	.kill = kill_all,
 	.freeze = freeze,
-	.usage = usage,
+	/* The time, where the two controllers share a tree, as they mostly do. */
+	.counters = {
+		[CGROUP_MEMORY_PEAK] = { MEMORY, "memory.max_usage_in_bytes", NULL, 1 },
+		[CGROUP_OOM_KILLS] = { MEMORY, "memory.oom_control", "oom_kill", 1 },
+		[CGROUP_PROCESS_PEAK] = { PIDS, "pids.peak", NULL, 1 },
+		[CGROUP_PROCESS_REFUSALS] = { PIDS, "pids.events", "max", 1 },
+		[CGROUP_CPU_TIME] = { CPU, "cpuacct.usage", NULL, 1000 },
+	},
 };

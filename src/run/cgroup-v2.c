@@ -180,16 +180,6 @@ static bool find(const struct cgroup_search *search, const char *self, struct cg
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */
 
-static bool limit_memory(int leaf, uint64_t bytes)
-{
-	if (cgroup_file_write_number(leaf, "memory.max", bytes) < 0)
-		return false;
-	cgroup_file_write_number(leaf, "memory.high", bytes - bytes / HIGH_SHARE);
-	/* Missing where the kernel does not count swap. */
-	cgroup_file_write(leaf, "memory.swap.max", "0");
-	return true;
-}
-
 static bool limit_cpu(int leaf, uint64_t percent)
 {
 	char text[64];
@@ -200,18 +190,30 @@ static bool limit_cpu(int leaf, uint64_t percent)
 static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 {
 	int leaf = group->parts[0];
-	if (bounds->memory_bytes && limit_memory(leaf, bounds->memory_bytes))
+	if (bounds->memory_bytes && cgroup_file_write_number(leaf, "memory.max", bounds->memory_bytes) == 0)
 		group->held |= BIT(LIMIT_MEMORY);
-	if (bounds->processes && cgroup_file_write_number(leaf, "pids.max", bounds->processes) == 0)
+	if (bounds->processes && cgroup_file_write_number(leaf, "pids.max", bounds->processes + bounds->at_birth) == 0)
 		group->held |= BIT(LIMIT_PROCESSES);
 	if (bounds->cpu_percent && limit_cpu(leaf, bounds->cpu_percent))
 		group->held |= BIT(LIMIT_CPU);
 }
 
-static int enter(struct cgroup *group)
+static void open_joins(struct cgroup *group)
 {
 	group->joins[0] = openat(group->parts[0], "cgroup.procs", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	return group->parts[0];
+	group->born = group->parts[0];
+}
+
+static void entered(struct cgroup *group)
+{
+	int leaf = group->parts[0];
+	if (group->held & BIT(LIMIT_MEMORY)) {
+		cgroup_file_write_number(leaf, "memory.high", group->bounds.memory_bytes - group->bounds.memory_bytes / HIGH_SHARE);
+		/* Missing where the kernel does not count swap. */
+		cgroup_file_write(leaf, "memory.swap.max", "0");
+	}
+	if ((group->held & BIT(LIMIT_PROCESSES)) && group->bounds.at_birth)
+		cgroup_file_write_number(leaf, "pids.max", group->bounds.processes);
 }
 
 static bool kill_all(struct cgroup *group)
@@ -228,24 +230,19 @@ static bool freeze(struct cgroup *group, bool frozen)
 	return cgroup_file_write(group->parts[0], "cgroup.freeze", frozen ? "1" : "0") == 0;
 }
 
-static void usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
-{
-	int leaf = group->parts[0];
-	*ret_usage = (struct cgroup_usage){
-		.memory_peak_bytes = cgroup_file_number(leaf, "memory.peak", NULL),
-		.process_peak = cgroup_file_number(leaf, "pids.peak", NULL),
-		.cpu_us = cgroup_file_number(leaf, "cpu.stat", "usage_usec"),
-		.oom_kills = cgroup_file_number(leaf, "memory.events", "oom_kill"),
-		.process_refusals = cgroup_file_number(leaf, "pids.events", "max"),
-	};
-}
-
 const struct cgroup_ops cgroup_v2 = {
 	.name = "cgroup v2",
 	.find = find,
 	.limit = limit,
-	.enter = enter,
+	.open_joins = open_joins,
+	.entered = entered,
 	.kill = kill_all,
 	.freeze = freeze,
-	.usage = usage,
+	.counters = {
+		[CGROUP_MEMORY_PEAK] = { 0, "memory.peak", NULL, 1 },
+		[CGROUP_OOM_KILLS] = { 0, "memory.events", "oom_kill", 1 },
+		[CGROUP_PROCESS_PEAK] = { 0, "pids.peak", NULL, 1 },
+		[CGROUP_PROCESS_REFUSALS] = { 0, "pids.events", "max", 1 },
+		[CGROUP_CPU_TIME] = { 0, "cpu.stat", "usage_usec", 1 },
+	},
 };

@@ -25,20 +25,31 @@
 #define PREFIX "cordon-"
 #define REMOVE_ROUNDS 50
 #define MAKE_ATTEMPTS 3
+#define UNWANTED "the configuration says: without control groups"
 #define REMOVE_PAUSE_NS 1000000
 
 static const struct cgroup_ops *const versions[] = { &cgroup_v2, &cgroup_v1 };
 
 /* ---- a place ---------------------------------------------------------------------------------------------------- */
 
+static void close_all(int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] >= 0)
+			close(take_fd(&fds[i]));
+}
+
 static void close_parts(int parts[static CGROUP_PARTS])
 {
-	for (int i = 0; i < CGROUP_PARTS; i++)
-		if (parts[i] >= 0)
-			close(take_fd(&parts[i]));
+	close_all(parts, CGROUP_PARTS);
 }
 
 static const struct cgroup_place no_place = { .parts = { -1, -1, -1, -1 } };
+
+static bool is_unwanted(const struct cgroup_search *search)
+{
+	return search->directory && !strcmp(search->directory, CGROUP_NONE);
+}
 
 static void find_place(const struct cgroup_search *search, struct cgroup_place *place)
 {
@@ -50,8 +61,8 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 	uncleared char self[8192];
 	self[0] = '\0';
 	*place = no_place;
-	if (here.directory && !strcmp(here.directory, CGROUP_NONE)) {
-		snprintf(place->why, sizeof(place->why), "the configuration says: without control groups");
+	if (is_unwanted(search)) {
+		snprintf(place->why, sizeof(place->why), UNWANTED);
 		return;
 	}
 	if (!here.directory)
@@ -90,6 +101,7 @@ static bool remove_part(const struct cgroup *group, int part)
 static void remove_leaf(struct cgroup *group, int rounds)
 {
 	close_parts(group->joins);
+	close_all(group->counters, CGROUP_COUNTER_MAX);
 	for (int part = 0; part < CGROUP_PARTS; part++) {
 		if (group->parts[part] < 0)
 			continue;
@@ -112,7 +124,8 @@ void cgroup_remove(struct cgroup *group)
 
 static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
 {
-	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1, -1 }, .joins = { -1, -1, -1, -1 } };
+	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1, -1 }, .joins = { -1, -1, -1, -1 }, .born = -1,
+	                              .counters = { -1, -1, -1, -1, -1 } };
 }
 
 /* Who else may write to the place could have put another one there, whose limits would be theirs to change. */
@@ -214,7 +227,7 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cgroup_place kept = { .parts = { -1, -1, -1, -1 } };
 static struct cgroup_search kept_for;
-static bool is_kept;
+static bool is_kept, is_swept;
 
 static bool same(const char *one, const char *other)
 {
@@ -248,17 +261,33 @@ static void keep_place(const struct cgroup_search *search)
 		.self = search->self ? strdup(search->self) : NULL,
 	};
 	is_kept = true;
-	if (kept.ops)
-		sweep(&kept);
+	is_swept = !kept.ops;
+}
+
+static bool fits(const struct cgroup_search *search)
+{
+	return is_kept && same(search->directory, kept_for.directory) && same(search->root, kept_for.root) &&
+	       same(search->self, kept_for.self);
+}
+
+bool cgroup_is_missing(const struct cgroup_search *search)
+{
+	pthread_mutex_lock(&place_lock);
+	bool missing = is_unwanted(search) || (fits(search) && !kept.ops);
+	pthread_mutex_unlock(&place_lock);
+	return missing;
 }
 
 static void make_in_place(const struct cgroup_search *search, struct cgroup *group)
 {
-	bool fits = is_kept && same(search->directory, kept_for.directory) && same(search->root, kept_for.root) &&
-	            same(search->self, kept_for.self);
+	if (is_unwanted(search)) {
+		empty_group(NULL, group);
+		snprintf(group->why, sizeof(group->why), UNWANTED);
+		return;
+	}
 	/* The place may be gone, or who sweeps may have been faster: one that cannot see us takes what is not locked yet. */
 	for (int attempt = 0; attempt < MAKE_ATTEMPTS; attempt++) {
-		if (attempt || !fits)
+		if (attempt || !fits(search))
 			keep_place(search);
 		empty_group(kept.ops, group);
 		if (!kept.ops) {
@@ -279,27 +308,54 @@ void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds 
 	make_in_place(search, ret_group);
 	pthread_mutex_unlock(&place_lock);
 	cgroup_limit(ret_group, bounds);
+	if (ret_group->ops)
+		ret_group->ops->open_joins(ret_group);
 }
 
 void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 {
-	if (group->ops)
-		group->ops->limit(group, bounds);
+	if (!group->ops)
+		return;
+	group->bounds = *bounds;
+	group->ops->limit(group, bounds);
 }
 
 void cgroup_enter(struct cgroup *group, struct launch *launch)
 {
 	_Static_assert(ARRAY_SIZE(launch->group_joins) == ARRAY_SIZE(group->joins), "a file for each part");
-	launch->group_fd = group->ops ? group->ops->enter(group) : -1;
+	launch->group_fd = group->ops ? group->born : -1;
 	launch->in_group = group->ops;
 	for (int i = 0; i < CGROUP_PARTS; i++)
 		launch->group_joins[i] = group->ops ? group->joins[i] : -1;
 }
 
+static int open_counter(const struct cgroup *group, enum cgroup_counter counter)
+{
+	int part = group->parts[group->ops->counters[counter].part];
+	return part < 0 ? -1 : openat(part, group->ops->counters[counter].file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static uint64_t read_counter(const struct cgroup *group, enum cgroup_counter counter)
+{
+	int fd = group->counters[counter];
+	return fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[counter].key) / group->ops->counters[counter].unit;
+}
+
 void cgroup_entered(struct cgroup *group)
 {
-	if (group->ops)
-		close_parts(group->joins);
+	if (!group->ops)
+		return;
+	close_parts(group->joins);
+	group->ops->entered(group);
+	/* Here there is time for it, at the end somebody waits. */
+	for (int i = 0; i < CGROUP_COUNTER_MAX; i++)
+		if (i != CGROUP_PROCESS_REFUSALS)
+			group->counters[i] = open_counter(group, i);
+	pthread_mutex_lock(&place_lock);
+	if (!is_swept)
+		sweep(&kept);
+	is_swept = true;
+	pthread_mutex_unlock(&place_lock);
 }
 
 bool cgroup_kill(struct cgroup *group)
@@ -315,7 +371,18 @@ bool cgroup_freeze(struct cgroup *group, bool frozen)
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 {
 	*ret_usage = (struct cgroup_usage){ 0 };
-	if (group->ops)
-		group->ops->usage(group, ret_usage);
+	if (!group->ops)
+		return;
+	*ret_usage = (struct cgroup_usage){
+		.memory_peak_bytes = read_counter(group, CGROUP_MEMORY_PEAK),
+		.oom_kills = read_counter(group, CGROUP_OOM_KILLS),
+		.process_peak = read_counter(group, CGROUP_PROCESS_PEAK),
+		.cpu_us = read_counter(group, CGROUP_CPU_TIME),
+	};
+	/* Who was never near the limit was not refused by it. The peak is not exact: the kernel counts it without a lock. */
+	if (!ret_usage->process_peak || ret_usage->process_peak > group->bounds.processes / 2) {
+		auto_close int fd = open_counter(group, CGROUP_PROCESS_REFUSALS);
+		ret_usage->process_refusals = fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[CGROUP_PROCESS_REFUSALS].key);
+	}
 }
 

@@ -36,6 +36,7 @@ struct cgroup_place {
 /* What is to be held; 0: without that limit. */
 struct cgroup_bounds {
 	uint64_t memory_bytes, cpu_percent, processes;
+	unsigned at_birth;              /* processes more until it was entered, where the command is born inside */
 };
 
 struct cgroup_usage {
@@ -44,10 +45,18 @@ struct cgroup_usage {
 	uint64_t process_refusals;      /* processes that were not made because of the limit */
 };
 
+/* What of that is in a control file. */
+enum cgroup_counter {
+	CGROUP_MEMORY_PEAK, CGROUP_OOM_KILLS, CGROUP_PROCESS_PEAK, CGROUP_PROCESS_REFUSALS, CGROUP_CPU_TIME, CGROUP_COUNTER_MAX
+};
+
 struct cgroup {
 	const struct cgroup_ops *ops;   /* NULL: there is no leaf */
 	int parts[CGROUP_PARTS];        /* its directories, locked; or -1 */
+	int born;                       /* the directory to be born in, or -1; borrowed from `parts` */
 	int joins[CGROUP_PARTS];        /* files to join it by, until it was entered */
+	int counters[CGROUP_COUNTER_MAX];       /* files, from when it was entered; or -1 */
+	struct cgroup_bounds bounds;    /* as they are set */
 	uint32_t held;                  /* 1 << enum cordon_wall: the limits it holds */
 	char name[64];
 	char why[256];                  /* why there is no leaf; for people */
@@ -59,12 +68,19 @@ struct cgroup_ops {
 	bool (*find)(const struct cgroup_search *search, const char *self, struct cgroup_place *place);
 	/* Sets the bounds and says in group->held which of them hold. */
 	void (*limit)(struct cgroup *group, const struct cgroup_bounds *bounds);
-	/* The directory to be born in, or -1; and the files to join by, where that cannot be. */
-	int (*enter)(struct cgroup *group);
+	/* Opens the files to join it by. */
+	void (*open_joins)(struct cgroup *group);
+	/* What can be set once the command is running: that it may not use swap. */
+	void (*entered)(struct cgroup *group);
 	/* Ends all that is in it; false where something stays. */
 	bool (*kill)(struct cgroup *group);
 	bool (*freeze)(struct cgroup *group, bool frozen);
-	void (*usage)(const struct cgroup *group, struct cgroup_usage *ret_usage);
+	/* Where it is counted: the part, the file, the word before the number (NULL: it is all there is), how many make one. */
+	struct {
+		int part;
+		const char *file, *key;
+		unsigned unit;
+	} counters[CGROUP_COUNTER_MAX];
 };
 extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
@@ -75,6 +91,8 @@ bool cgroup_shows(const char *path);
 /* Forget the place that was found until the next leaf is made, and what was found mounted. */
 void cgroup_forget(void);
 void cgroup_mounts_forget(void);
+/* Is it known that there is no place, and why? */
+bool cgroup_is_missing(const struct cgroup_search *search);
 /* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */
 void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group);
 
@@ -82,7 +100,7 @@ void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds 
 
 /* Other bounds, for a leaf that is there. */
 void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds);
-/* Has what is launched begin in the leaf. cgroup_entered() closes what that took, once it runs. */
+/* Has what is launched begin in the leaf. cgroup_entered() does what is left to do once it runs, and sweeps. */
 void cgroup_enter(struct cgroup *group, struct launch *launch);
 void cgroup_entered(struct cgroup *group);
 /* False where something stays. */

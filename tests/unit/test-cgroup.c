@@ -21,7 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/remove.h"
-#include "run/cgroup.h"
+#include "run/cgroup-ahead.h"
 #include "run/launch.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
@@ -31,13 +31,13 @@
 #define USER "/user.slice/user@7.service"
 
 static char root[64];
-static const struct cgroup_bounds bounds = { .memory_bytes = 256 << 20, .cpu_percent = 50, .processes = 11 };
+static const struct cgroup_bounds bounds = { .memory_bytes = 256 << 20, .cpu_percent = 50, .processes = 11, .at_birth = 1 };
 
 /* ---- the kernel's part ------------------------------------------------------------------------------------------ */
 
 static const char *path_of(int fd)
 {
-	static char path[4096];
+	static _Thread_local char path[4096];
 	char link[64];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	ssize_t length = readlink(link, path, sizeof(path) - 1);
@@ -75,8 +75,8 @@ static void put(const char *dir, const char *name, const char *text)
 
 static const char *get(const char *dir, const char *name)
 {
-	static char texts[8][4096];
-	static unsigned next;
+	static _Thread_local char texts[8][4096];
+	static _Thread_local unsigned next;
 	char path[4096], *text = texts[next++ % ARRAY_SIZE(texts)];
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	FILE *file = fopen(path, "re");
@@ -216,8 +216,8 @@ int faccessat(int dir, const char *name, int mode, int flags)
 
 static const char *at(const char *path)
 {
-	static char full[8][4096];
-	static unsigned next;
+	static _Thread_local char full[8][4096];
+	static _Thread_local unsigned next;
 	char *text = full[next++ % ARRAY_SIZE(full)];
 	snprintf(text, sizeof(full[0]), "%s%s", root, path);
 	return text;
@@ -407,10 +407,13 @@ static void test_limits(void **state)
 	assert_string_not_equal(made.name, other.name);
 	snprintf(leaf, sizeof(leaf), "%s/%s", root, made.name);
 	assert_string_equal(get(leaf, "memory.max"), "268435456");
+	assert_string_equal(get(leaf, "pids.max"), "12");
+	assert_string_equal(get(leaf, "cpu.max"), "50000 100000");
+	/* What does no harm for a moment is set when the command is running. */
+	cgroup_entered(&made);
+	assert_string_equal(get(leaf, "pids.max"), "11");
 	assert_string_equal(get(leaf, "memory.high"), "266338304");
 	assert_string_equal(get(leaf, "memory.swap.max"), "0");
-	assert_string_equal(get(leaf, "pids.max"), "11");
-	assert_string_equal(get(leaf, "cpu.max"), "50000 100000");
 	cgroup_limit(&made, &(struct cgroup_bounds){ .processes = 12 });
 	assert_string_equal(get(leaf, "pids.max"), "12");
 	assert_true(cgroup_freeze(&made, true));
@@ -476,20 +479,31 @@ static void test_usage(void **state)
 	(void)state;
 	struct cgroup made = make("/");
 	struct cgroup_usage usage;
+	cgroup_entered(&made);
 	cgroup_usage(&made, &usage);
 	assert_int_equal(usage.memory_peak_bytes, 1048576);
 	assert_int_equal(usage.process_peak, 5);
 	assert_int_equal(usage.cpu_us, 1234567);
 	assert_int_equal(usage.oom_kills, 1);
-	assert_int_equal(usage.process_refusals, 3);
-	/* Older kernels lack some, and nothing is taken at its word. */
+	assert_int_equal(usage.process_refusals, 0); /* 5 of 11: those were another's */
 	char leaf[512];
 	snprintf(leaf, sizeof(leaf), "%s/%s", root, made.name);
+	put(leaf, "pids.peak", "6\n");
+	cgroup_usage(&made, &usage);
+	assert_int_equal(usage.process_refusals, 3);
+	/* Older kernels lack some, and nothing is taken at its word. */
 	put(leaf, "memory.events", "oom_killer 9\noom_kill\n\noom_kill x\n");
 	put(leaf, "pids.events", "");
-	syscall(SYS_unlinkat, made.parts[0], "memory.peak", 0);
 	cgroup_usage(&made, &usage);
-	assert_int_equal(usage.oom_kills + usage.process_refusals + usage.memory_peak_bytes, 0);
+	assert_int_equal(usage.oom_kills + usage.process_refusals, 0);
+	cgroup_remove(&made);
+	made = make("/");
+	syscall(SYS_unlinkat, made.parts[0], "memory.peak", 0);
+	syscall(SYS_unlinkat, made.parts[0], "pids.peak", 0);
+	cgroup_entered(&made);
+	cgroup_usage(&made, &usage);
+	assert_int_equal(usage.memory_peak_bytes + usage.process_peak, 0);
+	assert_int_equal(usage.process_refusals, 3);
 	cgroup_remove(&made);
 }
 
@@ -543,6 +557,7 @@ static void test_sweep(void **state)
 	locked = openat(fd, left[5].name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(flock(locked, LOCK_EX), 0);
 	struct cgroup made = make("/");
+	cgroup_entered(&made);
 	for (size_t i = 0; i < ARRAY_SIZE(left); i++)
 		assert_int_equal(syscall(SYS_faccessat, fd, left[i].name, F_OK) == 0, left[i].stays);
 	cgroup_remove(&made);
@@ -563,6 +578,7 @@ static void test_anothers(void **state)
 	strcpy(others, left);
 	cgroup_make(&where, &bounds, &made);
 	assert_non_null(made.ops);
+	cgroup_entered(&made);
 	assert_int_equal(leaves_in(root), 2);
 	cgroup_remove(&made);
 	strcpy(others, "/cordon-");
@@ -571,6 +587,44 @@ static void test_anothers(void **state)
 	assert_null(made.ops);
 	assert_non_null(strstr(made.why, strerror(EPERM)));
 	close(fd);
+}
+
+/* Made by whoever comes first to it; what is not taken is removed. */
+static void test_ahead(void **state)
+{
+	(void)state;
+	struct cgroup_search where = search("/"), unwanted = { .directory = CGROUP_NONE };
+	struct cgroup_bounds more = bounds;
+	struct cgroup made;
+	more.memory_bytes *= 2;
+	for (int round = 0; round < 50; round++) {
+		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds);
+		assert_non_null(ahead);
+		if (round % 2)
+			cgroup_ahead_take(ahead, &where, round % 4 == 1 ? &bounds : &more, &made);
+		cgroup_ahead_end(ahead);
+		assert_int_equal(leaves_in(root), round % 2);
+		if (round % 2) {
+			assert_int_equal(made.held, ALL);
+			assert_int_equal(made.bounds.memory_bytes, round % 4 == 1 ? bounds.memory_bytes : more.memory_bytes);
+			cgroup_remove(&made);
+		}
+	}
+	cgroup_ahead_take(NULL, &where, &bounds, &made);
+	assert_non_null(made.ops);
+	cgroup_remove(&made);
+	cgroup_ahead_end(NULL);
+
+	/* Without groups the place stays known; where there is none, no thread is needed to find that out again. */
+	assert_true(cgroup_is_missing(&unwanted));
+	assert_false(cgroup_is_missing(&where));
+	cgroup_make(&unwanted, &bounds, &made);
+	assert_null(made.ops);
+	put(root, "refused", ".");
+	cgroup_forget();
+	made = make("/");
+	assert_null(made.ops);
+	assert_true(cgroup_is_missing(&where));
 }
 
 /* The subtree is removed and made again while a program runs. */
@@ -632,7 +686,6 @@ static void test_v1(void **state)
 	snprintf(pids, sizeof(pids), "%s/pids/%s", where.root, made.name);
 	snprintf(cpu, sizeof(cpu), "%s/cpu/%s", where.root, made.name);
 	assert_string_equal(get(memory, "memory.limit_in_bytes"), "268435456");
-	assert_string_equal(get(memory, "memory.memsw.limit_in_bytes"), "268435456");
 	assert_string_equal(get(pids, "pids.max"), "11");
 	assert_string_equal(get(cpu, "cpu.cfs_quota_us"), "50000");
 	struct launch launch = { 0 };
@@ -640,6 +693,9 @@ static void test_v1(void **state)
 	assert_true(launch.in_group && launch.group_fd == -1);
 	for (int i = 0; i < 3; i++)
 		assert_non_null(strstr(path_of(launch.group_joins[i]), "/tasks"));
+	cgroup_entered(&made);
+	assert_int_equal(made.joins[0], -1);
+	assert_string_equal(get(memory, "memory.memsw.limit_in_bytes"), "268435456");
 	struct cgroup_usage usage;
 	cgroup_usage(&made, &usage);
 	assert_int_equal(usage.memory_peak_bytes, 2097152);
@@ -668,6 +724,7 @@ static void test_v1_sweep(void **state)
 	assert_int_equal(flock(locked, LOCK_EX), 0);
 	struct cgroup made;
 	cgroup_make(&where, &bounds, &made);
+	cgroup_entered(&made);
 	assert_int_equal(leaves_in(at("/v1/cpu")), 2);
 	assert_int_equal(leaves_in(at("/v1/pids")), 2);
 	cgroup_remove(&made);
@@ -698,7 +755,7 @@ int main(void)
 		TEST(test_nearest_that_can_all), TEST(test_less_where_there_is_no_more), TEST(test_never_the_callers_own),
 		TEST(test_none_split_by_threads), TEST(test_root_of_the_tree), TEST(test_odd_views), TEST(test_no_controllers),
 		TEST(test_named), TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
-		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_anothers), TEST(test_place_is_found_again),
+		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_anothers), TEST(test_ahead), TEST(test_place_is_found_again),
 		TEST(test_v1), TEST(test_v1_sweep), TEST(test_v1_in_part),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
