@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,6 +55,9 @@ int main(void)
 	static const struct proxy_message ready = { .kind = PROXY_READY };
 	/* Whatever else the supervisor had open is not for us. */
 	close_range(PROXY_FD + 1, ~0U, 0);
+	prctl(PR_SET_NAME, "cordon-proxy");
+	/* A terminal's signals are for the command and the supervisor; the proxy ends when they have. */
+	setsid();
 	/* Splicing into a socket that was reset sends it. */
 	signal(SIGPIPE, SIG_IGN);
 	proxy.last_outgoing = &proxy.first_outgoing;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define IDLE_MAX 8
+#define IDLE_MAX 4
 /* A megabyte moves twice as fast as 64 KiB do. All pipes of a user together may hold 64 MiB (pipe-user-pages-soft): what
  * is beyond that is small, and not for us alone. */
 #define LARGE_SIZE (1 << 20)
@@ -28,11 +28,8 @@ struct pipe *pipes_take(struct pipes *pipes)
 		return NULL;
 	}
 	*pipe = (struct pipe){ .read_fd = fds[0], .write_fd = fds[1] };
-	int size = pipes->large_count < LARGE_MAX ? fcntl(fds[1], F_SETPIPE_SZ, LARGE_SIZE) : -1;
-	if (size < 0)
-		size = fcntl(fds[1], F_GETPIPE_SZ);
-	pipe->size = size > 0 ? (size_t)size : 4096;
-	pipes->large_count += pipe->size >= LARGE_SIZE;
+	pipe->is_large = pipes->large_count < LARGE_MAX && fcntl(fds[1], F_SETPIPE_SZ, LARGE_SIZE) >= LARGE_SIZE;
+	pipes->large_count += pipe->is_large;
 	return pipe;
 }
 
@@ -46,7 +43,7 @@ void pipes_give(struct pipes *pipes, struct pipe *pipe)
 		pipes->idle_count++;
 		return;
 	}
-	pipes->large_count -= pipe->size >= LARGE_SIZE;
+	pipes->large_count -= pipe->is_large;
 	close(pipe->read_fd);
 	close(pipe->write_fd);
 	free(pipe);

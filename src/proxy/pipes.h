@@ -1,12 +1,14 @@
 /* Pipes for splicing. A direction of a tunnel has one only while there is something in it, so that a thousand that are
  * silent cost nothing, and one that is emptied serves the next while it is still warm. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 struct pipe {
 	struct pipe *next;
 	int read_fd, write_fd;
-	size_t size, fill;
+	bool is_large;
+	size_t fill;
 };
 
 struct pipes {

@@ -13,8 +13,8 @@
  *              ├ name-service  DNS
  *              └ supervisor    rows, questions, answers
  *
- * Memory is bounded by the number of connections: what a connection holds besides its struct is at most two buffers, the
- * size of a head, and only while there is something in them. */
+ * Memory is bounded by the number of connections: what a connection holds besides its struct is at most two buffers for
+ * each direction, of the size that a head may have, and only while there is something in them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

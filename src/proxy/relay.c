@@ -8,7 +8,8 @@
 #include "proxy/loop.h"
 
 #define TURN 16                 /* pipes full, then others have theirs */
-#define COPY_SIZE 16384         /* at a time, where there is no pipe */
+#define SPLICE_SIZE (1 << 20)   /* at a time; of large pages a small pipe holds more than its size says */
+#define COPY_SIZE 16384         /* the same where there is no pipe */
 
 const char relay_no_allowance[] = "the command has moved as many bytes as it may";
 
@@ -75,7 +76,7 @@ static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from)
 {
 	if (!flow->pipe)
 		flow->pipe = pipes_take(&proxy->pipes);
-	size_t room = relay_allowance(proxy, flow->pipe ? flow->pipe->size : COPY_SIZE);
+	size_t room = relay_allowance(proxy, flow->pipe ? SPLICE_SIZE : COPY_SIZE);
 	ssize_t got;
 	if (!room)
 		return -EDQUOT;

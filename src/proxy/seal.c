@@ -125,8 +125,8 @@ static const char *restrict_files(void)
 #define MASK(bits) BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (uint32_t)(bits))
 
 #define CALL(name) UNLESS_SKIP(SYS_##name, 1), ALLOW
-/* One of two values of one argument. */
-#define CALL_WITH(name, n, a, b) UNLESS_SKIP(SYS_##name, 5), ARG(n), IF_SKIP(a, 2), IF_SKIP(b, 1), KILL, ALLOW
+/* With this value of one argument. */
+#define CALL_WITH(name, n, value) UNLESS_SKIP(SYS_##name, 4), ARG(n), IF_SKIP(value, 1), KILL, ALLOW
 /* Without these bits in an argument. */
 #define CALL_WITHOUT(name, n, bits) UNLESS_SKIP(SYS_##name, 5), ARG(n), MASK(bits), IF_SKIP(0, 1), KILL, ALLOW
 /* This level and this option. */
@@ -156,7 +156,7 @@ static const struct sock_filter filter[] = {
 	CALL(pipe2),
 	CALL(read),                     /* the resolver's timer */
 	CALL(timerfd_settime),
-	CALL_WITH(fcntl, 1, F_SETPIPE_SZ, F_GETPIPE_SZ),
+	CALL_WITH(fcntl, 1, F_SETPIPE_SZ),
 	CALL_OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
 	CALL_OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
 	CALL_OPTION(getsockopt, SOL_SOCKET, SO_ERROR),

@@ -84,6 +84,7 @@ static void test_is_sealed(void **state)
 	proxy_ground_start(&ground, NULL);
 	int client = ground_tunnel(&ground, &server);
 	read_proc(ground.pid, "status", text, sizeof(text));
+	expect_line(text, "Name:\tcordon-proxy\n");
 	expect_line(text, "Seccomp:\t2\n");
 	expect_line(text, "NoNewPrivs:\t1\n");
 	expect_line(text, "CapPrm:\t0000000000000000\n");
@@ -94,6 +95,8 @@ static void test_is_sealed(void **state)
 	expect_line(text, "Max core file size        0                    0 ");
 	expect_line(text, "Max processes             0                    0 ");
 	expect_line(text, "Max file size             0                    0 ");
+	/* Out of reach of a terminal's signals. */
+	assert_int_equal(getsid(ground.pid), ground.pid);
 	snprintf(path, sizeof(path), "/proc/%d/environ", ground.pid);
 	assert_int_equal(stat(path, &info), 0);
 	/* The sanitizers report to it, and read about themselves. */
