@@ -42,7 +42,7 @@ struct config_store {
 	struct config_shelf shelf;
 	struct config_version *defaults;
 	struct config_watched files[CONFIG_PROJECT];
-	struct config_watched projects[PROJECTS_MAX];
+	struct config_watched *projects;        /* PROJECTS_MAX of them, as soon as there is one */
 	struct snapshot *snapshots[SNAPSHOTS_MAX];
 	struct snapshot *plain;                 /* of no file at all; or NULL */
 	uint64_t ticks;
@@ -123,8 +123,9 @@ void config_store_unref(struct config_store *store)
 	for (size_t i = 0; i < SNAPSHOTS_MAX; i++)
 		if (store->snapshots[i])
 			config_unref(&store->snapshots[i]->config);
-	for (size_t i = 0; i < PROJECTS_MAX; i++)
+	for (size_t i = 0; store->projects && i < PROJECTS_MAX; i++)
 		config_watched_free(&store->projects[i]);
+	free(store->projects);
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		config_watched_free(&store->files[i]);
 	config_unref(store->plain ? &store->plain->config : NULL);
@@ -265,10 +266,10 @@ static int find_snapshot(struct config_store *store, struct config_version *cons
 static int find_project(struct config_store *store, const struct config_place *place, struct config_watched **ret,
                         struct cordon_error *err)
 {
-	struct config_watched *oldest = &store->projects[0];
+	struct config_watched *oldest = store->projects;
 	struct config_stamp stamp;
 	*ret = NULL;
-	for (struct config_watched *at = store->projects; at < store->projects + PROJECTS_MAX; at++) {
+	for (struct config_watched *at = store->projects; at && at < store->projects + PROJECTS_MAX; at++) {
 		if (at->path && !strcmp(at->path, place->path)) {
 			at->used = ++store->ticks;
 			*ret = at;
@@ -280,6 +281,10 @@ static int find_project(struct config_store *store, const struct config_place *p
 	config_stat(place, &stamp);
 	if (stamp.problem == ENOENT)
 		return 0;
+	if (!oldest)
+		oldest = store->projects = calloc(PROJECTS_MAX, sizeof(*oldest));
+	if (!oldest)
+		return fail_oom(err);
 	config_watched_free(oldest);
 	*oldest = (struct config_watched){ .layer = CONFIG_PROJECT, .path = strdup(place->path), .used = ++store->ticks };
 	if (!oldest->path)

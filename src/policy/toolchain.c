@@ -24,6 +24,7 @@
 
 #define MAX_MATCHES 4096        /* names that a * may stand for */
 #define MAX_PATH_ENTRIES 64
+#define LISTING_SIZE ((size_t)32 * 1024)
 
 struct path_entry {
 	const char *text;
@@ -220,10 +221,11 @@ static void set(struct finder *finder, const char *root, const char *item)
 /* One listing of the home answers for most places at once that nothing is there. */
 static void list_home(struct finder *finder)
 {
-	uncleared char entries[32 * 1024];
-	auto_close int fd = open(finder->judge.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? -1 : getdents64(fd, entries, sizeof(entries));
-	if (length <= 0 || getdents64(fd, entries + length, sizeof(entries) - (size_t)length) != 0)
+	/* Not on the stack, all of whose pages would be touched on the way to what is called next. */
+	auto_free char *entries = malloc(LISTING_SIZE);
+	auto_close int fd = entries ? open(finder->judge.home, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	ssize_t length = fd < 0 ? -1 : getdents64(fd, entries, LISTING_SIZE);
+	if (length <= 0 || getdents64(fd, entries + length, LISTING_SIZE - (size_t)length) != 0)
 		return;
 	finder->listing = arena_strndup(finder->arena, entries, (size_t)length);
 	finder->listing_length = (size_t)length;

@@ -75,6 +75,8 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
 	int control[2], *child = supervision->child_fd, *streams = supervision->stream_fd;
+	if (!(supervision->chunk = malloc(CHUNK)))
+		return fail_oom(err);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
 	supervision->control_fd = control[0];
@@ -150,9 +152,9 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 /* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
 static void read_output(struct supervision *supervision, int stream, int most)
 {
-	uncleared char chunk[CHUNK];
+	char *chunk = supervision->chunk;
 	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
-		ssize_t length = read(supervision->stream_fd[stream], chunk, sizeof(chunk));
+		ssize_t length = read(supervision->stream_fd[stream], chunk, CHUNK);
 		if (length < 0 && errno == EINTR)
 			continue;
 		if (length < 0 && errno == EAGAIN)
@@ -165,7 +167,7 @@ static void read_output(struct supervision *supervision, int stream, int most)
 		if (supervision->options.output)
 			supervision->options.output(supervision->options.output_arg, (enum cordon_stream)stream, chunk,
 			                            (size_t)length);
-		if ((size_t)length < sizeof(chunk) / 2)
+		if (length < CHUNK / 2)
 			return;
 	}
 }
@@ -327,4 +329,5 @@ void supervise_free(struct supervision *supervision)
 	capture_free(&supervision->captures[CORDON_STDOUT]);
 	capture_free(&supervision->captures[CORDON_STDERR]);
 	free(supervision->pending);
+	free(supervision->chunk);
 }

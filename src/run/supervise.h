@@ -41,6 +41,7 @@ struct supervision {
 	int status;                     /* as wait() tells it */
 	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
 	struct capture captures[3];
+	char *chunk;                    /* where output is read to; touched only as far as there is some */
 	char *pending;                  /* input read but not yet written */
 	size_t pending_start, pending_length;
 };

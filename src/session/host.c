@@ -109,14 +109,22 @@ static size_t name_of_line(const char *line, unsigned uid)
 
 const char *host_user_name(struct arena *arena, unsigned uid)
 {
-	uncleared char text[64 * 1024];
+	uncleared char text[4096];
 	auto_close int fd = open(HOST_PASSWD, O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[size > 0 ? size : 0] = '\0';
-	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		size_t length = name_of_line(line, uid);
-		if (length)
-			return arena_strndup(arena, line, length);
+	size_t rest = 0;
+	/* Up to the first line that is longer than any of a user. */
+	for (bool end = fd < 0; !end && rest < sizeof(text) - 1;) {
+		ssize_t got = read(fd, text + rest, sizeof(text) - 1 - rest);
+		const char *line = text;
+		end = got <= 0;
+		text[rest + (end ? 0 : (size_t)got)] = '\0';
+		for (size_t size; size = strcspn(line, "\n"), line[size] || (end && size); line += size + (line[size] == '\n')) {
+			size_t length = name_of_line(line, uid);
+			if (length)
+				return arena_strndup(arena, line, length);
+		}
+		rest = strlen(line);
+		memmove(text, line, rest);
 	}
 	return "user";
 }
