@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -50,14 +51,14 @@ static int memory_of_arguments(struct arena *arena, const struct strings *argume
 	return memory_of(bytes, length);
 }
 
-/* Its end; ours goes to *ret_ours. */
-static int make_pipe(int *ret_ours, bool we_write)
+/* Its end; ours goes to *ret_ours. No pipe, which would raise a signal where nobody reads any more. */
+static int make_channel(int *ret_ours)
 {
 	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
-	*ret_ours = ends[we_write];
-	return ends[!we_write];
+	*ret_ours = ends[0];
+	return ends[1];
 }
 
 static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, const struct launch_seal *seal,
@@ -73,8 +74,8 @@ static int fill_descriptors(struct arena *arena, const struct bwrap_plan *plan, 
 	for (size_t i = 0; i < plan->text_count; i++)
 		fds[count++] = memory_of(plan->texts[i].text, strlen(plan->texts[i].text));
 	if (launch->listener_count) {
-		fds[count++] = make_pipe(&launch->ready_fd, false);
-		fds[count++] = make_pipe(&launch->go_fd, true);
+		fds[count++] = make_channel(&launch->ready_fd);
+		fds[count++] = make_channel(&launch->go_fd);
 	}
 	*held = (struct driver_held){ fds, count };
 	for (size_t i = 0; i < count; i++) {
@@ -105,10 +106,17 @@ static int conclude(const struct launch *launch, int status, const char *message
 
 /* ---- its network ------------------------------------------------------------------------------------------------ */
 
-/* "child-pid": 123 of what it tells when its namespaces are there; 0: it ended before. */
+static int has_ended(struct cordon_error *err)
+{
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "bwrap", "bubblewrap ended before the command's network was there");
+	fail_boundary(err, "network");
+	return fail_remedy(err, "with --net none it tells why; run `cordon doctor` to see what this machine is missing");
+}
+
+/* "child-pid": 123 of what it tells when its namespaces are there. */
 static long read_child(int fd, struct cordon_error *err)
 {
-	char text[1024];
+	char text[1024] = "";
 	size_t length = 0;
 	do {
 		struct pollfd ready = { .fd = fd, .events = POLLIN };
@@ -121,14 +129,9 @@ static long read_child(int fd, struct cordon_error *err)
 		length += (size_t)more;
 		text[length] = '\0';
 	} while (length < sizeof(text) - 1 && !strchr(text, '}'));
-	text[length] = '\0';
 	const char *key = strstr(text, "\"child-pid\": ");
 	long pid = key ? strtol(key + strlen("\"child-pid\": "), NULL, 10) : 0;
-	if (pid > 0 && strchr(text, '}'))
-		return pid;
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "bwrap", "bubblewrap ended before the command's network was there");
-	fail_boundary(err, "network");
-	return fail_remedy(err, "with --net none it tells why; run `cordon doctor` to see what this machine is missing");
+	return pid > 0 && strchr(text, '}') ? pid : has_ended(err);
 }
 
 /* It has made its namespaces and waits; the listeners are made in there, and then it goes on. */
@@ -140,8 +143,11 @@ static int enter(struct launch *launch, struct cordon_error *err)
 	long pid = read_child(launch->ready_fd, err);
 	if (pid < 0)
 		return -1;
+	auto_close int maker = (int)syscall(SYS_pidfd_open, pid, 0);
 	snprintf(path, sizeof(path), "/proc/%ld/ns/net", pid);
-	auto_close int network = open(path, O_RDONLY | O_CLOEXEC);
+	auto_close int network = maker < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (network < 0 && (errno == ENOENT || errno == ESRCH))
+		return has_ended(err);
 	/* The one that the network belongs to; the command may be in another one beneath. */
 	auto_close int user = network < 0 ? -1 : ioctl(network, NS_GET_USERNS);
 	if (user < 0) {
@@ -149,9 +155,9 @@ static int enter(struct launch *launch, struct cordon_error *err)
 		fail_boundary(err, "network");
 		return fail_remedy(err, "bubblewrap must not be setuid root; or choose --driver namespaces");
 	}
-	if (launch_visit(launch, user, network, err) < 0)
+	if (launch_visit(launch, user, network, maker, err) < 0)
 		return -1;
-	if (write(launch->go_fd, "", 1) != 1)
+	if (send(launch->go_fd, "", 1, MSG_NOSIGNAL) != 1)
 		return fail(err, CORDON_E_INTERNAL, errno, "bwrap", "cannot tell bubblewrap to go on");
 	return 0;
 }

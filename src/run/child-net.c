@@ -48,7 +48,7 @@ int launch_raise_loopback(struct launch *launch)
 }
 
 /* Whoever made this namespace brings it up, and may have done so already. */
-static long wait_for_loopback(void)
+static long wait_for_loopback(int maker_fd)
 {
 	struct ifreq request = { .ifr_name = "lo" };
 	struct sockaddr_nl links = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
@@ -57,13 +57,15 @@ static long wait_for_loopback(void)
 	long result = told < 0 ? told : fd < 0 ? fd : sys_3(SYS_bind, told, &links, sizeof(links));
 	while (result >= 0) {
 		char news[4096];
-		struct pollfd change = { .fd = (int)told, .events = POLLIN };
+		struct pollfd changes[2] = { { .fd = (int)told, .events = POLLIN }, { .fd = maker_fd, .events = POLLIN } };
 		struct timespec most = { .tv_sec = LOOPBACK_SECONDS };
 		result = sys_3(SYS_ioctl, fd, SIOCGIFFLAGS, &request);
 		if (result < 0 || (request.ifr_flags & IFF_UP))
 			break;
-		result = sys_5(SYS_ppoll, &change, 1, &most, NULL, 0);
-		result = result == 0 ? -ETIMEDOUT : sys6(SYS_recvfrom, told, (long)news, sizeof(news), MSG_DONTWAIT, 0, 0);
+		result = sys_5(SYS_ppoll, changes, 2, &most, NULL, 0);
+		result = result == 0            ? -ETIMEDOUT
+		         : changes[1].revents ? -ESRCH
+		                              : sys6(SYS_recvfrom, told, (long)news, sizeof(news), 0, 0, 0);
 	}
 	if (told >= 0)
 		sys_1(SYS_close, told);
@@ -255,7 +257,7 @@ void launch_visitor(void *argument)
 		result = sys_2(SYS_setns, launch->network_fd, CLONE_NEWNET);
 	if (result < 0)
 		unavailable(launch, result, "setns", "cannot enter the network that was made for the command");
-	else if ((result = wait_for_loopback()) < 0)
+	else if ((result = wait_for_loopback(launch->maker_fd)) < 0)
 		unavailable(launch, result, "lo", "the loopback interface of the command's network does not come up");
 	else
 		launch_listen(launch);

@@ -114,13 +114,14 @@ static long clone_become(struct launch *launch, char *stack)
 }
 
 /* In a process of its own, because a thread among others cannot enter a user namespace. */
-int launch_visit(struct launch *launch, int user_fd, int network_fd, struct cordon_error *err)
+int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_fd, struct cordon_error *err)
 {
 	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		return fail_oom(err);
 	launch->user_fd = user_fd;
 	launch->network_fd = network_fd;
+	launch->maker_fd = maker_fd;
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);

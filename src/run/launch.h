@@ -103,7 +103,7 @@ struct launch {
 	bool group_entered;
 
 	/* Filled by launch_visit(), for the visitor. */
-	int user_fd, network_fd;
+	int user_fd, network_fd, maker_fd;
 
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
@@ -123,8 +123,8 @@ struct launch {
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
 
 /* After it: makes the listeners in namespaces that somebody else made, the network's and the user's that owns it. They
- * are handed out as those of `first` are. Waits until loopback is up there. */
-int launch_visit(struct launch *launch, int user_fd, int network_fd, struct cordon_error *err) must_check;
+ * are handed out as those of `first` are. Waits until loopback is up there, or the maker, a pidfd, has ended. */
+int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_fd, struct cordon_error *err) must_check;
 
 /* A descriptor of the embedded init program, made once per process; borrowed. */
 int launch_init_fd(struct cordon_error *err) must_check;
