@@ -1,4 +1,5 @@
 /* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline. */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "proxy/setup.h"
 #include "proxy/supervisor.h"
 
+#define FAREWELL_MS 2000        /* for the supervisor to hear why there is no proxy */
 #define DESCRIPTORS_EACH 6      /* two sockets, two pipes */
 #define DESCRIPTORS_OTHER 128   /* of the resolver, and pipes that wait for use */
 
@@ -47,6 +49,10 @@ static int stop(const char *why)
 	struct proxy_message message = { .kind = PROXY_TOTALS };
 	snprintf(message.text, sizeof(message.text), "%s", why);
 	send(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* A socket that is closed while there is something to read resets, and the supervisor might not hear it. */
+	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
+	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT) > 0)
+		;
 	return 2;
 }
 

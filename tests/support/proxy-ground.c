@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -233,7 +235,21 @@ struct proxy_message proxy_ground_row(struct proxy_ground *ground, enum proxy_wa
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
 
-static void start_program(struct proxy_ground *ground)
+/* From here on the call says ENOSYS. */
+static void take_away(long number)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(filter), filter };
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		_exit(97);
+}
+
+static void start_program(struct proxy_ground *ground, long without)
 {
 	int sockets[2];
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
@@ -246,6 +262,8 @@ static void start_program(struct proxy_ground *ground)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (sockets[1] == PROXY_FD ? fcntl(PROXY_FD, F_SETFD, 0) < 0 : dup2(sockets[1], PROXY_FD) < 0)
 			_exit(99);
+		if (without)
+			take_away(without);
 		execve(PROXY_PROGRAM, arguments, environment);
 		_exit(98);
 	}
@@ -254,17 +272,17 @@ static void start_program(struct proxy_ground *ground)
 	set_timeouts(ground->socket);
 }
 
-static void give_listener(struct proxy_ground *ground, enum egress_use use, int fd)
+static void give_listener(struct proxy_ground *ground, enum egress_use use, int fd, const char *address)
 {
 	struct proxy_message message = { .kind = PROXY_LISTENER };
 	message.listener.use = (uint8_t)use;
-	message.listener.address = address_of("127.0.0.1");
+	message.listener.address = address_of(address);
 	send_with(ground, &message, fd);
 	close(fd);
 }
 
 /* The same port on several addresses, or for UDP and TCP: perhaps not at the first try. */
-static void listen_everywhere(struct proxy_ground *ground)
+static void listen_everywhere(struct proxy_ground *ground, bool has_v6)
 {
 	int forward = -1, names_udp = -1, names_tcp = -1;
 	for (int i = 0; i < 100 && forward < 0; i++) {
@@ -282,19 +300,21 @@ static void listen_everywhere(struct proxy_ground *ground)
 			close(names_udp);
 	}
 	assert_true(forward >= 0 && names_tcp >= 0);
-	give_listener(ground, EGRESS_FORWARD, forward);
-	give_listener(ground, EGRESS_DNS_UDP, names_udp);
-	give_listener(ground, EGRESS_DNS_TCP, names_tcp);
-	give_listener(ground, EGRESS_FORWARD, bind_at("0.0.0.0", &ground->any_port, SOCK_STREAM));
-	give_listener(ground, EGRESS_PROXY, bind_at("127.0.0.1", &ground->proxy_port, SOCK_STREAM));
+	give_listener(ground, EGRESS_FORWARD, forward, "127.77.0.1");
+	give_listener(ground, EGRESS_DNS_UDP, names_udp, "127.0.0.1");
+	give_listener(ground, EGRESS_DNS_TCP, names_tcp, "127.0.0.1");
+	give_listener(ground, EGRESS_FORWARD, bind_at("0.0.0.0", &ground->any_port, SOCK_STREAM), has_v6 ? "::" : "0.0.0.0");
+	give_listener(ground, EGRESS_PROXY, bind_at("127.0.0.1", &ground->proxy_port, SOCK_STREAM), "127.0.0.1");
 }
 
 static void give_rule(struct proxy_ground *ground, const char *text, const char *inside)
 {
 	struct proxy_message message = { .kind = PROXY_RULE };
 	expand(ground, text, message.host, sizeof(message.host));
-	if (inside)
+	if (inside) {
 		message.rule.v4 = address_of(inside);
+		message.rule.v6 = address_of("2001:2::1:1");
+	}
 	proxy_ground_send(ground, &message);
 }
 
@@ -311,14 +331,14 @@ static void give_settings(struct proxy_ground *ground, const struct proxy_option
 	proxy_ground_send(ground, &message);
 }
 
-void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options *options)
+struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct proxy_options *options)
 {
 	static const struct proxy_options ordinary;
 	struct proxy_message message = { .kind = PROXY_NAME };
 	*ground = (struct proxy_ground){ .pid = -1 };
 	options = options ? options : &ordinary;
-	start_program(ground);
-	listen_everywhere(ground);
+	start_program(ground, options->without);
+	listen_everywhere(ground, options->has_v6);
 	give_settings(ground, options);
 	give_rule(ground, "a.test:%", "127.77.0.1");
 	for (const char *const *rule = options->rules; rule && *rule; rule++)
@@ -333,7 +353,12 @@ void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options 
 	if (!options->no_exemption)
 		proxy_ground_send(ground, &message);
 	proxy_ground_send(ground, &(struct proxy_message){ .kind = PROXY_BEGIN });
-	message = proxy_ground_next(ground);
+	return proxy_ground_next(ground);
+}
+
+void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options *options)
+{
+	struct proxy_message message = proxy_ground_try(ground, options);
 	if (message.kind != PROXY_READY)
 		fail_msg("the proxy is not ready: %s", message.text);
 }

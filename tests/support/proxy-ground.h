@@ -16,8 +16,10 @@
 struct proxy_options {
 	uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes, total_bytes;
 	bool asks;
+	bool has_v6;                    /* a listener is told to be for IPv6, and a.test is 2001:2::1:1 inside, too */
 	bool no_exemption;              /* the table of addresses stands as it is */
 	const char *const *rules;       /* besides a.test:PORT; ends with NULL; "%" is the server's port */
+	long without;                   /* a system call that this kernel shall not have */
 };
 
 struct proxy_ground {
@@ -29,6 +31,8 @@ struct proxy_ground {
 
 /* All until PROXY_READY. Options that are 0 have a generous value. */
 void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options *options);
+/* The same, whatever the first message is. */
+struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct proxy_options *options);
 /* PROXY_END, the totals, and its status, which must be 0. Messages before the totals are skipped. */
 struct proxy_message proxy_ground_end(struct proxy_ground *ground);
 /* Without asking it. */
