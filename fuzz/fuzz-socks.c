@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(used <= (long)size && used >= -8 && (used >= 0 || (why && *why)));
 	if (used <= 0)
 		return 0;
-	must(used >= 9 && data[0] == 5 && data[1] == 1 && host.port && host.form != HOST_WILDCARD);
+	must(used >= 8 && data[0] == 5 && data[1] == 1 && host.port && host.form != HOST_WILDCARD);
 	must(socks_request_parse(data, (size_t)used - 1, &again, &why) == 0);
 	/* It is the host that every other part would read in its text. */
 	host_text(&host, text);

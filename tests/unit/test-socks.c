@@ -40,6 +40,7 @@ static const struct {
 #define REFUSED(what, text, reply) { what, text, sizeof(text) - 1, -(reply), NULL }
 #define SHORT(what, text) { what, text, sizeof(text) - 1, 0, NULL }
 	GOOD("a name", NAME("\6", "A.test") "\1\xbb", "a.test:443"),
+	GOOD("a name of one letter", NAME("\1", "I") "\6\0", "i:1536"),
 	GOOD("a name with a dot", NAME("\7", "a.test.") "\0\x50", "a.test:80"),
 	GOOD("IPv4", "\5\1\0\1\x7f\0\0\1\0\x16", "127.0.0.1:22"),
 	GOOD("IPv4 as a name", NAME("\x9", "127.0.0.1") "\0\x16", "127.0.0.1:22"),
