@@ -60,6 +60,30 @@ static void write_variables(struct json *json, const struct config_value *value)
 	json_object_end(json);
 }
 
+/* As they may be written: a name's address, or all of them. */
+static void write_addresses(struct json *json, const struct config_value *value)
+{
+	const struct strings *list = &value->list;
+	json_object_begin(json);
+	for (size_t i = 0, next; i < list->count; i = next) {
+		size_t length = strcspn(list->items[i], "=") + 1;
+		auto_free char *name = strndup(list->items[i], length - 1);
+		for (next = i + 1; next < list->count && !strncmp(list->items[i], list->items[next], length);)
+			next++;
+		json->failed |= !name;
+		json_key(json, name ? name : "");
+		if (next == i + 1) {
+			json_string(json, list->items[i] + length);
+			continue;
+		}
+		json_array_begin(json);
+		for (size_t j = i; j < next; j++)
+			json_string(json, list->items[j] + length);
+		json_array_end(json);
+	}
+	json_object_end(json);
+}
+
 static void write_rules(struct json *json, const struct config_value *value)
 {
 	json_array_begin(json);
@@ -95,6 +119,9 @@ static void write_value(struct json *json, const struct config_row *row, const s
 		break;
 	case CONFIG_TYPE_VARIABLES:
 		write_variables(json, value);
+		break;
+	case CONFIG_TYPE_ADDRESSES:
+		write_addresses(json, value);
 		break;
 	case CONFIG_TYPE_RULES:
 		write_rules(json, value);

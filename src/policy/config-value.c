@@ -326,6 +326,49 @@ static int read_variables(const struct config_reader *reader, const struct confi
 	return 0;
 }
 
+static int read_name_address(const struct config_reader *reader, const char *name, const struct toml_value *at,
+                             struct config_value *value, struct cordon_error *err)
+{
+	struct address address;
+	char text[ADDRESS_TEXT_SIZE];
+	if (at->type != TOML_STRING)
+		return toml_fail(err, reader->file, at, "the address of %s must be a string, and this is %s", name,
+		                 toml_type_names[at->type]);
+	if (!address_parse(at->text, at->length, &address)) {
+		toml_fail(err, reader->file, at, "the address of %s is none", name);
+		return fail_remedy(err, "write such as \"10.1.0.7\" or \"fd12::7\"");
+	}
+	address_text(&address, text);
+	return strings_add(reader->arena, &value->list, arena_printf(reader->arena, "%s=%s", name, text)) < 0
+	               ? fail_oom(err) : 0;
+}
+
+/* An entry for each address of each name. */
+static int read_addresses(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                          struct config_value *value, struct cordon_error *err)
+{
+	if (at->type != TOML_TABLE)
+		return refuse_type(reader, row, at, err);
+	for (size_t i = 0; i < at->count; i++) {
+		const struct toml_value *member = at->items[i];
+		bool several = member->type == TOML_ARRAY;
+		struct host host;
+		const char *why = host_parse(member->key, member->key_length, &host);
+		if (!why && host.form != HOST_NAME)
+			why = "it is an address";
+		if (why)
+			return toml_fail(err, reader->file, member, "%s: \"%s\" is not a name: %s", row->path, member->key, why);
+		if (several && !member->count)
+			return toml_fail(err, reader->file, member, "%s: \"%s\" has no address", row->path, member->key);
+		for (size_t j = 0; j < (several ? member->count : 1); j++)
+			if (read_name_address(reader, host.name, several ? member->items[j] : member, value, err) < 0)
+				return -1;
+		if (value->list.count > CONFIG_LIST_MAX)
+			return toml_fail(err, reader->file, at, "%s has more than %d addresses", row->path, CONFIG_LIST_MAX);
+	}
+	return 0;
+}
+
 int config_value_read(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                       struct config_value *ret_value, struct cordon_error *err)
 {
@@ -340,6 +383,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_LIMITS] = read_list,
 		[CONFIG_TYPE_HOSTS] = read_list,
 		[CONFIG_TYPE_RANGES] = read_list,
+		[CONFIG_TYPE_ADDRESSES] = read_addresses,
 		[CONFIG_TYPE_SIZE] = read_amount,
 		[CONFIG_TYPE_DURATION] = read_amount,
 		[CONFIG_TYPE_NUMBER] = read_number,

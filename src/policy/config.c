@@ -121,6 +121,24 @@ static int assemble_rules(struct arena *arena, const struct config_value *values
 	return 0;
 }
 
+/* They were read as NAME=ADDRESS, both as they are compared. */
+static int assemble_names(struct arena *arena, const struct strings *list, struct config *config,
+                          struct cordon_error *err)
+{
+	struct static_name *names = arena_alloc(arena, (list->count + 1) * sizeof(*names));
+	if (!names)
+		return fail_oom(err);
+	for (size_t i = 0; i < list->count; i++) {
+		const char *entry = list->items[i], *address = strchr(entry, '=') + 1;
+		names[i].name = arena_strndup(arena, entry, (size_t)(address - 1 - entry));
+		if (!names[i].name || !address_parse(address, strlen(address), &names[i].address))
+			return fail_oom(err);
+	}
+	config->network.names = names;
+	config->network.name_count = list->count;
+	return 0;
+}
+
 static int assemble_network(struct arena *arena, const struct config_value *values, struct config *config,
                             struct cordon_error *err)
 {
@@ -133,7 +151,7 @@ static int assemble_network(struct arena *arena, const struct config_value *valu
 			return -1;
 	config->network.exempt = ranges;
 	config->network.exempt_count = list->count;
-	return 0;
+	return assemble_names(arena, &values[KEY_network_names].list, config, err);
 }
 
 static uint32_t walls_of(const struct strings *names)
@@ -170,8 +188,16 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		.approval = { .timeout_ms = values[KEY_approval_timeout].number,
 		              .denials_to_pause = (unsigned)values[KEY_approval_denials_to_pause].number,
 		              .queue = values[KEY_approval_queue].number },
+		.network = { .connections = values[KEY_network_connections].number,
+		             .total_connections = values[KEY_network_total_connections].number,
+		             .connect_ms = values[KEY_network_connect_timeout].number,
+		             .idle_ms = values[KEY_network_idle_timeout].number,
+		             .header_bytes = values[KEY_network_header].number,
+		             .bytes = values[KEY_network_bytes].number },
 		.sync_disk = !values[KEY_audit_sync].number,
 	};
+	if (config.network.bytes == UINT64_MAX)
+		config.network.bytes = 0;
 	if (chosen_word(arena, state, KEY_sandbox_driver, &config.driver) < 0 ||
 	    chosen_word(arena, state, KEY_sandbox_view, &config.view) < 0 ||
 	    config_capabilities(arena, values, &set) < 0 || capability_normalise(arena, &set, &config.baseline, NULL) < 0)

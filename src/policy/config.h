@@ -13,6 +13,12 @@
 
 enum config_layer { CONFIG_SYSTEM, CONFIG_USER, CONFIG_PROJECT, CONFIG_LAYER_MAX };
 
+/* A name that is not looked up, and one address of it. */
+struct static_name {
+	const char *name;
+	struct address address;
+};
+
 struct config {
 	bool enabled;
 	const char *driver, *view;              /* NULL: the built-in default */
@@ -38,6 +44,10 @@ struct config {
 	struct {
 		const struct address_range *exempt;     /* from what the table of addresses refuses */
 		size_t exempt_count;
+		const struct static_name *names;        /* sorted by nothing; a name may be there several times */
+		size_t name_count;
+		uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes;
+		uint64_t bytes;                         /* 0: any amount */
 	} network;
 	bool sync_disk;                         /* audit.sync = "disk" */
 	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL: none. */

@@ -622,7 +622,14 @@ static void test_plain(void **state)
 	assert_true(plain.enabled == whole->enabled && plain.degrade == whole->degrade &&
 	            plain.choose_toolchains == whole->choose_toolchains && plain.sync_disk == whole->sync_disk &&
 	            plain.required_limits == whole->required_limits && plain.rules.count == whole->rules.count &&
-	            plain.network.exempt_count == whole->network.exempt_count);
+	            plain.network.exempt_count == whole->network.exempt_count &&
+	            plain.network.name_count == whole->network.name_count &&
+	            plain.network.connections == whole->network.connections &&
+	            plain.network.total_connections == whole->network.total_connections &&
+	            plain.network.connect_ms == whole->network.connect_ms &&
+	            plain.network.idle_ms == whole->network.idle_ms &&
+	            plain.network.header_bytes == whole->network.header_bytes &&
+	            plain.network.bytes == whole->network.bytes);
 	assert_true(!plain.driver && !whole->driver && !plain.view && !whole->view && !plain.workspace_root &&
 	            !whole->workspace_root && !plain.tools_dir && !whole->tools_dir && !plain.cgroup && !whole->cgroup);
 	assert_true(plain.approval.timeout_ms == whole->approval.timeout_ms && plain.approval.queue == whole->approval.queue &&

@@ -237,6 +237,15 @@ static void mistakes_are_placed(void **state)
 		{ "network.allow_private = [\"10.0.0.0/8\", \"8.8.8.8\"]\n", "user:1:40", "refused by nothing" },
 		{ "network.allow_private = [\"10.0.0.1/8\"]\n", "user:1:26", "beyond the prefix" },
 		{ "network.allow_private = \"10.0.0.0/8\"\n", "user:1:9", "a list of addresses" },
+		{ "network.names = { \"a b\" = \"10.0.0.1\" }\n", "user:1:19", "is not a name" },
+		{ "network.names = { \"10.0.0.2\" = \"10.0.0.1\" }\n", "user:1:19", "it is an address" },
+		{ "network.names = { \"*.a\" = \"10.0.0.1\" }\n", "user:1:19", "is not a name" },
+		{ "network.names = { a = \"10.1\" }\n", "user:1:19", "is none" },
+		{ "network.names = { a = [\"10.0.0.1\", 7] }\n", "user:1:36", "must be a string" },
+		{ "network.names = { a = [] }\n", "user:1:19", "has no address" },
+		{ "network.names = [\"a=10.0.0.1\"]\n", "user:1:9", "a table of names" },
+		{ "network.connections = 0\n", "user:1:9", "from 1 to" },
+		{ "network.header = 100\n", "user:1:9", "from 1K to 1M" },
 		{ "[secrets]\n", "user:1:2", "no section or key" },
 		{ "[sandbox]\nenabled = \"yes\"\n", "user:2:1", "true or false, and this is a string" },
 		{ "[sandbox]\nenabled = 1\n", "user:2:1", "an integer" },
@@ -412,6 +421,13 @@ static const struct narrowing {
 	{ "env.set", "{ A = \"1\" }", "{ A = \"2\" }", NULL },
 	{ "network.allow_private", "[\"10.0.0.0/8\", \"::1\"]", "[\"::1\"]", "[\"10.0.0.0/8\", \"127.0.0.1\"]" },
 	{ "network.allow_private", "[\"169.254.0.0/16\"]", "[]", "[\"169.254.169.254\"]" },
+	{ "network.names", "{ a = \"1.1.1.1\", b = \"1.1.1.2\" }", "{ b = \"1.1.1.2\" }", "{ b = \"1.1.1.3\" }" },
+	{ "network.connections", "10", "9", "11" },
+	{ "network.total_connections", "10", "9", "11" },
+	{ "network.connect_timeout", "10", "9", "11" },
+	{ "network.idle_timeout", "10", "9", "11" },
+	{ "network.header", "\"8K\"", "\"4K\"", "\"9K\"" },
+	{ "network.bytes", "\"1G\"", "\"1M\"", "\"2G\"" },
 	{ "policy.allowed_paths", "[\"/a\"]", "[\"/a/b\"]", "[\"/ab\"]" },
 	{ "policy.allowed_paths", "[\"/a\"]", "[\"/a\"]", "[]" },
 	{ "policy.allowed_paths", "[]", "[\"/a\"]", NULL },
@@ -506,6 +522,25 @@ static void lists_add_up_or_are_replaced(void **state)
 	assert_int_equal(config.env_set.count, 3);
 	assert_true(strings_find(&config.env_set, "B=3") >= 0 && strings_find(&config.env_set, "A=1") >= 0);
 	assert_int_equal(config.rules.denied_paths.count, 3);
+}
+
+static void names_have_addresses(void **state)
+{
+	(void)state;
+	struct config config = stacked(NULL, "[network]\nbytes = \"1M\"\n[network.names]\n\"Git.Internal.\" = \"10.1.0.7\"\n"
+	                                     "two = [\"10.1.0.8\", \"fd12:0::8\"]\n", NULL);
+	static const struct { const char *name, *address; } rows[] = {
+		{ "git.internal", "10.1.0.7" }, { "two", "10.1.0.8" }, { "two", "fd12::8" },
+	};
+	assert_int_equal(config.network.name_count, ARRAY_SIZE(rows));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[ADDRESS_TEXT_SIZE];
+		address_text(&config.network.names[i].address, text);
+		assert_string_equal(config.network.names[i].name, rows[i].name);
+		assert_string_equal(text, rows[i].address);
+	}
+	assert_int_equal(config.network.bytes, 1 << 20);
+	assert_int_equal(stacked(NULL, NULL, NULL).network.bytes, 0);
 }
 
 static void presets_imply_spawning(void **state)
@@ -606,6 +641,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(narrowing_row_by_row, setup, teardown),
 		cmocka_unit_test_setup_teardown(projects_are_bound_by_defaults, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_add_up_or_are_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(names_have_addresses, setup, teardown),
 		cmocka_unit_test_setup_teardown(presets_imply_spawning, setup, teardown),
 		cmocka_unit_test_setup_teardown(usual_values_keep_within_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(rules_of_a_project_only_narrow, setup, teardown),
