@@ -28,8 +28,9 @@
  * `ret_` argument untouched, on success it leaves `err` untouched. Every `_unref` takes NULL. The library never prints,
  * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
  * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
- * for a moment after, the calling process has one child more, cordon's own: a program that waits for any child may see it,
- * and may even reap it.
+ * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
+ * hosts: a program that waits for any child may see them, and may even reap them. In the latter case it has one or two
+ * threads more, too, in which every signal is blocked.
  */
 #ifndef CORDON_H
 #define CORDON_H
@@ -163,6 +164,11 @@ struct cordon_result {
 	uint64_t duration_ms, cpu_ms, max_rss_kb;
 	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
 	uint64_t read_bytes, written_bytes;     /* of storage */
+	/* Of a command that may reach listed hosts: its connections, what they carried from the network to the command and
+	 * back, how often a host was denied, and what failed. */
+	uint64_t connections, bytes_in, bytes_out, connections_denied, connections_failed;
+	bool has_network;               /* whether these are known */
+	const char *network_hint;       /* the command failed as one does that has no network; or NULL */
 	const char *driver;
 	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
 	const struct cordon_denial *denials;
@@ -251,12 +257,17 @@ struct cordon_card {
 	const char *text;                       /* the whole card, several lines: program, arguments, cwd, what it asks for */
 	const char *json;                       /* the same for programs */
 	uint64_t timeout_ms;
-	int settled_fd;                         /* readable when it was answered elsewhere: stop asking. Or -1 */
+	int settled_fd;                         /* readable when it was answered elsewhere, or is no longer wanted: stop
+	                                         * asking. Or -1 */
 };
 
-/* Called from cordon_start() and cordon_run(), in their thread. `reason` is for a denial. An answer after the timeout
- * is none. */
+/* Called from cordon_start() and cordon_run(), in their thread, before the command starts; and while a command of a session
+ * runs that may reach listed hosts, about a host that is not among them, from a thread of the library's own in which every
+ * signal is blocked. Then several commands may ask at once, each of them one thing at a time, and the end of the command
+ * waits until the function returns: it should when `settled_fd` is readable. `reason` is for a denial. An answer after the
+ * timeout is none. */
 typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
+/* To be set before the first command; it stays in use until the last has ended. */
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
 /* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
@@ -285,7 +296,8 @@ int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_js
 /* May this URL be fetched on an agent's behalf? http and https only; its name is resolved, and every address judged as
  * for a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with `address`,
  * `allowed` and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a name that is
- * resolved once more may lead elsewhere. And judge where a redirect leads before following it. */
+ * resolved once more may lead elsewhere. And judge where a redirect leads before following it. The ledger has a row of it,
+ * with the host and no more of the URL. */
 int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed,
                      struct cordon_error *err) CORDON_MUST_CHECK;
 

@@ -190,6 +190,50 @@ static void use_usual_limits(struct execution *execution, const struct limits *a
 			*rows[i].limit = rows[i].usual;
 }
 
+/* What was said on purpose takes away what the baseline has: no network, or these hosts instead of all. */
+static void narrow_network(struct execution *execution, const struct capability_set *asked)
+{
+	struct capability_set *set = &execution->capability.set;
+	if (execution->request->no_network) {
+		set->network = NETWORK_NONE;
+		set->hosts = (struct strings){ 0 };
+	} else if (asked->network == NETWORK_HOSTS && set->network == NETWORK_ALL) {
+		set->network = NETWORK_HOSTS;
+		set->hosts = asked->hosts;
+	}
+}
+
+/* Whoever approved a host for the session meant its later commands, too: they have it without naming it. */
+static int add_granted_hosts(struct execution *execution, struct cordon_error *err)
+{
+	const struct session_record *record = &execution->session.record;
+	struct capability_set *set = &execution->capability.set;
+	for (size_t i = 0; i < record->grant_count && set->network == NETWORK_HOSTS; i++) {
+		const struct capability_set hosts = { .network = record->grants[i].set.network,
+		                                      .hosts = record->grants[i].set.hosts };
+		if (hosts.network == NETWORK_HOSTS && capability_merge(&execution->arena, set, &hosts, set) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+/* A one-off has what it was given; in a session somebody may be asked about a host that is not among them, while the
+ * connection waits. */
+static int prepare_to_ask(struct execution *execution, struct cordon_error *err)
+{
+	bool somebody = execution->cordon->approver || execution->session.config->approval.queue;
+	if (execution->session.one_off || execution->dry || execution->capability.set.network != NETWORK_HOSTS || !somebody)
+		return 0;
+	struct gate_question *question = arena_alloc(&execution->arena, sizeof(*question));
+	if (!question)
+		return fail_oom(err);
+	if (permit_question(execution, question, err) < 0)
+		return -1;
+	question->ceiling = &execution->capability.set;
+	execution->capability.may_ask = question;
+	return 0;
+}
+
 int capability_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_CWD);
@@ -198,13 +242,10 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (capability_merge(&execution->arena, &baseline, &asked, &execution->capability.set) < 0)
 		return fail_oom(err);
-	/* Said on purpose, it takes away what the baseline has. */
-	if (execution->request->no_network) {
-		execution->capability.set.network = NETWORK_NONE;
-		execution->capability.set.hosts = (struct strings){ 0 };
-	}
+	narrow_network(execution, &asked);
 	use_usual_limits(execution, &asked.limits);
-	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0)
+	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0 ||
+	    add_granted_hosts(execution, err) < 0 || prepare_to_ask(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_CAPABILITY;
 	return 0;

@@ -58,6 +58,8 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	int init = launch_init_fd(err);
 	if (init < 0)
 		return -1;
+	if (egress_begin(execution, err) < 0)
+		return -1;
 	limits_begin(execution);
 	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
 		return -1;
@@ -86,7 +88,8 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;
-	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0 ||
+	    egress_started(execution, err) < 0)
 		return -1;
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;
@@ -235,7 +238,7 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
-	if (limits_end(execution, err) < 0)
+	if (egress_end(execution, err) < 0 || limits_end(execution, err) < 0)
 		return -1;
 	const struct driver *driver = execution->session.driver;
 	if (driver->conclude && driver->conclude(&execution->run.launch, supervision->status,

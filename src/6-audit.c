@@ -99,6 +99,7 @@ static void write_capabilities(struct json *json, const struct capability_set *s
 	json_key_strings(json, "fs_read", set->fs_read.items, set->fs_read.count);
 	json_key_strings(json, "fs_write", set->fs_write.items, set->fs_write.count);
 	json_key_string(json, "network", network_mode_names[set->network]);
+	json_key_strings(json, "hosts", set->hosts.items, set->hosts.count);
 	json_key_bool(json, "spawn", set->spawn);
 	json_key_strings(json, "programs", set->programs.items, set->programs.count);
 	json_key_strings(json, "devices", set->devices.items, set->devices.count);
@@ -165,6 +166,21 @@ static void write_denial(struct json *json, const char *what, const char *wall, 
 	json_object_end(json);
 }
 
+static void write_network(struct json *json, const struct execution *execution)
+{
+	const struct egress_counts *counts = &execution->run.network;
+	if (!execution->profile.profile.egress.count)
+		return;
+	json_key(json, "network");
+	json_object_begin(json);
+	json_key_uint(json, "connections", counts->connections);
+	json_key_uint(json, "bytes_in", counts->bytes_in);
+	json_key_uint(json, "bytes_out", counts->bytes_out);
+	json_key_uint(json, "denied", counts->denied);
+	json_key_uint(json, "failed", counts->failed);
+	json_object_end(json);
+}
+
 /* A row that is too long for the ledger would not be written at all: what does not fit is counted. */
 static void write_denials(struct json *json, const struct execution *execution)
 {
@@ -218,6 +234,7 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	json_key_uint(&json, "memory_peak_kb", execution->run.usage.memory_peak_bytes / 1024);
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
 	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
+	write_network(&json, execution);
 	write_denials(&json, execution);
 	return end_row(&json, execution, err);
 }

@@ -95,6 +95,7 @@ void execute_free(struct execution *execution)
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd,
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd };
+	egress_free(execution);
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);

@@ -18,6 +18,8 @@
 #include "session/registry.h"
 
 struct config_store;
+struct egress;
+struct gate_question;
 struct host_view;
 struct json;
 struct ledger;
@@ -47,6 +49,11 @@ struct looked_at {
 struct limit_hit {
 	const char *name, *unit;
 	uint64_t used, allowed;
+};
+
+/* A command's connections. */
+struct egress_counts {
+	uint64_t connections, bytes_in, bytes_out, denied, failed;
 };
 
 struct execution {
@@ -83,6 +90,7 @@ struct execution {
 		/* What rules, a manifest or a human judged; its `path` is NULL where nothing had to be, or no program is found. */
 		struct place program;
 		bool asked;                         /* a human was, about this very walk */
+		const struct gate_question *may_ask;        /* about hosts while it runs, with all but the host; or NULL */
 	} capability;
 	struct {
 		struct driver_facts facts;
@@ -105,6 +113,8 @@ struct execution {
 		struct captured streams[3];
 		struct cgroup_usage usage;
 		struct limit_hit limit_hit;
+		struct egress *egress;              /* the connections of a command that may reach listed hosts; or NULL */
+		struct egress_counts network;       /* afterwards, what these were */
 		struct cordon_denial *denials;
 		size_t denial_count, denials_unlisted;
 		char more_denials[64];              /* the note of the last one, where not all are listed */
@@ -141,6 +151,14 @@ int limits_end(struct execution *execution, struct cordon_error *err) must_check
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
+/* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
+ * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
+int egress_begin(struct execution *execution, struct cordon_error *err) must_check;
+int egress_started(struct execution *execution, struct cordon_error *err) must_check;
+int egress_end(struct execution *execution, struct cordon_error *err) must_check;
+void egress_free(struct execution *execution);
+/* What to tell of a command that failed as one does that has no network; or NULL. */
+const char *egress_hint(const struct execution *execution);
 /* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
 /* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 #include "base/utc.h"
@@ -185,16 +186,30 @@ static int consult_memory(struct asking *asking, struct gate_answer *ret_answer,
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
+/* Readable once there is nothing left to ask: it was answered, or is not wanted any more. */
+static int stop_asking_fd(const struct asking *asking)
+{
+	const int fds[] = { asking->wait.notify_fd, asking->question->ended_fd };
+	int both = epoll_create1(EPOLL_CLOEXEC), watched = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		watched += fds[i] >= 0 && epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){ .events = EPOLLIN }) == 0;
+	if (watched)
+		return both;
+	cleanup_close(&both);
+	return -1;
+}
+
 /* What the callback says; APPROVAL_VOID where it leaves the answer to others, or is too late. */
 static int call_approver(struct asking *asking, enum approval_outcome *ret_outcome, const char **ret_reason,
                          struct cordon_error *err)
 {
 	char reason[APPROVAL_REASON_MAX] = "";
 	auto_free char *json = approval_describe(&asking->posted);
+	auto_close int over = stop_asking_fd(asking);
 	struct cordon_card card = {
 		.id = asking->posted.id, .session = asking->posted.session, .hash = asking->card.hash,
 		.text = asking->card.text,
-		.json = json, .timeout_ms = asking->posted.timeout_ms, .settled_fd = asking->wait.notify_fd,
+		.json = json, .timeout_ms = asking->posted.timeout_ms, .settled_fd = over,
 	};
 	static const enum approval_outcome outcomes[CORDON_ANSWER_MAX] = {
 		[CORDON_UNANSWERED] = APPROVAL_VOID, [CORDON_APPROVED_ONCE] = APPROVAL_ONCE,
@@ -240,11 +255,12 @@ static int wait_for_answer(struct asking *asking, struct approval_answer *ret_an
 		if (found)
 			return 0;
 		struct pollfd ready[] = { { .fd = asking->cordon->interrupt_fd, .events = POLLIN },
-			                  { .fd = asking->wait.notify_fd, .events = POLLIN } };
+			                  { .fd = asking->wait.notify_fd, .events = POLLIN },
+			                  { .fd = asking->question->ended_fd, .events = POLLIN } };
 		poll(ready, ARRAY_SIZE(ready), (int)(left < most ? left : most));
 		while (is_readable(&ready[1]) && read(ready[1].fd, events, sizeof(events)) > 0)
 			;
-		if (is_readable(&ready[0]))
+		if (is_readable(&ready[0]) || is_readable(&ready[2]))
 			return answer_it(asking, APPROVAL_CANCELLED, "caller", "", ret_answer, &found, err);
 	}
 }

@@ -1,5 +1,5 @@
-/* The approval gate: one question to a human, one answer, bound to exactly what was shown. Serves capability escalation
- * and tool policy alike. */
+/* The approval gate: one question to a human, one answer, bound to exactly what was shown. Serves capability escalation,
+ * tool policy and connections that wait (egress.c) alike. From any thread. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -21,6 +21,7 @@ struct gate_question {
 	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */
 	const char *rule;                       /* why a rule asks, with its place; or NULL */
+	int ended_fd;                           /* readable: what was asked for is no longer wanted; or -1 */
 };
 
 struct gate_answer {

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "gate.h"
 #include "policy/env.h"
 #include "session/beneath.h"
 #include "session/program.h"
@@ -209,26 +208,42 @@ static int name_passed(struct execution *execution, struct strings *ret_names)
 	return 0;
 }
 
+int permit_question(struct execution *execution, struct gate_question *ret_question, struct cordon_error *err)
+{
+	const struct strings *argv = &execution->request->argv;
+	bool found;
+	struct gate_question question = {
+		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
+		.cwd = execution->cwd.path, .env = execution->request->env, .ended_fd = -1,
+	};
+	if (permit_program(execution, &found, err) < 0)
+		return -1;
+	question.program = found ? execution->capability.program.path : argv->items[0];
+	if (name_passed(execution, &question.env_pass) < 0)
+		return fail_oom(err);
+	*ret_question = question;
+	return 0;
+}
+
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
 {
 	struct arena *arena = &execution->arena;
 	const struct config *config = execution->session.config;
-	const struct strings *argv = &execution->request->argv;
 	struct capability_set excess = { 0 };
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
 	struct gate_answer answer;
-	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond, found;
-	struct gate_question question = {
-		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
-		.cwd = execution->cwd.path, .env = execution->request->env, .excess = &excess,
-	};
-	if (find_excess(execution, baseline, &excess, &question, &beyond, err) < 0)
+	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond;
+	struct gate_question question, named = { 0 };
+	if (find_excess(execution, baseline, &excess, &named, &beyond, err) < 0)
 		return -1;
 	if (!ruled && !beyond)
 		return 0;
-	if (permit_program(execution, &found, err) < 0 || (ruled && judge_program(execution, &verdict, err) < 0))
+	if (permit_question(execution, &question, err) < 0 || (ruled && judge_program(execution, &verdict, err) < 0))
 		return -1;
-	question.program = found ? execution->capability.program.path : argv->items[0];
+	question.excess = &excess;
+	question.ceiling = named.ceiling;
+	question.excess_name = named.excess_name;
+	question.excess_subject = named.excess_subject;
 	if (verdict.decision == RULE_DENY)
 		return refuse_by_rule(&verdict, question.program, err);
 	if (verdict.decision == RULE_ASK)
@@ -236,8 +251,6 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	/* What is not run asks nobody: its profile is shown as if it had been approved. */
 	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
 		return 0;
-	if (name_passed(execution, &question.env_pass) < 0)
-		return fail_oom(err);
 	execution->capability.asked = true;
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
 }

@@ -2,9 +2,13 @@
  * asked; and what the tool policy says about the program. Part of step 3. */
 #pragma once
 #include "execute.h"
+#include "gate.h"
 
 /* `baseline`: what is had without asking. The places of execution->capability are resolved. One question at most. */
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err) must_check;
+
+/* What people are told of the command, whatever they are asked about it. The strings are borrowed from the execution. */
+int permit_question(struct execution *execution, struct gate_question *ret_question, struct cordon_error *err) must_check;
 
 /* The file that the command's first word means, by the PATH it will have; *ret_found: there is one. Kept as
  * execution->capability.program: what was judged is what starts. */

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "policy/host.h"
 #include "session/registry.h"
 
 struct setting {
@@ -146,18 +147,28 @@ static int set_view(struct cordon_request *request, const struct setting *settin
 static int set_network(struct cordon_request *request, const struct setting *setting, const char *value,
                        struct cordon_error *err)
 {
-	if (!strcmp(value, "none") || !strcmp(value, "all")) {
-		request->granted.network = *value == 'a' ? NETWORK_ALL : NETWORK_NONE;
-		request->no_network = *value == 'n';
+	bool none = !strcmp(value, "none"), all = !strcmp(value, "all");
+	struct host host;
+	char text[HOST_TEXT_SIZE];
+	if (((none || all) && request->granted.hosts.count) ||
+	    (!none && !all && (request->no_network || request->granted.network == NETWORK_ALL)))
+		return bad(err, value, setting->key, "hosts stand by themselves, without none and all");
+	if (none || all) {
+		request->granted.network = all ? NETWORK_ALL : NETWORK_NONE;
+		request->no_network = none;
 		return 0;
 	}
-	const char *colon = strrchr(value, ':');
-	uint64_t port;
-	if (!colon || colon == value || !text_parse_number(colon + 1, 65535, &port) || port == 0)
-		return bad(err, value, setting->key, "must be none, all or HOST:PORT");
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, value, "a network of listed hosts cannot be held yet");
-	fail_boundary(err, "network");
-	return fail_remedy(err, "use --net none, or --net all for the host's whole network");
+	const char *why = host_parse_rule(value, strlen(value), &host);
+	if (why) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, value, "%s: must be none, all or HOST:PORT: %s", setting->key, why);
+		fail_boundary(err, "request");
+		return fail_remedy(err, "write such as example.com:443, *.example.com:443 or [2001:db8::1]:22");
+	}
+	host_text(&host, text);
+	request->granted.network = NETWORK_HOSTS;
+	return strings_find(&request->granted.hosts, text) >= 0 ||
+	       strings_add(&request->arena, &request->granted.hosts, arena_strdup(&request->arena, text)) == 0
+	               ? 0 : fail_oom(err);
 }
 
 static int set_environment(struct cordon_request *request, const struct setting *setting, const char *value,

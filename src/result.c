@@ -67,6 +67,13 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.process_peak = usage->process_peak,
 		.read_bytes = supervision->read_bytes,
 		.written_bytes = supervision->written_bytes,
+		.has_network = execution->profile.profile.egress.count,
+		.connections = execution->run.network.connections,
+		.bytes_in = execution->run.network.bytes_in,
+		.bytes_out = execution->run.network.bytes_out,
+		.connections_denied = execution->run.network.denied,
+		.connections_failed = execution->run.network.failed,
+		.network_hint = egress_hint(execution),
 		.driver = execution->session.driver->name,
 		.note = keep(kept, execution->session.note),
 		.audit_id = keep(kept, execution->audit.id),
@@ -152,6 +159,23 @@ static void write_limit(struct json *json, const struct cordon_result *result)
 	json_object_end(json);
 }
 
+static void write_network(struct json *json, const struct cordon_result *result)
+{
+	json_key(json, "network");
+	if (!result->has_network) {
+		json_null(json);
+	} else {
+		json_object_begin(json);
+		json_key_uint(json, "connections", result->connections);
+		json_key_uint(json, "bytes_in", result->bytes_in);
+		json_key_uint(json, "bytes_out", result->bytes_out);
+		json_key_uint(json, "denied", result->connections_denied);
+		json_key_uint(json, "failed", result->connections_failed);
+		json_object_end(json);
+	}
+	json_key_string(json, cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
+}
+
 char *cordon_result_json(const struct cordon_result *result)
 {
 	struct json json;
@@ -176,6 +200,7 @@ char *cordon_result_json(const struct cordon_result *result)
 	write_known(&json, "process_peak", result->process_peak);
 	json_key_uint(&json, "read_bytes", result->read_bytes);
 	json_key_uint(&json, "written_bytes", result->written_bytes);
+	write_network(&json, result);
 	json_key_string(&json, "driver", result->driver);
 	json_key(&json, "isolation");
 	json_object_begin(&json);

@@ -64,7 +64,42 @@ static int write_answer(const char *url, const struct host *host, const struct r
 	return 0;
 }
 
-static int judge(const struct config *config, const char *url, char **ret_json, bool *ret_allowed,
+/* The host and no more of it: what follows may hold a secret. */
+static int write_row(struct cordon *cordon, const struct host *host, const struct resolution *resolution, const char *why,
+                     struct cordon_error *err)
+{
+	char address[ADDRESS_TEXT_SIZE] = "";
+	struct json json;
+	if (resolution->count)
+		address_text(&resolution->addresses[0].address, address);
+	bool denied = host && classes[resolution->status] == CORDON_E_CAPABILITY_DENIED;
+	audit_row_begin(&json, "network", NULL, NULL);
+	json_key_string(&json, "decision", resolution->allowed ? "allowed" : denied ? "denied" : "failed");
+	json_key_string(&json, "host", host ? host->name : "");
+	json_key(&json, "port");
+	if (host)
+		json_uint(&json, host->port);
+	else
+		json_null(&json);
+	json_key_string(&json, "address", *address ? address : NULL);
+	json_key_string(&json, "way", "url");
+	json_key_string(&json, "why", why);
+	return audit_row_end(&json, cordon, err);
+}
+
+/* A name of the configuration is not looked up, here as for commands. */
+static bool take_configured(const struct config *config, const struct host *host, struct resolution *resolution)
+{
+	for (size_t i = 0; i < config->network.name_count && !address_name_refused(host->name); i++)
+		if (host->form == HOST_NAME && !strcmp(config->network.names[i].name, host->name))
+			resolution_add(resolution, &config->network.names[i].address);
+	if (!resolution->count)
+		return false;
+	resolution_judge(resolution, RESOLVE_FOUND, config->network.exempt, config->network.exempt_count);
+	return true;
+}
+
+static int judge(struct cordon *cordon, const struct config *config, const char *url, char **ret_json, bool *ret_allowed,
                  struct cordon_error *err)
 {
 	const struct resolver_options options = { .exemptions = config->network.exempt,
@@ -76,10 +111,12 @@ static int judge(const struct config *config, const char *url, char **ret_json, 
 	if (malformed) {
 		snprintf(why, sizeof(why), "%s", malformed);
 	} else {
-		if (resolve_now(&options, &host, &resolution, err) < 0)
+		if (!take_configured(config, &host, &resolution) && resolve_now(&options, &host, &resolution, err) < 0)
 			return -1;
 		resolution_why(&host, &resolution, why);
 	}
+	if (write_row(cordon, malformed ? NULL : &host, &resolution, why, err) < 0)
+		return -1;
 	if (write_answer(url, malformed ? NULL : &host, &resolution, why, ret_json, err) < 0)
 		return -1;
 	*ret_allowed = resolution.allowed;
@@ -92,7 +129,7 @@ int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bo
 	const struct config *config;
 	if (policy_take(cordon, NULL, &config, err) < 0)
 		return -1;
-	int result = judge(config, url, ret_json, ret_allowed, err);
+	int result = judge(cordon, config, url, ret_json, ret_allowed, err);
 	config_unref(config);
 	return result;
 }

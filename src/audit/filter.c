@@ -11,11 +11,12 @@
 
 /* What may be asked for as a decision: every kind of row, and three words for what several of them say. */
 static const struct {
-	const char *word, *kind, *outcome;      /* outcome NULL: any */
+	const char *word, *kind, *outcome;      /* of an approval or a connection; NULL: any */
 } decisions[] = {
-	{ "allowed", "intent", NULL },
+	{ "allowed", "intent", NULL }, { "allowed", "network", "allowed" },
 	{ "approved", "approval", "approved" },
 	{ "denied", "denial", NULL }, { "denied", "approval", "denied" }, { "denied", "approval", "timeout" },
+	{ "denied", "network", "denied" },
 	{ "approval", "approval", NULL }, { "begin", "begin", NULL }, { "config", "config", NULL },
 	{ "damaged", "damaged", NULL }, { "denial", "denial", NULL }, { "intent", "intent", NULL },
 	{ "limit", "limit", NULL }, { "network", "network", NULL }, { "repair", "repair", NULL },
@@ -125,7 +126,8 @@ static bool is_decided(const struct filter *filter, const struct row *row)
 	for (size_t i = 0; i < ARRAY_SIZE(decisions); i++)
 		if (!strcmp(decisions[i].word, filter->decision) &&
 		    is_text(&row->members[ROW_KIND], decisions[i].kind) &&
-		    (!decisions[i].outcome || is_text(&row->members[ROW_OUTCOME], decisions[i].outcome)))
+		    (!decisions[i].outcome || is_text(&row->members[ROW_OUTCOME], decisions[i].outcome) ||
+		     is_text(&row->members[ROW_DECISION], decisions[i].outcome)))
 			return true;
 	return false;
 }

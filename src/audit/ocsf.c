@@ -50,6 +50,7 @@ static const struct mapping {
 	{ "denial", NULL, NULL, API_ACTIVITY, 99, "Other", true },
 	{ "limit", NULL, NULL, PROCESS_ACTIVITY, 2, "Terminate", true },
 	{ "network", "decision", "denied", NETWORK_ACTIVITY, 5, "Refuse", true },
+	{ "network", "decision", "failed", NETWORK_ACTIVITY, 4, "Fail", true },
 	{ "network", NULL, NULL, NETWORK_ACTIVITY, 6, "Traffic", false },
 	{ "approval", "outcome", "approved", API_ACTIVITY, 99, "Other", false },
 	{ "approval", NULL, NULL, API_ACTIVITY, 99, "Other", true },
@@ -66,6 +67,11 @@ static const char *text_of(const json_t *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(object, key));
 	return text ? text : "";
+}
+
+static int64_t number_of(const json_t *object, const char *key)
+{
+	return json_integer_value(json_object_get(object, key));
 }
 
 static const struct mapping *find_mapping(const json_t *row)
@@ -195,16 +201,26 @@ static void write_endpoint(struct json *json, const json_t *row)
 	json_key_string(json, "hostname", text_of(row, "host"));
 	if (*text_of(row, "address"))
 		json_key_string(json, "ip", text_of(row, "address"));
+	if (number_of(row, "port"))
+		json_key_int(json, "port", number_of(row, "port"));
 	json_object_end(json);
+	json_key(json, "traffic");
+	json_object_begin(json);
+	json_key_int(json, "bytes_in", number_of(row, "bytes_in"));
+	json_key_int(json, "bytes_out", number_of(row, "bytes_out"));
+	json_object_end(json);
+	json_key_int(json, "duration", number_of(row, "duration_ms"));
 }
 
 /* Why it was refused; what was not has nothing of this. */
 static void write_refusal(struct json *json, const json_t *row)
 {
 	const json_t *error = json_object_get(row, "error");
-	const char *reason = error ? text_of(error, "reason") : text_of(row, "reason");
-	if (error) {
+	bool denied = !strcmp(text_of(row, "decision"), "denied");
+	const char *reason = error ? text_of(error, "reason") : text_of(row, denied ? "why" : "reason");
+	if (error)
 		json_key_string(json, "status_code", text_of(error, "class"));
+	if (error || denied) {
 		json_key_uint(json, "action_id", 2);
 		json_key_string(json, "action", "Denied");
 		json_key_uint(json, "disposition_id", 2);

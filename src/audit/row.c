@@ -11,7 +11,7 @@
 
 static const char *const member_names[] = {
 	[ROW_KIND] = "row", [ROW_ID] = "id", [ROW_TIME] = "time", [ROW_SESSION] = "session", [ROW_PROGRAM] = "program",
-	[ROW_OUTCOME] = "outcome", [ROW_AUDIT_ID] = "audit_id",
+	[ROW_OUTCOME] = "outcome", [ROW_DECISION] = "decision", [ROW_AUDIT_ID] = "audit_id",
 };
 _Static_assert(ARRAY_SIZE(member_names) == ROW_MEMBER_MAX, "every member has a name");
 

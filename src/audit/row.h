@@ -4,7 +4,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum row_member { ROW_KIND, ROW_ID, ROW_TIME, ROW_SESSION, ROW_PROGRAM, ROW_OUTCOME, ROW_AUDIT_ID, ROW_MEMBER_MAX };
+enum row_member { ROW_KIND, ROW_ID, ROW_TIME, ROW_SESSION, ROW_PROGRAM, ROW_OUTCOME, ROW_DECISION, ROW_AUDIT_ID,
+                   ROW_MEMBER_MAX };
 
 struct row_text {
 	const char *bytes;      /* within the line, still escaped; NULL where there is no such member or it is no text */

@@ -79,7 +79,7 @@ static void print_outcome(const char *row, const char *kind)
 		{ "denial", print_error, NULL },
 		{ "approval", NULL, MEMBERS("outcome", "scope", "reason") },
 		{ "session", NULL, MEMBERS("change", "state", "why") },
-		{ "network", NULL, MEMBERS("decision", "host", "address") },
+		{ "network", NULL, MEMBERS("decision", "host", "address", "why") },
 		{ "limit", print_limit, NULL },
 		{ "config", NULL, MEMBERS("note") },
 		{ "begin", NULL, MEMBERS("reason", "key") },

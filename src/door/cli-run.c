@@ -2,12 +2,17 @@
  *
  * One loop over four descriptors: the execution, a signalfd, and the two outputs while something waits to be written
  * to them. Signals sent to cordon go on to the command, as if cordon were not there; being stopped stops the command
- * too. When the reader of the output goes away the command ends by SIGPIPE, as in a pipeline. */
+ * too. When the reader of the output goes away the command ends by SIGPIPE, as in a pipeline.
+ *
+ * While the command runs, a connection of its may wait for an answer, and the library asks from another thread. What the
+ * command writes then waits, too: on the terminal with the question there is nothing of its. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +43,9 @@ struct run {
 	int signal_fd;
 	int interrupt_fd;               /* readable when one of the signals that end things waits */
 	struct prompt prompt;
+	pthread_t main;
+	pthread_mutex_t lock;           /* over the sinks while the command runs */
+	int answered_fd;                /* readable: what was held may be written */
 	bool json, tty, terminal;       /* `terminal`: the caller's is raw while the command runs */
 	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
 };
@@ -55,7 +63,49 @@ static uint64_t now_ms(void)
 static void on_output(void *arg, enum cordon_stream stream, const void *data, size_t length)
 {
 	struct run *run = arg;
+	pthread_mutex_lock(&run->lock);
 	sink_live(stream == CORDON_STDERR ? &run->err : &run->out, data, length);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void hold_output(struct run *run, bool hold)
+{
+	uint64_t one = 1;
+	pthread_mutex_lock(&run->lock);
+	run->out.held = hold && run->out.is_terminal;
+	run->err.held = hold && run->err.is_terminal;
+	pthread_mutex_unlock(&run->lock);
+	if (!hold)
+		(void)!write(run->answered_fd, &one, sizeof(one));
+}
+
+/* Before the command starts, in the main thread; while it runs, in another. Where the command has the terminal to itself,
+ * it is for others to answer: in another terminal, with cordon approvals. */
+static enum cordon_answer ask(void *arg, const struct cordon_card *card, char reason[256])
+{
+	/* What the command wrote may have left colours, another character set, a part of the screen to scroll in. */
+	static const char plain[] = "\017\033[!p\033[0m\r\n";
+	struct run *run = arg;
+	if (pthread_equal(pthread_self(), run->main))
+		return prompt_ask(&run->prompt, card, reason);
+	if (run->tty)
+		return CORDON_UNANSWERED;
+	hold_output(run, true);
+	if (run->out.held || run->err.held)
+		(void)!write(run->prompt.tty, plain, sizeof(plain) - 1);
+	enum cordon_answer answer = prompt_ask(&run->prompt, card, reason);
+	hold_output(run, false);
+	return answer;
+}
+
+static void pump_output(struct run *run)
+{
+	uint64_t answers;
+	(void)!read(run->answered_fd, &answers, sizeof(answers));
+	pthread_mutex_lock(&run->lock);
+	sink_pump(&run->out);
+	sink_pump(&run->err);
+	pthread_mutex_unlock(&run->lock);
 }
 
 static void open_sinks(struct run *run, const struct options *options)
@@ -86,7 +136,8 @@ static int open_signals(struct run *run, struct cordon_error *err)
 	sigprocmask(SIG_BLOCK, &mask, &run->mask_before);
 	run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
 	run->interrupt_fd = signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (run->signal_fd < 0 || run->interrupt_fd < 0)
+	run->answered_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (run->signal_fd < 0 || run->interrupt_fd < 0 || run->answered_fd < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, NULL, "signals cannot be received");
 	return 0;
 }
@@ -139,20 +190,22 @@ static void handle_broken_pipe(struct run *run)
 static int loop(struct run *run, struct cordon_error *err)
 {
 	for (bool finished = false; !finished;) {
+		pthread_mutex_lock(&run->lock);
 		bool stalled = sink_waiting(&run->out) + sink_waiting(&run->err) > WAITING_MAX;
 		struct pollfd ready[] = {
 			{ .fd = stalled ? -1 : cordon_execution_fd(run->execution), .events = POLLIN },
 			{ .fd = run->signal_fd, .events = POLLIN },
-			{ .fd = sink_waiting(&run->out) ? run->out.fd : -1, .events = POLLOUT },
-			{ .fd = sink_waiting(&run->err) ? run->err.fd : -1, .events = POLLOUT },
+			{ .fd = sink_fd(&run->out), .events = POLLOUT },
+			{ .fd = sink_fd(&run->err), .events = POLLOUT },
+			{ .fd = run->answered_fd, .events = POLLIN },
 		};
+		pthread_mutex_unlock(&run->lock);
 		int count = poll(ready, ARRAY_SIZE(ready), stalled || run->broken_at_ms ? STALLED_MS : -1);
 		if (count < 0 && errno != EINTR)
 			return fail(err, CORDON_E_INTERNAL, errno, NULL, "waiting for the command failed");
 		if (ready[1].revents)
 			handle_signals(run);
-		sink_pump(&run->out);
-		sink_pump(&run->err);
+		pump_output(run);
 		if ((!stalled || count == 0) && cordon_execution_step(run->execution, &finished, err) < 0)
 			return -1;
 		handle_broken_pipe(run);
@@ -174,7 +227,7 @@ static void open_prompt(struct run *run, const struct options *options)
 {
 	cordon_approver_interrupt(run->cordon, run->interrupt_fd);
 	if (!options_flag(options, "no-ask") && prompt_open(&run->prompt, run->interrupt_fd))
-		cordon_approver(run->cordon, prompt_ask, &run->prompt);
+		cordon_approver(run->cordon, ask, run);
 }
 
 static int start(struct run *run, const struct options *options, struct cordon_error *err)
@@ -245,6 +298,9 @@ static int run_command(const struct options *options)
 	struct run run = {
 		.signal_fd = -1,
 		.interrupt_fd = -1,
+		.answered_fd = -1,
+		.main = pthread_self(),
+		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.prompt.tty = -1,
 		.json = options_flag(options, "json"),
 		.tty = options_flag(options, "tty"),
@@ -277,6 +333,7 @@ static int run_command(const struct options *options)
 	prompt_close(&run.prompt);
 	cleanup_close(&run.signal_fd);
 	cleanup_close(&run.interrupt_fd);
+	cleanup_close(&run.answered_fd);
 	return status;
 }
 

@@ -67,7 +67,7 @@ static enum event wait_for(struct asking *asking, uint64_t most_ms)
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (ready[1].revents)
-			fputs("\nAnswered elsewhere.\n", asking->out);
+			fputs("\nAnswered elsewhere, or no longer asked.\n", asking->out);
 		else if (count == 0 && left <= most_ms)
 			fputs("\nNo answer in time: it is refused.\n", asking->out);
 		else if (count == 0)

@@ -129,6 +129,12 @@ static void remark_walls(const struct cordon_result *result)
 		fputc('\n', stderr);
 }
 
+static void remark_network(const struct cordon_result *result)
+{
+	if (result->network_hint)
+		fprintf(stderr, "cordon: %s: %s\n", cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
+}
+
 void report_remarks(const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
 {
 	remark_end(result);
@@ -136,6 +142,7 @@ void report_remarks(const struct cordon_result *result, bool stdout_as_kept, boo
 		remark_cut("standard output", result->stdout_bytes, result->stdout_length);
 	if (stderr_as_kept)
 		remark_cut("standard error", result->stderr_bytes, result->stderr_length);
+	remark_network(result);
 	for (size_t i = 0; i < result->denial_count; i++)
 		remark_denial(&result->denials[i]);
 	if (result->note) {

@@ -41,7 +41,7 @@ static bool is_writable(const struct sink *sink)
 
 void sink_pump(struct sink *sink)
 {
-	while (sink_waiting(sink) && is_writable(sink)) {
+	while (sink_waiting(sink) && !sink->held && is_writable(sink)) {
 		size_t length = sink_waiting(sink);
 		if (sink->own_fd < 0 && length > PIPE_BUF)
 			length = PIPE_BUF;

@@ -8,6 +8,7 @@ struct sink {
 	int fd;                 /* a standard stream, or `own_fd` */
 	int own_fd;             /* the same terminal, opened again for writing without blocking; or -1 */
 	bool is_terminal;
+	bool held;              /* nothing is written for now */
 	uint64_t live_limit;    /* how much is written while the command runs */
 	uint64_t accepted;      /* how much was, written or waiting */
 	char *waiting;
@@ -28,4 +29,10 @@ void sink_close(struct sink *sink);
 static inline size_t sink_waiting(const struct sink *sink)
 {
 	return sink->error ? 0 : sink->waiting_to - sink->waiting_from;
+}
+
+/* What to poll before pumping; -1: nothing waits. */
+static inline int sink_fd(const struct sink *sink)
+{
+	return sink_waiting(sink) && !sink->held ? sink->fd : -1;
 }

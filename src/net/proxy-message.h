@@ -87,7 +87,7 @@ struct proxy_message {
 			uint8_t way, decision;          /* enum proxy_way, enum proxy_decision */
 			uint16_t port;
 			uint16_t status;                /* the HTTP status that was told, or 0 */
-			struct address address;         /* that was dialled; else of length 0 */
+			struct address address;         /* that was dialled, or refused; else of length 0 */
 			uint64_t bytes_in;              /* from the network to the command */
 			uint64_t bytes_out;
 			uint64_t duration_us;
@@ -99,5 +99,5 @@ struct proxy_message {
 	};
 	char host[HOST_TEXT_SIZE];      /* a rule "name:port", an exemption "10.1.0.0/16", a name, a name that was denied, a
 	                                 * connection's or a question's "host:port"; "" where a connection named none */
-	char text[RESOLVE_WHY_SIZE];    /* why, for people; "" where there is nothing to say */
+	char text[RESOLVE_WHY_SIZE];    /* why, for people, of an answer, too; "" where there is nothing to say */
 };

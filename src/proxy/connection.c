@@ -244,7 +244,7 @@ static enum socks_reply socks_reply_of(unsigned status)
 /* False: there is no answer but a reset. */
 static bool write_refusal(struct connection *connection, unsigned status, const char *why)
 {
-	char text[HTTP_REFUSAL_SIZE], host[HOST_TEXT_SIZE] = "", line[HOST_TEXT_SIZE + RESOLVE_WHY_SIZE + 4];
+	char text[HTTP_REFUSAL_SIZE], host[HOST_TEXT_SIZE] = "", line[2 * HOST_TEXT_SIZE + RESOLVE_WHY_SIZE + 32];
 	uint8_t reply[SOCKS_REPLY_SIZE];
 	struct buffer *head = &connection->in.head;
 	if (connection->host.port)
@@ -252,7 +252,8 @@ static bool write_refusal(struct connection *connection, unsigned status, const 
 	switch (connection->way) {
 	case PROXY_BY_CONNECT:
 	case PROXY_BY_HTTP:
-		snprintf(line, sizeof(line), "%s%s%s", host, *host ? ": " : "", why);
+		snprintf(line, sizeof(line), "%s%s%s%s%s", host, *host ? ": " : "", why,
+		         connection->grantable ? "; to allow it: --net " : "", connection->grantable ? host : "");
 		return buffer_append(head, text, http_refusal_write(status, line, connection->is_head, text)) == 0;
 	case PROXY_BY_SOCKS:
 		socks_reply_write(socks_reply_of(status), reply);

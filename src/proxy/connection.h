@@ -65,6 +65,7 @@ struct connection {
 	bool has_row;                   /* a host was judged, and what became of it is not told yet */
 	uint8_t way;                    /* enum proxy_way */
 	bool is_head;                   /* a response to it has no body */
+	bool grantable;                 /* it was denied because nobody listed or approved it */
 	bool greeted;                   /* SOCKS: the greeting was answered */
 	bool was_served;                /* not the first request on this connection */
 	size_t scanned;                 /* how much of a head was looked at */

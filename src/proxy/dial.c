@@ -161,6 +161,9 @@ static void resolved(struct connection *connection, const struct resolution *res
 	struct address addresses[RESOLVE_ADDRESSES_MAX];
 	char why[RESOLVE_WHY_SIZE];
 	if (!resolution->allowed) {
+		for (size_t i = resolution->count; i > 0; i--)
+			if (!resolution->addresses[i - 1].verdict.allowed)
+				connection->address = resolution->addresses[i - 1].address;
 		resolution_why(&connection->host, resolution, why);
 		connection_refuse(connection, rows[resolution->status].decision, rows[resolution->status].status, why);
 		return;
@@ -203,11 +206,9 @@ void dial_wait_step(struct connection *connection)
 
 /* ---- judging ---------------------------------------------------------------------------------------------------- */
 
-static void deny(struct connection *connection, const char *reason)
+static void deny(struct connection *connection, const char *why)
 {
-	char host[HOST_TEXT_SIZE], why[RESOLVE_WHY_SIZE + HOST_TEXT_SIZE];
-	host_text(&connection->host, host);
-	snprintf(why, sizeof(why), "%s; to allow it: --net %s", reason, host);
+	connection->grantable = true;
 	connection_refuse(connection, PROXY_DENIED, 403, why);
 }
 
@@ -229,12 +230,13 @@ static void ask(struct connection *connection)
 	supervisor_tell(proxy, &message);
 }
 
-void dial_answered(struct proxy *proxy, uint32_t question, bool allowed, bool remember)
+void dial_answered(struct proxy *proxy, const struct proxy_message *answer)
 {
+	bool remember = answer->answer.remember == 1, allowed = answer->answer.allowed == 1;
 	for (struct connection *connection = proxy->connections, *next; connection; connection = next) {
 		char host[HOST_TEXT_SIZE];
 		next = connection->next;
-		if (connection->phase != PHASE_ASK || connection->question != question)
+		if (connection->phase != PHASE_ASK || connection->question != answer->id)
 			continue;
 		host_text(&connection->host, host);
 		if (remember)
@@ -243,7 +245,7 @@ void dial_answered(struct proxy *proxy, uint32_t question, bool allowed, bool re
 		if (allowed)
 			resolve(connection);
 		else
-			deny(connection, "it was not approved");
+			deny(connection, *answer->text ? answer->text : "it was not approved");
 		connection_step(connection);
 	}
 }

@@ -12,4 +12,4 @@ void dial_expire(struct connection *connection);
 void dial_free(struct connection *connection);
 
 /* The supervisor has answered. */
-void dial_answered(struct proxy *proxy, uint32_t question, bool allowed, bool remember);
+void dial_answered(struct proxy *proxy, const struct proxy_message *answer);

@@ -153,7 +153,7 @@ void supervisor_watch_fn(struct watch *watch, uint32_t events)
 		send_outgoing(proxy);
 	while (receive(&message)) {
 		if (message.kind == PROXY_ANSWER) {
-			dial_answered(proxy, message.id, message.answer.allowed == 1, message.answer.remember == 1);
+			dial_answered(proxy, &message);
 		} else if (message.kind == PROXY_END) {
 			proxy->is_ending = true;
 			connection_end_all(proxy, "the command has ended");

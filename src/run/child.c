@@ -107,7 +107,7 @@ static int place_descriptors(struct launch *launch)
 
 /* Closes them, or marks them to be closed by exec. Where close_range() is refused, one by one up to the highest there
  * may be: the soft limit can have been lowered after a descriptor above it was opened. */
-static long close_all(unsigned first, unsigned last, unsigned flags)
+long launch_close_all(unsigned first, unsigned last, unsigned flags)
 {
 	struct rlimit limit;
 	long result = sys_3(SYS_close_range, first, last, flags);
@@ -127,7 +127,7 @@ static long close_all(unsigned first, unsigned last, unsigned flags)
 
 static int close_from(struct launch *launch, unsigned first)
 {
-	long result = close_all(first, ~0U, 0);
+	long result = launch_close_all(first, ~0U, 0);
 	return result < 0 ? launch_unavailable(launch, result, "descriptors", "close_range",
 	                                       "cannot close inherited descriptors") : 0;
 }
@@ -339,9 +339,9 @@ static void become_init(struct launch *launch, long command)
 	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long result = init < 0 ? init : control < 0 ? control : sys_3(SYS_dup3, control, CONTROL_FD, 0);
 	if (result >= 0)
-		result = close_all(0, CONTROL_FD - 1, 0);
+		result = launch_close_all(0, CONTROL_FD - 1, 0);
 	if (result >= 0)
-		result = close_all(CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+		result = launch_close_all(CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_1(SYS_chdir, "/");
 	set_aside_capabilities();
@@ -358,7 +358,7 @@ static long clone_command(struct launch *launch)
 
 /* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
  * and with SIGCHLD ignored init would never hear of the command's end. */
-static void reset_signals(void)
+void launch_reset_signals(void)
 {
 	/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
 	unsigned long action[8] = { 0 };
@@ -369,7 +369,7 @@ static void reset_signals(void)
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
-	reset_signals();
+	launch_reset_signals();
 	launch->root_fd = -1;
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);

@@ -1,7 +1,6 @@
 /* The caller's half of launch.h's picture: stacks, the clone, and what a failure in the child means. */
 #include "run/launch.h"
 
-#include <fcntl.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
@@ -9,11 +8,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "run/blob.h"
 #include "run/init-blob.h"
 #include "run/sys.h"
 
@@ -23,32 +22,17 @@
 
 static pthread_once_t init_once = PTHREAD_ONCE_INIT;
 static int init_fd = -1;
-static int init_errno;
-
-static int open_memory(void)
-{
-	/* Kernels before 6.3 do not know MFD_EXEC; later ones may be told to want it. */
-	int fd = memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-	return fd < 0 && errno == EINVAL ? memfd_create("cordon-init", MFD_CLOEXEC | MFD_ALLOW_SEALING) : fd;
-}
 
 static void make_init(void)
 {
-	auto_close int fd = open_memory();
-	if (fd < 0 || write(fd, cordon_init_blob, cordon_init_blob_size) != (ssize_t)cordon_init_blob_size ||
-	    fchmod(fd, 0111) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-		init_errno = errno;
-		return;
-	}
-	init_fd = take_fd(&fd);
+	init_fd = blob_open("cordon-init", cordon_init_blob, cordon_init_blob_size);
 }
 
 int launch_init_fd(struct cordon_error *err)
 {
 	pthread_once(&init_once, make_init);
 	if (init_fd < 0) {
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, init_errno, "memfd_create", "cannot keep the init program in memory");
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, -init_fd, "memfd_create", "cannot keep the init program in memory");
 		fail_boundary(err, "lifetime");
 		return fail_remedy(err, "nothing around cordon may refuse memfd_create(), nor sysctl vm.memfd_noexec be 2");
 	}

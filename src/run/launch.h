@@ -140,6 +140,10 @@ int launch_listen(struct launch *launch);
 /* Of one that was not born in the group, and the group as its root, from inside. */
 int launch_join_group(struct launch *launch);
 int launch_hide_groups(struct launch *launch);
+/* Closes descriptors, or with CLOSE_RANGE_CLOEXEC marks them to be closed by exec. 0 or a negative errno. */
+long launch_close_all(unsigned first, unsigned last, unsigned flags);
+/* What the caller ignores or handles, its children do neither. */
+void launch_reset_signals(void);
 /* Waits to be killed, by the process of this pid or by its death. */
 void launch_wait(void *parent);
 /* Clones `first`; `more` is added to the flags. A pid or a negative errno. */

@@ -8,7 +8,7 @@
 
 #include "run/cgroup.h"
 
-#define BACKLOG 8
+#define BACKLOG 16
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct leaving {

@@ -30,6 +30,13 @@ static void rewatch(struct supervision *supervision, int fd, enum source source,
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_MOD, fd, &event);
 }
 
+static void watch_caller(struct supervision *supervision)
+{
+	pthread_mutex_lock(&supervision->stdin_lock);
+	rewatch(supervision, supervision->options.stdin_fd, SOURCE_STDIN, supervision->stdin_held ? 0 : EPOLLIN);
+	pthread_mutex_unlock(&supervision->stdin_lock);
+}
+
 void input_end(struct supervision *supervision)
 {
 	if (supervision->stdin_pollable)
@@ -101,5 +108,16 @@ void input_pump(struct supervision *supervision, bool readable)
 			return;
 		readable = false;
 	}
-	rewatch(supervision, supervision->options.stdin_fd, SOURCE_STDIN, EPOLLIN);
+	watch_caller(supervision);
+}
+
+void supervise_hold_input(struct supervision *supervision, bool hold)
+{
+	if (!isatty(supervision->options.stdin_fd))
+		return;
+	pthread_mutex_lock(&supervision->stdin_lock);
+	supervision->stdin_held = hold;
+	pthread_mutex_unlock(&supervision->stdin_lock);
+	/* Where it is not watched any more, this changes nothing. */
+	watch_caller(supervision);
 }

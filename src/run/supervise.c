@@ -72,6 +72,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 		/* Before the start, because a short command has ended when that returns. */
 		.start_us = now_us(),
 	};
+	pthread_mutex_init(&supervision->stdin_lock, NULL);
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
 	int control[2], *child = supervision->child_fd, *streams = supervision->stream_fd;
@@ -330,4 +331,5 @@ void supervise_free(struct supervision *supervision)
 	capture_free(&supervision->captures[CORDON_STDERR]);
 	free(supervision->pending);
 	free(supervision->chunk);
+	pthread_mutex_destroy(&supervision->stdin_lock);
 }

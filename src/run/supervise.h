@@ -2,6 +2,7 @@
  * One epoll descriptor stands for everything that can happen, so a caller with a loop of its own polls just that, and
  * the synchronous call is "step until finished". */
 #pragma once
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ struct supervision {
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
 	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
 	bool stdin_pollable, stdin_open;
+	pthread_mutex_t stdin_lock;     /* over the next: */
+	bool stdin_held;
 	bool reported, timed_out, disk_full;
 	int status;                     /* as wait() tells it */
 	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
@@ -56,6 +59,9 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err) must_check;
 /* Handles what is ready; waits up to `wait_ms` (-1: for ever) for something to be. */
 int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err) must_check;
+/* While somebody is asked at the terminal from which the command's input comes, what is typed there is not for the
+ * command. From any thread. Where the input is no terminal, nothing changes. */
+void supervise_hold_input(struct supervision *supervision, bool hold);
 void supervise_signal(struct supervision *supervision, int signal);
 void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
 /* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */

@@ -135,9 +135,15 @@ def test_the_configuration_counts(cordon, setting, class_, boundary):
     assert (error["class"], error["boundary"]) == (class_, boundary), error
 
 
-def test_hosts_cannot_be_held_yet(cordon):
-    error = refused(cordon, manifest(cordon, rest='[capabilities.network]\nhosts = ["example.com:443"]'))
-    assert (error["class"], error["boundary"]) == ("spawn_sandbox_unavailable", "network"), error
+@needs("mount-namespace", "landlock")
+def test_hosts_are_held_or_refused(cordon):
+    file = manifest(cordon, rest='[capabilities.network]\nhosts = ["example.com:443"]')
+    told = json.loads(cordon("manifest", "check", "--json", file).stdout)
+    assert told["capabilities"]["hosts"] == ["example.com:443"] and told["isolation"]["network"] != "none", told
+    config = cordon.workspace / "config.toml"
+    config.write_text('[sandbox]\ndriver = "landlock"\n')
+    error = refused(cordon, file, "--config", config)
+    assert error["class"] == "spawn_sandbox_unavailable", error
 
 
 @pytest.mark.parametrize("words", ["", "chekc x", "check", "check a b", "check --read / a"])

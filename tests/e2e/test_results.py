@@ -17,8 +17,8 @@ RESULT = {"exit_code": NUMBER, "signal": NUMBER, "timed_out": FLAG, "stdout": TE
           "stderr_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG, "limit_hit": (TEXT, type(None)),
           "limit": (dict, type(None)), "duration_ms": NUMBER, "cpu_ms": NUMBER, "max_rss_kb": NUMBER,
           "memory_peak_kb": (NUMBER, type(None)), "process_peak": (NUMBER, type(None)), "read_bytes": NUMBER,
-          "written_bytes": NUMBER, "driver": TEXT, "isolation": dict, "denials": list,
-          "audit_id": TEXT}
+          "written_bytes": NUMBER, "network": (dict, type(None)), "network_unreachable": (TEXT, type(None)),
+          "driver": TEXT, "isolation": dict, "denials": list, "audit_id": TEXT}
 WALLS = re.findall(r'^CORDON_WALL\(\w+, "(\w+)"', (ROOT / "include/cordon-walls.def").read_text(), re.M)
 CLASSES = re.findall(r'^CORDON_CLASS\(\w+, "(\w+)"', (ROOT / "include/cordon-codes.def").read_text(), re.M)
 STEPS = {"session", "cwd", "capability", "profile", "run", "audit"}

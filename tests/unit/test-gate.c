@@ -149,7 +149,7 @@ static int set_up(void **state)
 	assert_int_equal(strings_add(&ground->arena, &ground->excess.fs_write, ground->out), 0);
 	ground->question = (struct gate_question){ .session_id = "s", .audit_id = "AUDIT", .tool = "run", .argv = &ground->argv,
 		.program = "/usr/bin/make", .cwd = "/work", .excess = &ground->excess, .ceiling = &ground->ceiling,
-		.excess_name = "fs_write", .excess_subject = ground->out };
+		.excess_name = "fs_write", .excess_subject = ground->out, .ended_fd = -1 };
 	assert_int_equal(registry_open(&ground->arena, ground->data, "s", NULL, &record, &made, &ground->err), 0);
 	*state = ground;
 	return 0;
@@ -536,6 +536,35 @@ static void test_interrupted(void **state)
 	close(ends[1]);
 }
 
+/* What was asked for is not wanted any more, before anybody is asked or while the callback asks. */
+static enum cordon_answer wait_until_settled(void *arg, const struct cordon_card *card, char reason[256])
+{
+	const int *end = arg;
+	struct pollfd ready = { .fd = card->settled_fd, .events = POLLIN };
+	(void)reason;
+	assert_int_equal(poll(&ready, 1, 0), 0);
+	assert_int_equal(write(*end, "x", 1), 1);
+	assert_int_equal(poll(&ready, 1, -1), 1);
+	return CORDON_UNANSWERED;
+}
+
+static void test_not_wanted_any_more(void **state)
+{
+	struct ground *ground = *state;
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	ground->question.ended_fd = ends[0];
+	cordon_approver(&ground->cordon, wait_until_settled, &ends[1]);
+	assert_int_equal(ask(ground), -1);
+	assert_int_equal(ground->err.class, CORDON_E_APPROVAL_TIMEOUT);
+	assert_row(ground, 1, "cancelled", "(none)", "caller");
+	cordon_approver(&ground->cordon, NULL, NULL);
+	assert_int_equal(ask(ground), -1);
+	assert_row(ground, 2, "cancelled", "(none)", "caller");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_a_ledger_that_cannot_be_written(void **state)
 {
 	struct ground *ground = *state;
@@ -773,7 +802,7 @@ int main(void)
 		TEST(test_three_denials_pause), TEST(test_nobody_to_ask), TEST(test_timeout),
 		TEST(test_a_callback_that_is_too_late), TEST(test_two_approvers), TEST(test_an_answer_for_another_content),
 		TEST(test_a_place_that_is_replaced), TEST(test_a_session_that_is_paused_meanwhile), TEST(test_without_a_session),
-		TEST(test_what_a_rule_asks), TEST(test_interrupted), TEST(test_a_ledger_that_cannot_be_written),
+		TEST(test_what_a_rule_asks), TEST(test_interrupted), TEST(test_not_wanted_any_more), TEST(test_a_ledger_that_cannot_be_written),
 		TEST(test_dead_askers), TEST(test_half_done), TEST(test_kills),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

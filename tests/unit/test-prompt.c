@@ -192,7 +192,7 @@ static void test_answered_elsewhere(void **state)
 	expect(ground, QUESTION);
 	type(ground, "o");
 	assert_int_equal(eventfd_write(ground->settled, 1), 0);
-	expect(ground, "Answered elsewhere.");
+	expect(ground, "Answered elsewhere, or no longer asked.");
 	assert_int_equal(get(ground).answer, CORDON_UNANSWERED);
 }
 

@@ -16,7 +16,7 @@
 static const char typical[] =
 	"{\"row\":\"intent\",\"id\":\"01M7FM513X2R1G7R850Y60DHVB\",\"time\":\"2026-11-15T12:50:40.898Z\",\"session\":\"a \\\"b\\\" \xc3\xa4\","
 	"\"program\":\"/bin/\\\\x\",\"argv_shape\":[4, 2,-1.5,true,null,[]],\"capabilities\":{\"id\":\"inner\",\"network\":\"none\",\"deep\":"
-	"{\"a\":[{\"b\":{}}]}},\"outcome\":7,\"audit_id\":\"\"}";
+	"{\"a\":[{\"b\":{}}]}},\"outcome\":7,\"decision\":\"denied\",\"audit_id\":\"\"}";
 
 /* What the two see differently: the parser gives up on numbers that do not fit and on halves of surrogate pairs. */
 static bool is_beyond(const char *line, size_t length)
@@ -61,7 +61,7 @@ static void members(void **state)
 {
 	static const char *const expected[] = {
 		[ROW_KIND] = "intent", [ROW_ID] = "01M7FM513X2R1G7R850Y60DHVB", [ROW_TIME] = "2026-11-15T12:50:40.898Z",
-		[ROW_SESSION] = "a \\\"b\\\" \xc3\xa4", [ROW_PROGRAM] = "/bin/\\\\x", [ROW_AUDIT_ID] = "",
+		[ROW_SESSION] = "a \\\"b\\\" \xc3\xa4", [ROW_PROGRAM] = "/bin/\\\\x", [ROW_DECISION] = "denied", [ROW_AUDIT_ID] = "",
 	};
 	struct row row;
 	(void)state;

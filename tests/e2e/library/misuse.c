@@ -21,7 +21,8 @@ static const struct {
 	{ "env", "novalue", CORDON_E_INVALID_REQUEST },
 	{ "session", "", CORDON_E_INVALID_REQUEST },
 	{ "session", "a\nb", CORDON_E_INVALID_REQUEST },
-	{ "net", "host:443", CORDON_E_SPAWN_SANDBOX_UNAVAILABLE },
+	{ "net", "host", CORDON_E_INVALID_REQUEST },
+	{ "net", "a host:443", CORDON_E_INVALID_REQUEST },
 };
 
 static void check_settings(void)

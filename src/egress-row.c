@@ -1,0 +1,199 @@
+/* What the proxy tells, in the ledger and for the result: see egress.h. The proxy reads what strangers send, so nothing of
+ * what it says is taken for granted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "egress.h"
+#include "policy/cover.h"
+
+static const char *const ways[] = {
+	[PROXY_BY_CONNECT] = "connect", [PROXY_BY_HTTP] = "http", [PROXY_BY_SOCKS] = "socks",
+	[PROXY_BY_ADDRESS] = "address", [PROXY_BY_DNS] = "dns",
+};
+_Static_assert(ARRAY_SIZE(ways) == PROXY_WAY_MAX, "every way has a word");
+
+static const char *const decisions[] = {
+	[PROXY_ALLOWED] = "allowed", [PROXY_DENIED] = "denied", [PROXY_FAILED] = "failed",
+};
+_Static_assert(ARRAY_SIZE(decisions) == PROXY_DECISION_MAX, "every decision has a word");
+
+/* ---- is it sound? ------------------------------------------------------------------------------------------------ */
+
+static bool ends(const char *text, size_t size)
+{
+	return memchr(text, '\0', size) != NULL;
+}
+
+static bool is_canonical(const char *text, bool with_port)
+{
+	struct host host;
+	char again[HOST_TEXT_SIZE];
+	const char *(*parse)(const char *, size_t, struct host *) = with_port ? host_parse_port : host_parse;
+	if (parse(text, strlen(text), &host))
+		return false;
+	host_text(&host, again);
+	return !strcmp(again, text);
+}
+
+static bool is_sound_connection(const struct proxy_message *message)
+{
+	uint8_t length = message->connection.address.length;
+	if (message->connection.way >= PROXY_WAY_MAX || message->connection.decision >= PROXY_DECISION_MAX ||
+	    (length != 0 && length != 4 && length != 16))
+		return false;
+	if (message->kind == PROXY_NAME_DENIED)
+		return is_canonical(message->host, false);
+	return !*message->host || is_canonical(message->host, true);
+}
+
+bool egress_message_is_sound(const struct proxy_message *message)
+{
+	if (!ends(message->host, sizeof(message->host)) || !ends(message->text, sizeof(message->text)))
+		return false;
+	switch (message->kind) {
+	case PROXY_READY:
+	case PROXY_TOTALS:
+		return true;
+	case PROXY_CONNECTION:
+	case PROXY_NAME_DENIED:
+		return is_sound_connection(message);
+	case PROXY_QUESTION:
+		return is_canonical(message->host, true);
+	default:
+		return false;
+	}
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static void begin(struct json *json, const struct egress *egress, const char *decision)
+{
+	const struct execution *execution = egress->execution;
+	audit_row_begin(json, "network", NULL, execution->session.id);
+	json_key_string(json, "audit_id", execution->audit.id);
+	json_key_string(json, "program", execution->request->argv.items[0]);
+	json_key_string(json, "decision", decision);
+}
+
+static int end(struct json *json, struct egress *egress, struct cordon_error *err)
+{
+	egress->rows++;
+	/* A probe leaves no trace. */
+	if (egress->execution->probe) {
+		json_free(json);
+		return 0;
+	}
+	return audit_row_end(json, egress->execution->cordon, err);
+}
+
+static void write_host(struct json *json, const struct proxy_message *message)
+{
+	struct host host;
+	bool has_port = message->kind == PROXY_CONNECTION && *message->host &&
+	                !host_parse_port(message->host, strlen(message->host), &host);
+	json_key_string(json, "host", has_port ? host.name : message->host);
+	json_key(json, "port");
+	if (has_port)
+		json_uint(json, host.port);
+	else
+		json_null(json);
+}
+
+static int write_row(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
+{
+	char address[ADDRESS_TEXT_SIZE] = "";
+	struct json json;
+	if (message->connection.address.length)
+		address_text(&message->connection.address, address);
+	begin(&json, egress, decisions[message->connection.decision]);
+	write_host(&json, message);
+	json_key_string(&json, "address", *address ? address : NULL);
+	json_key_string(&json, "way", ways[message->connection.way]);
+	json_key_uint(&json, "bytes_in", message->connection.bytes_in);
+	json_key_uint(&json, "bytes_out", message->connection.bytes_out);
+	json_key_uint(&json, "duration_ms", message->connection.duration_us / 1000);
+	if (message->connection.status)
+		json_key_uint(&json, "status", message->connection.status);
+	if (message->connection.count > 1)
+		json_key_uint(&json, "count", message->connection.count);
+	json_key_string(&json, "why", message->text);
+	return end(&json, egress, err);
+}
+
+int egress_tell_failed(struct egress *egress, const char *why, struct cordon_error *err)
+{
+	struct json json;
+	begin(&json, egress, decisions[PROXY_FAILED]);
+	json_key_string(&json, "why", why);
+	return end(&json, egress, err);
+}
+
+int egress_tell_rest(struct egress *egress, struct cordon_error *err)
+{
+	const struct egress_counts *beyond = &egress->beyond;
+	struct json json;
+	if (!beyond->connections && !beyond->denied && !beyond->failed)
+		return 0;
+	begin(&json, egress, "more");
+	json_key_uint(&json, "connections", beyond->connections);
+	json_key_uint(&json, "denied", beyond->denied);
+	json_key_uint(&json, "failed", beyond->failed);
+	json_key_uint(&json, "bytes_in", beyond->bytes_in);
+	json_key_uint(&json, "bytes_out", beyond->bytes_out);
+	json_key_string(&json, "why", "these have no row of their own: there were too many");
+	return end(&json, egress, err);
+}
+
+/* ---- counters and denials ---------------------------------------------------------------------------------------- */
+
+static void add(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
+static void count(struct egress_counts *counts, const struct proxy_message *message)
+{
+	uint64_t *const by_decision[] = {
+		[PROXY_ALLOWED] = &counts->connections, [PROXY_DENIED] = &counts->denied, [PROXY_FAILED] = &counts->failed,
+	};
+	add(by_decision[message->connection.decision], message->connection.count ? message->connection.count : 1);
+	add(&counts->bytes_in, message->connection.bytes_in);
+	add(&counts->bytes_out, message->connection.bytes_out);
+}
+
+static void remember_denied(struct egress *egress, const struct proxy_message *message)
+{
+	uint64_t times = message->connection.count ? message->connection.count : 1;
+	for (size_t i = 0; i < egress->denied_count; i++)
+		if (!strcmp(egress->denied[i].host, message->host)) {
+			add(&egress->denied[i].count, times);
+			return;
+		}
+	if (!egress->denied)
+		egress->denied = calloc(EGRESS_DENIED_MAX, sizeof(*egress->denied));
+	if (!egress->denied || egress->denied_count == EGRESS_DENIED_MAX) {
+		add(&egress->denied_more, times);
+		return;
+	}
+	struct egress_denied *denied = &egress->denied[egress->denied_count++];
+	memcpy(denied->host, message->host, sizeof(denied->host));
+	memcpy(denied->why, message->text, sizeof(denied->why));
+	if (message->connection.address.length)
+		address_text(&message->connection.address, denied->address);
+	denied->covered = cover_host(&egress->execution->capability.set.hosts, message->host, false);
+	denied->count = times;
+}
+
+int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
+{
+	count(&egress->counts, message);
+	if (message->connection.decision == PROXY_DENIED && *message->host)
+		remember_denied(egress, message);
+	if (egress->rows >= EGRESS_ROWS_MAX) {
+		count(&egress->beyond, message);
+		return 0;
+	}
+	return write_row(egress, message, err);
+}

@@ -1,0 +1,388 @@
+/* The network of listed hosts: see egress.h. */
+#include "egress.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
+
+/* ---- what is said to the proxy ------------------------------------------------------------------------------------ */
+
+int egress_send(const struct egress *egress, const struct proxy_message *message, int fd)
+{
+	struct iovec part = { (void *)(uintptr_t)message, sizeof(*message) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t sent;
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+		header.msg_control = &control;
+		header.msg_controllen = sizeof(control);
+	}
+	do
+		sent = sendmsg(egress->process.fd, &header, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	return sent == (ssize_t)sizeof(*message) ? 0 : -1;
+}
+
+static int send_settings(const struct egress *egress)
+{
+	const struct execution *execution = egress->execution;
+	const struct config *config = execution->session.config;
+	struct proxy_message message = { .kind = PROXY_SETTINGS };
+	message.settings.connections = config->network.connections;
+	message.settings.total_connections = config->network.total_connections;
+	message.settings.connect_ms = config->network.connect_ms;
+	message.settings.idle_ms = config->network.idle_ms;
+	message.settings.header_bytes = config->network.header_bytes;
+	message.settings.total_bytes = config->network.bytes;
+	message.settings.asks = execution->capability.may_ask != NULL;
+	return egress_send(egress, &message, -1);
+}
+
+static int send_names(const struct egress *egress)
+{
+	const struct config *config = egress->execution->session.config;
+	int result = 0;
+	for (size_t i = 0; i < config->network.name_count && result == 0; i++) {
+		struct proxy_message message = { .kind = PROXY_NAME };
+		message.name.address = config->network.names[i].address;
+		snprintf(message.host, sizeof(message.host), "%s", config->network.names[i].name);
+		result = egress_send(egress, &message, -1);
+	}
+	for (size_t i = 0; i < config->network.exempt_count && result == 0; i++) {
+		const struct address_range *range = &config->network.exempt[i];
+		struct proxy_message message = { .kind = PROXY_EXEMPTION };
+		char address[ADDRESS_TEXT_SIZE];
+		address_text(&range->first, address);
+		snprintf(message.host, sizeof(message.host), "%s/%u", address, range->bits);
+		result = egress_send(egress, &message, -1);
+	}
+	return result;
+}
+
+/* Where the kernel has no IPv6, no name has an address of it. */
+static int send_rules(const struct egress *egress, bool has_v6)
+{
+	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	int result = 0;
+	for (size_t i = 0; i < plan->rule_count && result == 0; i++) {
+		struct proxy_message message = { .kind = PROXY_RULE };
+		message.rule.v4 = plan->rules[i].v4;
+		if (has_v6)
+			message.rule.v6 = plan->rules[i].v6;
+		snprintf(message.host, sizeof(message.host), "%s", plan->rules[i].text);
+		result = egress_send(egress, &message, -1);
+	}
+	return result;
+}
+
+static int send_listeners(struct egress *egress, bool *ret_has_v6)
+{
+	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	int result = 0;
+	*ret_has_v6 = false;
+	for (size_t i = 0; i < plan->count; i++) {
+		struct proxy_message message = { .kind = PROXY_LISTENER };
+		int fd = egress->listeners[i];
+		if (fd < 0)
+			continue;
+		message.listener.use = plan->listeners[i].use;
+		message.listener.port = plan->listeners[i].port;
+		message.listener.address = plan->listeners[i].address;
+		*ret_has_v6 |= message.listener.address.length == 16;
+		if (result == 0)
+			result = egress_send(egress, &message, fd);
+		close(take_fd(&egress->listeners[i]));
+	}
+	return result;
+}
+
+/* A proxy that is gone meanwhile is found out about by reading. */
+static void brief(struct egress *egress)
+{
+	bool has_v6;
+	if (send_listeners(egress, &has_v6) == 0 && send_settings(egress) == 0 && send_names(egress) == 0 &&
+	    send_rules(egress, has_v6) == 0)
+		(void)!egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
+}
+
+/* ---- the reader --------------------------------------------------------------------------------------------------- */
+
+static bool start(struct egress *egress)
+{
+	int program = proxy_program_fd(&egress->error);
+	bool failed = program < 0 || proxy_start(&egress->process, program, &egress->error) < 0;
+	pthread_mutex_lock(&egress->lock);
+	egress->failed = failed;
+	egress->started = !failed;
+	pthread_cond_broadcast(&egress->changed);
+	while (!failed && !egress->handed && !egress->ended)
+		pthread_cond_wait(&egress->changed, &egress->lock);
+	bool handed = egress->handed;
+	pthread_mutex_unlock(&egress->lock);
+	return !failed && handed;
+}
+
+/* -1: no more. */
+static int handle(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
+{
+	switch (message->kind) {
+	case PROXY_READY:
+		egress->ready = true;
+		return 0;
+	case PROXY_QUESTION:
+		egress_ask(egress, message);
+		return 0;
+	case PROXY_TOTALS:
+		egress->told = egress->ready;
+		if (!egress->told)
+			memcpy(egress->why, message->text, sizeof(egress->why));
+		return -1;
+	default:
+		if (egress_tell(egress, message, err) == 0)
+			return 0;
+		egress->unrecorded = true;
+		return -1;
+	}
+}
+
+/* One message; -1: no more. */
+static int hear(struct egress *egress, struct cordon_error *err)
+{
+	struct proxy_message message;
+	ssize_t length = recv(egress->process.fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (length != (ssize_t)sizeof(message) || !egress_message_is_sound(&message))
+		return -1;
+	return handle(egress, &message, err);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* A proxy that is not ready has carried nothing, and is not waited for; except where what is to be found out is whether it
+ * can be. */
+static bool is_worth_hearing(const struct egress *egress)
+{
+	return egress->ready || egress->execution->probe;
+}
+
+/* Until it has said its last, or is gone, or time is up after the command has ended. */
+static void listen_to(struct egress *egress, struct cordon_error *err)
+{
+	uint64_t until_ms = 0;
+	for (int result = 0; result == 0;) {
+		struct pollfd ready[] = { { .fd = egress->process.fd, .events = POLLIN },
+			                  { .fd = until_ms ? -1 : egress->ended_fd, .events = POLLIN } };
+		uint64_t now = until_ms ? now_ms() : 0;
+		if (until_ms && now >= until_ms)
+			return;
+		if (poll(ready, ARRAY_SIZE(ready), until_ms ? (int)(until_ms - now) : -1) < 0 && errno != EINTR)
+			return;
+		if (ready[0].revents)
+			result = hear(egress, err);
+		else if (ready[1].revents) {
+			until_ms = now_ms() + LAST_WORDS_MS;
+			result = is_worth_hearing(egress) ? egress_send(egress, &(struct proxy_message){ .kind = PROXY_END }, -1)
+			                                  : -1;
+		}
+	}
+}
+
+/* It is being killed: what it said until then. */
+static void hear_out(struct egress *egress, struct cordon_error *err)
+{
+	struct pollfd ready = { .fd = egress->process.fd, .events = POLLIN };
+	while ((poll(&ready, 1, LAST_WORDS_MS) > 0 || errno == EINTR) && hear(egress, err) == 0)
+		;
+}
+
+static bool has_ended(struct egress *egress)
+{
+	pthread_mutex_lock(&egress->lock);
+	bool ended = egress->ended;
+	pthread_mutex_unlock(&egress->lock);
+	return ended;
+}
+
+static void *read_all(void *argument)
+{
+	static const char gone[] = "the proxy ended before the command did, and its connections with it";
+	struct egress *egress = argument;
+	struct cordon_error err;
+	if (!start(egress))
+		return NULL;
+	brief(egress);
+	listen_to(egress, &err);
+	proxy_kill(&egress->process);
+	if (!egress->told && !egress->unrecorded)
+		hear_out(egress, &err);
+	bool lost = !egress->told && !egress->unrecorded && (is_worth_hearing(egress) || !has_ended(egress));
+	if (lost)
+		egress->counts.failed++;
+	if (!egress->unrecorded && ((lost && egress_tell_failed(egress, *egress->why ? egress->why : gone, &err) < 0) || egress_tell_rest(egress, &err) < 0))
+		egress->unrecorded = true;
+	return NULL;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------------------ */
+
+static void destroy(struct egress *egress)
+{
+	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	for (size_t i = 0; egress->listeners && i < plan->count; i++)
+		cleanup_close(&egress->listeners[i]);
+	proxy_end(&egress->process);
+	cleanup_close(&egress->ended_fd);
+	pthread_cond_destroy(&egress->changed);
+	pthread_mutex_destroy(&egress->lock);
+	free(egress->listeners);
+	free(egress->denied);
+	free(egress);
+}
+
+static int start_reader(struct egress *egress, struct cordon_error *err)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int result = pthread_create(&egress->reader, NULL, read_all, egress);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	egress->has_reader = result == 0;
+	return result == 0 ? 0 : fail(err, CORDON_E_INTERNAL, result, "pthread_create", "cannot start a thread");
+}
+
+int egress_begin(struct execution *execution, struct cordon_error *err)
+{
+	size_t count = execution->profile.profile.egress.count;
+	if (!count)
+		return 0;
+	struct egress *egress = calloc(1, sizeof(*egress));
+	if (!egress)
+		return fail_oom(err);
+	*egress = (struct egress){ .execution = execution, .process = { -1, -1, -1 }, .last = &egress->first };
+	pthread_mutex_init(&egress->lock, NULL);
+	pthread_cond_init(&egress->changed, NULL);
+	egress->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	egress->listeners = malloc(count * sizeof(*egress->listeners));
+	for (size_t i = 0; egress->listeners && i < count; i++)
+		egress->listeners[i] = -1;
+	if (!egress->listeners || egress->ended_fd < 0)
+		fail(err, CORDON_E_INTERNAL, errno, NULL, "cannot make what the proxy needs");
+	else if (proxy_open(&egress->process, err) == 0 && start_reader(egress, err) == 0) {
+		execution->run.egress = egress;
+		return 0;
+	}
+	destroy(egress);
+	return -1;
+}
+
+int egress_started(struct execution *execution, struct cordon_error *err)
+{
+	struct egress *egress = execution->run.egress;
+	if (!egress)
+		return 0;
+	pthread_mutex_lock(&egress->lock);
+	while (!egress->started && !egress->failed)
+		pthread_cond_wait(&egress->changed, &egress->lock);
+	bool failed = egress->failed;
+	pthread_mutex_unlock(&egress->lock);
+	if (failed)
+		*err = egress->error;
+	if (failed || supervise_take_listeners(&execution->run.supervision, egress->listeners,
+	                                       execution->profile.profile.egress.count, err) < 0)
+		return -1;
+	pthread_mutex_lock(&egress->lock);
+	egress->handed = true;
+	pthread_cond_broadcast(&egress->changed);
+	pthread_mutex_unlock(&egress->lock);
+	return 0;
+}
+
+static void join(struct egress *egress)
+{
+	uint64_t one = 1;
+	pthread_mutex_lock(&egress->lock);
+	egress->ended = true;
+	pthread_cond_broadcast(&egress->changed);
+	pthread_mutex_unlock(&egress->lock);
+	(void)!write(egress->ended_fd, &one, sizeof(one));
+	if (egress->has_reader)
+		pthread_join(egress->reader, NULL);
+	egress->has_reader = false;
+	egress_ask_end(egress);
+}
+
+void egress_free(struct execution *execution)
+{
+	if (!execution->run.egress)
+		return;
+	join(execution->run.egress);
+	destroy(execution->run.egress);
+	execution->run.egress = NULL;
+}
+
+/* ---- what became of it --------------------------------------------------------------------------------------------- */
+
+/* The smallest grant that would have helped: the host, unless it was among them and its address was not; then that. */
+static int add_denied(struct execution *execution, const struct egress_denied *denied)
+{
+	char note[512], grant[HOST_TEXT_SIZE + 64] = "";
+	bool has_port = strchr(denied->host, ':') != NULL;
+	snprintf(note, sizeof(note), "%s%s%" PRIu64 " time%s", denied->why, *denied->why ? "; " : "", denied->count,
+	         denied->count == 1 ? "" : "s");
+	if (*denied->address)
+		snprintf(grant, sizeof(grant), "network.allow_private = [\"%s\"]", denied->address);
+	else if (!denied->covered)
+		snprintf(grant, sizeof(grant), "--net %s%s", denied->host, has_port ? "" : ":PORT");
+	return run_add_denial(execution, CORDON_WALL_NETWORK, denied->host, note, grant);
+}
+
+static int take_over(struct execution *execution, const struct egress *egress)
+{
+	char more[64];
+	execution->run.network = egress->counts;
+	for (size_t i = 0; i < egress->denied_count; i++)
+		if (add_denied(execution, &egress->denied[i]) < 0)
+			return -1;
+	snprintf(more, sizeof(more), "%" PRIu64 " more connections were denied", egress->denied_more);
+	if (egress->denied_more && run_add_denial(execution, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
+		return -1;
+	if (egress->unrecorded &&
+	    run_add_denial(execution, CORDON_WALL_NETWORK, "all hosts", "the ledger could not be written: its connections were "
+	                   "closed, and no more were made", "") < 0)
+		return -1;
+	return 0;
+}
+
+int egress_end(struct execution *execution, struct cordon_error *err)
+{
+	struct egress *egress = execution->run.egress;
+	if (!egress)
+		return 0;
+	join(egress);
+	int result = take_over(execution, egress) < 0 ? fail_oom(err) : 0;
+	if (result == 0 && execution->probe && !egress->told) {
+		result = fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "cordon-proxy", "%s",
+		              *egress->why ? egress->why : "the proxy cannot seal itself here");
+		fail_boundary(err, "network");
+	}
+	egress_free(execution);
+	return result;
+}

@@ -1,0 +1,89 @@
+/* The network of a command that may reach listed hosts: as part of step 5, a process of cordon-proxy of its own carries its
+ * connections, and two threads of the caller's process go with it.
+ *
+ *     the walk      begin ─────────── started: hands over the listeners ───── end: joins both
+ *     reader          starts the proxy, tells it the rules, then hears of connections: rows, counters
+ *     asker             begins with the first question: one after the other goes to the gate, which waits for people
+ *
+ * Both threads block every signal. Of the execution they read what earlier steps left, and change nothing; what they
+ * found out is taken over when they have ended. */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/arena.h"
+#include "execute.h"
+#include "net/proxy-message.h"
+#include "run/proxy.h"
+
+#define EGRESS_ROWS_MAX 10000           /* in the ledger; of what comes after, one row tells how much it was */
+#define EGRESS_DENIED_MAX 256           /* that are told one by one */
+#define EGRESS_QUESTIONS_MAX 1024       /* that wait */
+
+/* What was denied, however often. */
+struct egress_denied {
+	char host[HOST_TEXT_SIZE];
+	char why[RESOLVE_WHY_SIZE];
+	char address[ADDRESS_TEXT_SIZE];        /* that was refused, or "" */
+	uint64_t count;
+	bool covered;                           /* by the rules: it was refused for another reason */
+};
+
+struct egress_question {
+	struct egress_question *next;
+	uint32_t id;
+	char host[HOST_TEXT_SIZE];
+};
+
+struct egress {
+	struct execution *execution;
+	struct proxy_process process;
+	pthread_t reader, asker;
+	bool has_reader, has_asker;
+	int ended_fd;                           /* readable once the command has ended */
+	atomic_bool unrecorded;                 /* the ledger cannot be written */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	/* Under the lock. */
+	bool started, failed, handed, ended;    /* the proxy was, or could not be; the listeners were; the command has */
+	struct cordon_error error;              /* why it could not be */
+	struct egress_question *first, **last;
+	size_t question_count;
+
+	int *listeners;                         /* once they are handed over, the reader's; below 0: there is none */
+
+	/* The reader's, until it has ended. */
+	bool ready, told;                       /* the proxy is sealed; it has said its last, as it should */
+	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise, as it says itself; or "" */
+	struct egress_counts counts;
+	uint64_t rows;
+	struct egress_counts beyond;            /* those that have no row of their own */
+	struct egress_denied *denied;
+	size_t denied_count;
+	uint64_t denied_more;
+};
+
+/* ---- egress-row.c: of the reader ---------------------------------------------------------------------------------- */
+
+/* Is this a message that the proxy may send, with texts that end and hosts that are hosts? */
+bool egress_message_is_sound(const struct proxy_message *message);
+/* A row for a connection that has ended or a name that was denied, and what the result will say of it. -1 where the ledger
+ * could not be written. */
+int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err) must_check;
+/* A row about the proxy itself. */
+int egress_tell_failed(struct egress *egress, const char *why, struct cordon_error *err) must_check;
+/* The last row, where some have none of their own. */
+int egress_tell_rest(struct egress *egress, struct cordon_error *err) must_check;
+
+/* ---- egress-ask.c ------------------------------------------------------------------------------------------------- */
+
+/* A question of the proxy's; it will get its answer. From the reader. */
+void egress_ask(struct egress *egress, const struct proxy_message *message);
+/* The command has ended. */
+void egress_ask_end(struct egress *egress);
+
+/* ---- egress.c ----------------------------------------------------------------------------------------------------- */
+
+/* All of it is sent, and one descriptor with it unless that is below 0. -1 where the proxy is gone. */
+int egress_send(const struct egress *egress, const struct proxy_message *message, int fd) must_check;

@@ -1,0 +1,221 @@
+/* What of the proxy's words is taken, and what the ledger says then. The ledger is this test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "egress.h"
+/* After ours: it has a macro of the name of our fail(). */
+#include <cmocka.h>
+
+static char *rows[EGRESS_ROWS_MAX + 4];
+static size_t row_count;
+static bool broken;
+
+void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id)
+{
+	assert_null(id);
+	json_init(json);
+	json_object_begin(json);
+	json_key_string(json, "row", kind);
+	json_key_string(json, "session", session_id);
+}
+
+int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err)
+{
+	(void)cordon;
+	json_object_end(json);
+	char *line = json_take(json);
+	if (broken) {
+		free(line);
+		err->class = CORDON_E_AUDIT_UNAVAILABLE;
+		return -1;
+	}
+	assert_true(row_count < ARRAY_SIZE(rows));
+	rows[row_count++] = line;
+	return 0;
+}
+
+struct ground {
+	struct cordon_request request;
+	struct execution execution;
+	struct egress egress;
+	struct cordon_error err;
+};
+
+static int set_up(void **state)
+{
+	struct ground *ground = calloc(1, sizeof(*ground));
+	ground->execution.request = &ground->request;
+	ground->execution.session.id = "s";
+	snprintf(ground->execution.audit.id, sizeof(ground->execution.audit.id), "AUDIT");
+	ground->egress.execution = &ground->execution;
+	strings_add(&ground->execution.arena, &ground->request.argv, "curl");
+	strings_add(&ground->execution.arena, &ground->execution.capability.set.hosts, "*.good.test:80");
+	broken = false;
+	*state = ground;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct ground *ground = *state;
+	arena_free(&ground->execution.arena);
+	free(ground->egress.denied);
+	while (row_count)
+		free(rows[--row_count]);
+	free(ground);
+	return 0;
+}
+
+static struct proxy_message connection(const char *host, enum proxy_decision decision)
+{
+	struct proxy_message message = { .kind = PROXY_CONNECTION };
+	message.connection.way = PROXY_BY_SOCKS;
+	message.connection.decision = (uint8_t)decision;
+	message.connection.count = 1;
+	snprintf(message.host, sizeof(message.host), "%s", host);
+	return message;
+}
+
+static void sound_and_unsound(void **state)
+{
+	(void)state;
+	static const struct { uint32_t kind; const char *host; bool sound; } cases[] = {
+		{ PROXY_READY, "", true },                  { PROXY_TOTALS, "", true },
+		{ PROXY_CONNECTION, "", true },             { PROXY_CONNECTION, "a.test:80", true },
+		{ PROXY_CONNECTION, "[::1]:80", true },     { PROXY_CONNECTION, "10.0.0.1:80", true },
+		{ PROXY_CONNECTION, "a.test", false },      { PROXY_CONNECTION, "A.test:80", false },
+		{ PROXY_CONNECTION, "a.test.:80", false },  { PROXY_CONNECTION, "a\nb:80", false },
+		{ PROXY_CONNECTION, "*.test:80", false },   { PROXY_CONNECTION, "a.test:0080", false },
+		{ PROXY_NAME_DENIED, "a.test", true },      { PROXY_NAME_DENIED, "", false },
+		{ PROXY_NAME_DENIED, "a.test:80", false },  { PROXY_QUESTION, "a.test:80", true },
+		{ PROXY_QUESTION, "", false },              { PROXY_QUESTION, "a.test", false },
+		{ PROXY_QUESTION, "*.test:80", false },     { PROXY_BEGIN, "", false },
+		{ PROXY_ANSWER, "", false },                { 0, "", false },
+		{ PROXY_KIND_MAX, "", false },              { UINT32_MAX, "", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct proxy_message message = connection(cases[i].host, PROXY_ALLOWED);
+		message.kind = cases[i].kind;
+		if (egress_message_is_sound(&message) != cases[i].sound)
+			fail_msg("%u %s", cases[i].kind, cases[i].host);
+	}
+	struct proxy_message message = connection("a.test:80", PROXY_DECISION_MAX);
+	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test:80", PROXY_ALLOWED);
+	message.connection.way = PROXY_WAY_MAX;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test:80", PROXY_ALLOWED);
+	message.connection.address.length = 5;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("", PROXY_ALLOWED);
+	memset(message.host, 'a', sizeof(message.host));
+	assert_false(egress_message_is_sound(&message));
+	message = connection("", PROXY_ALLOWED);
+	memset(message.text, 'a', sizeof(message.text));
+	assert_false(egress_message_is_sound(&message));
+}
+
+static void a_row_for_each(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:8080", PROXY_ALLOWED);
+	message.connection.bytes_in = 7;
+	message.connection.bytes_out = 8;
+	message.connection.duration_us = 9999;
+	message.connection.address = (struct address){ .bytes = { 10, 0, 0, 1 }, .length = 4 };
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_string_equal(rows[0], "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
+	                             "\"decision\":\"allowed\",\"host\":\"a.test\",\"port\":8080,\"address\":\"10.0.0.1\","
+	                             "\"way\":\"socks\",\"bytes_in\":7,\"bytes_out\":8,\"duration_ms\":9,\"why\":\"\"}");
+	message = connection("b.test", PROXY_DENIED);
+	message.kind = PROXY_NAME_DENIED;
+	message.connection.way = PROXY_BY_DNS;
+	message.connection.count = 3;
+	snprintf(message.text, sizeof(message.text), "because");
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_string_equal(rows[1], "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
+	                             "\"decision\":\"denied\",\"host\":\"b.test\",\"port\":null,\"address\":null,"
+	                             "\"way\":\"dns\",\"bytes_in\":0,\"bytes_out\":0,\"duration_ms\":0,\"count\":3,"
+	                             "\"why\":\"because\"}");
+	message = connection("", PROXY_FAILED);
+	message.connection.status = 400;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[2], "\"decision\":\"failed\",\"host\":\"\",\"port\":null"));
+	assert_non_null(strstr(rows[2], "\"status\":400"));
+	const struct egress_counts *counts = &ground->egress.counts;
+	assert_true(counts->connections == 1 && counts->denied == 3 && counts->failed == 1 && counts->bytes_in == 7 &&
+	            counts->bytes_out == 8);
+}
+
+static void denials_by_host(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("b.test:80", PROXY_DENIED);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	message = connection("x.good.test:80", PROXY_DENIED);
+	message.connection.address = (struct address){ .bytes = { 10, 0, 0, 1 }, .length = 4 };
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(ground->egress.denied_count, 2);
+	assert_true(ground->egress.denied[0].count == 3 && !ground->egress.denied[0].covered);
+	assert_true(ground->egress.denied[1].covered);
+	assert_string_equal(ground->egress.denied[1].address, "10.0.0.1");
+	for (int i = 0; i < 2 * EGRESS_DENIED_MAX; i++) {
+		char host[32];
+		snprintf(host, sizeof(host), "h%d.test:1", i);
+		message = connection(host, PROXY_DENIED);
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	}
+	assert_int_equal(ground->egress.denied_count, EGRESS_DENIED_MAX);
+	assert_int_equal(ground->egress.denied_more, EGRESS_DENIED_MAX + 2);
+}
+
+static void rows_are_bounded(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:80", PROXY_ALLOWED);
+	message.connection.bytes_in = UINT64_MAX / 2 + 1;
+	for (int i = 0; i < EGRESS_ROWS_MAX; i++)
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(egress_tell_rest(&ground->egress, &ground->err), 0);
+	assert_int_equal(row_count, EGRESS_ROWS_MAX);
+	message.connection.bytes_in = 1;
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(row_count, EGRESS_ROWS_MAX);
+	assert_int_equal(egress_tell_rest(&ground->egress, &ground->err), 0);
+	assert_int_equal(row_count, EGRESS_ROWS_MAX + 1);
+	assert_non_null(strstr(rows[EGRESS_ROWS_MAX], "\"decision\":\"more\",\"connections\":5,\"denied\":0,\"failed\":0,"
+	                                              "\"bytes_in\":5"));
+	assert_true(ground->egress.counts.bytes_in == UINT64_MAX);
+	assert_int_equal(ground->egress.counts.connections, EGRESS_ROWS_MAX + 5);
+}
+
+static void a_ledger_that_cannot_be_written(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:80", PROXY_ALLOWED);
+	broken = true;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), -1);
+	assert_int_equal(ground->err.class, CORDON_E_AUDIT_UNAVAILABLE);
+	/* A probe has none. */
+	ground->execution.probe = true;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(denials_by_host), TEST(rows_are_bounded),
+		TEST(a_ledger_that_cannot_be_written),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
