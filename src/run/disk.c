@@ -11,21 +11,28 @@
 #include "base/cleanup.h"
 
 #define STEP_US 3000
-#define STEP_PAUSE_MS 1
 /* With STEP_US, less than a hundredth of a processor. */
 #define SLOW_PAUSE_US 400000
-#define RECHECK_US 1000000
+/* Between such: this many times as long as a count takes. */
+#define RECHECK_FACTOR 100
+#define RECHECK_LEAST_US 1000000
+#define RECHECK_MOST_US 60000000
 #define RECHECK_SHARE 16
 #define SETTLE_US 20000
 /* Between urgent counts: this many times as long as one takes, but so that what passes the limit is found within a
- * second. */
-#define REST_FACTOR 4
+ * second; and only as long where so much more was taken than is left that it is likely passed. */
+#define REST_FACTOR 3
+#define LIKELY_FACTOR 4
 #define REST_LEAST_US 10000
-#define REST_MOST_US 600000
-/* Of a workspace that was never counted, this much may be taken before it is: of one that may grow by the limit, a
- * share of that. */
-#define UNCOUNTED_BYTES (1 << 20)
+#define REST_MOST_US 500000
+/* Of a workspace that was never counted, this much may be taken before it is: a share of the limit, and less where all
+ * that was there before counts and the command may have written that much. */
 #define UNCOUNTED_SHARE 4
+#define UNCOUNTED_BYTES (1 << 20)
+#define UNCOUNTED_WRITTEN_SHARE 16
+#define NEAR_SHARE 256
+/* A file is seen without so much of it, and seldom that, at the moment when that goes to the disk. */
+#define UNSEEN_BYTES (8 << 20)
 /* Between asking what the processes do, likewise. */
 #define ASK_FACTOR 200
 #define ASK_LEAST_US 20000
@@ -137,15 +144,15 @@ void disk_watch_begin(struct disk_watch *watch, const struct disk_options *optio
 
 /* ---- when to count ---------------------------------------------------------------------------------------------- */
 
-/* How much may be taken before the limit may be passed. */
+/* How much may be taken before the limit may be passed; near to it some more, lest all that others write makes it due. */
 static uint64_t left(const struct disk_watch *watch)
 {
-	uint64_t most = watch->options.most_bytes;
+	uint64_t most = watch->options.most_bytes, least = most / NEAR_SHARE;
 	if (watch->counted)
-		return watch->ceiling > watch->held ? watch->ceiling - watch->held : 1;
-	if (watch->options.growth)
+		return watch->ceiling > watch->held + least ? watch->ceiling - watch->held : least;
+	if (watch->options.growth || !watch->writes)
 		return most / UNCOUNTED_SHARE;
-	return most / 16 < UNCOUNTED_BYTES ? most / 16 : UNCOUNTED_BYTES;
+	return most / UNCOUNTED_WRITTEN_SHARE < UNCOUNTED_BYTES ? most / UNCOUNTED_WRITTEN_SHARE : UNCOUNTED_BYTES;
 }
 
 static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
@@ -153,36 +160,50 @@ static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
 	return value < least ? least : value > most ? most : value;
 }
 
-/* Has the command done anything since the last count? Where that cannot be told, it has. Asking takes time as well. */
-static bool has_acted(struct disk_watch *watch, uint64_t now_us)
+/* What the processes did, unless that was asked just now: it takes time as well. Where it cannot be told, they did it
+ * all. */
+static void ask(struct disk_watch *watch, uint64_t now_us)
 {
 	struct processes now;
-	if (!watch->first)
-		return true;
 	if (now_us < watch->ask_us)
-		return false;
+		return;
+	watch->asked_us = now_us;
+	if (!watch->first) {
+		watch->acted = watch->wrote_since = watch->writes = true;
+		return;
+	}
 	processes_look(watch->first, &now);
 	watch->ran_now = now.ran;
 	watch->wrote_now = now.wrote;
-	bool acted = now.partial || (watch->prompt ? now.ran != watch->ran : now.wrote != watch->wrote);
+	watch->acted = now.partial || now.ran != watch->ran;
+	watch->wrote_since = now.partial || now.wrote != watch->wrote;
+	/* What those wrote that are gone is not always known. */
+	watch->writes |= now.partial || now.written_bytes >= UNCOUNTED_BYTES / 2 || (watch->who && now.who != watch->who);
+	watch->who = now.who;
 	processes_free(&now);
 	uint64_t then_us = disk_now_us();
 	watch->ask_us = then_us + clamp((then_us - now_us) * ASK_FACTOR, ASK_LEAST_US, ASK_MOST_US);
-	/* So what was taken was taken by others. */
-	if (!acted)
-		watch->taken = 0;
-	return acted;
 }
 
 /* Sets `urgent`. */
 static bool is_due(struct disk_watch *watch, uint64_t now_us)
 {
 	uint64_t age_us = now_us - watch->ended_us;
-	bool rested = age_us >= clamp(watch->cost_us * REST_FACTOR, REST_LEAST_US, REST_MOST_US);
-	watch->urgent = !watch->prompt || watch->taken >= left(watch);
-	if (watch->urgent ? !rested : age_us < RECHECK_US || watch->taken < left(watch) / RECHECK_SHARE + 1)
+	bool likely = watch->taken / LIKELY_FACTOR >= left(watch);
+	bool rested = age_us >= clamp(watch->cost_us * (likely ? 1 : REST_FACTOR), REST_LEAST_US, REST_MOST_US);
+	bool old = age_us >= clamp(watch->cost_us * RECHECK_FACTOR, RECHECK_LEAST_US, RECHECK_MOST_US) &&
+	           (!watch->prompt || watch->taken > left(watch) / RECHECK_SHARE);
+	watch->urgent = watch->taken >= left(watch);
+	if (!(watch->urgent || !watch->prompt ? rested : old))
 		return false;
-	return has_acted(watch, now_us);
+	ask(watch, now_us);
+	if (watch->asked_us != now_us)
+		return false;
+	/* If it did nothing since the last count, it was others. */
+	if (!watch->acted)
+		watch->taken = 0;
+	watch->urgent |= !watch->prompt && watch->wrote_since;
+	return watch->acted && (watch->urgent || old);
 }
 
 /* ---- counting --------------------------------------------------------------------------------------------------- */
@@ -226,10 +247,58 @@ static bool ask_processes(struct disk_watch *watch, uint64_t until_us)
 	return true;
 }
 
-/* True at the end. */
+/* What the command added, by a first count: what was made since the start. What is not known is how large files were that
+ * have changed or are gone; but how much of the filesystem was taken or given back. That others may have done, too, so
+ * it is believed within bounds: it ends nothing by itself, and makes room for no more than the limit once more. */
+static int64_t first_added(const struct disk_watch *watch)
+{
+	const struct disk_count *count = &watch->walk.count;
+	int64_t fresh = (int64_t)count->fresh_bytes, most = (int64_t)watch->options.most_bytes;
+	int64_t changed = (int64_t)clamp(count->changed_bytes, 0, watch->options.most_bytes / UNCOUNTED_SHARE);
+	int64_t grown = watch->net_before - fresh, gone = fresh - net_taken(watch);
+	if (!watch->options.growth || !watch->prompt)
+		return fresh;
+	if (grown > 0)
+		return fresh + (grown < changed ? grown : changed);
+	return gone > 0 ? fresh - (gone < most ? gone : most) : fresh;
+}
+
+static void set_base(struct disk_watch *watch, uint64_t base)
+{
+	uint64_t most = watch->options.most_bytes;
+	watch->base = base;
+	watch->ceiling = watch->options.growth ? base + most : most > base ? most : base;
+}
+
+/* From the first count; and a later one may have seen more of what is neither new nor changed. */
+static void find_base(struct disk_watch *watch)
+{
+	const struct disk_count *count = &watch->walk.count;
+	uint64_t untouched = count->bytes - count->fresh_bytes - count->changed_bytes;
+	if (!watch->counted)
+		set_base(watch, (uint64_t)((int64_t)count->bytes - first_added(watch)));
+	else if (untouched > watch->base && (watch->options.growth || watch->base > watch->options.most_bytes))
+		set_base(watch, untouched);
+	watch->counted = true;
+}
+
+/* Whatever else there is, it is too much. */
+static bool is_over(const struct disk_watch *watch)
+{
+	uint64_t most = watch->options.most_bytes;
+	uint64_t slack = most / UNCOUNTED_SHARE > UNSEEN_BYTES ? most / UNCOUNTED_SHARE : UNSEEN_BYTES;
+	if (watch->counted)
+		return watch->walk.count.bytes > watch->ceiling + slack;
+	return watch->options.growth && first_added(watch) > (int64_t)most;
+}
+
+/* True at the end, or where there is more already than there may be. */
 static bool go_on(struct disk_watch *watch, uint64_t until_us)
 {
-	if (watch->state == DISK_COUNTING && disk_walk_step(&watch->walk, until_us)) {
+	bool walked = watch->state == DISK_COUNTING && disk_walk_step(&watch->walk, until_us);
+	if (is_over(watch))
+		return true;
+	if (walked) {
 		watch->state = DISK_ASKING;
 		watch->asked = 0;
 		if (watch->first)
@@ -251,30 +320,10 @@ static bool hides_something(const struct disk_watch *watch)
 	return false;
 }
 
-/* What there was at the start, from the first count: what was not made since. What is not known is how large files were
- * that have changed or are gone; but how much of the filesystem was taken or given back. That others may have done,
- * too, so it is believed within bounds: it ends nothing by itself, and makes room for no more than the limit once
- * more. */
-static void find_base(struct disk_watch *watch)
-{
-	const struct disk_count *count = &watch->walk.count;
-	uint64_t most = watch->options.most_bytes, changed = clamp(count->changed_bytes, 0, most / UNCOUNTED_SHARE);
-	int64_t fresh = (int64_t)count->fresh_bytes, added = watch->net_before;
-	if (added < fresh - (int64_t)most)
-		added = fresh - (int64_t)most;
-	if (added > fresh + (int64_t)changed)
-		added = fresh + (int64_t)changed;
-	if (!watch->options.growth || !watch->prompt)
-		added = fresh;
-	watch->base = (uint64_t)((int64_t)count->bytes - added);
-	watch->ceiling = watch->options.growth ? watch->base + most : most > watch->base ? most : watch->base;
-	watch->counted = true;
-}
-
 static void conclude(struct disk_watch *watch, uint64_t now_us)
 {
-	if (!watch->counted)
-		find_base(watch);
+	look_at_volumes(watch);
+	find_base(watch);
 	uint64_t held = watch->walk.count.bytes, found = risen(watch->base, held);
 	uint64_t missing = net_taken(watch) > (int64_t)found ? (uint64_t)net_taken(watch) - found : 0;
 	if (held <= watch->ceiling && held + missing > watch->ceiling && hides_something(watch)) {
@@ -293,13 +342,21 @@ static void conclude(struct disk_watch *watch, uint64_t now_us)
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
 /* Half as long as it would take to pass the limit at the speed that was seen; longer and longer where nothing moves. */
-static unsigned next_pause(struct disk_watch *watch, uint64_t added, uint64_t passed_us)
+static int next_pause(struct disk_watch *watch, uint64_t added, uint64_t passed_us)
 {
 	uint64_t rest = risen(watch->taken, left(watch)), pause_ms = (uint64_t)watch->pause_ms * 2;
 	if (added)
 		pause_ms = (uint64_t)((double)rest / (double)added * (double)passed_us / 2000);
-	watch->pause_ms = (unsigned)clamp(pause_ms, DISK_FIRST_MS, DISK_WATCH_MS);
+	watch->pause_ms = (int)clamp(pause_ms, DISK_FIRST_MS, DISK_WATCH_MS);
 	return watch->pause_ms;
+}
+
+/* Of ours, lest a busy machine make counting seem dear. */
+static uint64_t processor_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* True at the end of a count. */
@@ -307,29 +364,31 @@ static bool count_on(struct disk_watch *watch, uint64_t now_us, uint64_t step_us
 {
 	if (!watch->urgent && now_us < watch->stepped_us + SLOW_PAUSE_US)
 		return false;
+	uint64_t before_us = processor_us();
 	watch->stepped_us = now_us;
 	bool done = go_on(watch, now_us + step_us);
-	uint64_t then_us = disk_now_us();
-	watch->spent_us += then_us - now_us;
+	watch->spent_us += processor_us() - before_us;
 	if (done)
-		conclude(watch, then_us);
+		conclude(watch, disk_now_us());
 	return done;
 }
 
-unsigned disk_watch_look(struct disk_watch *watch, int pidfd)
+int disk_watch_look(struct disk_watch *watch, int pidfd)
 {
 	uint64_t now_us = disk_now_us(), passed_us = now_us - watch->looked_us, added = look_at_volumes(watch);
 	watch->looked_us = now_us;
 	if (!watch->first)
 		watch->first = processes_of_pidfd(pidfd);
+	if (!watch->counted && !watch->options.growth && !watch->writes && watch->taken)
+		ask(watch, now_us);
 	/* A count that goes slowly is begun again: what it has seen is old. */
 	if (watch->state != DISK_WATCHING && !watch->urgent && watch->taken >= left(watch))
 		stop_count(watch);
 	if (watch->state == DISK_WATCHING && is_due(watch, now_us))
 		begin_count(watch);
 	if (watch->state != DISK_WATCHING && count_on(watch, now_us, STEP_US) && watch->exceeded)
-		return 0;
-	return watch->state != DISK_WATCHING && watch->urgent ? STEP_PAUSE_MS : next_pause(watch, added, passed_us);
+		return -1;
+	return watch->state != DISK_WATCHING && watch->urgent ? 0 : next_pause(watch, added, passed_us);
 }
 
 bool disk_watch_settle(struct disk_watch *watch)

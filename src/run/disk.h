@@ -11,7 +11,8 @@
  *     recheck  less was taken, but not nothing, and the last count is a second old: the same, at less than a hundredth
  *              of a processor, since what one takes is not seen where another gives back as much at the same moment
  *
- * Filesystems that tell late how much is in use are counted whenever the command has written something.
+ * Filesystems that tell late how much is in use are counted whenever the command has written something, and slowly as
+ * long as it does anything.
  *
  * What the command holds open but has removed is found by way of its processes. Where it has made places that cannot be
  * looked into, what is missing from the filesystem and was found nowhere is counted as its own. */
@@ -57,8 +58,9 @@ struct disk_watch {
 	size_t volume_count;
 	bool prompt;                    /* all of them are */
 	int64_t start_ns;               /* by the clock that files are dated with */
-	unsigned pause_ms;
-	uint64_t looked_us, ask_us;     /* the last look, and when it may be asked again whether the command did anything */
+	int pause_ms;
+	uint64_t looked_us;
+	uint64_t asked_us, ask_us;      /* when it was asked what the processes did, and when it may be asked again */
 	uint64_t taken;                 /* since the last count, by anybody */
 
 	bool urgent;                    /* the count that is under way */
@@ -71,18 +73,20 @@ struct disk_watch {
 	bool counted;                   /* what follows is known */
 	uint64_t base;                  /* what was there at the start */
 	uint64_t ceiling, held;         /* the most there may be, and what there was */
-	uint64_t ended_us, cost_us;     /* of the last count */
+	uint64_t ended_us, cost_us;     /* of the last count: when, and how much of a processor's time it took */
 	uint64_t ran, wrote;            /* when it began */
-	uint64_t ran_now, wrote_now;    /* when that was asked last */
+	uint64_t ran_now, wrote_now, who;       /* when that was asked last */
+	bool acted, wrote_since;        /* since the last count */
+	bool writes;                    /* since the start, and much: that may be */
 	bool exceeded;
 	uint64_t used;                  /* of most_bytes, at the last count */
 };
 
 /* To be called before the command starts. */
 void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options);
-/* Looks, and counts for a few milliseconds if that must be; in how many ms it wants to be called again, or 0: the limit
+/* Looks, and counts for a few milliseconds if that must be; in how many ms it wants to be called again, or -1: the limit
  * is passed. `pidfd` is the command's first process. */
-unsigned disk_watch_look(struct disk_watch *watch, int pidfd);
+int disk_watch_look(struct disk_watch *watch, int pidfd);
 /* The command has ended: had it passed the limit? Counts for a few milliseconds at most. */
 bool disk_watch_settle(struct disk_watch *watch);
 void disk_watch_end(struct disk_watch *watch);

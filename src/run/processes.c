@@ -18,6 +18,7 @@
 #define PROCESSES_MAX 4096
 /* Of one process: what is beyond is not looked at. */
 #define FILES_MAX 4096
+#define UNTOLD_BYTES (UINT64_C(1) << 40)
 
 pid_t processes_of_pidfd(int pidfd)
 {
@@ -73,35 +74,55 @@ static void add_listed(struct processes *processes, int fd)
 		}
 }
 
-/* Where it is not told what a thread wrote, it wrote if it ran. */
+static uint64_t number_after(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* By calls, and by way of mapped files; once more where what a call wrote goes to a disk. */
+static uint64_t written(const char *io)
+{
+	return number_after(io, "wchar: ") + number_after(io, "\nwrite_bytes: ");
+}
+
 static void look_at_thread(struct processes *processes, int tasks, const char *thread)
 {
-	char name[300], ran[128], wrote[512];
+	char name[300], ran[128];
 	snprintf(name, sizeof(name), "%s/children", thread);
 	auto_close int fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
 		add_listed(processes, fd);
 	snprintf(name, sizeof(name), "%s/schedstat", thread);
-	long ran_length = cgroup_file_read(tasks, name, ran, sizeof(ran));
-	snprintf(name, sizeof(name), "%s/io", thread);
-	bool told = cgroup_file_read(tasks, name, wrote, sizeof(wrote)) > 0;
-	processes->partial |= ran_length <= 0;
+	processes->partial |= cgroup_file_read(tasks, name, ran, sizeof(ran)) <= 0;
 	processes->ran = text_hash(processes->ran, ran, strlen(ran));
-	processes->wrote = text_hash(processes->wrote, told ? wrote : ran, strlen(told ? wrote : ran));
+	processes->who = text_hash(processes->who, thread, strlen(thread) + 1);
+}
+
+/* What children wrote that are gone is in it. The first is init, which does not write and which nobody may ask; of the
+ * others, one that does not tell may have written if it ran. */
+static void look_at_process(struct processes *processes, pid_t pid, bool is_first)
+{
+	char wrote[512];
+	DIR *tasks = open_of(pid, "task");
+	for (struct dirent *thread; tasks && (thread = readdir(tasks));)
+		if (thread->d_name[0] != '.')
+			look_at_thread(processes, dirfd(tasks), thread->d_name);
+	bool told = tasks && cgroup_file_read(dirfd(tasks), "../io", wrote, sizeof(wrote)) > 0;
+	uint64_t mark = told ? written(wrote) : processes->ran;
+	processes->wrote = text_hash(processes->wrote, (const char *)&mark, sizeof(mark));
+	if (!is_first)
+		processes->written_bytes += told ? mark : UNTOLD_BYTES;
+	if (tasks)
+		closedir(tasks);
 }
 
 void processes_look(pid_t first, struct processes *ret_processes)
 {
-	struct processes processes = { .ran = TEXT_HASH, .wrote = TEXT_HASH };
+	struct processes processes = { .ran = TEXT_HASH, .wrote = TEXT_HASH, .who = TEXT_HASH };
 	add(&processes, first);
-	for (size_t i = 0; i < processes.count; i++) {
-		DIR *tasks = open_of(processes.pids[i], "task");
-		for (struct dirent *thread; tasks && (thread = readdir(tasks));)
-			if (thread->d_name[0] != '.')
-				look_at_thread(&processes, dirfd(tasks), thread->d_name);
-		if (tasks)
-			closedir(tasks);
-	}
+	for (size_t i = 0; i < processes.count; i++)
+		look_at_process(&processes, processes.pids[i], !i);
 	*ret_processes = processes;
 }
 

@@ -13,6 +13,8 @@ struct processes {
 	size_t count, capacity;
 	bool partial;                   /* there are more, or they cannot be looked at */
 	uint64_t ran, wrote;            /* change when one of them ran, or wrote; or when there are others */
+	uint64_t who;                   /* changes when there are others */
+	uint64_t written_bytes;         /* in their lives, to whatever it was; very many where that is not told */
 };
 
 /* The process that a pidfd stands for, as /proc calls it; 0 where that is not to be found out. */

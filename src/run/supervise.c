@@ -45,8 +45,9 @@ int supervise_watch(struct supervision *supervision, int fd, enum source source,
 
 static void arm(int timer_fd, uint64_t after_ms)
 {
+	/* Nothing at all would be never. */
 	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(after_ms / 1000),
-	                                         .tv_nsec = (long)(after_ms % 1000) * 1000000 } };
+	                                         .tv_nsec = after_ms ? (long)(after_ms % 1000) * 1000000 : 1 } };
 	timerfd_settime(timer_fd, 0, &when, NULL);
 }
 
@@ -232,9 +233,9 @@ static void look_at_disk(struct supervision *supervision)
 	uint64_t expired;
 	if (supervision->state != SUPERVISE_RUNNING || read(supervision->disk_timer_fd, &expired, sizeof(expired)) < 0)
 		return;
-	unsigned pause_ms = disk_watch_look(supervision->options.disk, supervision->pidfd);
-	if (pause_ms) {
-		arm(supervision->disk_timer_fd, pause_ms);
+	int pause_ms = disk_watch_look(supervision->options.disk, supervision->pidfd);
+	if (pause_ms >= 0) {
+		arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
 		return;
 	}
 	supervision->disk_full = true;

@@ -9,6 +9,8 @@ KINDS = ["anonymous", "shared", "memfd", "/tmp/hog", "/dev/shm/hog"]
 
 LEAVE = "cat /proc/self/cgroup; for file in $(find /sys/fs/cgroup -name 'cgroup.procs' -o -name '*.max'); do echo 0 >$file && echo wrote; done"
 
+TAKE_DISK = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$i bs=1M count=1; sleep 0.1; done; rm *; echo had it"
+
 
 class Bench:
     """Runs commands through cordon, and judges what their results say."""
@@ -88,6 +90,11 @@ def ask_others(bench):
     bench.case("processor: used without the limit", bench.run(*words, unwall="limit_cpu"), lambda told: share(told) > 0.35)
     bench.case("processor: held", bench.run(*words),
                lambda told: told["isolation"]["limit_cpu"] == "cgroup v2" and told["exit_code"] == 0 and share(told) < 0.3)
+    words = ["--disk", "2M", "--", "sh", "-c", TAKE_DISK]
+    bench.case("disk space: taken without the limit", bench.run(*words, unwall="limit_disk"), lambda told: told["stdout"] == "had it\n")
+    bench.case("disk space: held", bench.run(*words),
+               lambda told: told["isolation"]["limit_disk"].startswith("watched") and "had it" not in told["stdout"],
+               lambda told: told["limit_hit"] == "disk" and 2 * MB < told["limit"]["used"] and told["limit"]["allowed"] == 2 * MB)
     bench.case("a group is left by nobody", bench.run("--view", "host-readonly", "--", "sh", "-c", LEAVE),
                lambda told: told["stdout"] == "0::/\n")
 
