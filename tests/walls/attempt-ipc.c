@@ -120,6 +120,42 @@ enum answer try_netlink_routes(char **arguments)
 	}
 }
 
+/* address | route: of loopback's, more than there is. 198.51.100.0/24 is set aside for documentation. */
+enum answer try_netlink_change(char **arguments)
+{
+	struct {
+		struct nlmsghdr header;
+		struct ifaddrmsg message;
+		struct rtattr local_header;
+		uint8_t local[4];
+	} address = { { sizeof(address), RTM_NEWADDR, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0 },
+	              { .ifa_family = AF_INET, .ifa_prefixlen = 32, .ifa_index = if_nametoindex("lo") },
+	              { RTA_LENGTH(4), IFA_LOCAL }, { 198, 51, 100, 1 } };
+	struct {
+		struct nlmsghdr header;
+		struct rtmsg message;
+		struct rtattr to_header;
+		uint8_t to[4];
+		struct rtattr over_header;
+		unsigned over;
+	} route = { { sizeof(route), RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, 1, 0 },
+	            { .rtm_family = AF_INET, .rtm_dst_len = 24, .rtm_table = RT_TABLE_MAIN, .rtm_scope = RT_SCOPE_LINK,
+	              .rtm_protocol = RTPROT_BOOT, .rtm_type = RTN_UNICAST },
+	            { RTA_LENGTH(4), RTA_DST }, { 198, 51, 100, 0 }, { RTA_LENGTH(4), RTA_OIF }, if_nametoindex("lo") };
+	bool is_route = !strcmp(arguments[0], "route");
+	struct {
+		struct nlmsghdr header;
+		struct nlmsgerr error;
+		char rest[1024];
+	} answer;
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	if (fd < 0 || send(fd, is_route ? (void *)&route : (void *)&address, is_route ? sizeof(route) : sizeof(address), 0) < 0 ||
+	    recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.header) || answer.header.nlmsg_type != NLMSG_ERROR)
+		return escaped_if(false);
+	errno = -answer.error.error;
+	return escaped_if(!errno);
+}
+
 /* ---- unix sockets ------------------------------------------------------------------------------------------------ */
 
 static enum answer connect_to(const struct sockaddr_un *address, socklen_t length, const char *wanted)

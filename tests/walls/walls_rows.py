@@ -298,6 +298,33 @@ R("routes", "network", ["netlink-routes"], "network", needs="interface")
 R("network-namespace", "network", ["namespace", "net", "{ns_net}"], "network", escapes("the namespace is the host's; no "
   "socket of it can be made"))
 
+R("netlink-address", "network", ["netlink-change", "address"], "privileges")
+R("netlink-route", "network", ["netlink-change", "route"], "privileges")
+
+# With listed hosts there is a way out, and it is no other: what is refused without a network is refused all the same.
+LISTED_HOSTS = ["--net", "listed.example:443", "--net", "*.listed.example:8443"]
+for name, words, without, needs in [
+        ("tcp", ["tcp", "127.0.0.1", "{tcp}", "{text}"], "network", None),
+        ("tcp-v6", ["tcp", "::1", "{tcp6}", "{text}"], "network", "ipv6"),
+        ("tcp-address", ["tcp", "127.1.2.3", "{tcp}", "{text}"], "network", None),
+        ("udp", ["udp", "127.0.0.1", "{udp}", "{text}"], "network", None),
+        ("port", ["port-taken", "{tcp}"], "network", None),
+        ("interfaces", ["interfaces"], "network", "interface"),
+        ("routes", ["netlink-routes"], "network", "interface"),
+        ("namespace", ["namespace", "net", "{ns_net}"], "network", None),
+        ("abstract", ["abstract", "{abstract}", "{text}"], "network,filesystem_second", None),
+        ("raw", ["socket", "2", "3", "1"], "kernel_surface,privileges", None),
+        ("raw6", ["socket", "10", "3", "58"], "kernel_surface,privileges", None),
+        ("packet", ["socket", "17", "3", "768"], "kernel_surface,privileges", None),
+        ("vsock", ["socket", "40", "1", "0"], SURFACE, "vsock"),
+        ("diag", ["socket", "16", "3", "4"], SURFACE, None),
+        ("address", ["netlink-change", "address"], "privileges", None),
+        ("route", ["netlink-change", "route"], "privileges", None),
+        ("unshare", ["unshare", "net"], "kernel_surface,privileges", None),
+        ("setns", ["setns", "net"], "kernel_surface,privileges", None),
+        ("setting", ["write-setting", "/proc/sys/net/ipv4/ip_forward"], "proc,privileges", None)]:
+    R(f"hosts-{name}", "network", words, without, refused("spawn_sandbox_unavailable"), options=LISTED_HOSTS, needs=needs)
+
 # ---- the terminal ----------------------------------------------------------------------------------------------------
 R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal", needs="tiocsti")
 R("terminal-open", "terminal", ["terminal-open"], "terminal", how="terminal")
