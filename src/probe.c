@@ -44,14 +44,16 @@ int probe_request(struct cordon *cordon, struct cordon_request *request, struct 
 	return result;
 }
 
-static int probe(struct cordon *cordon, const struct driver *driver, struct execution **ret_execution,
+/* `network` is said on purpose: what the configuration has is a matter of its own. */
+static int probe(struct cordon *cordon, const struct driver *driver, const char *network, struct execution **ret_execution,
                  struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
 		return -1;
-	int result = cordon_request_set(request, "driver", driver->name, err) < 0 ? -1 :
-	             probe_request(cordon, request, ret_execution, err);
+	int result = cordon_request_set(request, "driver", driver->name, err) < 0 ||
+	             cordon_request_set(request, "net", network, err) < 0 ||
+	             probe_request(cordon, request, ret_execution, err) < 0 ? -1 : 0;
 	cordon_request_unref(request);
 	return result;
 }
@@ -115,7 +117,7 @@ static int choose(struct cordon *cordon, bool dry, const struct driver **ret_dri
 	for (const struct driver *const *driver = drivers; !chosen && *driver && *driver != &driver_local; driver++) {
 		struct execution *execution;
 		struct cordon_error failure;
-		if (probe(cordon, *driver, &execution, &failure) < 0) {
+		if (probe(cordon, *driver, "none", &execution, &failure) < 0) {
 			if (driver == drivers)
 				first = failure;
 			continue;
@@ -244,12 +246,30 @@ static bool write_walls(struct json *json, const struct execution *execution)
 	return all;
 }
 
+/* Nothing connects to it. */
+#define PROBE_HOST "probe.invalid:443"
+
+/* A network of listed hosts takes more than the wall that keeps the network out: listeners inside, and the proxy. */
+static void write_hosts(struct json *json, struct cordon *cordon, const struct driver *driver)
+{
+	struct execution *execution = NULL;
+	struct cordon_error err = { 0 };
+	bool holds = probe(cordon, driver, PROBE_HOST, &execution, &err) == 0;
+	json_key(json, "listed_hosts");
+	json_object_begin(json);
+	json_key_bool(json, "holds", holds);
+	json_key_string(json, "found", holds ? "the proxy was ready, and a trivial program ran" : err.reason);
+	json_key_string(json, "fix", holds ? "" : err.remediation);
+	json_object_end(json);
+	execute_free(execution);
+}
+
 /* Whether every wall holds. */
 static bool examine(struct cordon *cordon, const struct driver *driver, struct json *json)
 {
 	struct execution *execution = NULL;
 	struct cordon_error err;
-	bool works = probe(cordon, driver, &execution, &err) == 0, all = works;
+	bool works = probe(cordon, driver, "none", &execution, &err) == 0, all = works;
 	json_object_begin(json);
 	json_key_string(json, "name", driver->name);
 	json_key_bool(json, "works", works);
@@ -258,8 +278,10 @@ static bool examine(struct cordon *cordon, const struct driver *driver, struct j
 		json_null(json);
 	else
 		error_write_json(json, &err);
-	if (works)
+	if (works) {
 		all = write_walls(json, execution);
+		write_hosts(json, cordon, driver);
+	}
 	json_key_bool(json, "holds", all);
 	json_object_end(json);
 	execute_free(execution);

@@ -115,6 +115,26 @@ static void print_fixes(const char *driver)
 	}
 }
 
+/* One line: whether, or why not. */
+static void print_hosts(const char *hosts)
+{
+	if (!hosts)
+		return;
+	printf("\nA network of listed hosts: ");
+	print_painted(holds(hosts) ? GREEN : RED, holds(hosts) ? "yes" : "no", 0);
+	if (!holds(hosts)) {
+		printf(" (");
+		report_untrusted(stdout, TEXT(hosts, "found"));
+		putchar(')');
+	}
+	putchar('\n');
+	if (*TEXT(hosts, "fix")) {
+		printf("  to mend: ");
+		report_untrusted(stdout, TEXT(hosts, "fix"));
+		putchar('\n');
+	}
+}
+
 /* One line, and what would give more. */
 static void print_limits(const char *limits)
 {
@@ -151,6 +171,7 @@ static void print_report(const char *report)
 		print_verdict(driver);
 		print_walls(json_look_member(driver, "walls"));
 		print_fixes(driver);
+		print_hosts(json_look_member(driver, "listed_hosts"));
 	}
 	print_limits(json_look_member(report, "limits"));
 	printf("\nOther drivers:\n");

@@ -281,6 +281,10 @@ def test_doctor(cordon):
     chosen = report["drivers"][names.index(report["default_driver"])]
     for wall in chosen["walls"]:
         assert wall["wall"] in human.stdout and wall["mechanism"] in human.stdout
+    hosts = {driver["name"]: driver["listed_hosts"] for driver in report["drivers"] if driver["works"]}
+    assert not any(hosts[name]["holds"] or "namespaces" not in hosts[name]["fix"] for name in ("landlock", "local") if name in hosts)
+    assert all(hosts[name]["holds"] for name in ("namespaces", "bwrap") if name in hosts), hosts
+    assert ("A network of listed hosts: yes" in human.stdout) == hosts.get(chosen["name"], {"holds": False})["holds"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
