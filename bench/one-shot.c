@@ -56,13 +56,15 @@ static void run_cli(const char *program)
 	spawn((const char *const[]){ cordon_program, "run", "--quiet", "--workspace", workspace, "--", program, NULL });
 }
 
-static void run_library(const char *program)
+/* `net`: the network to ask for, or NULL. */
+static void run_in_library(const char *program, const char *net)
 {
 	struct cordon_request *request = NULL;
 	struct cordon_result *result = NULL;
 	struct cordon_error err;
 	const char *const argv[] = { program, NULL };
 	if (cordon_request_new(&request, &err) < 0 || cordon_request_set(request, "workspace", workspace, &err) < 0 ||
+	    (net && cordon_request_set(request, "net", net, &err) < 0) ||
 	    cordon_request_command(request, argv, &err) < 0 || cordon_run(library, request, &result, &err) < 0 ||
 	    result->exit_code != 0) {
 		fprintf(stderr, "bench: the library failed: %s\n", result ? "exit" : err.reason);
@@ -72,11 +74,22 @@ static void run_library(const char *program)
 	cordon_request_unref(request);
 }
 
+static void run_library(const char *program)
+{
+	run_in_library(program, NULL);
+}
+
+static void run_hosts(const char *program)
+{
+	run_in_library(program, "listed.example:443");
+}
+
 static const struct {
 	const char *name;
 	void (*run)(const char *program);
 } variants[] = {
-	{ "floor", run_floor }, { "bwrap", run_bwrap }, { "library", run_library }, { "cli", run_cli },
+	{ "floor", run_floor }, { "bwrap", run_bwrap }, { "library", run_library }, { "hosts", run_hosts },
+	{ "cli", run_cli },
 };
 enum { VARIANTS = sizeof(variants) / sizeof(variants[0]) };
 
