@@ -12,7 +12,7 @@ help:
 	@echo 'make           build build/cordon and the library'
 	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
 	@echo 'make test      install what is missing, then the whole suite; as root it also runs as an ordinary user'
-	@echo 'make lint      clang-tidy and cppcheck'
+	@echo 'make lint      clang-tidy and cppcheck, following each function further than make test does'
 	@echo 'make bench     side by side with bubblewrap and with no sandbox at all'
 	@echo 'make fuzz      each fuzz target for a few seconds (FUZZ_SECONDS=10)'
 	@echo 'make install   to PREFIX (default /usr/local), honours DESTDIR; needs no root where PREFIX is yours'
@@ -38,7 +38,7 @@ test: deps-test
 
 lint:
 	@packaging/apt-install build test
-	@tools/lint
+	@tools/lint --deep
 
 bench: deps-test
 	@$(MAKE) --no-print-directory all
@@ -54,4 +54,4 @@ install: $(BUILD)/build.ninja
 	@$(MESON) install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf build build-asan build-clang build-arm64 build-fuzz
+	rm -rf build build-clang build-clang-asan build-arm64 build-fuzz

@@ -140,7 +140,8 @@ static struct tally read_all(const char *path)
 	char *text = ground_slurp(path), *line = text;
 	assert_non_null(text);
 	long long torn_at = -1, torn_bytes = 0;
-	for (char *end; (end = strchr(line, '\n')); line = end + 1) {
+	const char *last = text + strlen(text);
+	for (char *end; (end = memchr(line, '\n', (size_t)(last - line))); line = end + 1) {
 		*end = '\0';
 		json_t *row = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
 		const char *kind = json_string_value(json_object_get(row, "row"));
@@ -344,10 +345,10 @@ static void killed_writers(void **state)
 			assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 		}
 		ground_append(ground->ledger, "{\"row\":\"after\"}");
-		struct tally tally = read_all(ground->file);
-		assert_true(tally.rows >= 1);
-		assert_true(tally.torn <= tally.repairs);
 	}
+	struct tally tally = read_all(ground->file);
+	assert_true(tally.rows >= 12);
+	assert_true(tally.torn <= tally.repairs);
 	ground_intact(ground, true);
 }
 

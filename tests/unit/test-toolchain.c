@@ -558,7 +558,7 @@ static const char use_script[] =
 	"  if [ -d $stage/$i ]; then mkdir -p \"$path\"; else mkdir -p \"${path%/*}\"; : > \"$path\"; fi\n"
 	"  mount --bind $stage/$i \"$path\"; mount -o remount,bind,ro \"$path\"; done\n"
 	"mount -o remount,ro \"$real\"; cd $inner; export HOME=$inner; exec >$inner/out 2>&1\n"
-	"case \" $NAMES \" in *' pyenv '*) python3 -c 'import json, ssl' && python3 -m venv v &&"
+	"case \" $NAMES \" in *' pyenv '*) python3 -c 'import json, ssl' && python3 -m venv --without-pip v &&"
 	" v/bin/python3 -c 'import json';; esac\n"
 	"case \" $NAMES \" in *' rustup '*) rustc --version && cargo new -q --vcs none x && cargo run -q --offline"
 	" --manifest-path x/Cargo.toml;; esac\n";
