@@ -62,52 +62,59 @@ static int add_accounts(struct arena *arena, const struct profile_input *input, 
 	return 0;
 }
 
-int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
-{
-	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) || add_accounts(arena, input, plan) < 0 ||
-	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)))
-		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
-		if (is_replaced(input, network_files[i].path) &&
-		    !mounts_add(arena, plan, MOUNT_TEXT, network_files[i].path, network_files[i].text, 0))
-			return -1;
-	return 0;
-}
-
-/* Where the name leads on the host; a link is not mounted on. NULL: there is none. */
+/* Where the name leads on the host; a link is not mounted on. NULL: there is none, or it is not replaced. */
 static const char *real_path(const struct profile_input *input, const char *path)
 {
-	for (size_t i = 0; i < input->host.count; i++)
+	for (size_t i = 0; is_replaced(input, path) && i < input->host.count; i++)
 		if (!strcmp(input->host.items[i].path, path))
 			return input->host.items[i].source;
 	return NULL;
 }
 
-static bool shows_host(const struct profile_input *input, const char *path)
+static bool is_granted(const struct profile_input *input, const char *path)
 {
-	bool shown = input->view == VIEW_HOST_READONLY;
-	for (size_t i = 0; i < input->reads.count; i++)
-		shown |= input->reads.items[i].is_directory && path_within(path, input->reads.items[i].path);
-	for (size_t i = 0; i < input->writes.count; i++)
-		shown |= input->writes.items[i].is_directory && path_within(path, input->writes.items[i].path);
-	return shown;
+	const struct places *const grants[] = { &input->reads, &input->writes };
+	for (size_t i = 0; i < ARRAY_SIZE(grants); i++)
+		for (size_t j = 0; j < grants[i]->count; j++)
+			if (grants[i]->items[j].is_directory && path_within(path, grants[i]->items[j].path))
+				return true;
+	return false;
+}
+
+/* In /run, which is the command's own: where a link of the host's leads that is shown. */
+static int add_text_in_run(struct arena *arena, struct mount_plan *plan, const char *real, const char *text)
+{
+	const char *parent = arena_strndup(arena, real, (size_t)(strrchr(real, '/') - real));
+	return mounts_add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
+	       mounts_add(arena, plan, MOUNT_TEXT, real, text, 0) ? 0 : -1;
+}
+
+int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) || add_accounts(arena, input, plan) < 0 ||
+	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++) {
+		const char *path = network_files[i].path, *text = network_files[i].text, *real = real_path(input, path);
+		if (is_replaced(input, path) && !mounts_add(arena, plan, MOUNT_TEXT, path, text, 0))
+			return -1;
+		if (real && path_within(real, "/run") && is_granted(input, path) && !is_granted(input, real) &&
+		    add_text_in_run(arena, plan, real, text) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int mounts_replace_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
+	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OPTIONAL;
 	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++) {
-		const char *path = network_files[i].path, *real = is_replaced(input, path) ? real_path(input, path) : NULL;
-		if (!real || !shows_host(input, real))
-			continue;
-		/* What a manager of the host's keeps there is covered already, and only with all of the host in view
-		 * is there room for something else. */
-		bool covered = path_within(real, "/run");
-		const char *parent = arena_strndup(arena, real, (size_t)(strrchr(real, '/') - real));
-		if (covered && input->view != VIEW_HOST_READONLY)
-			continue;
-		if (!parent || (covered && !mounts_add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0)) ||
-		    !mounts_add(arena, plan, covered ? MOUNT_TEXT : MOUNT_REPLACE, real, network_files[i].text,
-		                covered ? 0 : MOUNT_READ_ONLY | MOUNT_OPTIONAL))
+		const char *real = real_path(input, network_files[i].path), *text = network_files[i].text;
+		bool granted = real && is_granted(input, real), whole = real && input->view == VIEW_HOST_READONLY;
+		bool in_run = whole && !granted && path_within(real, "/run");
+		if (in_run && add_text_in_run(arena, plan, real, text) < 0)
+			return -1;
+		if (!in_run && (granted || whole) && !mounts_add(arena, plan, MOUNT_REPLACE, real, text, flags))
 			return -1;
 	}
 	return 0;

@@ -239,6 +239,14 @@ static void with_listed_hosts_and_all_of_the_host(struct profile_input *input)
 	with_all_of_the_host(input);
 }
 
+static void with_listed_hosts_and_all_of_etc(struct profile_input *input)
+{
+	static struct place reads[] = { DIRECTORY("/etc") };
+	with_listed_hosts(input);
+	input->reads = (struct places){ reads, 1, 0 };
+	input->git_config = "[user]\n\tname = Ada\n";
+}
+
 static void where_the_data_would_show(struct profile_input *input)
 {
 	static struct place reads[] = { DIRECTORY("/home/ada") };
@@ -269,6 +277,7 @@ static const struct golden {
 	{ "network-and-terminal", with_the_network_and_a_terminal, true },
 	{ "hosts", with_listed_hosts, true },
 	{ "hosts-host-readonly", with_listed_hosts_and_all_of_the_host, true },
+	{ "hosts-etc", with_listed_hosts_and_all_of_etc, true },
 	{ "data-shown", where_the_data_would_show, false },
 	{ "var-tmp", beneath_var_tmp, false },
 };
