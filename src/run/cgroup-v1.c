@@ -17,6 +17,7 @@
 
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define PERIOD_US 100000
+#define SOCKETS_SHARE 8
 
 enum { MEMORY, PIDS, CPU, FREEZER };
 
@@ -94,10 +95,20 @@ static bool limit_cpu(int leaf, uint64_t percent)
 	return cgroup_file_write_number(leaf, "cpu.cfs_quota_us", percent * (PERIOD_US / 100)) == 0;
 }
 
+/* What sockets hold is counted apart, and only where that has a limit: senders are held back by it, none is ended. Without,
+ * there is one for the whole machine, which a single command could use up. */
+static bool limit_memory(int leaf, uint64_t bytes)
+{
+	if (cgroup_file_write_number(leaf, "memory.limit_in_bytes", bytes) < 0)
+		return false;
+	cgroup_file_write_number(leaf, "memory.kmem.tcp.limit_in_bytes", bytes / SOCKETS_SHARE);
+	return true;
+}
+
 static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 {
 	if (group->parts[MEMORY] >= 0 && bounds->memory_bytes &&
-	    cgroup_file_write_number(group->parts[MEMORY], "memory.limit_in_bytes", bounds->memory_bytes) == 0)
+	    limit_memory(group->parts[MEMORY], bounds->memory_bytes))
 		group->held |= BIT(LIMIT_MEMORY);
 	if (group->parts[PIDS] >= 0 && bounds->processes &&
 	    cgroup_file_write_number(group->parts[PIDS], "pids.max", bounds->processes) == 0)

@@ -135,6 +135,7 @@ static const struct {
 	{ "", "tasks", "" },
 	{ "memory", "memory.limit_in_bytes", "9223372036854771712\n" },
 	{ "memory", "memory.memsw.limit_in_bytes", "9223372036854771712\n" },
+	{ "memory", "memory.kmem.tcp.limit_in_bytes", "9223372036854771712\n" },
 	{ "memory", "memory.max_usage_in_bytes", "2097152\n" },
 	{ "memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n" },
 	{ "pids", "pids.max", "max\n" },
@@ -686,6 +687,7 @@ static void test_v1(void **state)
 	snprintf(pids, sizeof(pids), "%s/pids/%s", where.root, made.name);
 	snprintf(cpu, sizeof(cpu), "%s/cpu/%s", where.root, made.name);
 	assert_string_equal(get(memory, "memory.limit_in_bytes"), "268435456");
+	assert_string_equal(get(memory, "memory.kmem.tcp.limit_in_bytes"), "33554432");
 	assert_string_equal(get(pids, "pids.max"), "11");
 	assert_string_equal(get(cpu, "cpu.cfs_quota_us"), "50000");
 	struct launch launch = { 0 };

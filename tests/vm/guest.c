@@ -11,7 +11,9 @@
  *     with-descriptors PATH PROGRAM…
  *     capable FILE                 gives it a capability
  *     hog KIND MEGABYTES           takes memory: anonymous, shared, memfd, or a file
+ *     hold KIND MEGABYTES          has the kernel keep what nobody reads: pipes, unix, tcp
  *     crowd NUMBER                 makes processes, and says how many it could
+ *     bomb                         makes processes that make processes, 255 in all
  *     busy MILLISECONDS            uses a processor
  *     end STATUS                   ends the machine
  *
@@ -22,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,6 +33,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -123,6 +127,51 @@ static int hog(char **words)
 	return 0;
 }
 
+static void make_pair(const char *kind, int listener, int ends[2])
+{
+	struct sockaddr_in address;
+	socklen_t length = sizeof(address);
+	if (!strcmp(kind, "pipes")) {
+		checked(pipe(ends), kind);
+		fcntl(ends[1], F_SETPIPE_SZ, MB);
+	} else if (!strcmp(kind, "unix")) {
+		checked(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), kind);
+	} else {
+		checked(getsockname(listener, (struct sockaddr *)&address, &length), kind);
+		ends[1] = (int)checked(socket(AF_INET, SOCK_STREAM, 0), kind);
+		checked(connect(ends[1], (struct sockaddr *)&address, length), kind);
+		ends[0] = (int)checked(accept(listener, NULL, NULL), kind);
+	}
+}
+
+static int hold(char **words)
+{
+	static char chunk[MB / 16];
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	long wanted = atol(words[1]) * MB, had = 0;
+	int listener = (int)checked(socket(AF_INET, SOCK_STREAM, 0), "socket");
+	checked(bind(listener, (struct sockaddr *)&address, sizeof(address)), "bind");
+	checked(listen(listener, 8), "listen");
+	for (int pairs = 0; pairs < 400 && had < wanted; pairs++) {
+		int ends[2];
+		make_pair(words[0], listener, ends);
+		fcntl(ends[1], F_SETFL, O_NONBLOCK);
+		for (ssize_t length; had < wanted && (length = write(ends[1], chunk, sizeof(chunk))) > 0;)
+			had += length;
+	}
+	puts(had < wanted ? "had less" : "had it");
+	return had < wanted;
+}
+
+static int bomb(char **words)
+{
+	(void)words;
+	for (int left = 7; left && fork() >= 0 && fork() >= 0; left--)
+		;
+	pause();
+	return 0;
+}
+
 static int crowd(char **words)
 {
 	int wanted = atoi(words[0]), count = 0;
@@ -166,7 +215,8 @@ static const struct {
 } commands[] = {
 	{ "root", 1, root }, { "as", 2, as }, { "world", 4, world }, { "look", 0, look }, { "list", 1, list }, { "left", 0, left },
 	{ "kill-when-marked", 2, kill_when_marked }, { "terminal", 1, terminal }, { "with-descriptors", 2, with_descriptors },
-	{ "capable", 1, capable }, { "hog", 2, hog }, { "crowd", 1, crowd }, { "busy", 1, busy }, { "end", 1, end },
+	{ "capable", 1, capable }, { "hog", 2, hog }, { "crowd", 1, crowd }, { "busy", 1, busy },
+	{ "hold", 2, hold }, { "bomb", 0, bomb }, { "end", 1, end },
 };
 
 int main(int argc, char **argv)
