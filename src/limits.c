@@ -98,7 +98,7 @@ void limits_describe(struct execution *execution)
 	const struct cgroup *group = &execution->run.group;
 	const char **isolation = execution->run.isolation;
 	if (isolation[CORDON_WALL_LIMIT_DISK])
-		isolation[CORDON_WALL_LIMIT_DISK] = DISK_WATCH_TEXT;
+		isolation[CORDON_WALL_LIMIT_DISK] = execution->run.disk.prompt ? DISK_WATCH_TEXT : DISK_COUNT_TEXT;
 	/* A command that can write to the tree of groups can change its own. */
 	bool guarded = !isolation[CORDON_WALL_FILESYSTEM] || strcmp(isolation[CORDON_WALL_FILESYSTEM], "none");
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++)
@@ -108,12 +108,23 @@ void limits_describe(struct execution *execution)
 		}
 }
 
+static int refuse_late_disk(const struct execution *execution, struct cordon_error *err)
+{
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, execution->session.workspace.path,
+	     "this limit is required, and the filesystem tells late or not at all how much of it is in use");
+	fail_boundary(err, cordon_wall_name(CORDON_WALL_LIMIT_DISK));
+	return fail_remedy(err, "work in a directory on ext4, XFS, F2FS or tmpfs, or change limits.required");
+}
+
 /* A limit per process is none on a tree of processes: only a group holds that. */
 int limits_require(const struct execution *execution, struct cordon_error *err)
 {
 	const struct cgroup *group = &execution->run.group;
+	const struct profile *profile = &execution->profile.profile;
+	if ((profile->required & profile->walls & WALL_BIT(LIMIT_DISK)) && !execution->run.disk.prompt)
+		return refuse_late_disk(execution, err);
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {
-		if (!(execution->profile.profile.required & ~group->held & (UINT32_C(1) << walls[i])))
+		if (!(profile->required & ~group->held & (UINT32_C(1) << walls[i])))
 			continue;
 		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, cordon_wall_name(walls[i]),
 		     "this limit is required, and no control group can hold it here%s%s", *group->why ? ": " : "",

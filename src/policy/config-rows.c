@@ -29,6 +29,7 @@ const struct config_limit config_limits[] = {
 	{ "memory", CORDON_WALL_LIMIT_MEMORY },
 	{ "processes", CORDON_WALL_LIMIT_PROCESSES },
 	{ "cpu", CORDON_WALL_LIMIT_CPU },
+	{ "disk", CORDON_WALL_LIMIT_DISK },
 	{ NULL, 0 },
 };
 

@@ -140,6 +140,9 @@ void disk_watch_begin(struct disk_watch *watch, const struct disk_options *optio
 	for (size_t i = 0; i < DISK_ROOTS; i++)
 		if (options->roots[i] >= 0)
 			add_volume(watch, options->roots[i]);
+	watch->prompt = true;
+	for (size_t i = 0; i < watch->volume_count; i++)
+		watch->prompt &= watch->volumes[i].prompt;
 }
 
 /* ---- when to count ---------------------------------------------------------------------------------------------- */

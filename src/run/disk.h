@@ -28,6 +28,7 @@
 #define DISK_FIRST_MS 10
 #define DISK_WATCH_MS 100               /* the longest time between two looks */
 #define DISK_WATCH_TEXT "watched every 100 ms"
+#define DISK_COUNT_TEXT "counted when it writes"        /* where a filesystem tells late what is in use */
 
 struct disk_options {
 	int roots[DISK_ROOTS];          /* directories, borrowed; those below 0 do not count */
@@ -82,7 +83,7 @@ struct disk_watch {
 	uint64_t used;                  /* of most_bytes, at the last count */
 };
 
-/* To be called before the command starts. */
+/* To be called before the command starts. Afterwards `prompt` is known. */
 void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options);
 /* Looks, and counts for a few milliseconds if that must be; in how many ms it wants to be called again, or -1: the limit
  * is passed. `pidfd` is the command's first process. */

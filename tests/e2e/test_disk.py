@@ -239,6 +239,27 @@ def test_what_ends_first_is_told(cordon):
     assert "it had added" in denial["note"] and denial["grant"] == "--disk, more than 4M" and told["exit_code"] == 0
 
 
+def test_where_it_is_required(cordon, tmp_path):
+    """It holds where the filesystem tells at once; where not, nothing is run."""
+    config = tmp_path / "required.toml"
+    config.write_text('limits.required = ["disk"]\n')
+    passed(cordon, result(cordon, "--config", config, "--disk", "4M", "--", *take("files")))
+    if not IS_ROOT:
+        return
+    words = [str(word) for word in cordon.argv("run", "--json", "--driver", "local", "--disk", "4M")]
+    script = 'mount -t ramfs none "$1" && cd "$1" && shift && exec "$@"'
+
+    def late(*more):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "-", cordon.workspace, *words, *more], env=cordon.env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        return json.loads(done.stdout)
+    error = late("--config", str(config), "--", "true")["error"]
+    assert error["class"] == "spawn_sandbox_unavailable" and error["boundary"] == "limit_disk" and "late" in error["reason"], error
+    told = late("--", *take("files"))
+    assert told["isolation"]["limit_disk"] == "counted when it writes"
+    passed(cordon, told)
+
+
 @pytest.mark.parametrize("value", ["0", "-1", "-5M", "", "much", "99999999999999999999999", "1e3", "1K"])
 def test_limits_that_are_none(cordon, value):
     error = refused_unwalked(cordon, f"--disk={value}", "--", "true")

@@ -171,7 +171,7 @@ static void everything_is_read(void **state)
 		"network = [\"Example.com:443\", \"*.a.org:22\", \"[::1]:1\", \"10.0.0.1:80\"]\nprograms = [\"/usr/bin/git\"]\n"
 		"devices = [\"/dev/dri\"]\nsockets = [\"/run/x\"]\n"
 		"[limits]\nmemory = 1048576\ncpu = 250\nprocesses = 7\ndisk = \"3G\"\ntime = \"5m\"\nstdout = 10\nstderr = \"1k\"\n"
-		"open_files = 99\ntmp = \"1M\"\nrequired = [\"cpu\", \"memory\"]\ncgroup = \"/sys/fs/cgroup/x\"\n"
+		"open_files = 99\ntmp = \"1M\"\nrequired = [\"cpu\", \"memory\", \"disk\"]\ncgroup = \"/sys/fs/cgroup/x\"\n"
 		"[env]\npassthrough = [\"FOO\"]\nset = { A = \"1\", B = \"x y\" }\n"
 		"[policy]\nallowed_paths = [\"/p\"]\ndenied_paths = [\"/p/q\"]\n"
 		"[[policy.rules]]\ntool = \"run\"\nmatch = \"~/bin/*\"\ndecision = \"deny\"\n"
@@ -194,7 +194,7 @@ static void everything_is_read(void **state)
 	assert_string_equal(set->fs_read.items[1], "/home/me/r");
 	assert_string_equal(set->fs_write.items[0], "/out");
 	assert_string_equal(config.read_only.items[0], "/out/keep");
-	assert_int_equal(config.required_limits, 1 << CORDON_WALL_LIMIT_MEMORY | 1 << CORDON_WALL_LIMIT_CPU);
+	assert_int_equal(config.required_limits, 1 << CORDON_WALL_LIMIT_MEMORY | 1 << CORDON_WALL_LIMIT_CPU | 1 << CORDON_WALL_LIMIT_DISK);
 	assert_string_equal(config.cgroup, "/sys/fs/cgroup/x");
 	assert_true(strings_find(&set->deny, "**/.env") < 0);
 	assert_true(strings_find(&set->deny, "**/secret") >= 0);

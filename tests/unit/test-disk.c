@@ -512,6 +512,7 @@ static void all_there_is(void **state)
 	struct disk_watch watch;
 	fill(tree, "before", 700 * KiB);
 	begin(&watch, tree, MiB, false);
+	assert_true(watch.prompt);
 	fill(tree, "more", 200 * KiB);
 	assert_false(look_for(&watch, -1, 200));
 	fill(tree, "much", 200 * KiB);
@@ -663,6 +664,7 @@ static void filesystems_that_tell_late(void **state)
 	volume.type = BTRFS_SUPER_MAGIC;
 	fill(tree, "before", 5 * MiB);
 	begin(&watch, tree, MiB, true);
+	assert_false(watch.prompt);
 	uint64_t told = volume.bytes;
 	fill(tree, "more", 800 * KiB);
 	volume.bytes = told;
