@@ -25,6 +25,7 @@ static const struct {
 	BODY("one", "5\r\nhello\r\n0\r\n\r\n", 15),
 	BODY("two", "1\r\na\r\n1\r\nb\r\n0\r\n\r\n", 17),
 	BODY("hexadecimal", "A\r\n0123456789\r\n00\r\n\r\n", 21),
+	BODY("nine and fifteen", "9\r\n012345678\r\nf\r\n0123456789abcde\r\n0\r\n\r\n", 39),
 	BODY("sixteen digits", "0000000000000001\r\na\r\n0000000000000000\r\n\r\n", 41),
 	BODY("any bytes", "4\r\n\0\r\n0\r\n0\r\n\r\n", 14),
 	BODY("a trailer", "0\r\nX-Sum: abc\r\nY:\r\n\r\n", 21),

@@ -66,6 +66,10 @@ static const struct {
 	BAD("no status", "HTTP/1.1 OK\r\n" END),
 	BAD("a status of two digits", "HTTP/1.1 20 OK\r\n" END),
 	BAD("a status of four digits", "HTTP/1.1 2000 OK\r\n" END),
+	BAD("a status with letters", "HTTP/1.1 2x0 OK\r\n" END),
+	BAD("a status that ends in a letter", "HTTP/1.1 20x OK\r\n" END),
+	BAD("a status that ends in a slash", "HTTP/1.1 20/ OK\r\n" END),
+	BAD("a status of 600", "HTTP/1.1 600 OK\r\n" END),
 	BAD("a status of 0", "HTTP/1.1 000 OK\r\n" END),
 	BAD("a status of 999", "HTTP/1.1 999 OK\r\n" END),
 	BAD("a signed status", "HTTP/1.1 +20 OK\r\n" END),
@@ -144,6 +148,16 @@ static void not_sent_on(void **state)
 	}
 }
 
+static void refusals_have_their_words(void **state)
+{
+	(void)state;
+	char buffer[HTTP_REFUSAL_SIZE];
+	http_refusal_write(403, "no", false, buffer);
+	assert_memory_equal(buffer, "HTTP/1.1 403 Forbidden\r\n", 24);
+	http_refusal_write(505, "no", false, buffer);
+	assert_memory_equal(buffer, "HTTP/1.1 505 HTTP Version Not Supported\r\n", 41);
+}
+
 /* What the proxy says itself is a response as it takes one from others. */
 static void refusals(void **state)
 {
@@ -178,6 +192,7 @@ int main(void)
 		cmocka_unit_test(sent_on),
 		cmocka_unit_test(not_sent_on),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(refusals_have_their_words),
 	};
 	return cmocka_run_group_tests_name("http-response", tests, NULL, NULL);
 }
