@@ -78,6 +78,7 @@ struct proxy {
 	struct outgoing *first_outgoing, **last_outgoing;
 	size_t outgoing_count;
 	bool supervisor_is_full;        /* it does not read as fast as there is to tell */
+	bool supervisor_is_watched;     /* for when it takes more */
 	struct proxy_message tallies[TALLIES_MAX];
 	size_t tally_count;
 	uint64_t tally_deadline_us;

@@ -15,6 +15,7 @@
 
 #define OUTGOING_HIGH 64        /* from here on nothing new is begun */
 #define TALLY_US 200000
+#define FAREWELL_MS 2000        /* for the supervisor to read the last of it */
 
 void proxy_give_up(void)
 {
@@ -23,9 +24,13 @@ void proxy_give_up(void)
 
 /* ---- sending ---------------------------------------------------------------------------------------------------- */
 
-static void watch_for(struct proxy *proxy, uint32_t events)
+/* Wants to know, or no longer, when there is room again. */
+static void watch_room(struct proxy *proxy, bool wanted)
 {
-	struct epoll_event event = { .events = events, .data.ptr = &proxy->supervisor_watch };
+	struct epoll_event event = { .events = EPOLLIN | (wanted ? EPOLLOUT : 0u), .data.ptr = &proxy->supervisor_watch };
+	if (wanted == proxy->supervisor_is_watched)
+		return;
+	proxy->supervisor_is_watched = wanted;
 	if (epoll_ctl(proxy->epoll_fd, EPOLL_CTL_MOD, PROXY_FD, &event) < 0)
 		proxy_give_up();
 }
@@ -49,7 +54,7 @@ static void send_outgoing(struct proxy *proxy)
 	}
 	bool was_full = proxy->supervisor_is_full;
 	proxy->supervisor_is_full = proxy->outgoing_count >= OUTGOING_HIGH;
-	watch_for(proxy, EPOLLIN | (proxy->first_outgoing ? EPOLLOUT : 0u));
+	watch_room(proxy, proxy->first_outgoing);
 	if (was_full && !proxy->supervisor_is_full)
 		loop_wake_all(proxy);
 }
@@ -124,6 +129,10 @@ void supervisor_end(struct proxy *proxy)
 			break;
 		send_outgoing(proxy);
 	}
+	/* A socket that is closed while there is something to read resets, and the last messages would be behind that. */
+	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
+	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &proxy->totals, sizeof(proxy->totals), MSG_DONTWAIT) > 0)
+		;
 	_exit(0);
 }
 
@@ -140,7 +149,8 @@ static bool receive(struct proxy_message *ret_message)
 	/* End of file: nobody is there to be told anything. */
 	if (got == 0)
 		_exit(0);
-	if (got != sizeof(*ret_message))
+	if (got != sizeof(*ret_message) || !memchr(ret_message->host, '\0', sizeof(ret_message->host)) ||
+	    !memchr(ret_message->text, '\0', sizeof(ret_message->text)))
 		proxy_give_up();
 	return true;
 }

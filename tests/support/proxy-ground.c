@@ -363,13 +363,6 @@ void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options 
 		fail_msg("the proxy is not ready: %s", message.text);
 }
 
-static void let_go(struct proxy_ground *ground)
-{
-	close(ground->socket);
-	close(ground->server);
-	ground->pid = -1;
-}
-
 struct proxy_message proxy_ground_end(struct proxy_ground *ground)
 {
 	struct proxy_message message;
@@ -378,9 +371,10 @@ struct proxy_message proxy_ground_end(struct proxy_ground *ground)
 	do
 		message = proxy_ground_next(ground);
 	while (message.kind != PROXY_TOTALS);
+	close(ground->socket);
+	close(ground->server);
 	assert_int_equal(waitpid(ground->pid, &status, 0), ground->pid);
 	assert_int_equal(status, 0);
-	let_go(ground);
 	return message;
 }
 
@@ -388,5 +382,6 @@ void proxy_ground_kill(struct proxy_ground *ground)
 {
 	assert_int_equal(kill(ground->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(ground->pid, NULL, 0), ground->pid);
-	let_go(ground);
+	close(ground->socket);
+	close(ground->server);
 }

@@ -272,9 +272,9 @@ static void test_ends_with_the_command(void **state)
 	assert_int_equal(ground_hear_all(server, text, sizeof(text)), -1);
 	close(client);
 	close(server);
-	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
 	close(ground.socket);
 	close(ground.server);
+	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
 }
 
 static void test_supervisor_is_gone(void **state)

@@ -193,9 +193,9 @@ static void test_flood_of_names(void **state)
 	assert_true(messages <= told);
 	assert_true(told < 100 || messages < told / 4);
 	close(udp);
-	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
 	close(ground.socket);
 	close(ground.server);
+	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
 }
 
 int main(void)
