@@ -11,6 +11,8 @@
 
 #define RANDOM_SIZE 10
 
+static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
 /* Only where a caller's own seccomp filter refuses getrandom(): an id must be unique, not unguessable, and a missing
  * id would be worse than a guessable one. */
 static void mix(unsigned char bytes[RANDOM_SIZE], const struct timespec *now)
@@ -26,7 +28,6 @@ static void mix(unsigned char bytes[RANDOM_SIZE], const struct timespec *now)
 
 void id_make(char ret_id[ID_SIZE])
 {
-	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 	unsigned char random[RANDOM_SIZE];
 	struct timespec now;
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -40,4 +41,16 @@ void id_make(char ret_id[ID_SIZE])
 	ret_id[ID_SIZE - 1] = '\0';
 	for (int i = ID_SIZE - 2; i >= 0; i--, number >>= 5)
 		ret_id[i] = digits[(unsigned)number & 31];
+}
+
+uint64_t id_time_ms(const char *id)
+{
+	unsigned __int128 number = 0;
+	for (int i = 0; i < ID_SIZE - 1; i++) {
+		const char *digit = id[i] ? strchr(digits, id[i]) : NULL;
+		if (!digit)
+			return 0;
+		number = number << 5 | (unsigned)(digit - digits);
+	}
+	return id[ID_SIZE - 1] ? 0 : (uint64_t)(number >> (8 * RANDOM_SIZE));
 }

@@ -25,6 +25,7 @@
 #define PREFIX "cordon-"
 #define REMOVE_ROUNDS 50
 #define MAKE_ATTEMPTS 3
+#define LOCKED_BY_MS 60000
 #define UNWANTED "the configuration says: without control groups"
 #define REMOVE_PAUSE_NS 1000000
 
@@ -162,13 +163,27 @@ static bool lock_leaf(const struct cgroup *group)
 	return true;
 }
 
+/* Its supervisor's pid is nobody's any more; or it was made so long ago that, if its supervisor is still there, it has
+ * locked it. Then that pid may be somebody else's by now. */
+static bool may_be_abandoned(const char *name)
+{
+	char *end;
+	struct timespec now;
+	long pid = strtol(name + strlen(PREFIX), &end, 10);
+	if (pid < 1 || *end != '-')
+		return false;
+	if (kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		return true;
+	uint64_t made_ms = id_time_ms(end + 1);
+	clock_gettime(CLOCK_REALTIME, &now);
+	return made_ms && made_ms + LOCKED_BY_MS < (uint64_t)now.tv_sec * 1000;
+}
+
 /* Its supervisor may be one that we cannot see, in another pid namespace: the lock tells. */
 static void sweep_one(const struct cgroup_place *place, const char *name)
 {
-	char *end;
-	long pid = strtol(name + strlen(PREFIX), &end, 10);
 	struct cgroup group;
-	if (pid <= 1 || *end != '-' || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+	if (!may_be_abandoned(name))
 		return;
 	empty_group(place->ops, &group);
 	if (snprintf(group.name, sizeof(group.name), "%s", name) >= (int)sizeof(group.name))

@@ -7,7 +7,7 @@
  *
  *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
  *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone
- *             is removed by the next that makes one, with all that is in it. */
+ *             is removed by the next that starts a command, with all that is in it. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/id.h"
 #include "base/remove.h"
 #include "run/cgroup-ahead.h"
 #include "run/launch.h"
@@ -547,8 +548,15 @@ static void test_sweep(void **state)
 	struct {
 		char name[64];
 		bool stays;
-	} left[6] = { { .stays = false },      { .stays = true },      { "cordon-", true },
-		      { "cordon-x-y", true }, { "cordon-1-A", true }, { .stays = true } };
+	} left[9] = { { .stays = false },      { .stays = true },      { "cordon-", true },
+		      { "cordon-x-y", true }, { "cordon-1-A", true }, { .stays = true }, { .stays = true },
+		      { .stays = false }, { "cordon-1-00000000ZZZZZZZZZZZZZZZZZZ", false } };
+	char id[ID_SIZE];
+	id_make(id);
+	/* A pid that is somebody else's by now: too long ago for it not to be locked. */
+	snprintf(left[6].name, sizeof(left[6].name), "cordon-%d-%s", (int)getpid(), id);
+	id[0] = id[1] = id[2] = '0';
+	snprintf(left[7].name, sizeof(left[7].name), "cordon-%d-%s", (int)getpid(), id);
 	snprintf(left[0].name, sizeof(left[0].name), "cordon-%d-A", (int)ended());
 	snprintf(left[1].name, sizeof(left[1].name), "cordon-%d-A", (int)getpid());
 	snprintf(left[5].name, sizeof(left[5].name), "cordon-%d-B", (int)ended());
