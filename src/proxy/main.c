@@ -44,7 +44,7 @@ static const char *seal(void)
 	return why;
 }
 
-static int stop(const char *why)
+__attribute__((noreturn)) static void stop(const char *why)
 {
 	struct proxy_message message = { .kind = PROXY_TOTALS };
 	snprintf(message.text, sizeof(message.text), "%s", why);
@@ -53,7 +53,7 @@ static int stop(const char *why)
 	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
 	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT) > 0)
 		;
-	return 2;
+	_exit(2);
 }
 
 int main(void)
@@ -77,7 +77,7 @@ int main(void)
 	if (!why)
 		why = seal();
 	if (why)
-		return stop(why);
+		stop(why);
 	supervisor_tell(&proxy, &ready);
 	loop_run(&proxy);
 }
