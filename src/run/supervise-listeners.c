@@ -43,8 +43,9 @@ int supervise_take_listeners(struct supervision *supervision, int *fds, size_t c
 	for (size_t i = 0; i < count; i++)
 		fds[i] = -1;
 	for (size_t at = 0; at < count;) {
-		struct control_message message;
-		int received[CONTROL_LISTENERS_MAX], number = receive(supervision->control_fd, &message, received), next = 0;
+		struct control_message message = { 0 };
+		int received[CONTROL_LISTENERS_MAX] = { 0 }, next = 0;
+		int number = receive(supervision->control_fd, &message, received);
 		if (number >= 0 && (size_t)message.value > count - at) {
 			close_all(received, (size_t)number);
 			errno = EPROTO;

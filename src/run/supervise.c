@@ -43,6 +43,15 @@ int supervise_watch(struct supervision *supervision, int fd, enum source source,
 	return epoll_ctl(supervision->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
+/* Closing alone would not do: a process that another thread makes meanwhile has the descriptor as well until it is another
+ * program, and while anybody has it the kernel goes on telling of it. */
+static void close_watched(struct supervision *supervision, int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
+	supervise_close(fd);
+}
+
 static void arm(int timer_fd, uint64_t after_ms)
 {
 	/* Nothing at all would be never. */
@@ -162,7 +171,7 @@ static void read_output(struct supervision *supervision, int stream, int most)
 		if (length < 0 && errno == EAGAIN)
 			return;
 		if (length <= 0) { /* a terminal ends with EIO */
-			supervise_close(&supervision->stream_fd[stream]);
+			close_watched(supervision, &supervision->stream_fd[stream]);
 			return;
 		}
 		capture_add(&supervision->captures[stream], chunk, (size_t)length);
@@ -186,7 +195,7 @@ static void start_draining(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_DRAINING;
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
-	supervise_close(&supervision->disk_timer_fd);
+	close_watched(supervision, &supervision->disk_timer_fd);
 	if (supervision->stdin_open)
 		input_end(supervision);
 	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its

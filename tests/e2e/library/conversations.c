@@ -74,6 +74,7 @@ static void *allocate(void *arg)
 		blocks[i % 64] = malloc(1 + i * 7919u % 200000);
 		CHECK(blocks[i % 64]);
 		memset(blocks[i % 64], 1, 1);
+		usleep(20); /* the others have work to do */
 	}
 	for (int i = 0; i < 64; i++)
 		free(blocks[i]);

@@ -66,6 +66,7 @@ static void *allocate(void *arg)
 		char *block = malloc(100000);
 		memset(block, 1, 100000);
 		free(block);
+		usleep(20); /* the others have work to do */
 	}
 	return arg;
 }
