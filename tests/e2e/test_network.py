@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import descendants
+from conftest import descendants, is_running
 from lab import IS_ROOT, drivers, needs, wait_until
 from network_lab import UNWALLED, net, world  # noqa: F401
 
@@ -307,7 +307,16 @@ def test_the_proxy_ends_with_its_command(net):
     assert process.stdout.readline() == "up\n"
     proxy = proxy_of(process)
     process.communicate("\n", timeout=30)
-    assert wait_until(lambda: not os.path.exists(f"/proc/{proxy}"), 30)
+    assert wait_until(lambda: not is_running(proxy), 30)
+
+
+def test_the_proxy_ends_with_whoever_started_it(net):
+    process = net.popen("run", "--net", "good.test:80", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n"
+    proxy = proxy_of(process)
+    process.kill()
+    process.communicate(timeout=30)
+    assert wait_until(lambda: not is_running(proxy), 30)
 
 
 def test_ten_thousand_connections_opened_and_dropped(net, tmp_path):

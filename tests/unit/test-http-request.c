@@ -119,6 +119,8 @@ static const struct {
 	BAD("no host", 400, "GET http:///x HTTP/1.1\r\n" HOST END),
 	BAD("a user", 400, "GET http://u@a.test/ HTTP/1.1\r\n" HOST END),
 	BAD("a user and a password", 400, "GET http://a.test:80@b.test/ HTTP/1.1\r\n" HOST END),
+	BAD("a user, and no Host to compare with", 400, "GET http://u@a.test/ HTTP/1.0\r\n" END),
+	BAD("a number, and no Host to compare with", 400, "GET http://2130706433/ HTTP/1.0\r\n" END),
 	BAD("a fragment", 400, "GET http://a.test/#b HTTP/1.1\r\n" HOST END),
 	BAD("a fragment behind the host", 400, "GET http://a.test#b HTTP/1.1\r\n" HOST END),
 	BAD("a backslash", 400, "GET http://a.test\\b HTTP/1.1\r\n" HOST END),
