@@ -205,11 +205,11 @@ static void listen_to(struct egress *egress, struct cordon_error *err)
 	}
 }
 
-/* It is being killed: what it said until then. */
+/* It is being killed: what it said until then. One that has not said that it is ready is not waited for. */
 static void hear_out(struct egress *egress, struct cordon_error *err)
 {
 	struct pollfd ready = { .fd = egress->process.fd, .events = POLLIN };
-	while ((poll(&ready, 1, LAST_WORDS_MS) > 0 || errno == EINTR) && hear(egress, err) == 0)
+	while (poll(&ready, 1, is_worth_hearing(egress) ? LAST_WORDS_MS : 0) != 0 && hear(egress, err) == 0)
 		;
 }
 
