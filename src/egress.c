@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
+#define PATIENCE_S 10           /* for the proxy to read what it is told */
 
 /* ---- what is said to the proxy ------------------------------------------------------------------------------------ */
 
@@ -108,13 +109,13 @@ static int send_listeners(struct egress *egress, bool *ret_has_v6)
 	return result;
 }
 
-/* A proxy that is gone meanwhile is found out about by reading. */
+/* One that does not listen is ended, and found out about by reading like one that is gone. */
 static void brief(struct egress *egress)
 {
 	bool has_v6;
-	if (send_listeners(egress, &has_v6) == 0 && send_settings(egress) == 0 && send_names(egress) == 0 &&
-	    send_rules(egress, has_v6) == 0)
-		(void)!egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
+	if (send_listeners(egress, &has_v6) < 0 || send_settings(egress) < 0 || send_names(egress) < 0 ||
+	    send_rules(egress, has_v6) < 0 || egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1) < 0)
+		proxy_kill(&egress->process);
 }
 
 /* ---- the reader --------------------------------------------------------------------------------------------------- */
@@ -183,6 +184,14 @@ static bool is_worth_hearing(const struct egress *egress)
 	return egress->ready || egress->execution->probe;
 }
 
+/* Not if it has left unread so much that this does not fit: then it is not waited for either. */
+static int send_end(const struct egress *egress)
+{
+	const struct proxy_message message = { .kind = PROXY_END };
+	ssize_t sent = send(egress->process.fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return sent == (ssize_t)sizeof(message) ? 0 : -1;
+}
+
 /* Until it has said its last, or is gone, or time is up after the command has ended. */
 static void listen_to(struct egress *egress, struct cordon_error *err)
 {
@@ -199,8 +208,7 @@ static void listen_to(struct egress *egress, struct cordon_error *err)
 			result = hear(egress, err);
 		else if (ready[1].revents) {
 			until_ms = now_ms() + LAST_WORDS_MS;
-			result = is_worth_hearing(egress) ? egress_send(egress, &(struct proxy_message){ .kind = PROXY_END }, -1)
-			                                  : -1;
+			result = is_worth_hearing(egress) ? send_end(egress) : -1;
 		}
 	}
 }
@@ -285,9 +293,13 @@ int egress_begin(struct execution *execution, struct cordon_error *err)
 		egress->listeners[i] = -1;
 	if (!egress->listeners || egress->ended_fd < 0)
 		fail(err, CORDON_E_INTERNAL, errno, NULL, "cannot make what the proxy needs");
-	else if (proxy_open(&egress->process, err) == 0 && start_reader(egress, err) == 0) {
-		execution->run.egress = egress;
-		return 0;
+	else if (proxy_open(&egress->process, err) == 0) {
+		const struct timeval patience = { .tv_sec = PATIENCE_S };
+		setsockopt(egress->process.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+		if (start_reader(egress, err) == 0) {
+			execution->run.egress = egress;
+			return 0;
+		}
 	}
 	destroy(egress);
 	return -1;

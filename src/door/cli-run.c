@@ -84,7 +84,7 @@ static void hold_output(struct run *run, bool hold)
 static enum cordon_answer ask(void *arg, const struct cordon_card *card, char reason[256])
 {
 	/* What the command wrote may have left colours, another character set, a part of the screen to scroll in. */
-	static const char plain[] = "\017\033[!p\033[0m\r\n";
+	static const char plain[] = "\017\033[!p\033[0m\n";
 	struct run *run = arg;
 	if (pthread_equal(pthread_self(), run->main))
 		return prompt_ask(&run->prompt, card, reason);

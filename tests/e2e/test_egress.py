@@ -5,17 +5,14 @@ import http.server
 import json
 import os
 import pathlib
-import shutil
 import signal
 import socket
 import subprocess
-import sys
 import threading
-import time
 
 import pytest
 
-from lab import ROOT, drivers, embed, lack, leftovers, needs, refused, result, rows, rows_of, wait_until  # noqa: F401
+from lab import drivers, embed, lack, leftovers, needs, refused, result, rows, rows_of, wait_until  # noqa: F401
 
 PYTHON = "/usr/bin/python3"
 pytestmark = [pytest.mark.skipif(bool(lack("mount-namespace")), reason=str(lack("mount-namespace")))]
@@ -422,12 +419,51 @@ def test_asked_before_the_start(cordon, asking, server):
     assert len(approvals(cordon)) == 1
 
 
+@needs("gcc", "unsanitized")
+def test_in_a_program_with_a_loop_of_its_own(cordon, asking, net, server, tmp_path, leftovers):
+    net(f'[capabilities]\nnetwork = ["a.test:{server.port}"]')
+    program = embed(pathlib.Path(__file__).parent / "library/egress.c", tmp_path)
+    done = subprocess.run([program], env={**cordon.env, "WORKSPACE": str(cordon.workspace), "PORT": str(server.port)},
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
+    assert (done.returncode, done.stdout) == (0, "fine\n"), done
+    assert [row["outcome"] for row in approvals(cordon)] == ["approved", "cancelled", "denied", "denied"]
+
+
+QUESTION = r"Allow\? \[o\]nce, for the \[s\]ession, \[d\]eny, deny with a \[r\]eason: "
+
+
+def test_on_the_terminal_of_a_command_that_runs(cordon, net, server, terminal):
+    """What the command writes waits while the question stands, and what is typed is not for the command."""
+    net(f'[capabilities]\nnetwork = ["a.test:{server.port}"]')
+    script = (f"while :; do echo no''ise; sleep 0.01; done & {PYTHON} client.py get http://b.test:{server.port}/; kill $!; "
+              "echo read; read line; echo got $line")
+    session = terminal("run", "--session", "s", "--workspace", cordon.workspace, "-c", script)
+    session.expect("noise", 60)
+    session.expect(r"\x0f\x1b\[!p\x1b\[0m\r\n", 60)
+    card = session.expect(f"(?s).*connect to b.test:{server.port}.*{QUESTION}", 60).group().decode()
+    assert "noise" not in card and listed(cordon)[0]["id"] in card
+    session.type("once\n")
+    session.expect("200 hello", 60)
+    session.expect("read\r\n", 60)
+    session.type("later\n")
+    session.expect("got later", 60)
+    assert session.end(60) == 0 and [row["outcome"] for row in approvals(cordon)] == ["approved"]
+
+
+def test_a_command_with_a_terminal_of_its_own_is_asked_about_elsewhere(cordon, net, server, terminal):
+    net(f'[capabilities]\nnetwork = ["a.test:{server.port}"]')
+    session = terminal("run", "--tty", "--session", "s", "--workspace", cordon.workspace,
+                       *client("get", f"http://b.test:{server.port}/"))
+    answer(cordon, "approve", card_of(cordon)["id"])
+    session.expect("200 hello", 60)
+    assert session.end(60) == 0 and b"Allow?" not in session.output
+
+
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 
-def reach(cordon, holder, *words):
-    """A command whose connection is held, and the first line it says."""
-    process = cordon.popen("run", "--timeout", "50s", "--net", f"a.test:{holder.port}", *words,
-                           *client("hold", "a.test", holder.port), text=True)
+def reach(cordon, holder):
+    """A command whose connection is held; it has said so."""
+    process = cordon.popen("run", "--net", f"a.test:{holder.port}", *client("hold", "a.test", holder.port), text=True)
     assert process.stdout.readline() == "held\n"
     return process
 
@@ -444,10 +480,22 @@ def test_the_proxy_is_killed(cordon, net, holder, leftovers):
     assert [row["row"] for row in rows(cordon)] == ["intent", "network", "result"]
 
 
-def test_a_connection_that_is_open_at_the_end_has_its_row(cordon, net, holder):
-    process = reach(cordon, holder, "--timeout", "500ms")
+def test_a_proxy_that_does_nothing_is_not_waited_for(cordon, net, holder):
+    process = reach(cordon, holder)
+    proxy, = proxies_of(process.pid)
+    os.kill(proxy, signal.SIGSTOP)
+    process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
-    assert process.returncode == 124 and holder.closed.wait(30)
+    assert process.returncode == 128 + signal.SIGTERM and holder.closed.wait(30)
+    row, = network_rows(cordon)
+    assert row["decision"] == "failed" and "the proxy ended" in row["why"], row
+
+
+def test_a_connection_that_is_open_at_the_end_has_its_row(cordon, net, holder):
+    process = reach(cordon, holder)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM and holder.closed.wait(30)
     row, = network_rows(cordon)
     assert (row["host"], row["decision"], row["bytes_in"], row["bytes_out"]) == ("a.test", "allowed", 4, 5), row
 
