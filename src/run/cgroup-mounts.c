@@ -15,6 +15,7 @@
 #include "run/cgroup.h"
 
 #define ROOT "/sys/fs/cgroup"
+#define TABLE_CHUNK 32768
 #define TABLE "/proc/thread-self/mountinfo"
 #define NAMESPACE "/proc/thread-self/ns/mnt"
 
@@ -93,6 +94,8 @@ static void look(ino_t namespace)
 		close(copy);
 	known.pid = getpid();
 	known.namespace = namespace;
+	if (table)
+		setvbuf(table, NULL, _IOFBF, TABLE_CHUNK);
 	known.points = table ? read_points(table) : NULL;
 	if (table)
 		fclose(table);

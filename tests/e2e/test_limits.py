@@ -442,6 +442,35 @@ def test_what_init_can_no_longer_end_is_ended(cordon, leftovers, configured, req
         assert wait_until(lambda: not running(mark))
 
 
+FAST = """
+import os, signal, sys
+init, count = os.getppid(), 0
+if os.fork():
+    signal.pause()
+while True:
+    count += 1
+    if count == 50:
+        os.kill(init, signal.SIGKILL)
+    try:
+        if os.fork():
+            os._exit(0)
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize("where", ["found", "named"])
+def test_who_is_never_there_for_long_is_ended_too(cordon, leftovers, configured, request, where):
+    """One process that goes on as its own child, faster than any list of processes is read."""
+    if where == "found" and not GROUPED:
+        pytest.skip(lack("cgroup"))
+    options = request.getfixturevalue("named")[1] if where == "named" else []
+    mark = f"fast-{os.getpid()}"
+    told = result(cordon, *options, "--driver", "local", "--", PYTHON, "-c", FAST, mark)
+    assert told["signal"] == signal.SIGKILL, told
+    assert wait_until(lambda: not running(mark))
+
+
 # ---- what is asked for -----------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("option", ["memory", "cpu", "processes"])
