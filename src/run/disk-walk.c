@@ -145,7 +145,7 @@ static bool add(struct disk_walk *walk, const struct disk_stat *stat)
 {
 	uint64_t bytes = stat->bytes > DISK_INODE_BYTES ? stat->bytes : DISK_INODE_BYTES;
 	bool is_directory = S_ISDIR(stat->mode);
-	if (is_directory || stat->links > 1 || bytes > LARGE_BYTES) {
+	if (is_directory || stat->links != 1 || bytes > LARGE_BYTES) {
 		if (make_room(walk)) {
 			if (!put(walk->seen, walk->seen_size, key_of(stat)))
 				return false;

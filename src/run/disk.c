@@ -313,7 +313,7 @@ static bool go_on(struct disk_watch *watch, uint64_t until_us)
 static bool hides_something(const struct disk_watch *watch)
 {
 	uint64_t devices[DISK_ROOTS] = { 0 };
-	if (watch->walk.count.closed || watch->walk.count.moved)
+	if (watch->walk.count.closed || watch->walk.count.moved || watch->processes.count == PROCESSES_MAX)
 		return true;
 	for (size_t i = 0; i < watch->volume_count; i++)
 		devices[i] = watch->volumes[i].device;

@@ -5,17 +5,19 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "run/cgroup-file.h"
 #include "run/disk-walk.h"
 
-#define PROCESSES_MAX 4096
 /* Of one process: what is beyond is not looked at. */
 #define FILES_MAX 4096
 #define UNTOLD_BYTES (UINT64_C(1) << 40)
@@ -134,57 +136,108 @@ void processes_free(struct processes *processes)
 
 /* ---- what they hold --------------------------------------------------------------------------------------------- */
 
-void processes_each_nameless(pid_t pid, processes_file_fn each, void *arg)
+static DIR *open_in(int directory, const char *name)
 {
-	DIR *files = open_of(pid, "fd");
+	auto_close int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	if (stream)
+		take_fd(&fd);
+	return stream;
+}
+
+/* True: no more. */
+typedef bool thread_fn(void *arg, int thread);
+
+/* Threads may have files of their own, and the first may be gone while others go on: each is looked at whose files are
+ * not those of the one before it. */
+static bool each_thread(pid_t pid, thread_fn *look, void *arg)
+{
+	DIR *tasks = open_of(pid, "task");
+	pid_t before = 0;
+	bool done = false;
+	for (struct dirent *entry; tasks && !done && (entry = readdir(tasks));) {
+		pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+		if (thread <= 0 || (before && syscall(SYS_kcmp, before, thread, KCMP_FILES, 0, 0) == 0))
+			continue;
+		auto_close int fd = openat(dirfd(tasks), entry->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		done = fd >= 0 && look(arg, fd);
+		before = thread;
+	}
+	if (tasks)
+		closedir(tasks);
+	return done;
+}
+
+struct nameless {
+	processes_file_fn *each;
+	void *arg;
+};
+
+static bool tell_nameless(void *arg, int thread)
+{
+	const struct nameless *nameless = arg;
+	DIR *files = open_in(thread, "fd");
 	struct disk_stat stat;
 	size_t seen = 0;
 	for (struct dirent *entry; files && seen++ < FILES_MAX && (entry = readdir(files));)
 		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) && !stat.links)
-			each(arg, &stat);
+			nameless->each(nameless->arg, &stat);
 	if (files)
 		closedir(files);
+	return false;
 }
 
-/* 7f0000-7f1000 rw-s 00000000 fe:00 1234   /path (deleted) */
-static bool is_nameless(const char *line, const uint64_t *devices, size_t count)
+void processes_each_nameless(pid_t pid, processes_file_fn *each, void *arg)
+{
+	each_thread(pid, tell_nameless, &(struct nameless){ each, arg });
+}
+
+struct devices {
+	const uint64_t *numbers;
+	size_t count;
+};
+
+/* 7f0000-7f1000 r--p 00000000 fe:00 1234   /path (deleted)
+ * However it is mapped, what was written to it is kept. */
+static bool is_nameless(const char *line, const struct devices *devices)
 {
 	static const char gone[] = " (deleted)\n";
 	unsigned major, minor;
-	char flags[5];
 	size_t length = strlen(line);
 	if (length < sizeof(gone) || strcmp(line + length - (sizeof(gone) - 1), gone) ||
-	    sscanf(line, "%*x-%*x %4s %*x %x:%x", flags, &major, &minor) != 3 || flags[1] != 'w' || flags[3] != 's')
+	    sscanf(line, "%*x-%*x %*s %*x %x:%x", &major, &minor) != 2)
 		return false;
-	for (size_t i = 0; i < count; i++)
-		if (devices[i] == disk_device(major, minor))
+	for (size_t i = 0; i < devices->count; i++)
+		if (devices->numbers[i] == disk_device(major, minor))
 			return true;
 	return false;
 }
 
-static bool maps_nameless(pid_t pid, const uint64_t *devices, size_t count)
+static bool maps_nameless(void *arg, int thread)
 {
-	char name[64], *line = NULL;
+	char *line = NULL;
 	size_t size = 0;
 	bool found = false;
-	snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	FILE *maps = fopen(name, "re");
+	auto_close int fd = openat(thread, "maps", O_RDONLY | O_CLOEXEC);
+	FILE *maps = fd >= 0 ? fdopen(fd, "re") : NULL;
+	if (maps)
+		take_fd(&fd);
 	while (maps && !found && getline(&line, &size, maps) > 0)
-		found = is_nameless(line, devices, count);
+		found = is_nameless(line, arg);
 	free(line);
 	if (maps)
 		fclose(maps);
 	return found;
 }
 
-static bool sends_files(pid_t pid)
+static bool sends_files(int thread)
 {
-	DIR *files = open_of(pid, "fd");
-	auto_close int about = files ? openat(dirfd(files), "../fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	DIR *files = open_in(thread, "fd");
+	auto_close int about = openat(thread, "fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct disk_stat stat;
 	size_t seen = 0;
 	bool found = false;
-	for (struct dirent *entry; about >= 0 && !found && seen++ < FILES_MAX && (entry = readdir(files));)
+	for (struct dirent *entry; files && about >= 0 && !found && seen++ < FILES_MAX && (entry = readdir(files));)
 		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) && S_ISSOCK(stat.mode)) {
 			char text[1024];
 			const char *number = cgroup_file_read(about, entry->d_name, text, sizeof(text)) > 0
@@ -196,7 +249,12 @@ static bool sends_files(pid_t pid)
 	return found;
 }
 
+static bool hides(void *arg, int thread)
+{
+	return maps_nameless(arg, thread) || sends_files(thread);
+}
+
 bool processes_hides(pid_t pid, const uint64_t *devices, size_t count)
 {
-	return maps_nameless(pid, devices, count) || sends_files(pid);
+	return each_thread(pid, hides, &(struct devices){ devices, count });
 }

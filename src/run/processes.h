@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define PROCESSES_MAX 4096              /* beyond so many, they are not looked at */
+
 struct disk_stat;
 
 struct processes {
@@ -23,9 +25,9 @@ pid_t processes_of_pidfd(int pidfd);
 void processes_look(pid_t first, struct processes *ret_processes);
 void processes_free(struct processes *processes);
 
-typedef void (*processes_file_fn)(void *arg, const struct disk_stat *file);
+typedef void processes_file_fn(void *arg, const struct disk_stat *file);
 /* Calls `each` for every file that it has open and that has no name. */
-void processes_each_nameless(pid_t pid, processes_file_fn each, void *arg);
+void processes_each_nameless(pid_t pid, processes_file_fn *each, void *arg);
 /* Does it hold files without having them open: on one of these devices and nameless, but mapped; or sent to a socket
  * that nobody has received them from? */
 bool processes_hides(pid_t pid, const uint64_t *devices, size_t count);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -748,9 +749,22 @@ static void many_files_cost_less_than_a_hundredth_of_a_processor(void **state)
 	}
 }
 
+/* Several processes have it open, and threads of theirs. */
+static void one_without_a_name_counts_once(void **state)
+{
+	const int roots[DISK_ROOTS] = { ((struct ground *)*state)->tree, -1, -1 };
+	const struct disk_stat file = { .device = 1, .inode = 2, .bytes = 8 * KiB, .mode = S_IFREG };
+	struct disk_walk walk;
+	assert_true(disk_walk_begin(&walk, roots, NEVER));
+	for (int i = 0; i < 5; i++)
+		disk_walk_add(&walk, &file);
+	assert_int_equal(walk.count.bytes, 8 * KiB);
+	disk_walk_end(&walk);
+}
+
 /* ---- processes -------------------------------------------------------------------------------------------------- */
 
-enum hiding { IDLE, PRIVATE, HOLDING, MAPPING, SENDING, WRITING };
+enum hiding { IDLE, HOLDING, THREAD, LAST_THREAD, MAPPING, PRIVATE, SENDING, WRITING };
 
 static void send_descriptor(int socket, int fd)
 {
@@ -766,6 +780,22 @@ static void send_descriptor(int socket, int fd)
 	sendmsg(socket, &message, 0);
 }
 
+struct thread_task {
+	bool own_table;
+	_Atomic bool ready;
+};
+
+static void *keep_open(void *arg)
+{
+	struct thread_task *task = arg;
+	if (task->own_table)
+		unshare(CLONE_FILES);
+	task->ready = true;
+	while (pause())
+		;
+	return NULL;
+}
+
 /* Takes 4 MiB in a file without a name. */
 static void hide(int tree, enum hiding how)
 {
@@ -775,7 +805,6 @@ static void hide(int tree, enum hiding how)
 	int fd = openat(tree, "nameless", O_RDWR | O_CREAT, 0600);
 	unlinkat(tree, "nameless", 0);
 	(void)!ftruncate(fd, 4 * MiB);
-	/* One that is not shared takes memory, not space. */
 	if (how == MAPPING || how == PRIVATE) {
 		int kind = how == MAPPING ? MAP_SHARED : MAP_PRIVATE;
 		char *mapped = mmap(NULL, 4 * MiB, PROT_READ | PROT_WRITE, kind, fd, 0);
@@ -784,6 +813,16 @@ static void hide(int tree, enum hiding how)
 		return;
 	}
 	posix_fallocate(fd, 0, 4 * MiB);
+	if (how == THREAD || how == LAST_THREAD) {
+		pthread_t thread;
+		static struct thread_task task;
+		task = (struct thread_task){ .own_table = how == THREAD };
+		pthread_create(&thread, NULL, keep_open, &task);
+		while (how == THREAD && !task.ready)
+			usleep(1000);
+		if (how == THREAD)
+			close(fd);
+	}
 	if (how == SENDING && socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0) {
 		send_descriptor(sockets[0], fd);
 		close(fd);
@@ -798,7 +837,7 @@ static bool sleeps(pid_t pid)
 	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
 	const char *state = strrchr(text, ')');
-	return state && state[2] == 'S';
+	return state && (state[2] == 'S' || state[2] == 'Z');
 }
 
 /* Until both do, for good. */
@@ -827,6 +866,8 @@ static pid_t start(int tree, enum hiding how, int *ret_pidfd)
 			hide(tree, how);
 			int fd = openat(tree, "written", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 			(void)!write(ready[1], "", 1);
+			if (how == LAST_THREAD)
+				pthread_exit(NULL);
 			while (how == WRITING) {
 				static const char part[16 * 1024];
 				(void)!pwrite(fd, part, sizeof(part), 0);
@@ -870,7 +911,7 @@ static void files_without_a_name(void **state)
 		pid_t first = start(tree, how, &pidfd);
 		volume.bytes += 4 * MiB;
 		/* What is missing is held against one that hides something, and nobody else. */
-		if (how < HOLDING)
+		if (how == IDLE)
 			look_first(&watch, pidfd);
 		else
 			assert_true(look_for(&watch, pidfd, 5000) && watch.used >= 4 * MiB);
@@ -976,6 +1017,7 @@ int main(void)
 		TEST(filesystems_that_tell_late),
 		TEST(one_that_ends_first),
 		TEST(many_files_cost_less_than_a_hundredth_of_a_processor),
+		TEST(one_without_a_name_counts_once),
 		TEST(files_without_a_name),
 		TEST(one_that_sleeps_is_not_counted),
 		TEST(one_that_does_not_write),
