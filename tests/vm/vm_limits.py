@@ -160,7 +160,7 @@ def ask(steps, _, release):
         ask_bomb(bench)
     ask_sweep(bench)
     _, rows, _ = steps.step(["sh", "-c", f"cat {bench.directory}/data/cordon/ledger/*.jsonl"], bench.env, "/")
-    ended = [("memory", 16 * MB)] * len(KINDS) + [("time", 1000)] * (steps.who == "root")
+    ended = [("memory", 16 * MB)] * len(KINDS) + [("disk", 2 * MB)] + [("time", 1000)] * (steps.who == "root")
     bench.case("the ledger has each limit that ended a command", rows, lambda rows: ended == [
         (row["limit"], row["allowed"]) for row in map(json.loads, rows.splitlines()) if row["row"] == "limit"])
     lines = steps.after("list", PLACES[steps.who])
