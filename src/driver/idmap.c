@@ -39,7 +39,7 @@ static long start_process(char *stack)
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	long pid = sys_clone(CLONE_VM | CLONE_NEWUSER, stack + STACK_SIZE, NULL, launch_wait, (void *)(intptr_t)getpid());
+	long pid = sys_clone(CLONE_VM | CLONE_NEWUSER, stack + STACK_SIZE, NULL, NULL, launch_wait, (void *)(intptr_t)getpid());
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }

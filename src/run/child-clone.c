@@ -56,7 +56,7 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, enter, launch);
+	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, NULL, enter, launch);
 }
 
 long launch_clone(struct launch *launch, uint64_t more)

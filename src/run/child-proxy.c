@@ -62,5 +62,5 @@ long proxy_clone(struct proxy_launch *launch, void *stack, size_t size)
 	/* As in child-clone.c: filters that cannot look into its arguments refuse it whole. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD, (char *)stack + size, &launch->pidfd, enter, launch);
+	return sys_clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD, (char *)stack + size, &launch->pidfd, NULL, enter, launch);
 }

@@ -2,6 +2,7 @@
  * code runs in the caller's memory on stacks of its own. */
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -26,7 +27,9 @@ int launch_fail(struct launch *launch, enum cordon_class class, long negative_er
                 const char *subject, const char *reason, const char *remediation)
 {
 	struct cordon_error *err = &launch->error;
-	launch->failed = true;
+	/* `first` and `command` may both: the one that was before the other tells. */
+	if (__atomic_exchange_n(&launch->failed, true, __ATOMIC_ACQ_REL))
+		return -1;
 	err->class = class;
 	err->os_errno = (int32_t)-negative_errno;
 	copy_text(err->boundary, sizeof(err->boundary), boundary);
@@ -205,6 +208,14 @@ static int enter_cwd(struct launch *launch)
 	return 0;
 }
 
+static bool await_network(struct launch *launch)
+{
+	enum launch_network network;
+	while ((network = __atomic_load_n(&launch->network, __ATOMIC_ACQUIRE)) == NETWORK_AWAITED)
+		sys_4(SYS_futex, &launch->network, FUTEX_WAIT, NETWORK_AWAITED, NULL);
+	return network == NETWORK_UP;
+}
+
 static void run_command(void *argument)
 {
 	struct launch *launch = argument;
@@ -218,7 +229,7 @@ static void run_command(void *argument)
 	if (placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0))
 		sys_exit(1);
 	sys_1(SYS_umask, 022);
-	if (launch_seal(launch) < 0)
+	if (launch_seal(launch) < 0 || !await_network(launch))
 		sys_exit(1);
 	unblock_signals();
 	execute(launch);
@@ -302,11 +313,7 @@ static int raise_walls(struct launch *launch)
 		return -1;
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
-	if (launch->loopback && launch_raise_loopback(launch) < 0)
-		return -1;
 	if (launch->tty && make_terminal(launch) < 0)
-		return -1;
-	if (launch->loopback && launch_listen(launch) < 0)
 		return -1;
 	if (launch->seal.drop_privileges)
 		drop_bounding_set();
@@ -350,10 +357,39 @@ static void become_init(struct launch *launch, long command)
 	launch_unavailable(launch, result, "lifetime", "cordon-init", "cannot start init");
 }
 
+/* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. */
 static long clone_command(struct launch *launch)
 {
-	unsigned long flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, run_command, launch);
+	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+	launch->loading = 1;
+	launch->network = NETWORK_AWAITED;
+	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, &launch->loading, run_command, launch);
+}
+
+/* Until it has become the program, or is gone: when it leaves our memory the kernel clears the word, and wakes us. */
+static void await_program(struct launch *launch)
+{
+	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE))
+		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, NULL);
+}
+
+static void raise_network(struct launch *launch)
+{
+	bool up = !launch->loopback || (launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0);
+	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
+	sys_3(SYS_futex, &launch->network, FUTEX_WAKE, 1);
+}
+
+/* What takes the kernel long is done while the command seals itself: its program starts when the network is there. The
+ * host's tree leaves the namespace while that is being loaded. */
+static int finish_walls(struct launch *launch)
+{
+	raise_network(launch);
+	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
+	await_program(launch);
+	if (launch->failed)
+		return -1;
+	return left < 0 ? launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root") : 0;
 }
 
 /* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
@@ -377,7 +413,7 @@ void launch_first(void *argument)
 		long command = clone_command(launch);
 		if (command < 0)
 			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
-		else if (!launch->failed && (launch->root_fd < 0 || launch_leave_host(launch) == 0))
+		else if (finish_walls(launch) == 0)
 			become_init(launch, command);
 		/* Still here: nobody would watch over it. */
 		if (command > 0)

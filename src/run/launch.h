@@ -3,12 +3,12 @@
  *     caller ──clone──▶ first ──clone──▶ command ──exec──▶ the program
  *       │ (suspended)       └──exec──▶ init: reaps, forwards, ends the tree
  *
- * `first` and `command` run in the caller's memory (CLONE_VM|CLONE_VFORK: the cost does not grow with the caller), so
- * they touch only this struct, their own stacks and raw system calls, and report failure by writing `error` here. The
- * caller is suspended until `first` has become init; `first` is suspended until `command` has become the program.
- * `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot trace it.
- * Until then it also unmounts the host's tree: for the first fraction of a millisecond that is still in the namespace,
- * under the root of a program that has no capability to reach it. */
+ * `first` and `command` run in the caller's memory (CLONE_VM: the cost does not grow with the caller), so they touch only
+ * this struct, their own stacks and raw system calls, and report failure by writing `error` here. The caller is
+ * suspended until `first` has become init, and `first` waits until `command` has become the program; of two failures the
+ * first is told. `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot
+ * trace it. Until then it also unmounts the host's tree: for the first fraction of a millisecond that may still be in the
+ * namespace, under the root of a program that has no capability to reach it. */
 #pragma once
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -108,6 +108,10 @@ struct launch {
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
 	int hidden_fd;                  /* a directory in it that /proc covers */
+	int loading;                    /* 0 once `command` has left this memory */
+	enum launch_network {
+		NETWORK_AWAITED, NETWORK_UP, NETWORK_FAILED
+	} network;                      /* told to `command`, which starts its program only then */
 
 	/* Filled by launch_start(). */
 	int pidfd;                      /* of init */
@@ -159,5 +163,6 @@ int launch_unavailable(struct launch *launch, long negative_errno, const char *b
  * program is being loaded, because that takes the kernel longer than anything else here. */
 int launch_raise_root(struct launch *launch);
 int launch_enter_root(struct launch *launch);
-int launch_leave_host(struct launch *launch);
+/* 0 or a negative errno. */
+long launch_leave_host(const struct launch *launch);
 int launch_seal(struct launch *launch);

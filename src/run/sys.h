@@ -76,13 +76,14 @@ static inline __attribute__((always_inline)) long sys_clone3(void *args, size_t 
 #endif
 }
 
-/* The same through the older call, which knows fewer flags; `pidfd` as CLONE_PIDFD wants it. */
-static inline __attribute__((always_inline)) long sys_clone(unsigned long flags, void *stack_top, int *pidfd,
+/* The same through the older call, which knows fewer flags; `pidfd` as CLONE_PIDFD wants it, `cleared` as
+ * CLONE_CHILD_CLEARTID does. */
+static inline __attribute__((always_inline)) long sys_clone(unsigned long flags, void *stack_top, int *pidfd, int *cleared,
                                                             void (*enter)(void *), void *arg)
 {
 #if defined(__x86_64__)
 	long result;
-	register long r10 __asm__("r10") = 0;
+	register long r10 __asm__("r10") = (long)cleared;
 	register long r8 __asm__("r8") = 0;
 	register void (*r12)(void *) __asm__("r12") = enter;
 	register void *r13 __asm__("r13") = arg;
@@ -104,7 +105,7 @@ static inline __attribute__((always_inline)) long sys_clone(unsigned long flags,
 	register long x1 __asm__("x1") = (long)stack_top;
 	register long x2 __asm__("x2") = (long)pidfd;
 	register long x3 __asm__("x3") = 0;
-	register long x4 __asm__("x4") = 0;
+	register long x4 __asm__("x4") = (long)cleared;
 	register void (*x20)(void *) __asm__("x20") = enter;
 	register void *x21 __asm__("x21") = arg;
 	__asm__ volatile("svc 0\n\t"
