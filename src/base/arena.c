@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The first of an arena, of which many hold little; and all others. */
+#define FIRST_SIZE (4 * 1024 - 64)
 #define CHUNK_SIZE (32 * 1024)
 
 struct arena_chunk {
@@ -31,7 +33,7 @@ static void *take(struct arena *arena, size_t size)
 	size = (size + 15) & ~(size_t)15;
 	struct arena_chunk *chunk = arena->chunks;
 	if (!chunk || chunk->size - chunk->used < size) {
-		size_t room = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+		size_t least = chunk ? CHUNK_SIZE : FIRST_SIZE, room = size > least ? size : least;
 		chunk = malloc(sizeof(*chunk) + room);
 		if (!chunk)
 			return NULL;
