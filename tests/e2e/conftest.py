@@ -22,7 +22,10 @@ PROGRAM = os.environ.get("CORDON_BIN") or os.environ.get("CORDON") or str(ROOT /
 ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "platform", "retriable", "audit_id"}
 
 
-def wait_until(condition, seconds=5):
+PATIENCE = 60  # seconds for what must happen, however busy the machine is; a test that passes never waits for so long
+
+
+def wait_until(condition, seconds=PATIENCE):
     """True as soon as the condition holds, False if it never did."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -44,11 +47,16 @@ def descendants(pid):
     return found
 
 
-def is_running(pid):
+def state(pid):
+    """One letter, as the kernel has it; X where there is no such process."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
-        return False
+        return "X"
+
+
+def is_running(pid):
+    return state(pid) not in "ZX"
 
 
 class Cordon:
@@ -66,7 +74,7 @@ class Cordon:
                    "cwd": self.workspace, "env": self.env, **options}
         return subprocess.Popen(self.argv(*words), **options)
 
-    def __call__(self, *words, input=None, timeout=30, text=True, **options):
+    def __call__(self, *words, input=None, timeout=PATIENCE, text=True, **options):
         """The finished process, with .returncode, .stdout and .stderr."""
         if input is not None:
             options["stdin"] = subprocess.PIPE
@@ -126,7 +134,7 @@ class Terminal:
             except OSError:
                 pass
 
-    def expect(self, pattern, seconds=10):
+    def expect(self, pattern, seconds=PATIENCE):
         """Waits for output that matches, and takes it away up to there."""
         deadline = time.monotonic() + seconds
         while True:
@@ -138,7 +146,7 @@ class Terminal:
                 pytest.fail(f"waited for {pattern!r}, got {self.output!r}")
             self.read(0.05)
 
-    def end(self, seconds=10):
+    def end(self, seconds=PATIENCE):
         """The exit status as a shell gives it. All output has been read into .output."""
         deadline = time.monotonic() + seconds
         while self.status is None:

@@ -125,7 +125,7 @@ def living_children():
     return living
 
 
-def wait_until(condition, seconds=5):
+def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
@@ -164,7 +164,7 @@ class Leftovers:
         self.cordon, self.around, self.children = cordon, cordon.data.parent, set(living_children())
         self.mounts = mounts(self.around)
 
-    def check(self, seconds=3):
+    def check(self, seconds=30):
         def new():
             return {pid: command for pid, command in living_children().items() if pid not in self.children}
         gone = wait_until(lambda: not new(), seconds)

@@ -46,7 +46,7 @@ def listed(cordon):
 
 
 def card_of(cordon, count=1):
-    assert wait_until(lambda: len(listed(cordon)) == count, 20), listed(cordon)
+    assert wait_until(lambda: len(listed(cordon)) == count), listed(cordon)
     return listed(cordon)[-1]
 
 
@@ -239,7 +239,7 @@ def test_the_caller_gives_up(cordon, out, queue):
     process = ask(cordon, out)
     card_of(cordon)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT and listed(cordon) == []
     assert [row["outcome"] for row in approvals(cordon)] == ["cancelled"]
 

@@ -355,7 +355,7 @@ def test_arguments_that_do_not_fit(cordon, tmp_path):
     words = [word for n in range(10) for word in ("--pass-env", f"BIG{n}")] + \
             [word for n in range(10) for word in ("--env", f"MORE{n}=" + "w" * 60_000)]
     done = subprocess.run(["/usr/bin/python3", "-c", limit, *cordon.argv("run", "--json", *words, "--", "touch", "made")],
-                          cwd=cordon.workspace, env=big, capture_output=True, text=True, timeout=20)
+                          cwd=cordon.workspace, env=big, capture_output=True, text=True, timeout=60)
     if done.returncode == 0:
         (cordon.workspace / "made").unlink()
         return
@@ -425,7 +425,7 @@ def test_a_full_disk(cordon, tmp_path):
     (cordon.data).mkdir()
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
     done = subprocess.run([*prefix, "sh", "-c", FULL, "sh", place, cordon.argv()[0], tmp_path], cwd=cordon.workspace,
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
     first, *ledger = done.stdout.splitlines()
     assert json.loads(first)["error"]["class"] == "audit_unavailable", first
@@ -456,7 +456,7 @@ def test_a_ledger_on_a_read_only_file_system(cordon, tmp_path):
     line = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && exec "$2" run --json -- touch made'
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
     done = subprocess.run([*prefix, "sh", "-c", line, "sh", cordon.data, cordon.argv()[0]], cwd=cordon.workspace,
-                          env=cordon.env, capture_output=True, text=True, timeout=30)
+                          env=cordon.env, capture_output=True, text=True, timeout=60)
     error = json.loads(done.stdout)["error"]
     assert done.returncode == 125 and error["class"] == "audit_unavailable" and "Read-only" in error["reason"], done
 
@@ -508,7 +508,7 @@ def test_without_home_and_data_home(cordon, tmp_path, unset):
 def test_a_closed_input_and_a_broken_output_are_recorded(cordon):
     line = 'exec "$@" <&-'
     subprocess.run(["bash", "-c", line, "bash", *cordon.argv("run", "--", "cat")], cwd=cordon.workspace, env=cordon.env,
-                   check=True, timeout=10)
+                   check=True, timeout=60)
     process = cordon.popen("run", "-c", "sleep 0.3; yes | head -c 100000; exit 0")
     process.stdout.close()
     assert process.wait(10) == 128 + signal.SIGPIPE

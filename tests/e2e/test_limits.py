@@ -219,7 +219,7 @@ def test_a_fork_bomb(cordon, leftovers, driver):
     if driver != "namespaces" and not GROUPED:
         pytest.skip(lack("cgroup"))
     told = result(cordon, "--driver", driver, "--processes", "24", "--timeout", "1s", "--", PYTHON, "-c", BOMB)
-    assert told["timed_out"] and told["limit_hit"] == "time" and told["duration_ms"] < 4000
+    assert told["timed_out"] and told["limit_hit"] == "time" and told["duration_ms"] < 20_000
     assert told["limit"]["used"] >= told["limit"]["allowed"] == 1000 and told["limit"]["unit"] == "ms"
     if GROUPED:
         assert told["process_peak"] == 24 and told["denials"]
@@ -385,7 +385,7 @@ def test_a_named_directory(cordon, leftovers, named, driver):
     # Init, the shell and what they started: all of it, and nobody else.
     inside = wait_until(lambda: len(members(path)) >= 4 and set(descendants(process.pid)) == set(members(path)))
     process.send_signal(signal.SIGTERM)
-    output, _ = process.communicate(timeout=10)
+    output, _ = process.communicate(timeout=60)
     assert inside and process.returncode == 128 + signal.SIGTERM and not glob.glob(f"{path}/cordon-*")
     if driver == "namespaces":
         assert output.decode().splitlines()[-1] == "0::/"
@@ -401,7 +401,7 @@ def test_nobody_inside_holds_a_way_to_groups(cordon, leftovers, named, driver):
         return [os.readlink(fd) for pid in members(path) for fd in glob.glob(f"/proc/{pid}/fd/*") if os.path.lexists(fd)]
     assert wait_until(lambda: not [target for target in held() if "/sys/fs/cgroup" in target]), held()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
 
 
 def test_a_group_that_is_taken_away(cordon, leftovers, named):
@@ -417,7 +417,7 @@ def test_a_group_that_is_taken_away(cordon, leftovers, named):
             file.write(str(pid))
     os.rmdir(leaf)
     os.rmdir(path)
-    output, _ = process.communicate(b"\n", timeout=30)
+    output, _ = process.communicate(b"\n", timeout=60)
     assert (process.returncode, output) == (0, b"went on\n")
     # And the next makes do without, or is refused where it may not.
     assert result(cordon, *options, "--", "/bin/true")["isolation"]["limit_cpu"] == "none"
@@ -546,7 +546,7 @@ def test_one_that_lives_is_not_swept(cordon, leftovers):
     assert cordon("run", "--", "true").returncode == 0
     assert mine and groups(process.pid) == mine
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
     assert groups(process.pid) == []
 
 
@@ -567,14 +567,14 @@ def test_others_go_on_beside_hogs(cordon, leftovers):
     """How much slower is for bench/usable to say; here, that nobody starves, and that the hogs are held as long as they are there."""
     hogs = {name: cordon.popen("run", "--json", "--session", "wild", *words) for name, words in HOGS.items()}
     try:
-        assert wait_until(lambda: len(descendants(hogs["processes"].pid)) > 32, 20), "init, and as many as there may be"
+        assert wait_until(lambda: len(descendants(hogs["processes"].pid)) > 32), "init, and as many as there may be"
         for _ in range(30):
-            assert cordon("run", "--session", "small", "--", "true", timeout=20).returncode == 0
+            assert cordon("run", "--session", "small", "--", "true").returncode == 0
         assert all(hog.poll() is None for hog in hogs.values())
     finally:
         for hog in hogs.values():
             hog.terminate()
-        told = {name: json.loads(hog.communicate(timeout=30)[0]) for name, hog in hogs.items()}
+        told = {name: json.loads(hog.communicate(timeout=60)[0]) for name, hog in hogs.items()}
     assert all(one["signal"] == signal.SIGTERM for one in told.values()), told
     if GROUPED:
         assert [denial["wall"] for denial in told["processes"]["denials"]] == ["limit_processes"]

@@ -181,7 +181,7 @@ def test_a_socket_that_was_granted(cordon, listener):
     finally:
         if connection:
             connection.close()
-    assert process.communicate(timeout=10)[0] == "served\n"
+    assert process.communicate(timeout=60)[0] == "served\n"
 
 
 def test_a_socket_outside_is_hidden(cordon, tmp_path):
