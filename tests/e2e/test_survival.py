@@ -62,7 +62,7 @@ def killed_run(cordon, wanted, seed):
     killed = process.poll() is None
     if killed:
         process.kill()
-    process.wait(30)
+    process.wait(60)
     return killed
 
 
@@ -83,7 +83,7 @@ def test_killed_at_random_moments(cordon, asking, leftovers):
     kills, seed = 0, 0
     try:
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-            while kills < KILLS and seed < 4 * KILLS:
+            while (kills < KILLS or not answerer.taken) and seed < 8 * KILLS:
                 batch = [pool.submit(killed_run, cordon, asking, dice.random()) for _ in range(WORKERS * 4)]
                 kills += sum(run.result() for run in batch)
                 seed += len(batch)
