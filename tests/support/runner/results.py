@@ -88,7 +88,7 @@ def judge_skips(cases, probe, prefix=(), env=None):
     return cases
 
 
-def try_again(cases):
+def try_again(cases, prepare=lambda: None):
     """A failed case that may be run again and passes twice by itself is unsteady, not failed: a loaded machine must not
     hide what the other cases say. It stays marked, to be mended. What a sanitizer found is there whenever it shows."""
     wrong = [case for case in cases if case.outcome == "failed" and case.again]
@@ -96,6 +96,7 @@ def try_again(cases):
         for case in wrong:
             if re.search(r"Sanitizer|: runtime error: ", case.detail):
                 continue
+            prepare()
             if all({one.outcome for one in case.again()} in ({"passed"}, {"passed", "skipped"}) for _ in range(2)):
                 case.outcome, case.unsteady = "passed", True
     return cases
