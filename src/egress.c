@@ -13,6 +13,8 @@
 
 #define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
 #define PATIENCE_S 10           /* for the proxy to read what it is told */
+#define CROWDED_PAUSE_NS 2000000
+#define CROWDED_ROUNDS 1000
 
 /* ---- what is said to the proxy ------------------------------------------------------------------------------------ */
 
@@ -30,10 +32,14 @@ int egress_send(const struct egress *egress, const struct proxy_message *message
 		header.msg_control = &control;
 		header.msg_controllen = sizeof(control);
 	}
-	do
-		sent = sendmsg(egress->process.fd, &header, MSG_NOSIGNAL);
-	while (sent < 0 && errno == EINTR);
-	return sent == (ssize_t)sizeof(*message) ? 0 : -1;
+	/* The descriptors that a user may have under way are bounded; those of others will arrive. */
+	for (int rounds = 0; (sent = sendmsg(egress->process.fd, &header, MSG_NOSIGNAL)) < 0; rounds++) {
+		if (errno == ETOOMANYREFS && rounds < CROWDED_ROUNDS)
+			nanosleep(&(struct timespec){ .tv_nsec = CROWDED_PAUSE_NS }, NULL);
+		else if (errno != EINTR)
+			return -1;
+	}
+	return 0;
 }
 
 static int send_settings(const struct egress *egress)
@@ -242,9 +248,13 @@ static void *read_all(void *argument)
 	if (!egress->told && !egress->unrecorded)
 		hear_out(egress, &err);
 	bool lost = !egress->told && !egress->unrecorded && (is_worth_hearing(egress) || !has_ended(egress));
-	if (lost)
+	if (lost) {
 		egress->counts.failed++;
-	if (!egress->unrecorded && ((lost && egress_tell_failed(egress, *egress->why ? egress->why : gone, &err) < 0) || egress_tell_rest(egress, &err) < 0))
+		if (!*egress->why)
+			memcpy(egress->why, gone, sizeof(gone));
+	}
+	if (!egress->unrecorded && ((lost && egress_tell_failed(egress, egress->why, &err) < 0) ||
+	                            egress_tell_rest(egress, &err) < 0))
 		egress->unrecorded = true;
 	return NULL;
 }
@@ -375,6 +385,8 @@ static int take_over(struct execution *execution, const struct egress *egress)
 			return -1;
 	snprintf(more, sizeof(more), "%" PRIu64 " more connections were denied", egress->denied_more);
 	if (egress->denied_more && run_add_denial(execution, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
+		return -1;
+	if (*egress->why && run_add_denial(execution, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
 		return -1;
 	if (egress->unrecorded &&
 	    run_add_denial(execution, CORDON_WALL_NETWORK, "all hosts", "the ledger could not be written: its connections were "

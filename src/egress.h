@@ -55,7 +55,7 @@ struct egress {
 
 	/* The reader's, until it has ended. */
 	bool ready, told;                       /* the proxy is sealed; it has said its last, as it should */
-	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise, as it says itself; or "" */
+	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise: why; or "" */
 	struct egress_counts counts;
 	uint64_t rows;
 	struct egress_counts beyond;            /* those that have no row of their own */
