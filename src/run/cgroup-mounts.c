@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	int fd;                 /* of the table; -1: there is none */
 	pid_t pid;
-	ino_t namespace;
+	uint64_t namespace;
 	char *points;           /* each ended by a newline */
 } known = { .fd = -1 };
 
@@ -83,7 +84,18 @@ void cgroup_mounts_forget(void)
 	pthread_mutex_unlock(&lock);
 }
 
-static void look(ino_t namespace)
+/* Of this thread. The root's mount is in one namespace only; its number is not given to another one as long as the table
+ * is open, which keeps the namespace. Before 5.8 the kernel does not tell it. */
+static uint64_t namespace_now(void)
+{
+	struct statx root;
+	struct stat info;
+	if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_MNT_ID, &root) == 0 && root.stx_mask & STATX_MNT_ID)
+		return root.stx_mnt_id;
+	return stat(NAMESPACE, &info) == 0 ? info.st_ino : 0;
+}
+
+static void look(uint64_t namespace)
 {
 	drop();
 	known.fd = open(TABLE, O_RDONLY | O_CLOEXEC);
@@ -101,25 +113,23 @@ static void look(ino_t namespace)
 		fclose(table);
 }
 
-static bool is_current(ino_t namespace)
+static bool is_current(uint64_t namespace)
 {
 	struct pollfd table = { .fd = known.fd, .events = POLLPRI };
-	return known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
+	return namespace && known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
 }
 
-/* Where nobody can tell, it may be anywhere. */
+/* Where nobody can tell, it may be anywhere. The path is not "/", nor ends in a slash. */
 static bool is_mounted_beneath(const char *path)
 {
-	struct stat info = { 0 };
 	pthread_mutex_lock(&lock);
-	if (stat(NAMESPACE, &info) < 0 || !is_current(info.st_ino))
-		look(info.st_ino);
+	uint64_t namespace = namespace_now();
+	if (!is_current(namespace))
+		look(namespace);
 	bool found = !known.points;
-	for (const char *point = known.points; point && *point && !found; point = strchr(point, '\n') + 1) {
-		char one[4096];
-		snprintf(one, sizeof(one), "%.*s", (int)strcspn(point, "\n"), point);
-		found = path_within(one, path);
-	}
+	size_t length = strlen(path);
+	for (const char *point = known.points; point && *point && !found; point = strchr(point, '\n') + 1)
+		found = !strncmp(point, path, length) && (point[length] == '/' || point[length] == '\n');
 	pthread_mutex_unlock(&lock);
 	return found;
 }
