@@ -10,6 +10,7 @@
 #include "execute.h"
 #include "permit.h"
 #include "policy/manifest.h"
+#include "run/kernel-mounts.h"
 #include "session/beneath.h"
 #include "session/workspace.h"
 
@@ -29,13 +30,18 @@ static int resolve_all(struct execution *execution, const struct strings *paths,
 	return 0;
 }
 
-static int refuse_groups(const char *path, struct cordon_error *err)
+static int refuse_kernel(const char *path, struct cordon_error *err)
 {
-	if (!cgroup_shows(path))
+	if (cgroup_shows(path)) {
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
+		return fail_boundary(err, "cgroup_view");
+	}
+	const char *type = kernel_mounts_beneath(path);
+	if (!type)
 		return 0;
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
-	fail_boundary(err, "cgroup_view");
-	return fail_remedy(err, "grant what is beside them, or unmount what is of type cgroup in it: see findmnt");
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "a filesystem by which the kernel is steered is mounted in it: %s", type);
+	fail_boundary(err, strncmp(type, "cgroup", strlen("cgroup")) ? "kernel_surface" : "cgroup_view");
+	return fail_remedy(err, "grant what is beside it, or unmount it: see findmnt");
 }
 
 /* What must never be granted whole, because the walls are made of it or hide it. */
@@ -50,7 +56,7 @@ static int refuse_places(struct execution *execution, const struct places *place
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
-		if (refuse_groups(path, err) < 0)
+		if (refuse_kernel(path, err) < 0)
 			return -1;
 		bool own = path_within(path, execution->session.workspace.path);
 		if (!own && path_within(path, execution->cordon->data_dir)) {
@@ -117,7 +123,7 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    resolve_all(execution, &set->sockets, &execution->capability.sockets, err) < 0 ||
 	    resolve_all(execution, &set->programs, &execution->capability.programs, err) < 0)
 		return -1;
-	if (refuse_groups(execution->session.workspace.path, err) < 0 ||
+	if (refuse_kernel(execution->session.workspace.path, err) < 0 ||
 	    refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_places(execution, &execution->capability.devices, err) < 0 ||

@@ -8,6 +8,7 @@
 #include "audit/ledger.h"
 #include "base/json.h"
 #include "policy/config.h"
+#include "run/kernel-mounts.h"
 #include "run/linger.h"
 #include "session/host-view.h"
 #include "session/workspace.h"
@@ -53,7 +54,7 @@ void cordon_unref(struct cordon *cordon)
 		return;
 	linger_settle();
 	cgroup_forget();
-	cgroup_mounts_forget();
+	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
 	host_view_free(cordon->view);

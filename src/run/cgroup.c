@@ -82,6 +82,14 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 	}
 }
 
+bool cgroup_shows(const char *path)
+{
+	if (path_within(path, ROOT) || path_within(ROOT, path))
+		return true;
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	return fd >= 0 && cgroup_file_version(fd);
+}
+
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place)
 {
 	find_place(search, ret_place);

@@ -86,11 +86,10 @@ extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
 /* Looks for a place, and closes it again: for `cordon doctor`. */
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
-/* Would this path, which is resolved, show a tree of groups: does it lie in one, or is one mounted beneath it? */
+/* Would this path, which is resolved, show the tree of groups? */
 bool cgroup_shows(const char *path);
-/* Forget the place that was found until the next leaf is made, and what was found mounted. */
+/* Forgets the place that was found, until the next leaf is made. */
 void cgroup_forget(void);
-void cgroup_mounts_forget(void);
 /* Is it known that there is no place, and why? */
 bool cgroup_is_missing(const struct cgroup_search *search);
 /* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */

@@ -1,24 +1,26 @@
-/* Where trees of groups are mounted: see cgroup_shows(). Who grants a directory grants what is mounted beneath it, too, and
- * a caller's own groups are its own to write: a command that reaches them leaves its limits. The kernel's table of mounts
- * takes a microsecond for each to print, so what was found in it is kept for as long as it says that nothing changed. */
-#include <errno.h>
+/* Where the kernel's own filesystems are mounted: see kernel-mounts.h. The table of mounts takes a microsecond for each to
+ * print, so what was found in it is kept for as long as it says that nothing changed. */
+#include "run/kernel-mounts.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/text.h"
-#include "run/cgroup-file.h"
-#include "run/cgroup.h"
 
-#define ROOT "/sys/fs/cgroup"
 #define TABLE_CHUNK 32768
 #define TABLE "/proc/thread-self/mountinfo"
 #define NAMESPACE "/proc/thread-self/ns/mnt"
+
+static const char *const types[] = {
+	"cgroup", "cgroup2", "proc", "sysfs", "debugfs", "tracefs", "securityfs", "bpf", "configfs", "efivarfs", "pstore",
+	"binfmt_misc", "selinuxfs", "smackfs", "devtmpfs",
+};
 
 /* For one process in one namespace: another has its own, and who shares a descriptor misses what the other was told. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,12 +28,13 @@ static struct {
 	int fd;                 /* of the table; -1: there is none */
 	pid_t pid;
 	uint64_t namespace;
-	char *points;           /* each ended by a newline */
+	char *points;           /* of each a letter for its type, from 'a' on, and its path; ended by an empty one */
 } known = { .fd = -1 };
 
 /* Spaces and the like are written as a backslash and three octal digits. */
-static void add_point(FILE *points, const char *text, size_t length)
+static void add_point(FILE *points, size_t type, const char *text, size_t length)
 {
+	putc('a' + (int)type, points);
 	for (size_t i = 0; i < length; i++) {
 		unsigned code;
 		if (text[i] == '\\' && sscanf(text + i + 1, "%3o", &code) == 1) {
@@ -41,19 +44,22 @@ static void add_point(FILE *points, const char *text, size_t length)
 			putc(text[i], points);
 		}
 	}
-	putc('\n', points);
+	putc('\0', points);
 }
 
 /* ID PARENT DEVICE ROOT POINT OPTIONS [FIELD…] - TYPE SOURCE OPTIONS */
 static void add_line(FILE *points, const char *line)
 {
 	const char *end = strstr(line, " - "), *point = line;
-	if (!end || strncmp(end, " - cgroup", strlen(" - cgroup")))
+	size_t type = 0, length = end ? strcspn(end + 3, " ") : 0;
+	while (type < ARRAY_SIZE(types) && (!end || strlen(types[type]) != length || memcmp(types[type], end + 3, length)))
+		type++;
+	if (type == ARRAY_SIZE(types))
 		return;
 	for (int field = 0; field < 4 && point; field++)
 		point = (point = strchr(point, ' ')) ? point + 1 : NULL;
 	if (point && point < end)
-		add_point(points, point, strcspn(point, " "));
+		add_point(points, type, point, strcspn(point, " "));
 }
 
 static char *read_points(FILE *table)
@@ -77,7 +83,7 @@ static void drop(void)
 	known.points = NULL;
 }
 
-void cgroup_mounts_forget(void)
+void kernel_mounts_forget(void)
 {
 	pthread_mutex_lock(&lock);
 	drop();
@@ -119,25 +125,18 @@ static bool is_current(uint64_t namespace)
 	return namespace && known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
 }
 
-/* Where nobody can tell, it may be anywhere. The path is not "/", nor ends in a slash. */
-static bool is_mounted_beneath(const char *path)
+/* The path is not "/", nor ends in a slash. */
+const char *kernel_mounts_beneath(const char *path)
 {
 	pthread_mutex_lock(&lock);
 	uint64_t namespace = namespace_now();
 	if (!is_current(namespace))
 		look(namespace);
-	bool found = !known.points;
+	const char *found = known.points ? NULL : "unknown";
 	size_t length = strlen(path);
-	for (const char *point = known.points; point && *point && !found; point = strchr(point, '\n') + 1)
-		found = !strncmp(point, path, length) && (point[length] == '/' || point[length] == '\n');
+	for (const char *point = known.points; point && *point && !found; point += strlen(point) + 1)
+		if (!strncmp(point + 1, path, length) && (point[1 + length] == '/' || point[1 + length] == '\0'))
+			found = types[*point - 'a'];
 	pthread_mutex_unlock(&lock);
 	return found;
-}
-
-bool cgroup_shows(const char *path)
-{
-	if (path_within(path, ROOT) || path_within(ROOT, path))
-		return true;
-	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
-	return (fd >= 0 && cgroup_file_version(fd)) || is_mounted_beneath(path);
 }

@@ -1,0 +1,10 @@
+/* Filesystems by which the kernel is looked at and steered, and where they are mounted. Who grants a directory grants what
+ * is mounted beneath it, too. What root owns there is asked for by nothing else: a command of a root caller, whose owner it
+ * has, could change the machine by it. And the groups of any caller are its own to write. */
+#pragma once
+
+/* The type of one that is mounted beneath this path, which is resolved, or at it; NULL: none is. Where it cannot be told,
+ * one may be. */
+const char *kernel_mounts_beneath(const char *path);
+/* Forgets what was found. */
+void kernel_mounts_forget(void);
