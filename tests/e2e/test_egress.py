@@ -12,6 +12,7 @@ import threading
 
 import pytest
 
+from conftest import is_running
 from lab import drivers, embed, lack, leftovers, needs, refused, result, rows, rows_of, wait_until  # noqa: F401
 
 PYTHON = "/usr/bin/python3"
@@ -319,7 +320,6 @@ def test_approved_once(cordon, asking, server, driver):
     config.write_text(config.read_text() + f'[sandbox]\ndriver = "{driver}"\n')
     process = start(cordon, "get", f"http://b.test:{server.port}/")
     card = card_of(cordon)
-    assert card["asks_for"]["hosts"] == [f"b.test:{server.port}"] if "asks_for" in card else True
     assert f"connect to b.test:{server.port}" in cordon("approvals", "list").stdout
     assert server.seen == [] and process.poll() is None
     answer(cordon, "approve", card["id"])
@@ -505,8 +505,7 @@ def test_cordon_is_killed(cordon, net, holder):
     proxy, = proxies_of(process.pid)
     process.kill()
     process.communicate()
-    assert holder.closed.wait(30) and wait_until(lambda: not pathlib.Path(f"/proc/{proxy}").exists() or
-                                                 "Z" in pathlib.Path(f"/proc/{proxy}/stat").read_text().rpartition(")")[2][:3], 30)
+    assert holder.closed.wait(30) and wait_until(lambda: not is_running(proxy), 30)
 
 
 def test_no_row_no_connection(cordon, net, server, holder):
