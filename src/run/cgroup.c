@@ -23,11 +23,12 @@
 
 #define ROOT "/sys/fs/cgroup"
 #define PREFIX "cordon-"
-#define REMOVE_ROUNDS 50
+#define REMOVE_ROUNDS 56
 #define MAKE_ATTEMPTS 3
 #define LOCKED_BY_MS 60000
 #define UNWANTED "the configuration says: without control groups"
-#define REMOVE_PAUSE_NS 1000000
+#define REMOVE_FIRST_PAUSE_NS 20000L
+#define REMOVE_PAUSE_NS 1000000L
 
 static const struct cgroup_ops *const versions[] = { &cgroup_v2, &cgroup_v1 };
 
@@ -106,7 +107,13 @@ static bool remove_part(const struct cgroup *group, int part)
 	return unlinkat(group->parts[part], path, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
-/* The last process may be gone for us and not yet for the group. */
+/* The last process may be gone for us and not yet for the group; then mostly for moments only. */
+static void pause_before(int round)
+{
+	long pause_ns = round < 6 ? REMOVE_FIRST_PAUSE_NS << round : REMOVE_PAUSE_NS;
+	nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
+}
+
 static void remove_leaf(struct cgroup *group, int rounds)
 {
 	close_parts(group->joins);
@@ -116,7 +123,7 @@ static void remove_leaf(struct cgroup *group, int rounds)
 			continue;
 		for (int round = 0; !remove_part(group, part) && round < rounds; round++) {
 			group->ops->kill(group);
-			nanosleep(&(struct timespec){ .tv_nsec = REMOVE_PAUSE_NS }, NULL);
+			pause_before(round);
 		}
 	}
 	close_parts(group->parts);
