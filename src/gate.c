@@ -162,6 +162,18 @@ static int refuse_remembered(struct asking *asking, const struct session_denial 
 	return -1;
 }
 
+/* The session may have been paused or ended since the command began, or while somebody thought about it. */
+static int check_active(const struct session_record *record, struct cordon_error *err)
+{
+	if (record->state == SESSION_ACTIVE)
+		return 0;
+	bool paused = record->state == SESSION_PAUSED;
+	fail(err, paused ? CORDON_E_SESSION_PAUSED : CORDON_E_SESSION_ENDED, 0, record->id,
+	     "the session was %s meanwhile", session_state_names[record->state]);
+	fail_remedy(err, paused ? "cordon session resume" : "use another session");
+	return fail_boundary(err, "session");
+}
+
 /* 1: go on and ask. 0: it was approved before. */
 static int consult_memory(struct asking *asking, struct gate_answer *ret_answer, struct cordon_error *err)
 {
@@ -173,6 +185,8 @@ static int consult_memory(struct asking *asking, struct gate_answer *ret_answer,
 		return -1;
 	if (!found)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, asking->posted.session, "there is no such session");
+	if (check_active(&record, err) < 0)
+		return -1;
 	const struct session_denial *denial = approval_denied(&record, &asking->posted);
 	if (denial)
 		return refuse_remembered(asking, denial, err);
@@ -306,18 +320,6 @@ static int refuse_unanswered(const struct asking *asking, const struct approval_
 		fail_remedy(err, "run it again, to be asked about what it is now");
 	}
 	return fail_boundary(err, "approval");
-}
-
-/* While somebody thought about it, the session may have been paused or ended. */
-static int check_active(const struct session_record *record, struct cordon_error *err)
-{
-	if (record->state == SESSION_ACTIVE)
-		return 0;
-	bool paused = record->state == SESSION_PAUSED;
-	fail(err, paused ? CORDON_E_SESSION_PAUSED : CORDON_E_SESSION_ENDED, 0, record->id,
-	     "the session was %s while the answer was waited for", session_state_names[record->state]);
-	fail_remedy(err, paused ? "cordon session resume" : "use another session");
-	return fail_boundary(err, "session");
 }
 
 /* An answer counts for what was shown, and for nothing that was put in its place. */

@@ -367,6 +367,16 @@ def test_denied_is_remembered(cordon, asking, server):
     assert server.seen == []
 
 
+def test_a_paused_session_asks_no_more(cordon, asking, server):
+    asking(more="denials_to_pause = 1")
+    script = f"{PYTHON} client.py get http://b.test:{server.port}/; {PYTHON} client.py get http://c.test:{server.port}/"
+    process = cordon.popen("run", "--json", "--session", "s", "--workspace", cordon.workspace, "-c", script, text=True)
+    answer(cordon, "deny", card_of(cordon)["id"])
+    told = end(process)
+    assert told["stdout"] == "403\n403\n" and [row["outcome"] for row in approvals(cordon)] == ["denied"], told
+    assert "paused" in told["denials"][1]["note"], told
+
+
 def test_no_answer_is_not_remembered(cordon, asking, server):
     asking(timeout="300ms")
     told = end(start(cordon, "get", f"http://b.test:{server.port}/"))
