@@ -394,7 +394,7 @@ static void deny_elsewhere(struct ground *ground, const struct cordon_card *card
 	struct cordon_error err;
 	assert_int_equal(poll(&ready, 1, 0), 0);
 	assert_int_equal(cordon_approvals_answer(&other, card->id, card->hash, CORDON_DENIED, "elsewhere", &err), 0);
-	assert_int_equal(poll(&ready, 1, 5000), 1);
+	assert_int_equal(poll(&ready, 1, 60000), 1);
 }
 
 static void test_two_approvers(void **state)

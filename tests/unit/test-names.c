@@ -27,7 +27,7 @@
 #include "session/names-walk.h"
 #include "session/names.h"
 
-#define BUDGET_US 1000000
+#define BUDGET_US 60000000 /* more than any machine needs */
 
 struct place_under_test {
 	char root[64], cache[64];
