@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "run/still.h"
 
 #define STEP_US 3000
 /* With STEP_US, less than a hundredth of a processor. */
@@ -19,6 +21,9 @@
 #define RECHECK_MOST_US 60000000
 #define RECHECK_SHARE 16
 #define SETTLE_US 20000
+/* The longest that a command is made to stand still for. */
+#define STILL_US 300000
+#define STILL_AFTER_US 2000
 /* Between urgent counts: this many times as long as one takes, but so that what passes the limit is found within a
  * second; and only as long where so much more was taken than is left that it is likely passed. */
 #define REST_FACTOR 3
@@ -85,10 +90,10 @@ static uint64_t look_at_volumes(struct disk_watch *watch)
 	return taken;
 }
 
-/* What is gone since the start, when all that was given back is set off. */
+/* What is gone since the start, when all that was given back is set off, and what others are known to have. */
 static int64_t net_taken(const struct disk_watch *watch)
 {
-	int64_t net = 0;
+	int64_t net = -(int64_t)watch->others;
 	for (size_t i = 0; watch->prompt && i < watch->volume_count; i++)
 		net += (int64_t)(watch->volumes[i].bytes - watch->volumes[i].at_start);
 	return net;
@@ -323,19 +328,80 @@ static bool hides_something(const struct disk_watch *watch)
 	return false;
 }
 
+/* Of ours, lest a busy machine make counting seem dear. */
+static uint64_t processor_us(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* What is gone from the filesystem and was found nowhere. */
+static uint64_t missing(const struct disk_watch *watch)
+{
+	int64_t more = net_taken(watch) - (int64_t)risen(watch->base, watch->walk.count.bytes);
+	return more > 0 ? (uint64_t)more : 0;
+}
+
+static bool may_be_missed(const struct disk_watch *watch)
+{
+	uint64_t bytes = watch->walk.count.bytes;
+	return bytes <= watch->ceiling && bytes + missing(watch) > watch->ceiling;
+}
+
+static bool walk_again(struct disk_watch *watch)
+{
+	uint64_t until_us = disk_now_us() + STILL_US;
+	processes_free(&watch->processes);
+	processes_look(watch->first, &watch->processes);
+	watch->asked = 0;
+	return disk_walk_step(&watch->walk, until_us) && ask_processes(watch, until_us);
+}
+
+/* Having been made to stand still is no deed. */
+static void forget_deeds(struct disk_watch *watch)
+{
+	struct processes now;
+	usleep(STILL_AFTER_US);
+	processes_look(watch->first, &now);
+	watch->ran = now.ran;
+	processes_free(&now);
+}
+
+/* Once more, while nothing moves: one that knows where the count is can keep its files out of the way. False where that
+ * cannot be done, or takes too long. */
+static bool count_still(struct disk_watch *watch)
+{
+	struct disk_walk before = watch->walk;
+	struct still still;
+	uint64_t before_us = processor_us();
+	if (!watch->first || !disk_walk_begin(&watch->walk, watch->options.roots, watch->start_ns)) {
+		watch->walk = before;
+		return false;
+	}
+	bool done = still_begin(&still, watch->first) && walk_again(watch);
+	still_end(&still);
+	forget_deeds(watch);
+	disk_walk_end(done ? &before : &watch->walk);
+	if (!done)
+		watch->walk = before;
+	watch->spent_us += processor_us() - before_us;
+	return done;
+}
+
 static void conclude(struct disk_watch *watch, uint64_t now_us)
 {
+	uint64_t hidden = 0;
 	look_at_volumes(watch);
 	find_base(watch);
-	uint64_t held = watch->walk.count.bytes, found = risen(watch->base, held);
-	uint64_t missing = net_taken(watch) > (int64_t)found ? (uint64_t)net_taken(watch) - found : 0;
-	if (held <= watch->ceiling && held + missing > watch->ceiling && hides_something(watch)) {
-		held += missing;
-		found += missing;
-	}
-	watch->held = held;
-	watch->used = watch->options.growth ? found : held;
-	watch->exceeded = held > watch->ceiling;
+	bool sure = may_be_missed(watch) && count_still(watch);
+	if (may_be_missed(watch) && hides_something(watch))
+		hidden = missing(watch);
+	else if (sure && may_be_missed(watch))
+		watch->others += missing(watch);
+	watch->held = watch->walk.count.bytes + hidden;
+	watch->used = watch->options.growth ? risen(watch->base, watch->walk.count.bytes) + hidden : watch->held;
+	watch->exceeded = watch->held > watch->ceiling;
 	watch->taken -= watch->taken_before;
 	watch->cost_us = watch->spent_us;
 	watch->ended_us = now_us;
@@ -352,14 +418,6 @@ static int next_pause(struct disk_watch *watch, uint64_t added, uint64_t passed_
 		pause_ms = (uint64_t)((double)rest / (double)added * (double)passed_us / 2000);
 	watch->pause_ms = (int)clamp(pause_ms, DISK_FIRST_MS, DISK_WATCH_MS);
 	return watch->pause_ms;
-}
-
-/* Of ours, lest a busy machine make counting seem dear. */
-static uint64_t processor_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 /* True at the end of a count. */

@@ -14,8 +14,9 @@
  * Filesystems that tell late how much is in use are counted whenever the command has written something, and slowly as
  * long as it does anything.
  *
- * What the command holds open but has removed is found by way of its processes. Where it has made places that cannot be
- * looked into, what is missing from the filesystem and was found nowhere is counted as its own. */
+ * What the command holds open but has removed is found by way of its processes. If the filesystem has lost more than was
+ * found, so that the limit might be passed, the processes are made to stand still and all is counted once more. Where
+ * the command has made places that cannot be looked into, what is missing is then counted as its own. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,6 +64,7 @@ struct disk_watch {
 	uint64_t looked_us;
 	uint64_t asked_us, ask_us;      /* when it was asked what the processes did, and when it may be asked again */
 	uint64_t taken;                 /* since the last count, by anybody */
+	uint64_t others;                /* of what is gone since the start: what is not the command's for sure */
 
 	bool urgent;                    /* the count that is under way */
 	uint64_t taken_before, stepped_us, spent_us;

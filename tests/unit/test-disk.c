@@ -927,7 +927,7 @@ static void one_that_sleeps_is_not_counted(void **state)
 	fill(tree, "before", 2 * MiB);
 	begin(&watch, tree, MiB, true);
 	pid_t first = start(tree, IDLE, &pidfd);
-	volume.bytes += 4 * MiB;
+	volume.bytes += 300 * KiB;
 	look_first(&watch, pidfd);
 	uint64_t ended_us = watch.ended_us;
 	for (int i = 0; i < 10; i++) {

@@ -1,0 +1,129 @@
+/* Standing still: see still.h. */
+#include "run/still.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "run/cgroup-file.h"
+#include "run/disk-walk.h"
+#include "run/processes.h"
+
+/* Signals are taken when a process runs next, which takes longer on a busy machine. */
+#define PATIENCE_US 100000
+#define PAUSE_US 200
+
+/* The state and the parent, of a process or a thread: 12 (name) S 1 ... */
+static char state_of(int directory, const char *name, pid_t *ret_parent)
+{
+	char text[512], state = 0;
+	int parent = 0;
+	const char *at = cgroup_file_read(directory, name, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	if (!at || sscanf(at, ") %c %d", &state, &parent) != 2)
+		return 'X';
+	*ret_parent = parent;
+	return state;
+}
+
+/* One that waits for a disk or for a vfork() stops before it does anything else. */
+static bool is_still(pid_t pid)
+{
+	char name[300];
+	bool still = true;
+	pid_t parent;
+	snprintf(name, sizeof(name), "/proc/%d/task", (int)pid);
+	DIR *tasks = opendir(name);
+	for (struct dirent *thread; tasks && still && (thread = readdir(tasks));) {
+		snprintf(name, sizeof(name), "%s/stat", thread->d_name);
+		still = thread->d_name[0] == '.' || !strchr("RS", state_of(dirfd(tasks), name, &parent));
+	}
+	if (tasks)
+		closedir(tasks);
+	return still;
+}
+
+static bool is_listed(const struct still *still, pid_t pid)
+{
+	for (size_t i = 0; i < still->count; i++)
+		if (still->list[i].pid == pid)
+			return true;
+	return false;
+}
+
+static bool is_among(const struct processes *processes, pid_t pid)
+{
+	for (size_t i = 0; i < processes->count; i++)
+		if (processes->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* The number may be somebody else's by now: it is one of ours if its parent is. */
+static bool stop(struct still *still, const struct processes *processes, pid_t pid)
+{
+	char name[64];
+	pid_t parent = 0;
+	auto_close int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	if (fd < 0 || strchr("TtX", state_of(AT_FDCWD, name, &parent)) || !is_among(processes, parent))
+		return true;
+	if (still->count == still->capacity) {
+		size_t capacity = still->capacity ? still->capacity * 2 : 16;
+		struct still_process *list = reallocarray(still->list, capacity, sizeof(*list));
+		if (!list)
+			return false;
+		still->list = list;
+		still->capacity = capacity;
+	}
+	if (syscall(SYS_pidfd_send_signal, fd, SIGSTOP, NULL, 0) < 0)
+		return false;
+	still->list[still->count++] = (struct still_process){ pid, take_fd(&fd) };
+	return true;
+}
+
+/* True: all did, and there are no others than before. */
+static bool go_round(struct still *still, pid_t first, bool *ret_failed)
+{
+	struct processes processes;
+	bool all = true;
+	processes_look(first, &processes);
+	*ret_failed = processes.count == PROCESSES_MAX;
+	for (size_t i = 1; i < processes.count && !*ret_failed; i++) {
+		if (is_still(processes.pids[i]))
+			continue;
+		all = false;
+		if (!is_listed(still, processes.pids[i]))
+			*ret_failed = !stop(still, &processes, processes.pids[i]);
+	}
+	processes_free(&processes);
+	return all && !*ret_failed;
+}
+
+bool still_begin(struct still *still, pid_t first)
+{
+	uint64_t end_us = disk_now_us() + PATIENCE_US;
+	bool failed;
+	*still = (struct still){ 0 };
+	while (!go_round(still, first, &failed)) {
+		if (failed || disk_now_us() >= end_us)
+			return false;
+		usleep(PAUSE_US);
+	}
+	return true;
+}
+
+void still_end(struct still *still)
+{
+	for (size_t i = still->count; i-- > 0;) {
+		syscall(SYS_pidfd_send_signal, still->list[i].fd, SIGCONT, NULL, 0);
+		close(still->list[i].fd);
+	}
+	free(still->list);
+	*still = (struct still){ 0 };
+}
