@@ -88,9 +88,9 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;
-	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0 ||
-	    egress_started(execution, err) < 0)
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
 		return -1;
+	egress_started(execution);
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;
 	return 0;

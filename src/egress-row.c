@@ -191,7 +191,11 @@ int egress_tell(struct egress *egress, const struct proxy_message *message, stru
 	count(&egress->counts, message);
 	if (message->connection.decision == PROXY_DENIED && *message->host)
 		remember_denied(egress, message);
-	if (egress->rows >= EGRESS_ROWS_MAX) {
+	/* What a command makes up must not hide what it reached: of that it may have so many, and each has its row. */
+	uint64_t most = EGRESS_ROWS_MAX;
+	if (message->connection.decision == PROXY_ALLOWED)
+		add(&most, egress->execution->session.config->network.total_connections);
+	if (egress->rows >= most) {
 		count(&egress->beyond, message);
 		return 0;
 	}

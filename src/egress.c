@@ -115,6 +115,14 @@ static int send_listeners(struct egress *egress, bool *ret_has_v6)
 	return result;
 }
 
+static void close_listeners(struct egress *egress)
+{
+	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	for (size_t i = 0; egress->listeners && i < plan->count; i++)
+		if (egress->listeners[i] >= 0)
+			close(take_fd(&egress->listeners[i]));
+}
+
 /* One that does not listen is ended, and found out about by reading like one that is gone. */
 static void brief(struct egress *egress)
 {
@@ -126,19 +134,21 @@ static void brief(struct egress *egress)
 
 /* ---- the reader --------------------------------------------------------------------------------------------------- */
 
-static bool start(struct egress *egress)
+static bool start(struct egress *egress, struct cordon_error *err)
 {
-	int program = proxy_program_fd(&egress->error);
-	bool failed = program < 0 || proxy_start(&egress->process, program, &egress->error) < 0;
+	int program = proxy_program_fd(err);
+	return program >= 0 && proxy_start(&egress->process, program, err) == 0;
+}
+
+/* For it to have its listeners, or to have ended before it came so far. */
+static enum egress_command await_command(struct egress *egress)
+{
 	pthread_mutex_lock(&egress->lock);
-	egress->failed = failed;
-	egress->started = !failed;
-	pthread_cond_broadcast(&egress->changed);
-	while (!failed && !egress->handed && !egress->ended)
+	while (egress->command == EGRESS_NO_COMMAND && !egress->ended)
 		pthread_cond_wait(&egress->changed, &egress->lock);
-	bool handed = egress->handed;
+	enum egress_command command = egress->command;
 	pthread_mutex_unlock(&egress->lock);
-	return !failed && handed;
+	return command;
 }
 
 /* -1: no more. */
@@ -235,19 +245,34 @@ static bool has_ended(struct egress *egress)
 	return ended;
 }
 
-static void *read_all(void *argument)
+static void carry(struct egress *egress)
 {
-	static const char gone[] = "the proxy ended before the command did, and its connections with it";
-	struct egress *egress = argument;
 	struct cordon_error err;
-	if (!start(egress))
-		return NULL;
 	brief(egress);
 	listen_to(egress, &err);
 	proxy_kill(&egress->process);
 	if (!egress->told && !egress->unrecorded)
 		hear_out(egress, &err);
-	bool lost = !egress->told && !egress->unrecorded && (is_worth_hearing(egress) || !has_ended(egress));
+}
+
+static void *read_all(void *argument)
+{
+	static const char gone[] = "the proxy ended before the command did, and its connections with it";
+	struct egress *egress = argument;
+	struct cordon_error err;
+	bool started = start(egress, &err);
+	enum egress_command command = await_command(egress);
+	if (command == EGRESS_NO_COMMAND)
+		return NULL;
+	if (started && command == EGRESS_LISTENS) {
+		carry(egress);
+	} else {
+		/* The command runs; it has no network then, and that is told. */
+		close_listeners(egress);
+		snprintf(egress->why, sizeof(egress->why), "%.*s", (int)sizeof(egress->why) - 1,
+		         started ? "its listeners were not handed out" : err.reason);
+	}
+	bool lost = !egress->told && !egress->unrecorded && (*egress->why || is_worth_hearing(egress) || !has_ended(egress));
 	if (lost) {
 		egress->counts.failed++;
 		if (!*egress->why)
@@ -263,9 +288,7 @@ static void *read_all(void *argument)
 
 static void destroy(struct egress *egress)
 {
-	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
-	for (size_t i = 0; egress->listeners && i < plan->count; i++)
-		cleanup_close(&egress->listeners[i]);
+	close_listeners(egress);
 	proxy_end(&egress->process);
 	cleanup_close(&egress->ended_fd);
 	pthread_cond_destroy(&egress->changed);
@@ -315,26 +338,18 @@ int egress_begin(struct execution *execution, struct cordon_error *err)
 	return -1;
 }
 
-int egress_started(struct execution *execution, struct cordon_error *err)
+/* The command runs already: what fails from here on leaves it without a network, and it is no error. */
+void egress_started(struct execution *execution)
 {
 	struct egress *egress = execution->run.egress;
 	if (!egress)
-		return 0;
+		return;
+	int result = supervise_take_listeners(&execution->run.supervision, egress->listeners,
+	                                      execution->profile.profile.egress.count, NULL);
 	pthread_mutex_lock(&egress->lock);
-	while (!egress->started && !egress->failed)
-		pthread_cond_wait(&egress->changed, &egress->lock);
-	bool failed = egress->failed;
-	pthread_mutex_unlock(&egress->lock);
-	if (failed)
-		*err = egress->error;
-	if (failed || supervise_take_listeners(&execution->run.supervision, egress->listeners,
-	                                       execution->profile.profile.egress.count, err) < 0)
-		return -1;
-	pthread_mutex_lock(&egress->lock);
-	egress->handed = true;
+	egress->command = result < 0 ? EGRESS_DEAF : EGRESS_LISTENS;
 	pthread_cond_broadcast(&egress->changed);
 	pthread_mutex_unlock(&egress->lock);
-	return 0;
 }
 
 static void join(struct egress *egress)

@@ -35,6 +35,9 @@ struct egress_question {
 	char host[HOST_TEXT_SIZE];
 };
 
+/* Whether it runs, and whether its listeners came out. */
+enum egress_command { EGRESS_NO_COMMAND, EGRESS_LISTENS, EGRESS_DEAF };
+
 struct egress {
 	struct execution *execution;
 	struct proxy_process process;
@@ -46,8 +49,8 @@ struct egress {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	/* Under the lock. */
-	bool started, failed, handed, ended;    /* the proxy was, or could not be; the listeners were; the command has */
-	struct cordon_error error;              /* why it could not be */
+	enum egress_command command;
+	bool ended;                             /* the command has */
 	struct egress_question *first, **last;
 	size_t question_count;
 

@@ -154,7 +154,7 @@ bool limits_are_optional(enum cordon_wall wall);
 /* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
  * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
 int egress_begin(struct execution *execution, struct cordon_error *err) must_check;
-int egress_started(struct execution *execution, struct cordon_error *err) must_check;
+void egress_started(struct execution *execution);
 int egress_end(struct execution *execution, struct cordon_error *err) must_check;
 void egress_free(struct execution *execution);
 /* What to tell of a command that failed as one does that has no network; or NULL. */

@@ -22,7 +22,6 @@
 #include "run/sys.h"
 
 #define BACKLOG 1024
-#define HAND_OUT_TRIES 5000            /* a millisecond each */
 #define LOOPBACK_SECONDS 30             /* far more than it ever takes */
 #define LOOPBACK_INDEX 1                /* in every network namespace */
 
@@ -207,15 +206,7 @@ static long hand_out(const struct launch *launch, const int *fds, size_t count, 
 		((int *)(void *)CMSG_DATA(&control.header))[i] = fds[i];
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = count ? &control : NULL,
 	                         .msg_controllen = count ? CMSG_SPACE(count * sizeof(int)) : 0 };
-	/* The kernel counts what a user has under way against the limit of open files; others that start now take theirs. */
-	long result = -ETOOMANYREFS;
-	for (int tries = 0; tries < HAND_OUT_TRIES && result == -ETOOMANYREFS; tries++) {
-		struct timespec pause = { .tv_nsec = 1000000 };
-		if (tries)
-			sys_2(SYS_nanosleep, &pause, NULL);
-		result = sys_3(SYS_sendmsg, launch->control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
-	}
-	return result;
+	return launch_hand_out(launch, &header);
 }
 
 /* As many as fit into one message, beginning with this one. Where IPv6 is missing, its listeners are. */

@@ -9,11 +9,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/compat.h"
 #include "run/control.h"
 #include "run/launch.h"
 #include "run/sys.h"
+
+#define HAND_OUT_TRIES 5000            /* a millisecond each */
 
 static void copy_text(char *to, size_t size, const char *from)
 {
@@ -238,6 +241,26 @@ static void run_command(void *argument)
 
 /* ---- first ------------------------------------------------------------------------------------------------------ */
 
+/* The kernel counts the descriptors that a user has under way against the soft limit of who sends: what other commands of
+ * that user keep so must not be in the way, so it is as high as it may be meanwhile. Others that start now take theirs. */
+long launch_hand_out(const struct launch *launch, const struct msghdr *message)
+{
+	struct rlimit before = { 0 }, high;
+	bool raised = sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &before) >= 0;
+	high = (struct rlimit){ before.rlim_max, before.rlim_max };
+	raised = raised && sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, &high, NULL) >= 0;
+	long result = -ETOOMANYREFS;
+	for (int tries = 0; tries < HAND_OUT_TRIES && result == -ETOOMANYREFS; tries++) {
+		struct timespec pause = { .tv_nsec = 1000000 };
+		if (tries)
+			sys_2(SYS_nanosleep, &pause, NULL);
+		result = sys_3(SYS_sendmsg, launch->control_fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	if (raised)
+		sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, &before, NULL);
+	return result;
+}
+
 /* A pseudo-terminal of the sandbox's own devpts; its master goes to the supervisor. */
 static int make_terminal(struct launch *launch)
 {
@@ -263,7 +286,7 @@ static int make_terminal(struct launch *launch)
 	*(int *)(void *)CMSG_DATA(&control.header) = (int)master;
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 	                         .msg_controllen = sizeof(control) };
-	long result = sys_3(SYS_sendmsg, launch->control_fd, &header, MSG_NOSIGNAL);
+	long result = launch_hand_out(launch, &header);
 	sys_1(SYS_close, master);
 	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot hand out the terminal") : 0;
 }

@@ -137,6 +137,9 @@ int launch_init_fd(struct cordon_error *err) must_check;
 void launch_first(void *launch);
 void launch_become(void *launch);
 void launch_visitor(void *launch);
+/* Sends a message with descriptors over the control socket; waits for nobody to read it. 0 or more, or a negative errno. */
+struct msghdr;
+long launch_hand_out(const struct launch *launch, const struct msghdr *message);
 /* In the network namespace. */
 int launch_raise_loopback(struct launch *launch);
 /* The addresses of the proxy, and the listeners; loopback is up. */

@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import pathlib
+import resource
 import signal
 import socket
 import subprocess
@@ -535,3 +536,37 @@ def test_no_row_no_connection(cordon, net, server, holder):
     assert error["class"] == "audit_unavailable" and process.returncode == 125, output
     ledger.unlink()
     ledger.with_name("away").rename(ledger)
+
+
+def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
+    """A limit on the size of files cuts its program off. The command has no network, all say so, and nothing else is executed in
+    its place: not what was open by chance, such as the caller's input, which an earlier command may have written."""
+    mark = tmp_path / "mark"
+    (tmp_path / "input.c").write_text(f'#include <fcntl.h>\nint main(void) {{ return creat("{mark}", 0600) < 0; }}\n')
+    subprocess.run(["cc", tmp_path / "input.c", "-o", tmp_path / "input"], check=True)
+    small = 64 << 10
+    with open(tmp_path / "input", "rb") as given:
+        told = result(cordon, "--net", f"a.test:{server.port}", "-c", f"cat >/dev/null; {PYTHON} client.py direct a.test {server.port}",
+                      stdin=given, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
+    assert told["exit_code"] == 1 and server.seen == [] and told["network"]["failed"] == 1, told
+    assert [denial["what"] for denial in told["denials"]] == ["all hosts"] and not mark.exists()
+    row, = network_rows(cordon)
+    assert row["decision"] == "failed" and "cannot keep the proxy in memory" in row["why"], row
+    assert [row["row"] for row in rows(cordon)] == ["intent", "network", "result"]
+
+
+@pytest.mark.parametrize("words", [["--net", "a.test:80"], ["--tty"]], ids=["net", "tty"])
+def test_descriptors_of_others_under_way_are_not_in_the_way(cordon, net, words):
+    """They are counted by user, against the soft limit of open files."""
+    hoard = "import socket, array, time\nkept = []\nfile = open('/dev/null')\ntry:\n    while len(kept) < 4000:\n" \
+            "        ends = socket.socketpair()\n        for _ in range(100):\n            kept.append(ends) or " \
+            "ends[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file.fileno()] * 8))])\n" \
+            "except OSError as error:\n    print(error.errno, flush=True)\ntime.sleep(60)"
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # noqa: E731
+    process = cordon.popen("run", "--", PYTHON, "-c", hoard, text=True, preexec_fn=few)
+    try:
+        assert process.stdout.readline() == "109\n"  # ETOOMANYREFS
+        assert cordon("run", *words, "--", "true", preexec_fn=few).returncode == 0
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
