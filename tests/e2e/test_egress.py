@@ -446,10 +446,11 @@ QUESTION = r"Allow\? \[o\]nce, for the \[s\]ession, \[d\]eny, deny with a \[r\]e
 def test_on_the_terminal_of_a_command_that_runs(cordon, net, server, terminal):
     """What the command writes waits while the question stands, and what is typed is not for the command."""
     net(f'[capabilities]\nnetwork = ["a.test:{server.port}"]')
-    script = (f"while :; do echo no''ise; sleep 0.01; done & {PYTHON} client.py get http://b.test:{server.port}/; kill $!; "
-              "echo read; read line; echo got $line")
+    script = ("while :; do echo no''ise; sleep 0.01; done & until test -e go; do sleep 0.01; done; "
+              f"{PYTHON} client.py get http://b.test:{server.port}/; kill $!; echo read; read line; echo got $line")
     session = terminal("run", "--session", "s", "--workspace", cordon.workspace, "-c", script)
     session.expect("noise", 60)
+    (cordon.workspace / "go").touch()
     session.expect(r"\x0f\x1b\[!p\x1b\[0m\r\n", 60)
     card = session.expect(f"(?s).*connect to b.test:{server.port}.*{QUESTION}", 60).group().decode()
     assert "noise" not in card and listed(cordon)[0]["id"] in card
