@@ -165,10 +165,12 @@ def test_taking(cordon, kind, leftovers):
 
 @pytest.mark.parametrize("kind", HIDDEN)
 def test_hiding(quiet, kind, leftovers):
-    told = result(quiet, "--session", "s", "--disk", "4M", "--", *take(kind))
+    # Where it may take several counts, on a busy machine, there is time for them.
+    size = 72 if kind == "dodging" else 24
+    told = result(quiet, "--session", "s", "--disk", "4M", "--", *take(kind, size))
     if kind == "closed":
         os.chmod(next((quiet.data / "cordon/workspaces").iterdir()) / "a", 0o700)
-    passed(quiet, told)
+    passed(quiet, told, over=size)
 
 
 @pytest.mark.parametrize("kind", ["file", "small", "removed", "moved"])
