@@ -242,7 +242,7 @@ static enum socks_reply socks_reply_of(unsigned status)
 }
 
 /* False: there is no answer but a reset. */
-static bool write_refusal(struct connection *connection, unsigned status, const char *why)
+static bool write_refusal(struct connection *connection, unsigned status, const char *said)
 {
 	char text[HTTP_REFUSAL_SIZE], host[HOST_TEXT_SIZE] = "", line[2 * HOST_TEXT_SIZE + RESOLVE_WHY_SIZE + 32];
 	uint8_t reply[SOCKS_REPLY_SIZE];
@@ -252,7 +252,7 @@ static bool write_refusal(struct connection *connection, unsigned status, const 
 	switch (connection->way) {
 	case PROXY_BY_CONNECT:
 	case PROXY_BY_HTTP:
-		snprintf(line, sizeof(line), "%s%s%s%s%s", host, *host ? ": " : "", why,
+		snprintf(line, sizeof(line), "%s%s%s%s%s", host, *host ? ": " : "", said,
 		         connection->grantable ? "; to allow it: --net " : "", connection->grantable ? host : "");
 		return buffer_append(head, text, http_refusal_write(status, line, connection->is_head, text)) == 0;
 	case PROXY_BY_SOCKS:
@@ -265,11 +265,17 @@ static bool write_refusal(struct connection *connection, unsigned status, const 
 
 void connection_refuse(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why)
 {
+	connection_refuse_saying(connection, decision, status, why, why);
+}
+
+void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why,
+                              const char *said)
+{
 	bool is_http = connection->way == PROXY_BY_CONNECT || connection->way == PROXY_BY_HTTP;
 	connection_tell(connection, decision, is_http ? status : 0, why);
 	release(connection);
 	close_side(&connection->server, true);
-	if (write_refusal(connection, status, why))
+	if (write_refusal(connection, status, said))
 		connection_farewell(connection);
 	else
 		bury(connection, true);

@@ -100,6 +100,10 @@ void connection_drop(struct connection *connection, enum proxy_decision decision
 void connection_end_all(struct proxy *proxy, const char *why);
 /* The host is refused, or cannot be reached: a row, and the client is told in the way it asked. */
 void connection_refuse(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
+/* The same where `why` says what the command shall not learn, such as the addresses of names: that is for the row alone,
+ * and the client is told `said`. */
+void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why,
+                              const char *said);
 /* What is in `in` is sent, and no more is read but to be thrown away. */
 void connection_farewell(struct connection *connection);
 void connection_farewell_step(struct connection *connection);

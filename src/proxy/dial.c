@@ -19,6 +19,8 @@
 
 #define ATTEMPT_MS 250          /* the least that an address gets while others are left */
 
+static const char not_public[] = "its address is not of the public Internet";
+
 /* The addresses to try, in turn. */
 struct dial {
 	size_t count, at;
@@ -104,7 +106,8 @@ static void dial_next(struct connection *connection, int error)
 	const char *description = strerrordesc_np(error);
 	snprintf(why, sizeof(why), "%s cannot be reached: %s", text,
 	         error == ETIMEDOUT ? "it did not answer in time" : description ? description : "unknown error");
-	connection_refuse(connection, PROXY_FAILED, error == ETIMEDOUT ? 504 : 502, why);
+	connection_refuse_saying(connection, PROXY_FAILED, error == ETIMEDOUT ? 504 : 502, why,
+	                         error == ETIMEDOUT ? "it did not answer in time" : "it cannot be reached");
 }
 
 void dial_step(struct connection *connection)
@@ -165,7 +168,8 @@ static void resolved(struct connection *connection, const struct resolution *res
 			if (!resolution->addresses[i - 1].verdict.allowed)
 				connection->address = resolution->addresses[i - 1].address;
 		resolution_why(&connection->host, resolution, why);
-		connection_refuse(connection, rows[resolution->status].decision, rows[resolution->status].status, why);
+		connection_refuse_saying(connection, rows[resolution->status].decision, rows[resolution->status].status, why,
+		                         resolution->status == RESOLVE_FOUND ? not_public : why);
 		return;
 	}
 	for (size_t i = 0; i < resolution->count; i++)
@@ -187,7 +191,8 @@ static void resolve(struct connection *connection)
 	struct proxy *proxy = connection->proxy;
 	struct resolution resolution;
 	connection_expect(connection, 0);
-	/* An address that is listed is dialled whatever the table says of it: that is what listing it means. */
+	/* An address that is listed is dialled whatever the table says of it: that is what listing it means. One that was
+	 * approved was judged before anybody was asked. */
 	if (connection->host.form == HOST_ADDRESS)
 		dial_addresses(connection, &connection->host.address, 1);
 	else if (rules_static(&proxy->rules, &connection->host, &resolution))
@@ -210,6 +215,23 @@ static void deny(struct connection *connection, const char *why)
 {
 	connection->grantable = true;
 	connection_refuse(connection, PROXY_DENIED, 403, why);
+}
+
+/* An address that no rule lists, and that the table refuses. Nobody is asked about such: to be listed is the one way. */
+static bool is_closed(struct connection *connection)
+{
+	const struct rules *rules = &connection->proxy->rules;
+	char why[ADDRESS_WHY_SIZE], text[RESOLVE_WHY_SIZE];
+	if (connection->host.form != HOST_ADDRESS)
+		return false;
+	struct address_verdict verdict = address_judge(&connection->host.address, rules->exemptions, rules->exemption_count);
+	if (verdict.allowed)
+		return false;
+	address_why(&verdict, why);
+	snprintf(text, sizeof(text), "no rule lists it, and it is %s", why);
+	connection->grantable = true;
+	connection_refuse_saying(connection, PROXY_DENIED, 403, text, not_public);
+	return true;
 }
 
 /* One question for all that wait for the same host. */
@@ -278,7 +300,8 @@ void dial_begin(struct connection *connection)
 		resolve(connection);
 	} else if (proxy->settings.asks) {
 		proxy->judged++;
-		ask(connection);
+		if (!is_closed(connection))
+			ask(connection);
 	} else {
 		proxy->judged++;
 		deny(connection, "no rule allows it");

@@ -213,8 +213,10 @@ def test_names_that_lead_inwards(net, driver):
     hosts = [f"{name}:80" for name, _ in INWARD]
     said = net.dialogs([connect(host) for host in hosts], net=hosts)
     assert [status(text) for text in said] == [403] * len(hosts), said
-    for text, (name, why) in zip(said, INWARD):
-        assert why.encode() in text, (name, text)
+    # Which address it is, and of what kind, is for the ledger.
+    for text, row, (name, why) in zip(said, net.connections(), INWARD):
+        assert row["host"] == name and why in row["why"], (name, row)
+        assert row["why"].encode() not in text or row["address"] is None, (name, text)
     reached, _ = net.verb("attempts", [["tcp", name, 80] for name, _ in INWARD], net=hosts)
     assert "reached" not in reached, reached
     assert net.world.seen() == []

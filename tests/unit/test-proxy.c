@@ -152,8 +152,10 @@ static const struct refusal {
 	{ "CONNECT a.test:0 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
 	{ "CONNECT a.test:99999 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
 	{ "CONNECT u@a.test:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
-	{ "CONNECT mixed.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "mixed.test:%", "10.0.0.1 is private" },
-	{ "CONNECT meta.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "meta.test:%", "169.254.169.254 is metadata" },
+	{ "CONNECT mixed.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "mixed.test:%",
+	  "10.0.0.1 is private" },
+	{ "CONNECT meta.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "meta.test:%",
+	  "169.254.169.254 is metadata" },
 	{ "CONNECT metadata.google.internal:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED,
 	  "metadata.google.internal:%", "metadata" },
 	{ "CONNECT closed.test:% HTTP/1.0\r\n\r\n", 502, PROXY_BY_CONNECT, PROXY_FAILED, "closed.test:%",
@@ -190,11 +192,14 @@ static void test_refusals(void **state)
 		sprintf(status, "HTTP/1.1 %u ", row->status);
 		if (strncmp(text, status, strlen(status)))
 			fail_msg("%s: expected %u, heard %s", row->request, row->status, text);
-		/* The client is told the same as the ledger. */
+		/* The client is told the same as the ledger, but for the addresses of names. */
 		struct proxy_message told =
 			proxy_ground_row(&ground, row->way, row->decision, row->host, row->status, row->why);
 		assert_non_null(strstr(text, "\r\n\r\ncordon: "));
-		assert_non_null(strstr(text, told.text));
+		bool has_address = told.connection.address.length;
+		assert_non_null(strstr(text, !has_address ? told.text : row->decision == PROXY_DENIED ?
+		                             "its address is not of the public Internet" : "it cannot be reached"));
+		assert_true(!has_address || !strstr(text, told.text));
 	}
 	struct proxy_message totals = proxy_ground_end(&ground);
 	assert_int_equal(totals.totals.connections, 0);
@@ -308,6 +313,44 @@ static void test_approval(void **state)
 	proxy_ground_end(&ground);
 }
 
+static void test_addresses_are_not_approved(void **state)
+{
+	static const char *const closed[] = { "127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]" };
+	static const char *const rules[] = { "127.0.0.9:%", NULL };
+	struct proxy_ground ground;
+	char host[64], text[2048];
+	uint32_t id;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules, .asks = true, .no_exemption = true });
+	/* By the table, and nobody is asked. */
+	for (size_t i = 0; i < ARRAY_SIZE(closed); i++) {
+		int client = ask(&ground, closed[i], NULL);
+		assert_true(ground_hear_all(client, text, sizeof(text)) > 0);
+		assert_non_null(strstr(text, " 403 "));
+		close(client);
+		sprintf(host, "%s:%%", closed[i]);
+		proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, host, 403, "no rule lists it, and it is ");
+	}
+	/* One that is listed is dialled; one of the public Internet is asked about. */
+	int client = ask(&ground, "127.0.0.9", NULL);
+	ground_hear(&ground, client, "HTTP/1.1 502 ");
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_FAILED, "127.0.0.9:%", 502, "cannot be reached");
+	client = ask(&ground, "8.8.8.8", &id);
+	answer(&ground, id, false, false);
+	expect_denied(&ground, client, "8.8.8.8:%");
+	proxy_ground_end(&ground);
+	/* An exemption opens the table, not the list. */
+	proxy_ground_start(&ground, &(struct proxy_options){ .asks = true });
+	client = ask(&ground, "127.0.0.1", &id);
+	answer(&ground, id, true, true);
+	close(ground_accept(&ground));
+	ground_hear(&ground, client, "HTTP/1.1 200 ");
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "127.0.0.1:%", 0, "");
+	proxy_ground_end(&ground);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -317,6 +360,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_second_address),
 		cmocka_unit_test(test_approval),
+		cmocka_unit_test(test_addresses_are_not_approved),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
