@@ -208,22 +208,26 @@ static int send_end(const struct egress *egress)
 	return sent == (ssize_t)sizeof(message) ? 0 : -1;
 }
 
-/* Until it has said its last, or is gone, or time is up after the command has ended. */
+/* Until it has said its last, or is gone, or time is up after the command has ended. That time runs from the end on, however
+ * much there is to hear; what was said before is heard before it is asked to end. */
 static void listen_to(struct egress *egress, struct cordon_error *err)
 {
 	uint64_t until_ms = 0;
+	bool asked = false;
 	for (int result = 0; result == 0;) {
 		struct pollfd ready[] = { { .fd = egress->process.fd, .events = POLLIN },
 			                  { .fd = until_ms ? -1 : egress->ended_fd, .events = POLLIN } };
 		uint64_t now = until_ms ? now_ms() : 0;
 		if (until_ms && now >= until_ms)
 			return;
-		if (poll(ready, ARRAY_SIZE(ready), until_ms ? (int)(until_ms - now) : -1) < 0 && errno != EINTR)
+		if (poll(ready, ARRAY_SIZE(ready), !until_ms ? -1 : asked ? (int)(until_ms - now) : 0) < 0 && errno != EINTR)
 			return;
+		if (ready[1].revents)
+			until_ms = now_ms() + LAST_WORDS_MS;
 		if (ready[0].revents)
 			result = hear(egress, err);
-		else if (ready[1].revents) {
-			until_ms = now_ms() + LAST_WORDS_MS;
+		else if (until_ms && !asked) {
+			asked = true;
 			result = is_worth_hearing(egress) ? send_end(egress) : -1;
 		}
 	}
