@@ -37,7 +37,8 @@ static void on_side(struct watch *watch, uint32_t events)
 {
 	struct side *side = (struct side *)((char *)watch - offsetof(struct side, watch));
 	struct connection *connection = side->connection;
-	if (connection->phase == PHASE_DEAD || side->fd < 0)
+	/* What epoll told before this socket was there is of another, in whose place it is now. */
+	if (connection->phase == PHASE_DEAD || side->fd < 0 || side->round == connection->proxy->round)
 		return;
 	side->broken |= events & EPOLLERR;
 	side->readable |= events & (EPOLLIN | EPOLLRDHUP | EPOLLERR | EPOLLHUP);
@@ -49,7 +50,7 @@ static int watch_side(struct connection *connection, struct side *side, int fd)
 {
 	static const int on = 1;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = &side->watch };
-	*side = (struct side){ .watch = { on_side }, .connection = connection, .fd = fd };
+	*side = (struct side){ .watch = { on_side }, .connection = connection, .fd = fd, .round = connection->proxy->round };
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (epoll_ctl(connection->proxy->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
 		return 0;

@@ -37,6 +37,7 @@ struct side {
 	struct watch watch;
 	struct connection *connection;
 	int fd;
+	uint64_t round;                         /* of the loop, in which it was opened */
 	bool readable, writable, broken;        /* broken: reset */
 };
 

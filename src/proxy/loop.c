@@ -113,6 +113,7 @@ void loop_run(struct proxy *proxy)
 		int count = epoll_wait(proxy->epoll_fd, events, EVENTS_MAX, wait_ms(proxy));
 		if (count < 0 && errno != EINTR)
 			proxy_give_up();
+		proxy->round++;
 		read_clock(proxy);
 		for (int i = 0; i < count; i++) {
 			struct watch *watch = events[i].data.ptr;

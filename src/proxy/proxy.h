@@ -62,6 +62,7 @@ struct proxy {
 	uint64_t accept_again_us;       /* descriptors or memory were short: not before that */
 
 	int epoll_fd;
+	uint64_t round;                 /* of the loop: one for each time that epoll has told something */
 	uint64_t now_us, next_deadline_us;
 	struct watch supervisor_watch, resolver_watch;
 	struct resolver *resolver;
