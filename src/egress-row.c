@@ -42,6 +42,9 @@ static bool is_sound_connection(const struct proxy_message *message)
 	if (message->connection.way >= PROXY_WAY_MAX || message->connection.decision >= PROXY_DECISION_MAX ||
 	    (length != 0 && length != 4 && length != 16))
 		return false;
+	if (message->connection.open && (message->kind != PROXY_CONNECTION || !*message->host ||
+	                                 message->connection.decision != PROXY_ALLOWED || message->connection.open != 1))
+		return false;
 	if (message->kind == PROXY_NAME_DENIED)
 		return is_canonical(message->host, false);
 	return !*message->host || is_canonical(message->host, true);
@@ -117,6 +120,8 @@ static int write_row(struct egress *egress, const struct proxy_message *message,
 		json_key_uint(&json, "status", message->connection.status);
 	if (message->connection.count > 1)
 		json_key_uint(&json, "count", message->connection.count);
+	if (message->connection.open)
+		json_key_bool(&json, "open", true);
 	json_key_string(&json, "why", message->text);
 	return end(&json, egress, err);
 }
@@ -188,6 +193,9 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
+	/* It is counted when it has ended. */
+	if (message->connection.open)
+		return egress->rows < EGRESS_ROWS_MAX ? write_row(egress, message, err) : 0;
 	count(&egress->counts, message);
 	if (message->connection.decision == PROXY_DENIED && *message->host)
 		remember_denied(egress, message);

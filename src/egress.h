@@ -71,7 +71,7 @@ struct egress {
 
 /* Is this a message that the proxy may send, with texts that end and hosts that are hosts? */
 bool egress_message_is_sound(const struct proxy_message *message);
-/* A row for a connection that has ended or a name that was denied, and what the result will say of it. -1 where the ledger
+/* A row for a connection that is open or has ended or a name that was denied, and what the result will say of it. -1 where the ledger
  * could not be written. */
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err) must_check;
 /* A row about the proxy itself. */

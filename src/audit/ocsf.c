@@ -51,6 +51,7 @@ static const struct mapping {
 	{ "limit", NULL, NULL, PROCESS_ACTIVITY, 2, "Terminate", true },
 	{ "network", "decision", "denied", NETWORK_ACTIVITY, 5, "Refuse", true },
 	{ "network", "decision", "failed", NETWORK_ACTIVITY, 4, "Fail", true },
+	{ "network", "open", NULL, NETWORK_ACTIVITY, 1, "Open", false },
 	{ "network", NULL, NULL, NETWORK_ACTIVITY, 6, "Traffic", false },
 	{ "approval", "outcome", "approved", API_ACTIVITY, 99, "Other", false },
 	{ "approval", NULL, NULL, API_ACTIVITY, 99, "Other", true },

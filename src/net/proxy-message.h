@@ -30,7 +30,7 @@ enum proxy_kind {
 	PROXY_END,
 	/* From the proxy. */
 	PROXY_READY,
-	PROXY_CONNECTION,       /* one has ended, or was refused */
+	PROXY_CONNECTION,       /* one has ended, or was refused; or is open, and will be told of again */
 	PROXY_NAME_DENIED,      /* a name was asked for that is not allowed: connection.count times since it was last told */
 	PROXY_QUESTION,         /* may this host be reached, which no rule covers? */
 	PROXY_TOTALS,           /* the last message */
@@ -85,6 +85,7 @@ struct proxy_message {
 		} answer;
 		struct {
 			uint8_t way, decision;          /* enum proxy_way, enum proxy_decision */
+			uint8_t open;                   /* 1: it was allowed and goes on; its bytes are those so far */
 			uint16_t port;
 			uint16_t status;                /* the HTTP status that was told, or 0 */
 			struct address address;         /* that was dialled, or refused; else of length 0 */

@@ -23,6 +23,7 @@
 #include "proxy/supervisor.h"
 
 #define FAREWELL_MS 2000
+#define OPEN_US 1000000
 #define FAREWELL_BYTES ((size_t)1 << 20)
 
 struct phase_row {
@@ -91,7 +92,7 @@ struct connection *connection_open(struct proxy *proxy, int fd, enum phase phase
 		return NULL;
 	}
 	*connection = (struct connection){ .proxy = proxy, .phase = phase, .server.fd = -1, .started_us = proxy->now_us,
-	                                   .deadline_us = NEVER, .server.connection = connection };
+	                                   .deadline_us = NEVER, .open_us = NEVER, .server.connection = connection };
 	if (watch_side(connection, &connection->client, fd) < 0) {
 		free(connection);
 		return NULL;
@@ -173,22 +174,43 @@ void connection_expect(struct connection *connection, uint64_t ms)
 
 /* ---- what became of it ------------------------------------------------------------------------------------------ */
 
-void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why)
+static struct proxy_message row_of(const struct connection *connection, enum proxy_decision decision)
 {
-	struct proxy *proxy = connection->proxy;
 	struct proxy_message message = { .kind = PROXY_CONNECTION };
-	connection->has_row = false;
 	message.connection.way = connection->way;
 	message.connection.decision = (uint8_t)decision;
 	message.connection.port = connection->host.port;
-	message.connection.status = (uint16_t)status;
 	message.connection.address = connection->address;
 	message.connection.bytes_in = connection->in.moved;
 	message.connection.bytes_out = connection->out.moved;
-	message.connection.duration_us = proxy->now_us - connection->started_us;
+	message.connection.duration_us = connection->proxy->now_us - connection->started_us;
 	message.connection.count = 1;
 	if (connection->host.port)
 		host_text(&connection->host, message.host);
+	return message;
+}
+
+void connection_expect_open(struct connection *connection)
+{
+	connection->open_us = connection->proxy->now_us + OPEN_US;
+	loop_expect(connection->proxy, connection->open_us);
+}
+
+void connection_tell_open(struct connection *connection)
+{
+	struct proxy_message message = row_of(connection, PROXY_ALLOWED);
+	message.connection.open = 1;
+	connection->open_us = NEVER;
+	supervisor_tell(connection->proxy, &message);
+}
+
+void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why)
+{
+	struct proxy *proxy = connection->proxy;
+	struct proxy_message message = row_of(connection, decision);
+	connection->has_row = false;
+	connection->open_us = NEVER;
+	message.connection.status = (uint16_t)status;
 	snprintf(message.text, sizeof(message.text), "%s", why);
 	proxy->totals.totals.connections += decision == PROXY_ALLOWED;
 	proxy->totals.totals.denied += decision == PROXY_DENIED;

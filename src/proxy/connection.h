@@ -71,6 +71,7 @@ struct connection {
 	bool was_served;                /* not the first request on this connection */
 	size_t scanned;                 /* how much of a head was looked at */
 	uint64_t deadline_us, started_us;
+	uint64_t open_us;               /* when it is told that it is open, if it still is */
 	struct host host;
 	struct address address;         /* that was dialled */
 	struct side client, server;
@@ -94,6 +95,10 @@ void connection_close_server(struct connection *connection, bool reset);
 
 /* The row of what was judged last. `status`: what the client was told by HTTP, or 0. */
 void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
+/* It is connected. If it stays so for a while, that is told, once: a connection that is cut off together with the
+ * supervisor has no other row. */
+void connection_expect_open(struct connection *connection);
+void connection_tell_open(struct connection *connection);
 /* Ends with a row, where there is one to tell. `reset`: both sides shall see that it did not end by itself. */
 void connection_end(struct connection *connection, enum proxy_decision decision, const char *why, bool reset);
 /* Ends one that named no host. Such are only counted. */

@@ -41,6 +41,7 @@ static void connected(struct connection *connection)
 	uint8_t reply[SOCKS_REPLY_SIZE];
 	int rc = 0;
 	dial_free(connection);
+	connection_expect_open(connection);
 	if (connection->way == PROXY_BY_HTTP) {
 		exchange_begin(connection);
 		return;

@@ -89,6 +89,10 @@ static void step_deadlines(struct proxy *proxy)
 		loop_expect(proxy, proxy->tally_deadline_us);
 	for (struct connection *connection = proxy->connections, *next; connection; connection = next) {
 		next = connection->next;
+		if (connection->open_us <= proxy->now_us)
+			connection_tell_open(connection);
+		else
+			loop_expect(proxy, connection->open_us);
 		if (connection->deadline_us <= proxy->now_us)
 			connection_expire(connection);
 		else

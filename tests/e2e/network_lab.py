@@ -98,8 +98,8 @@ class Networked(Cordon):
         return [base64.b64decode(text) for text in said]
 
     def connections(self):
-        """The ledger's rows about the network."""
-        return [row for row in rows(self) if row["row"] == "network"]
+        """The ledger's rows about the network; those of connections once they have ended."""
+        return [row for row in rows(self) if row["row"] == "network" and "open" not in row]
 
 
 @pytest.fixture(scope="module")

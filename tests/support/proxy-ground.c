@@ -11,7 +11,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,7 +200,7 @@ void proxy_ground_send(struct proxy_ground *ground, const struct proxy_message *
 	send_with(ground, message, -1);
 }
 
-struct proxy_message proxy_ground_next(struct proxy_ground *ground)
+static struct proxy_message receive(struct proxy_ground *ground)
 {
 	struct proxy_message message = { 0 };
 	ssize_t got = recv(ground->socket, &message, sizeof(message), 0);
@@ -210,10 +209,36 @@ struct proxy_message proxy_ground_next(struct proxy_ground *ground)
 	return message;
 }
 
+static bool is_open(const struct proxy_message *message)
+{
+	return message->kind == PROXY_CONNECTION && message->connection.open;
+}
+
+struct proxy_message proxy_ground_next(struct proxy_ground *ground)
+{
+	struct proxy_message message;
+	do
+		message = receive(ground);
+	while (is_open(&message));
+	return message;
+}
+
+struct proxy_message proxy_ground_open(struct proxy_ground *ground)
+{
+	struct proxy_message message = receive(ground);
+	assert_true(is_open(&message));
+	return message;
+}
+
 bool proxy_ground_has_message(struct proxy_ground *ground)
 {
-	struct pollfd poll_fd = { .fd = ground->socket, .events = POLLIN };
-	return poll(&poll_fd, 1, 0) == 1;
+	struct proxy_message message = { 0 };
+	while (recv(ground->socket, &message, sizeof(message), MSG_PEEK | MSG_DONTWAIT) >= 0) {
+		if (!is_open(&message))
+			return true;
+		receive(ground);
+	}
+	return false;
 }
 
 struct proxy_message proxy_ground_row(struct proxy_ground *ground, enum proxy_way way, enum proxy_decision decision,

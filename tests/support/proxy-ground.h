@@ -38,7 +38,10 @@ struct proxy_message proxy_ground_end(struct proxy_ground *ground);
 /* Without asking it. */
 void proxy_ground_kill(struct proxy_ground *ground);
 
+/* Those that tell that a connection is open are passed over: how long one is depends on the machine. */
 struct proxy_message proxy_ground_next(struct proxy_ground *ground);
+/* That one; there is none before it. */
+struct proxy_message proxy_ground_open(struct proxy_ground *ground);
 /* Is there a message now? */
 bool proxy_ground_has_message(struct proxy_ground *ground);
 /* The next message is a row of this kind; `status` 0: any; `why`: part of the text. */

@@ -120,6 +120,17 @@ static void sound_and_unsound(void **state)
 	message = connection("a.test:80", PROXY_ALLOWED);
 	message.connection.address.length = 5;
 	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test:80", PROXY_ALLOWED);
+	message.connection.open = 1;
+	assert_true(egress_message_is_sound(&message));
+	message.connection.open = 2;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test:80", PROXY_DENIED);
+	message.connection.open = 1;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("", PROXY_ALLOWED);
+	message.connection.open = 1;
+	assert_false(egress_message_is_sound(&message));
 	message = connection("", PROXY_ALLOWED);
 	memset(message.host, 'a', sizeof(message.host));
 	assert_false(egress_message_is_sound(&message));
@@ -140,6 +151,13 @@ static void a_row_for_each(void **state)
 	assert_string_equal(rows[0], "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
 	                             "\"decision\":\"allowed\",\"host\":\"a.test\",\"port\":8080,\"address\":\"10.0.0.1\","
 	                             "\"way\":\"socks\",\"bytes_in\":7,\"bytes_out\":8,\"duration_ms\":9,\"why\":\"\"}");
+	/* One that is open has a row and counts for nothing yet. */
+	struct egress_counts before = ground->egress.counts;
+	message.connection.open = 1;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[1], "\"bytes_out\":8,\"duration_ms\":9,\"open\":true,\"why\":\"\"}"));
+	assert_memory_equal(&ground->egress.counts, &before, sizeof(before));
+	free(rows[--row_count]);
 	message = connection("b.test", PROXY_DENIED);
 	message.kind = PROXY_NAME_DENIED;
 	message.connection.way = PROXY_BY_DNS;

@@ -295,6 +295,43 @@ static void test_supervisor_is_gone(void **state)
 	close(ground.server);
 }
 
+/* One that lasts is told of while it is open, once, and counted when it has ended. */
+static void test_open(void **state)
+{
+	struct proxy_ground ground;
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	ground_say(&ground, client, "four");
+	ground_hear(&ground, server, "four");
+	struct proxy_message open = proxy_ground_open(&ground);
+	char host[HOST_TEXT_SIZE];
+	sprintf(host, "a.test:%u", ground.port);
+	assert_string_equal(open.host, host);
+	assert_int_equal(open.connection.decision, PROXY_ALLOWED);
+	assert_memory_equal(open.connection.address.bytes, "\x7f\0\0\1", 4);
+	assert_true(open.connection.duration_us >= 1000000 && open.connection.bytes_in == 0);
+	/* A request in the clear, too. */
+	int other = ground_client(&ground);
+	ground_say(&ground, other, "GET http://a.test:%/ HTTP/1.0\r\n\r\n");
+	int slow = ground_accept(&ground);
+	open = proxy_ground_open(&ground);
+	assert_int_equal(open.connection.way, PROXY_BY_HTTP);
+	close(slow);
+	close(other);
+	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 0, "");
+	close(client);
+	ground_hear_end(server);
+	close(server);
+	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "");
+	assert_int_equal(row.connection.bytes_out, 4);
+	struct proxy_message totals = proxy_ground_end(&ground);
+	assert_int_equal(totals.totals.connections, 1);
+	assert_int_equal(totals.totals.failed, 1);
+	assert_int_equal(totals.totals.bytes_in, 0);
+}
+
 static void test_killed(void **state)
 {
 	struct proxy_ground ground;
@@ -340,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_supervisor_is_slow),
 		cmocka_unit_test(test_ends_with_the_command),
 		cmocka_unit_test(test_supervisor_is_gone),
+		cmocka_unit_test(test_open),
 		cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_messages_out_of_place),
 	};
