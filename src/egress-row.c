@@ -193,19 +193,18 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
-	/* It is counted when it has ended. */
-	if (message->connection.open)
-		return egress->rows < EGRESS_ROWS_MAX ? write_row(egress, message, err) : 0;
-	count(&egress->counts, message);
+	/* What a command makes up must not hide what it reached: of that it may have so many, and each has its row, and one
+	 * while it is open. It is counted when it has ended. */
+	uint64_t most = EGRESS_ROWS_MAX;
+	for (int i = 0; i < 2 && message->connection.decision == PROXY_ALLOWED; i++)
+		add(&most, egress->execution->session.config->network.total_connections);
+	bool has_row = egress->rows < most;
+	if (!message->connection.open) {
+		count(&egress->counts, message);
+		if (!has_row)
+			count(&egress->beyond, message);
+	}
 	if (message->connection.decision == PROXY_DENIED && *message->host)
 		remember_denied(egress, message);
-	/* What a command makes up must not hide what it reached: of that it may have so many, and each has its row. */
-	uint64_t most = EGRESS_ROWS_MAX;
-	if (message->connection.decision == PROXY_ALLOWED)
-		add(&most, egress->execution->session.config->network.total_connections);
-	if (egress->rows >= most) {
-		count(&egress->beyond, message);
-		return 0;
-	}
-	return write_row(egress, message, err);
+	return has_row ? write_row(egress, message, err) : 0;
 }

@@ -228,7 +228,8 @@ static void listen_to(struct egress *egress, struct cordon_error *err)
 			result = hear(egress, err);
 		else if (until_ms && !asked) {
 			asked = true;
-			result = is_worth_hearing(egress) ? send_end(egress) : -1;
+			egress->unneeded = !is_worth_hearing(egress);
+			result = egress->unneeded ? -1 : send_end(egress);
 		}
 	}
 }
@@ -276,7 +277,8 @@ static void *read_all(void *argument)
 		snprintf(egress->why, sizeof(egress->why), "%.*s", (int)sizeof(egress->why) - 1,
 		         started ? "its listeners were not handed out" : err.reason);
 	}
-	bool lost = !egress->told && !egress->unrecorded && (*egress->why || is_worth_hearing(egress) || !has_ended(egress));
+	bool lost = !egress->told && !egress->unrecorded &&
+	            (*egress->why || (is_worth_hearing(egress) && !egress->unneeded) || !has_ended(egress));
 	if (lost) {
 		egress->counts.failed++;
 		if (!*egress->why)

@@ -58,6 +58,7 @@ struct egress {
 
 	/* The reader's, until it has ended. */
 	bool ready, told;                       /* the proxy is sealed; it has said its last, as it should */
+	bool unneeded;                          /* the command had ended before it was ready; it may have become so since */
 	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise: why; or "" */
 	struct egress_counts counts;
 	uint64_t rows;

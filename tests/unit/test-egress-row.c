@@ -214,15 +214,18 @@ static void rows_are_bounded(void **state)
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	assert_int_equal(row_count, EGRESS_ROWS_MAX);
-	/* One that gets through has its row all the same, up to what a command may have of them. */
+	/* One that gets through has its rows all the same, up to what a command may have of them. */
 	message = connection("a.test:80", PROXY_ALLOWED);
-	for (int i = 0; i < CONNECTIONS + 2; i++)
+	for (int i = 0; i < 2 * (CONNECTIONS + 2); i++) {
+		message.connection.open = i % 2 == 0;
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
-	assert_int_equal(row_count, EGRESS_ROWS_MAX + CONNECTIONS);
+	}
+	assert_int_equal(ground->egress.counts.connections, CONNECTIONS + 2);
+	assert_int_equal(row_count, EGRESS_ROWS_MAX + 2 * CONNECTIONS);
 	assert_int_equal(egress_tell_rest(&ground->egress, &ground->err), 0);
-	assert_int_equal(row_count, EGRESS_ROWS_MAX + CONNECTIONS + 1);
-	assert_non_null(strstr(rows[EGRESS_ROWS_MAX + CONNECTIONS], "\"decision\":\"more\",\"connections\":2,\"denied\":0,"
-	                                                            "\"failed\":5,\"bytes_in\":5"));
+	assert_int_equal(row_count, EGRESS_ROWS_MAX + 2 * CONNECTIONS + 1);
+	assert_non_null(strstr(rows[EGRESS_ROWS_MAX + 2 * CONNECTIONS], "\"decision\":\"more\",\"connections\":2,\"denied\":0,"
+	                                                                "\"failed\":5,\"bytes_in\":5"));
 	assert_true(ground->egress.counts.bytes_in == UINT64_MAX);
 	assert_int_equal(ground->egress.counts.failed, EGRESS_ROWS_MAX + 5);
 }
