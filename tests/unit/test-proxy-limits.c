@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -185,20 +186,26 @@ static void test_slow_heads(void **state)
 }
 
 /* A socket whose queue is full answers nobody. */
-static void test_connect_timeout(void **state)
+static int listen_deaf(int *ret_filler, char ret_rule[32])
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(at);
-	char rule[32], request[64];
-	const char *const rules[] = { rule, NULL };
-	struct proxy_ground ground;
-	(void)state;
 	int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(bind(full, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(listen(full, 0), 0);
 	assert_int_equal(getsockname(full, (struct sockaddr *)&at, &length), 0);
-	int filler = ground_dial("127.0.0.1", ntohs(at.sin_port));
-	sprintf(rule, "a.test:%u", ntohs(at.sin_port));
+	*ret_filler = ground_dial("127.0.0.1", ntohs(at.sin_port));
+	sprintf(ret_rule, "a.test:%u", ntohs(at.sin_port));
+	return full;
+}
+
+static void test_connect_timeout(void **state)
+{
+	char rule[32], request[64];
+	const char *const rules[] = { rule, NULL };
+	struct proxy_ground ground;
+	int filler, full = listen_deaf(&filler, rule);
+	(void)state;
 	proxy_ground_start(&ground, &(struct proxy_options){ .connect_ms = SHORT_MS, .rules = rules });
 	int client = ground_client(&ground);
 	sprintf(request, "CONNECT %s HTTP/1.0\r\n\r\n", rule);
@@ -206,6 +213,77 @@ static void test_connect_timeout(void **state)
 	ground_hear(&ground, client, "HTTP/1.1 504 ");
 	close(client);
 	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_FAILED, rule, 504, "did not answer in time");
+	proxy_ground_end(&ground);
+	close(filler);
+	close(full);
+}
+
+/* How much has arrived for the other end of this socket, which is of this machine, and was not read there. */
+static unsigned unread_there(int fd)
+{
+	struct sockaddr_in there;
+	socklen_t length = sizeof(there);
+	unsigned address, port, tx, rx, found = 0;
+	char line[512];
+	assert_int_equal(getpeername(fd, (struct sockaddr *)&there, &length), 0);
+	FILE *table = fopen("/proc/self/net/tcp", "re");
+	assert_non_null(table);
+	while (fgets(line, sizeof(line), table))
+		if (sscanf(line, " %*d: %x:%x %*x:%*x %*x %x:%x", &address, &port, &tx, &rx) == 4 &&
+		    port == ntohs(there.sin_port) && address == there.sin_addr.s_addr)
+			found = rx;
+	fclose(table);
+	return found;
+}
+
+/* A piece of a body, until one of them stays where it is. That it does is seen by waiting; if that was too short, the test
+ * proves less, and holds all the same. */
+static void fill_with_chunks(int server)
+{
+	static char chunk[8 + 32768 + 2] = "008000\r\n";
+	memcpy(chunk + sizeof(chunk) - 2, "\r\n", 2);
+	for (unsigned unread = 0; !unread;) {
+		assert_int_equal(send(server, chunk, sizeof(chunk), MSG_NOSIGNAL), sizeof(chunk));
+		for (int i = 0; i < 50 && (unread = unread_there(server)); i++)
+			usleep(1000);
+	}
+}
+
+static void read_what_comes(int client)
+{
+	struct pollfd poll_fd = { .fd = client, .events = POLLIN };
+	char bytes[65536];
+	while (poll(&poll_fd, 1, 50) == 1)
+		assert_true(recv(client, bytes, sizeof(bytes), 0) > 0);
+}
+
+/* Two things are told of at once: the client takes what is left of a response, after which the next of its requests is
+ * dialled for; and the server has closed. That is not said of the one that was dialled then, which does not answer. */
+static void test_next_in_its_place(void **state)
+{
+	char rule[32], request[256];
+	const char *const rules[] = { rule, NULL };
+	struct proxy_ground ground;
+	int filler, full = listen_deaf(&filler, rule);
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .connect_ms = SHORT_MS, .rules = rules });
+	sprintf(request, "GET http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n\r\nCONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", rule,
+	        rule);
+	int client = ground_client_saying(&ground, request), server = ground_accept(&ground);
+	ground_say(&ground, server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+	fill_with_chunks(server);
+	ground_say(&ground, server, "0\r\n\r\n");
+	usleep(SHORT_MS * 1000);
+	assert_int_equal(kill(ground.pid, SIGSTOP), 0);
+	read_what_comes(client);
+	close(server);
+	assert_int_equal(kill(ground.pid, SIGCONT), 0);
+	while (recv(client, request, sizeof(request), 0) > 0)
+		;
+	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_ALLOWED, "a.test:%", 0, "");
+	assert_true(row.connection.bytes_in > 32768);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_FAILED, rule, 504, "did not answer in time");
+	close(client);
 	proxy_ground_end(&ground);
 	close(filler);
 	close(full);
@@ -273,6 +351,7 @@ int main(void)
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_slow_heads),
 		cmocka_unit_test(test_connect_timeout),
+		cmocka_unit_test(test_next_in_its_place),
 		cmocka_unit_test(test_resets),
 		cmocka_unit_test(test_reset_while_full),
 	};
