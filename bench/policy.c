@@ -84,10 +84,16 @@ static void no_rule(struct subject *subject, int count)
 	subject->path = "/srv/tenants/app/data/file.txt";
 }
 
+static void no_beginning(struct subject *subject, int count)
+{
+	add_rules(subject, count, "name-%d-*");
+	subject->path = "/srv/tenants/app/data/name-x";
+}
+
 /* The worst: nothing in the glob says where to look it up. */
 static void every_rule(struct subject *subject, int count)
 {
-	add_rules(subject, count, "name-%d-*");
+	add_rules(subject, count, "*name-%d-*");
 	subject->path = "/srv/tenants/app/data/file.txt";
 }
 
@@ -130,6 +136,7 @@ static const struct kind {
 	{ "rules: trees, the last one matches", last_tree, evaluate_rules, false },
 	{ "rules: names, the last one matches", last_name, evaluate_rules, false },
 	{ "rules: extensions, none matches", no_rule, evaluate_rules, false },
+	{ "rules: beginnings, none matches", no_beginning, evaluate_rules, false },
 	{ "rules: no key, none matches", every_rule, evaluate_rules, false },
 	{ "within: 5 paths, 5 hosts, in N of each", few_within, evaluate_within, false },
 	{ "within: a path beyond N", one_beyond, evaluate_within, false },

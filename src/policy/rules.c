@@ -7,9 +7,10 @@
  *     …/NAME              the last component       where there are wildcards before it
  *     …*.EXTENSION        what follows its last dot
  *     /LITERAL/LITERAL/…  the components before the first wildcard
+ *     BEGINNING*          what the last component begins with, where there is no such component
  *
- * A call looks up its tool, its path's name and extension, and every directory above it. A rule with none of these, such
- * as `id_*`, has no literal components and is looked at every time. */
+ * A call looks up its tool, its path's name, extension and beginnings, and every directory above it. A rule with none of
+ * these, such as `*key*`, is looked at every time. */
 #include "policy/rules.h"
 
 #include <assert.h>
@@ -22,7 +23,9 @@
 const char *const rule_decision_names[] = { "allow", "deny", "ask" };
 _Static_assert(ARRAY_SIZE(rule_decision_names) == RULE_DECISION_MAX, "every decision has a name");
 
-enum key_kind { KEY_TOOL, KEY_NAME, KEY_EXTENSION, KEY_TREE };
+enum key_kind { KEY_TOOL, KEY_NAME, KEY_EXTENSION, KEY_TREE, KEY_BEGINNING };
+
+#define BEGINNING_MAX 63        /* of longer ones, as much */
 
 struct key {
 	enum key_kind kind;
@@ -56,6 +59,8 @@ static struct key key_of(const struct rule *rule)
 		return key_make(KEY_EXTENSION, dot + 1, (size_t)(glob->last + glob->last_length - dot - 1));
 	while (literal && glob->pattern[literal] != '/')
 		literal--;
+	if (!literal && glob->shape == GLOB_PREFIX)
+		return key_make(KEY_BEGINNING, glob->last, glob->last_length < BEGINNING_MAX ? glob->last_length : BEGINNING_MAX);
 	return key_make(KEY_TREE, glob->pattern, literal);
 }
 
@@ -135,6 +140,8 @@ int rules_add(struct arena *arena, struct tool_rules *rules, const char *tool, c
 	struct key key = key_of(&rule);
 	struct rule_slot *slot = slot_find(rules->slots, rules->slot_capacity, &key);
 	rules->items[rules->count++] = rule;
+	if (key.kind == KEY_BEGINNING)
+		rules->beginnings |= UINT64_C(1) << key.length;
 	if (slot->first) {
 		rules->items[slot->last - 1].next = rules->count;
 		slot->last = rules->count;
@@ -184,10 +191,21 @@ static void look_up_text(struct search *search, enum key_kind kind, const char *
 	look_up(search, &key);
 }
 
+static void look_up_beginnings(struct search *search)
+{
+	struct key key = key_make(KEY_BEGINNING, search->name, 0);
+	for (uint64_t left = search->rules->beginnings >> 1; left && search->name[key.length]; left >>= 1) {
+		key.hash = text_hash(key.hash, search->name + key.length++, 1);
+		if (left & 1)
+			look_up(search, &key);
+	}
+}
+
 static void look_up_subject(struct search *search)
 {
 	const char *path = search->subject + 1, *dot = strrchr(search->name, '.');
 	look_up_text(search, KEY_NAME, search->name);
+	look_up_beginnings(search);
 	if (dot)
 		look_up_text(search, KEY_EXTENSION, dot + 1);
 	struct key key = key_make(KEY_TREE, path, 0);

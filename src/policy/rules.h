@@ -5,6 +5,8 @@
  * Rules come in layers, one per file of the configuration: each layer answers by its own first match, and the strictest
  * of the answers counts. So a later layer can narrow what an earlier one allows, and never widen it. */
 #pragma once
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/glob.h"
@@ -33,6 +35,7 @@ struct tool_rules {
 	unsigned layer;                 /* that the next rule belongs to */
 	struct rule_slot *slots;
 	size_t slot_count, slot_capacity;
+	uint64_t beginnings;            /* a bit for each length that names are looked up by */
 	/* For file tools, absolute and normalised paths, compared byte for byte as the filesystems here do; a tree is what
 	 * lies beneath. Empty `allowed_paths`: no restriction by it. */
 	struct strings allowed_paths, denied_paths;

@@ -241,15 +241,19 @@ static enum rule_decision by_turns(const struct tool_rules *rules, const char *t
 	return strictest;
 }
 
+/* As long as what is looked up by a beginning. */
+#define LONG "long567890123456789012345678901234567890123456789012345678901234"
+_Static_assert(sizeof(LONG) == 65, "it is about that");
+
 static void keys_change_nothing(void **state)
 {
 	(void)state;
 	static const char *const tools[] = { "run", "read", "write", "*" };
 	static const char *const matches[] = { NULL, "/a", "/a/b", "/a/b/c.x", "/a/**", "/a/*", "/a/b/**", "/**", "/**/b", "b",
 		"*.x", "**/*.x", "/a/*.x", "*.c.x", "*~", "c*", "?", "[ab]", "/a/?/c.x", "**/b/*", "/a*/b", "/a/b*", "**/a/**",
-		"/a/**/c.x", "/a/\\b", "*.", "a.*", "/a/**/*.x" };
+		"/a/**/c.x", "/a/\\b", "*.", "a.*", "/a/**/*.x", "**/c.*", "/**/a*", LONG "*", LONG "n*", LONG "nn*" };
 	static const char *const subjects[] = { NULL, "/", "/a", "/b", "/a/b", "/a/c", "/ab/b", "/a/b/c.x", "/a/b/c.y", "/a/c.x",
-		"/x/a/b/c.x", "/b/b", "/b/c.c.x", "/a/x~", "/a/b/c/d/e/f.x", "/a.", "/a/a.b", "/a/b.", "/.x" };
+		"/x/a/b/c.x", "/b/b", "/b/c.c.x", "/a/x~", "/a/b/c/d/e/f.x", "/a.", "/a/a.b", "/a/b.", "/.x", "/" LONG, "/a/" LONG "n", "/" LONG "nnn", "/a/c" };
 	int found = 0;
 	srandom(5);
 	for (int round = 0; round < 3000; round++) {
