@@ -30,7 +30,9 @@
  * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
  * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
  * hosts: a program that waits for any child may see them, and may even reap them. In the latter case it has one or two
- * threads more, too, in which every signal is blocked.
+ * threads more, too, in which every signal is blocked. A child that the calling process forks executes another program or
+ * exits; it uses nothing that was opened here, not even to free it, and as long as it lives it may keep alive what its
+ * parent, being killed, would have taken with it.
  */
 #ifndef CORDON_H
 #define CORDON_H
