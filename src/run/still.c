@@ -31,9 +31,10 @@ static char state_of(int directory, const char *name, pid_t *ret_parent)
 	return state;
 }
 
-/* One that waits for a disk or for a vfork() stops before it does anything else. */
-static bool is_still(pid_t pid)
+/* One that waits for a disk or for a vfork() stops before it does anything else, if it was told to. */
+static bool is_still(pid_t pid, bool told)
 {
+	const char *goes_on = told ? "RS" : "RSD";
 	char name[300];
 	bool still = true;
 	pid_t parent;
@@ -41,7 +42,7 @@ static bool is_still(pid_t pid)
 	DIR *tasks = opendir(name);
 	for (struct dirent *thread; tasks && still && (thread = readdir(tasks));) {
 		snprintf(name, sizeof(name), "%s/stat", thread->d_name);
-		still = thread->d_name[0] == '.' || !strchr("RS", state_of(dirfd(tasks), name, &parent));
+		still = thread->d_name[0] == '.' || !strchr(goes_on, state_of(dirfd(tasks), name, &parent));
 	}
 	if (tasks)
 		closedir(tasks);
@@ -95,10 +96,11 @@ static bool go_round(struct still *still, pid_t first, bool *ret_failed)
 	processes_look(first, &processes);
 	*ret_failed = processes.count == PROCESSES_MAX;
 	for (size_t i = 1; i < processes.count && !*ret_failed; i++) {
-		if (is_still(processes.pids[i]))
+		bool told = is_listed(still, processes.pids[i]);
+		if (is_still(processes.pids[i], told))
 			continue;
 		all = false;
-		if (!is_listed(still, processes.pids[i]))
+		if (!told)
 			*ret_failed = !stop(still, &processes, processes.pids[i]);
 	}
 	processes_free(&processes);
