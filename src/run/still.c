@@ -88,7 +88,7 @@ static bool stop(struct still *still, const struct processes *processes, pid_t p
 	return true;
 }
 
-/* True: all did, and there are no others than before. */
+/* True: all that are listed do. */
 static bool go_round(struct still *still, pid_t first, bool *ret_failed)
 {
 	struct processes processes;
@@ -112,10 +112,14 @@ bool still_begin(struct still *still, pid_t first)
 	uint64_t end_us = disk_now_us() + PATIENCE_US;
 	bool failed;
 	*still = (struct still){ 0 };
-	while (!go_round(still, first, &failed)) {
-		if (failed || disk_now_us() >= end_us)
+	/* One that was starting another when the list was made may be still by now, and the other not in the list. So they are
+	 * listed once more when all are: then nobody starts any. */
+	for (int rounds = 0; rounds < 2;) {
+		rounds = go_round(still, first, &failed) ? rounds + 1 : 0;
+		if (failed || (!rounds && disk_now_us() >= end_us))
 			return false;
-		usleep(PAUSE_US);
+		if (!rounds)
+			usleep(PAUSE_US);
 	}
 	return true;
 }
