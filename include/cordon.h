@@ -133,6 +133,12 @@ int cordon_request_set(struct cordon_request *request, const char *key, const ch
 int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
+/* The environment of whoever asks, as NAME=VALUE ended by NULL; copied, 6 MiB at most. From it come PATH and what is passed
+ * on, and by its HOME the toolchains, git's identity and what `~` stands for in a manifest. The default is the calling
+ * process's own, which is in any case where the library's data and its configuration are found. */
+int cordon_request_environment(struct cordon_request *request, const char *const *environment, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
 /* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends.
  * -1, the default, is an empty input. The command never gets `fd` itself. */
 void cordon_request_stdin(struct cordon_request *request, int fd);

@@ -125,8 +125,9 @@ static int check_state(const struct session_record *record, struct cordon_error 
 /* The directory this request names, or the one the session has had from its beginning. */
 static int open_named(struct execution *execution, const char *path, struct cordon_error *err)
 {
-	if (workspace_named(&execution->arena, path, execution->cordon->data_dir, workspace_home(&execution->arena),
-	                    &execution->session.workspace, &execution->session.workspace_fd, err) < 0)
+	const char *home = workspace_home(&execution->arena, request_variable(execution->request, "HOME"));
+	if (workspace_named(&execution->arena, path, execution->cordon->data_dir, home, &execution->session.workspace,
+	                    &execution->session.workspace_fd, err) < 0)
 		return -1;
 	return execution->probe ? 0 : workspace_refuse_among(&execution->arena, execution->session.workspace.path,
 	                                                     execution->session.config->workspace_root, err);

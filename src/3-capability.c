@@ -164,7 +164,7 @@ static int find_asked(struct execution *execution, struct capability_set *ret_se
 	*ret_set = request->granted;
 	if (!request->manifest)
 		return 0;
-	if (manifest_read(arena, request->manifest, &manifest, err) < 0)
+	if (manifest_read(arena, request->manifest, request_variable(request, "HOME"), &manifest, err) < 0)
 		return -1;
 	const struct place *program = &execution->capability.program;
 	const char *name = request->argv.items[0];

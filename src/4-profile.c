@@ -192,7 +192,7 @@ static int keep_read_only(struct execution *execution, struct profile_input *inp
 static int mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
 	struct place home;
-	const char *named = getenv("HOME");
+	const char *named = request_variable(execution->request, "HOME");
 	if (input->view != VIEW_HOST_READONLY)
 		return 0;
 	if (named && beneath_resolve(&execution->arena, named, &home, NULL, NULL) == 0 && home.path[1] &&
@@ -244,8 +244,8 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 	const struct config *config = execution->session.config;
 	bool choose = request->choose_toolchains || config->choose_toolchains;
 	struct arena *arena = &execution->arena;
-	const char *home = getenv("HOME"), *name, *email;
-	const char *const *environment_of_caller = (const char *const *)environ;
+	const char *home = request_variable(request, "HOME"), *name, *email;
+	const char *const *environment_of_caller = (const char *const *)request_environment(request);
 	struct toolchains found;
 	struct strings writable = { 0 };
 	if (config->tools_dir && show_toolchain(execution, config->tools_dir, input) < 0)
@@ -270,7 +270,8 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 		    add_place(arena, &input->masked, found.mask.items[i], S_ISDIR(info.st_mode)) < 0)
 			return fail_oom(err);
 	}
-	if (git_identity(arena, home, getenv("XDG_CONFIG_HOME"), environment_of_caller, &name, &email, err) < 0)
+	if (git_identity(arena, home, request_variable(request, "XDG_CONFIG_HOME"), environment_of_caller, &name, &email,
+	                 err) < 0)
 		return -1;
 	input->git_config = name || email ? git_identity_text(arena, name, email) : NULL;
 	return 0;
@@ -310,7 +311,7 @@ static int make_environment(struct execution *execution, const struct strings *t
 		.network = network_mode_names[execution->capability.set.network], .tmpdir = input->scratch,
 		.proxy = execution->capability.set.network == NETWORK_HOSTS ? EGRESS_PROXY_URL : NULL,
 	};
-	if (env_build(&execution->arena, environ, &wanted, &input->environment, err) < 0)
+	if (env_build(&execution->arena, request_environment(request), &wanted, &input->environment, err) < 0)
 		return -1;
 	/* A profile is for people to look at; what was configured or passed on may be a secret. */
 	return execution->dry && (env_hide(&execution->arena, &config->env_set, &input->environment, err) < 0 ||
@@ -398,7 +399,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	    egress_make(arena, &execution->capability.set.hosts, &execution->profile.profile.egress, err) < 0)
 		return -1;
 #ifdef CORDON_UNWALL
-	profile_unwall(&execution->profile.profile, getenv("CORDON_UNWALL"));
+	profile_unwall(&execution->profile.profile, request_variable(execution->request, "CORDON_UNWALL"));
 #endif
 	execution->done = CORDON_STEP_PROFILE;
 	return 0;

@@ -118,7 +118,7 @@ static int path_inside(struct execution *execution, const char **ret_path, struc
 			if (strings_add(arena, &set, sets[i]->items[j]) < 0)
 				return fail_oom(err);
 	const struct env_request wanted = { .set = &set, .tools_dir = config->tools_dir };
-	if (env_build(arena, environ, &wanted, &environment, err) < 0)
+	if (env_build(arena, request_environment(execution->request), &wanted, &environment, err) < 0)
 		return -1;
 	*ret_path = "";
 	for (size_t i = 0; i < environment.count; i++)

@@ -1,9 +1,11 @@
 /* Requests: text settings into a struct. The spelling of a value is checked here; whether it may be had is for the walk. */
 #include "request.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -262,6 +264,44 @@ int cordon_request_command(struct cordon_request *request, const char *const *ar
 			return fail_oom(err);
 	request->argv = copied;
 	return 0;
+}
+
+/* No more than the kernel passes to a program: three quarters of 8 MiB, each string with its pointer. */
+#define ENVIRONMENT_MAX (6u << 20)
+
+int cordon_request_environment(struct cordon_request *request, const char *const *environment, struct cordon_error *err)
+{
+	size_t count = 0, size = 0;
+	for (; environment && environment[count]; count++) {
+		size += strnlen(environment[count], ENVIRONMENT_MAX) + 1 + sizeof(*environment);
+		if (size > ENVIRONMENT_MAX) {
+			fail(err, CORDON_E_INVALID_REQUEST, E2BIG, "", "the environment is larger than the kernel passes to a program");
+			return fail_boundary(err, "environment");
+		}
+	}
+	char **copied = arena_alloc(&request->arena, (count + 1) * sizeof(*copied));
+	for (size_t i = 0; copied && i < count; i++)
+		if (!(copied[i] = arena_strdup(&request->arena, environment[i])))
+			return fail_oom(err);
+	if (!copied)
+		return fail_oom(err);
+	copied[count] = NULL;
+	request->environment = copied;
+	return 0;
+}
+
+char *const *request_environment(const struct cordon_request *request)
+{
+	return request && request->environment ? request->environment : environ;
+}
+
+const char *request_variable(const struct cordon_request *request, const char *name)
+{
+	size_t length = strlen(name);
+	for (char *const *at = request_environment(request); at && *at; at++)
+		if (!strncmp(*at, name, length) && (*at)[length] == '=')
+			return *at + length + 1;
+	return NULL;
 }
 
 void cordon_request_stdin(struct cordon_request *request, int fd)

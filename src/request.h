@@ -14,7 +14,12 @@ struct cordon_request {
 	bool no_spawn, no_network, tty, choose_toolchains;
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings env, pass_env, toolchains, argv;
+	char *const *environment;               /* of whoever asks; or NULL: the process's own */
 	int stdin_fd;
 	cordon_output_fn output;
 	void *output_arg;
 };
+
+/* The environment of whoever asks, and a variable of it, or NULL. A request that is NULL is the process's own. */
+char *const *request_environment(const struct cordon_request *request);
+const char *request_variable(const struct cordon_request *request, const char *name);

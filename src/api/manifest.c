@@ -3,6 +3,7 @@
 #include "policy/manifest.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -157,7 +158,7 @@ static int check(struct cordon *cordon, struct arena *arena, const char *file, c
 {
 	struct manifest manifest;
 	struct execution *execution;
-	if (policy_check(cordon, err) < 0 || manifest_read(arena, file, &manifest, err) < 0)
+	if (policy_check(cordon, err) < 0 || manifest_read(arena, file, getenv("HOME"), &manifest, err) < 0)
 		return -1;
 	for (size_t i = 0; i < manifest.programs.count; i++)
 		if (check_program(manifest.programs.items[i], err) < 0)

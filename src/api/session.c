@@ -92,7 +92,8 @@ static int make(struct cordon *cordon, const struct config *config, struct arena
 		return fail_remedy(err, "set capabilities.network for it in a [[session]] of the configuration");
 	}
 	if (settings && settings->workspace) {
-		if (workspace_named(arena, settings->workspace, cordon->data_dir, workspace_home(arena), &place, &fd, err) < 0 ||
+		if (workspace_named(arena, settings->workspace, cordon->data_dir,
+		                    workspace_home(arena, request_variable(settings, "HOME")), &place, &fd, err) < 0 ||
 		    workspace_refuse_among(arena, place.path, config->workspace_root, err) < 0)
 			return -1;
 		first.workspace = place.path;

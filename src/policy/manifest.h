@@ -36,7 +36,9 @@ struct manifest {
 	struct strings env_pass;
 };
 
-int manifest_read(struct arena *arena, const char *path, struct manifest *ret_manifest, struct cordon_error *err) must_check;
+/* `home` is the HOME of whoever names it, or NULL. */
+int manifest_read(struct arena *arena, const char *path, const char *home, struct manifest *ret_manifest,
+                  struct cordon_error *err) must_check;
 
 /* The same from a text. `file` is its name in errors; `home` is what ~/ stands for, or NULL. */
 int manifest_parse(struct arena *arena, const char *file, const char *home, const char *text, size_t length,

@@ -133,10 +133,9 @@ static const char *refusal(const struct place *place, const struct stat *info, c
 	return NULL;
 }
 
-const char *workspace_home(struct arena *arena)
+const char *workspace_home(struct arena *arena, const char *home)
 {
 	struct place place;
-	const char *home = getenv("HOME");
 	return home && *home == '/' && beneath_resolve(arena, home, &place, NULL, NULL) == 0 ? place.path : NULL;
 }
 

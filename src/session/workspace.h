@@ -10,8 +10,8 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 /* Makes it, with mode 0700, if it is missing. */
 int workspace_make_data_dir(const char *path, struct cordon_error *err) must_check;
 
-/* The caller's home directory, links resolved; NULL where there is none. */
-const char *workspace_home(struct arena *arena);
+/* The caller's home directory, `home`, links resolved; NULL where it names none. */
+const char *workspace_home(struct arena *arena, const char *home);
 
 /* The directory a caller named. Refused, with the reason: "/", a home directory itself, system directories, what
  * contains cordon's data, what is not a directory or not the caller's. */

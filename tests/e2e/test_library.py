@@ -8,7 +8,8 @@ from lab import ROOT, drivers, embed, leftovers, needs, rows  # noqa: F401
 
 SOURCES = pathlib.Path(__file__).parent / "library"
 # Some have tests of their own, which look at more.
-PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c") if path.stem not in ("conversations", "threads", "egress"))
+PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c")
+                  if path.stem not in ("conversations", "threads", "egress", "environments"))
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,47 @@ def test_program_on_other_drivers(cordon, compiled, leftovers, name, driver):
 @drivers("landlock", "local")  # bubblewrap passes no signal on
 def test_events_on_other_drivers(cordon, compiled, leftovers, driver):
     run(cordon, compiled("events"), DRIVER=driver)
+
+
+# What a command sees of who asked: PATH, what is passed on, a program from a toolchain, git's identity, the manifest's `~`.
+SEEN = 'echo "$PATH $LANG $COLOUR"; tool; for file in /etc/gitconfig "$1"; do while read -r line; do echo "$line"; done < $file; done'
+
+
+def person(place, name, **more):
+    """The environment of somebody who has a home in `place`, with a toolchain, a name and a declared file in it."""
+    home = place / name
+    (home / "go/bin").mkdir(parents=True)
+    (home / "go/bin/tool").write_text(f"#!/bin/sh\necho the tool of {name}\n")
+    (home / "go/bin/tool").chmod(0o755)
+    (home / ".gitconfig").write_text(f"[user]\n\tname = {name}\n\temail = {name}@example.com\n")
+    (home / "declared").write_text(f"declared by {name}\n")
+    return {"HOME": str(home), "PATH": f"{home}/go/bin:/usr/bin:/bin", "GOPATH": f"{home}/go", "COLOUR": name, **more}
+
+
+@needs("gcc", "unsanitized")
+def test_each_request_has_an_environment_of_its_own(cordon, compiled, leftovers, tmp_path):
+    manifest = tmp_path / "manifest.toml"
+    manifest.write_text('name = "shell"\n'
+                        '[capabilities.spawn]\nprograms = ["/bin/sh", "~/go/bin/tool"]\nfs_read = ["~/declared"]\n')
+    manifest.chmod(0o600)
+    people = [person(tmp_path, "anna", LANG="C.UTF-8"), person(tmp_path, "bert", GIT_AUTHOR_NAME="Bert B."),
+              {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent"}]
+    common = {name: cordon.env[name] for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME")}
+    blocks, each = [], []
+    for number, environment in enumerate(people):
+        blocks.append(tmp_path / f"environment-{number}")
+        blocks[-1].write_bytes(b"".join(f"{name}={value}\0".encode() for name, value in {**environment, **common}.items()))
+        asked = [] if environment["HOME"] == "/nonexistent" else ["--manifest", manifest]
+        each.append(cordon("run", "--pass-env", "COLOUR", *asked, "--", "/bin/sh", "-c", SEEN, "sh",
+                           environment["HOME"] + "/declared", env={**environment, **common}).stdout)
+    env = {**cordon.env, **people[0], "WORKSPACE": str(cordon.workspace), "SEEN": SEEN, "MANIFEST": str(manifest)}
+    done = subprocess.run([compiled("environments"), *blocks], env=env, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "".join(each)
+    assert "the tool of anna" in each[0] and '"anna"' in each[0] and "declared by anna" in each[0]
+    assert "the tool of bert" in each[1] and "Bert B." in each[1] and "declared by bert" in each[1] and "anna" not in each[1]
+    assert "anna" not in each[2] and "bert" not in each[2]
 
 
 @needs("gcc", "unsanitized")

@@ -333,16 +333,15 @@ static void files(void **state)
 	fputs(HEAD "programs = [\"~/x\"]\n", file);
 	fclose(file);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	setenv("HOME", "/home/somebody", 1);
-	assert_int_equal(manifest_read(&arena, path, &manifest, &err), 0);
+	assert_int_equal(manifest_read(&arena, path, "/home/somebody", &manifest, &err), 0);
 	assert_string_equal(manifest.programs.items[0], "/home/somebody/x");
 	const char *const bad[] = { directory, fifo, "/nonexistent/m.toml", "/dev/zero", "" };
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		assert_int_equal(manifest_read(&arena, bad[i], &manifest, &err), -1);
+		assert_int_equal(manifest_read(&arena, bad[i], NULL, &manifest, &err), -1);
 		assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 	}
 	chmod(path, 0666);
-	assert_int_equal(manifest_read(&arena, path, &manifest, &err), -1);
+	assert_int_equal(manifest_read(&arena, path, "/home/somebody", &manifest, &err), -1);
 	unlink(path);
 	unlink(fifo);
 	rmdir(directory);
