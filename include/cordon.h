@@ -115,6 +115,8 @@ struct cordon_options {
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 void cordon_unref(struct cordon *cordon);
+/* The directory of its data, which may not be there before the first command. The library's. */
+const char *cordon_data_dir(const struct cordon *cordon);
 
 /* ---- A request -------------------------------------------------------------------------------------------------- */
 
@@ -279,6 +281,9 @@ typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
 /* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
+/* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL: there
+ * is nobody. */
+void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd);
 
 /* What waits for an answer, as `{"approvals":[…]}`. */
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;

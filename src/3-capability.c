@@ -227,7 +227,7 @@ static int add_granted_hosts(struct execution *execution, struct cordon_error *e
  * connection waits. */
 static int prepare_to_ask(struct execution *execution, struct cordon_error *err)
 {
-	bool somebody = execution->cordon->approver || execution->session.config->approval.queue;
+	bool somebody = permit_approver(execution)->fn || execution->session.config->approval.queue;
 	if (execution->session.one_off || execution->dry || execution->capability.set.network != NETWORK_HOSTS || !somebody)
 		return 0;
 	struct gate_question *question = arena_alloc(&execution->arena, sizeof(*question));

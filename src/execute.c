@@ -37,7 +37,7 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		free(cordon);
 		return fail_oom(err);
 	}
-	cordon->interrupt_fd = -1;
+	cordon->approver.interrupt_fd = -1;
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
 	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0) {
@@ -46,6 +46,11 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	}
 	*ret_cordon = cordon;
 	return 0;
+}
+
+const char *cordon_data_dir(const struct cordon *cordon)
+{
+	return cordon->data_dir;
 }
 
 void cordon_unref(struct cordon *cordon)

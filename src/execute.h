@@ -31,9 +31,7 @@ struct cordon {
 	struct ledger *ledger;
 	struct config_store *config;
 	struct host_view *view;
-	cordon_approver_fn approver;            /* or NULL */
-	void *approver_arg;
-	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
+	struct approver approver;
 };
 
 /* A tree in which names were looked for, before the command and again after it. */

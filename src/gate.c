@@ -29,6 +29,7 @@ struct asking {
 	struct arena *arena;
 	const struct config *config;
 	const struct gate_question *question;
+	const struct approver *approver;
 	struct card card;
 	struct approval_question posted;
 	struct approval_wait wait;
@@ -231,7 +232,7 @@ static int call_approver(struct asking *asking, enum approval_outcome *ret_outco
 	};
 	if (!json)
 		return fail_oom(err);
-	unsigned said = asking->cordon->approver(asking->cordon->approver_arg, &card, reason);
+	unsigned said = asking->approver->fn(asking->approver->arg, &card, reason);
 	enum approval_outcome outcome = said < CORDON_ANSWER_MAX && left_ms(asking) ? outcomes[said] : APPROVAL_VOID;
 	if (outcome == APPROVAL_SESSION && !*asking->posted.session)
 		outcome = APPROVAL_ONCE;
@@ -268,7 +269,7 @@ static int wait_for_answer(struct asking *asking, struct approval_answer *ret_an
 			return -1;
 		if (found)
 			return 0;
-		struct pollfd ready[] = { { .fd = asking->cordon->interrupt_fd, .events = POLLIN },
+		struct pollfd ready[] = { { .fd = asking->approver->interrupt_fd, .events = POLLIN },
 			                  { .fd = asking->wait.notify_fd, .events = POLLIN },
 			                  { .fd = asking->question->ended_fd, .events = POLLIN } };
 		poll(ready, ARRAY_SIZE(ready), (int)(left < most ? left : most));
@@ -284,7 +285,7 @@ static int ask(struct asking *asking, struct approval_answer *ret_answer, struct
 	enum approval_outcome outcome = APPROVAL_VOID;
 	const char *reason = "";
 	bool found = false;
-	if (asking->cordon->approver && call_approver(asking, &outcome, &reason, err) < 0)
+	if (asking->approver->fn && call_approver(asking, &outcome, &reason, err) < 0)
 		return -1;
 	if (outcome == APPROVAL_VOID)
 		return wait_for_answer(asking, ret_answer, err);
@@ -366,7 +367,8 @@ static int refuse_unreachable(struct asking *asking, struct cordon_error *err)
 int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err)
 {
-	struct asking asking = { .cordon = cordon, .arena = arena, .config = config, .question = question };
+	struct asking asking = { .cordon = cordon, .arena = arena, .config = config, .question = question,
+	                         .approver = question->approver ? question->approver : &cordon->approver };
 	struct approval_answer answer;
 	struct session_record record = { .state = SESSION_ACTIVE };
 	bool paused = false;
@@ -376,7 +378,7 @@ int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *co
 	int remembered = consult_memory(&asking, ret_answer, err);
 	if (remembered <= 0)
 		return remembered;
-	if (!cordon->approver && !config->approval.queue)
+	if (!asking.approver->fn && !config->approval.queue)
 		return refuse_unreachable(&asking, err);
 	if (approvals_post(cordon->data_dir, &asking.posted, &asking.wait, err) < 0)
 		return -1;

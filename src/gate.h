@@ -8,6 +8,7 @@
 #include "policy/capability.h"
 #include "policy/config.h"
 
+struct approver;
 struct cordon;
 
 struct gate_question {
@@ -21,6 +22,7 @@ struct gate_question {
 	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */
 	const char *rule;                       /* why a rule asks, with its place; or NULL */
+	const struct approver *approver;        /* instead of the cordon's; or NULL */
 	int ended_fd;                           /* readable: what was asked for is no longer wanted; or -1 */
 };
 

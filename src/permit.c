@@ -208,6 +208,11 @@ static int name_passed(struct execution *execution, struct strings *ret_names)
 	return 0;
 }
 
+const struct approver *permit_approver(const struct execution *execution)
+{
+	return execution->request->has_approver ? &execution->request->approver : &execution->cordon->approver;
+}
+
 int permit_question(struct execution *execution, struct gate_question *ret_question, struct cordon_error *err)
 {
 	const struct strings *argv = &execution->request->argv;
@@ -215,6 +220,7 @@ int permit_question(struct execution *execution, struct gate_question *ret_quest
 	struct gate_question question = {
 		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
 		.cwd = execution->cwd.path, .env = execution->request->env, .ended_fd = -1,
+		.approver = permit_approver(execution),
 	};
 	if (permit_program(execution, &found, err) < 0)
 		return -1;

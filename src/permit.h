@@ -7,6 +7,9 @@
 /* `baseline`: what is had without asking. The places of execution->capability are resolved. One question at most. */
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err) must_check;
 
+/* Who is asked: the request's own approver, or the cordon's. */
+const struct approver *permit_approver(const struct execution *execution);
+
 /* What people are told of the command, whatever they are asked about it. The strings are borrowed from the execution. */
 int permit_question(struct execution *execution, struct gate_question *ret_question, struct cordon_error *err) must_check;
 

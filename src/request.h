@@ -5,6 +5,13 @@
 #include "policy/capability.h"
 #include "profile/profile.h"
 
+/* Whom to ask. */
+struct approver {
+	cordon_approver_fn fn;                  /* or NULL */
+	void *arg;
+	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
+};
+
 struct cordon_request {
 	struct arena arena;
 	const char *session, *workspace, *cwd, *driver, *manifest;
@@ -18,6 +25,8 @@ struct cordon_request {
 	int stdin_fd;
 	cordon_output_fn output;
 	void *output_arg;
+	bool has_approver;
+	struct approver approver;               /* then of this request, instead of the cordon's */
 };
 
 /* The environment of whoever asks, and a variable of it, or NULL. A request that is NULL is the process's own. */

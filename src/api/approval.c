@@ -10,13 +10,13 @@
 
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg)
 {
-	cordon->approver = fn;
-	cordon->approver_arg = arg;
+	cordon->approver.fn = fn;
+	cordon->approver.arg = arg;
 }
 
 void cordon_approver_interrupt(struct cordon *cordon, int fd)
 {
-	cordon->interrupt_fd = fd;
+	cordon->approver.interrupt_fd = fd;
 }
 
 static void describe(void *arg, const struct approval_question *question)

@@ -141,7 +141,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(ground->data));
 	snprintf(ground->out, sizeof(ground->out), "%s/out", ground->data);
 	assert_int_equal(mkdir(ground->out, 0700), 0);
-	ground->cordon = (struct cordon){ .data_dir = ground->data, .interrupt_fd = -1 };
+	ground->cordon = (struct cordon){ .data_dir = ground->data, .approver.interrupt_fd = -1 };
 	ground->config.approval.denials_to_pause = 3;
 	ground->config.approval.queue = true;
 	assert_int_equal(strings_add(&ground->arena, &ground->argv, "make"), 0);
@@ -390,7 +390,7 @@ static void test_a_callback_that_is_too_late(void **state)
 static void deny_elsewhere(struct ground *ground, const struct cordon_card *card)
 {
 	struct pollfd ready = { .fd = card->settled_fd, .events = POLLIN };
-	struct cordon other = { .data_dir = ground->data, .interrupt_fd = -1 };
+	struct cordon other = { .data_dir = ground->data, .approver.interrupt_fd = -1 };
 	struct cordon_error err;
 	assert_int_equal(poll(&ready, 1, 0), 0);
 	assert_int_equal(cordon_approvals_answer(&other, card->id, card->hash, CORDON_DENIED, "elsewhere", &err), 0);
@@ -536,6 +536,22 @@ static void test_interrupted(void **state)
 	close(ends[1]);
 }
 
+static void test_an_approver_of_its_own(void **state)
+{
+	struct ground *ground = *state;
+	struct said said = { .ground = ground, .answer = CORDON_DENIED }, own = { .ground = ground, .answer = CORDON_APPROVED_ONCE };
+	const struct approver other = { approver, &own, -1 }, nobody = { NULL, NULL, -1 };
+	cordon_approver(&ground->cordon, approver, &said);
+	ground->question.approver = &other;
+	assert_int_equal(ask(ground), 0);
+	assert_int_equal(own.calls, 1);
+	ground->question.approver = &nobody;
+	ground->config.approval.queue = false;
+	assert_int_equal(ask(ground), -1);
+	assert_int_equal(ground->err.class, CORDON_E_CAPABILITY_DENIED);
+	assert_int_equal(said.calls, 0);
+}
+
 /* What was asked for is not wanted any more, before anybody is asked or while the callback asks. */
 static enum cordon_answer wait_until_settled(void *arg, const struct cordon_card *card, char reason[256])
 {
@@ -586,7 +602,7 @@ static void test_a_ledger_that_cannot_be_written(void **state)
 static enum cordon_answer die(void *arg, const struct cordon_card *card, char reason[256])
 {
 	const struct said *said = arg;
-	struct cordon other = { .data_dir = said->ground->data, .interrupt_fd = -1 };
+	struct cordon other = { .data_dir = said->ground->data, .approver.interrupt_fd = -1 };
 	(void)reason;
 	if (said->answer && cordon_approvals_answer(&other, card->id, NULL, said->answer, "said", &said->ground->err) < 0)
 		_exit(1);
@@ -673,7 +689,7 @@ struct tally {
 
 static void answer_all(struct ground *ground, struct tally *tally, int round)
 {
-	struct cordon other = { .data_dir = ground->data, .interrupt_fd = -1 };
+	struct cordon other = { .data_dir = ground->data, .approver.interrupt_fd = -1 };
 	struct cordon_error err;
 	for (int tries = 0; tries < 2000; tries++) {
 		auto_free char *json = NULL;
@@ -800,7 +816,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_approved_once), TEST(test_approved_for_the_session), TEST(test_denied_and_remembered),
 		TEST(test_three_denials_pause), TEST(test_nobody_to_ask), TEST(test_timeout),
-		TEST(test_a_callback_that_is_too_late), TEST(test_two_approvers), TEST(test_an_answer_for_another_content),
+		TEST(test_a_callback_that_is_too_late), TEST(test_an_approver_of_its_own), TEST(test_two_approvers),
+		TEST(test_an_answer_for_another_content),
 		TEST(test_a_place_that_is_replaced), TEST(test_a_session_that_is_paused_meanwhile), TEST(test_without_a_session),
 		TEST(test_what_a_rule_asks), TEST(test_interrupted), TEST(test_not_wanted_any_more), TEST(test_a_ledger_that_cannot_be_written),
 		TEST(test_dead_askers), TEST(test_half_done), TEST(test_kills),
