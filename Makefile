@@ -13,7 +13,7 @@ help:
 	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
 	@echo 'make test      install what is missing, then the whole suite; as root it also runs as an ordinary user'
 	@echo 'make lint      clang-tidy and cppcheck, following each function further than make test does'
-	@echo 'make bench     side by side with bubblewrap and with no sandbox at all'
+	@echo 'make bench     side by side with other sandboxes and with none at all (docs/PERFORMANCE.md); writes bench/results/'
 	@echo 'make fuzz      each fuzz target for a few seconds (FUZZ_SECONDS=10)'
 	@echo 'make install   to PREFIX (default /usr/local), honours DESTDIR; needs no root where PREFIX is yours'
 	@echo 'make clean     remove the build directories'
@@ -42,7 +42,7 @@ lint:
 
 bench: deps-test
 	@$(MAKE) --no-print-directory all
-	@bench/run
+	@BUILD=$(BUILD) bench/run
 
 FUZZ_SECONDS ?= 10
 fuzz: deps-test

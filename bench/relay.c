@@ -1,10 +1,9 @@
 /* What going through the proxy costs: relay CORDON-PROXY [TINYPROXY-PORT TINYPROXY-PID]. One run measures, interleaved,
  * the same transfers over loopback directly, through cordon-proxy, and through tinyproxy where there is one: throughput
  * with 1 and with 50 connections, the proxy's CPU time per GB, setting a connection up, and memory at 1,000 connections.
- * A line: WHAT, WAY, NUMBER, UNIT, separated by tabs. */
+ * A line: WHAT WAY, and a number: GB/s, ms/GB, us or kB. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -17,10 +16,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "net/proxy-message.h"
+#include "sample.h"
+#include "support/proxy-process.h"
 
 #define ROUNDS 5
 #define BYTES ((uint64_t)1 << 30)       /* per round */
@@ -37,17 +36,8 @@ static pid_t proxy_pids[WAY_MAX];
 
 static void need(int fine, const char *what)
 {
-	if (fine)
-		return;
-	fprintf(stderr, "relay: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static double now_s(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	if (!fine)
+		give_up("relay: %s: %s", what, strerror(errno));
 }
 
 static int listen_at(uint16_t *ret_port)
@@ -105,20 +95,7 @@ static void start_server(void)
 
 static void tell(int fd, const struct proxy_message *message, int listener)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .bytes = { 0 } };
-	struct iovec part = { (void *)(uintptr_t)message, sizeof(*message) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
-	if (listener >= 0) {
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-		control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-		                                   .cmsg_len = CMSG_LEN(sizeof(int)) };
-		memcpy(CMSG_DATA(&control.header), &listener, sizeof(int));
-	}
-	need(sendmsg(fd, &header, 0) == sizeof(*message), "sendmsg");
+	need(proxy_process_tell(fd, message, listener) == 0, "sendmsg");
 }
 
 static void *read_messages(void *arg)
@@ -132,34 +109,25 @@ static void *read_messages(void *arg)
 /* Returns the supervisor's end of its socket, when it is ready. */
 static int start_proxy(const char *program, uint16_t *ret_port, pid_t *ret_pid)
 {
-	int sockets[2], listener = listen_at(ret_port);
-	need(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0, "socketpair");
-	*ret_pid = vfork();
-	need(*ret_pid >= 0, "fork");
-	if (*ret_pid == 0) {
-		char *const none[] = { NULL };
-		dup2(sockets[1], PROXY_FD);
-		execve(program, none, none);
-		_exit(1);
-	}
-	close(sockets[1]);
+	int listener = listen_at(ret_port), socket = proxy_process_start(program, NULL, 0, ret_pid);
+	need(socket >= 0, program);
 	struct proxy_message message = { .kind = PROXY_SETTINGS };
 	message.settings.connections = 2 * MANY;
 	message.settings.total_connections = UINT64_MAX;
 	message.settings.connect_ms = 10000;
 	message.settings.idle_ms = 300000;
 	message.settings.header_bytes = 65536;
-	tell(sockets[0], &message, -1);
+	tell(socket, &message, -1);
 	message = (struct proxy_message){ .kind = PROXY_RULE };
 	snprintf(message.host, sizeof(message.host), "127.0.0.1:%u", server_port);
-	tell(sockets[0], &message, -1);
+	tell(socket, &message, -1);
 	message = (struct proxy_message){ .kind = PROXY_LISTENER };
 	message.listener.use = EGRESS_PROXY;
-	tell(sockets[0], &message, listener);
+	tell(socket, &message, listener);
 	close(listener);
-	tell(sockets[0], &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
-	need(recv(sockets[0], &message, sizeof(message), 0) == sizeof(message) && message.kind == PROXY_READY, message.text);
-	return sockets[0];
+	tell(socket, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
+	need(recv(socket, &message, sizeof(message), 0) == sizeof(message) && message.kind == PROXY_READY, message.text);
+	return socket;
 }
 
 static double cpu_s(pid_t pid)
@@ -226,7 +194,7 @@ static double transfer(enum way way, unsigned connections)
 		struct epoll_event event = { .events = EPOLLIN, .data.fd = fds[i] = dial(way) };
 		need(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fds[i], &event) == 0, "epoll_ctl");
 	}
-	double start = now_s();
+	double start = now_us();
 	for (unsigned i = 0; i < connections; i++)
 		need(send(fds[i], &each, sizeof(each), 0) == sizeof(each), "send");
 	while (left) {
@@ -239,23 +207,11 @@ static double transfer(enum way way, unsigned connections)
 			left -= got > 0 ? (uint64_t)got : 0;
 		}
 	}
-	double took = now_s() - start;
+	double took = (now_us() - start) / 1e6;
 	for (unsigned i = 0; i < connections; i++)
 		close(fds[i]);
 	close(epoll_fd);
 	return took;
-}
-
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return x < y ? -1 : x > y;
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[count / 2];
 }
 
 static void measure_transfers(unsigned connections)
@@ -272,10 +228,10 @@ static void measure_transfers(unsigned connections)
 	for (int way = 0; way < WAY_MAX; way++) {
 		if (way != DIRECT && !proxy_ports[way])
 			continue;
-		printf("throughput, %u\t%s\t%.2f\tGB/s\n", connections, way_names[way],
-		       (double)BYTES / 1e9 / median(took[way], ROUNDS));
+		printf("throughput-%u %s\t%.2f\n", connections, way_names[way],
+		       (double)BYTES / 1e9 / percentile(took[way], ROUNDS, 0.5));
 		if (way == CORDON)
-			printf("CPU, %u\t%s\t%.0f\tms/GB\n", connections, way_names[way],
+			printf("cpu-%u %s\t%.0f\n", connections, way_names[way],
 			       cpu[way] * 1000 / ((double)BYTES / 1e9 * ROUNDS));
 	}
 }
@@ -289,15 +245,15 @@ static void measure_setup(void)
 			char byte;
 			if (way != DIRECT && !proxy_ports[way])
 				continue;
-			double start = now_s();
+			double start = now_us();
 			int fd = dial((enum way)way);
 			need(send(fd, &one, sizeof(one), 0) == sizeof(one) && recv(fd, &byte, 1, 0) == 1, "one byte");
-			took[way][i] = (now_s() - start) * 1e6;
+			took[way][i] = now_us() - start;
 			close(fd);
 		}
 	for (int way = 0; way < WAY_MAX; way++)
 		if (way == DIRECT || proxy_ports[way])
-			printf("set-up\t%s\t%.0f\tus\n", way_names[way], median(took[way], SETUPS));
+			printf("set-up %s\t%.0f\n", way_names[way], percentile(took[way], SETUPS, 0.5));
 }
 
 static void measure_memory(void)
@@ -306,8 +262,8 @@ static void measure_memory(void)
 	long before = rss_kb(proxy_pids[CORDON]);
 	for (int i = 0; i < MANY; i++)
 		fds[i] = dial(CORDON);
-	printf("memory, none\tcordon-proxy\t%ld\tkB\n", before);
-	printf("memory, %d\tcordon-proxy\t%ld\tkB\n", MANY, rss_kb(proxy_pids[CORDON]));
+	printf("memory-0 cordon-proxy\t%ld\n", before);
+	printf("memory-%d cordon-proxy\t%ld\n", MANY, rss_kb(proxy_pids[CORDON]));
 	for (int i = 0; i < MANY; i++)
 		close(fds[i]);
 }
@@ -318,13 +274,13 @@ static void measure_start(const char *program)
 	for (int i = 0; i < STARTS; i++) {
 		uint16_t port;
 		pid_t pid;
-		double start = now_s();
+		double start = now_us();
 		int fd = start_proxy(program, &port, &pid);
-		took[i] = (now_s() - start) * 1e6;
+		took[i] = now_us() - start;
 		close(fd);
 		waitpid(pid, NULL, 0);
 	}
-	printf("start\tcordon-proxy\t%.0f\tus\n", median(took, STARTS));
+	printf("start cordon-proxy\t%.0f\n", percentile(took, STARTS, 0.5));
 }
 
 int main(int argc, char **argv)

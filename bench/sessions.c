@@ -4,26 +4,18 @@
 #include <cordon.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "sample.h"
 
 #define SAMPLES 200
 
 static struct cordon *cordon;
 static long made;
 
-static double now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
 static void must(int result, const struct cordon_error *err)
 {
-	if (result == 0)
-		return;
-	fprintf(stderr, "sessions: %s (%s)\n", err->reason, err->subject);
-	exit(1);
+	if (result != 0)
+		give_up("sessions: %s (%s)", err->reason, err->subject);
 }
 
 static const char *name_of(long number)

@@ -1,11 +1,11 @@
 /* What the walk costs without the driver: steps 1 to 4, and step 6 with a durable intent row. Links the library's own
- * parts. walk RUNS DATA_DIR WORKSPACE: prints NAME, p50 and p90 in microseconds, for the whole and for each step, once
- * for a one-off and once for a session; behind the whole its goal, and whether it is met. */
+ * parts. walk RUNS DATA_DIR WORKSPACE: prints NAME, p50, p90 and p99 in microseconds, for the whole and for each step, once
+ * for a one-off and once for a session. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "execute.h"
+#include "sample.h"
 
 static const struct {
 	const char *name;
@@ -15,31 +15,6 @@ static const struct {
 	{ "audit", audit_step_intent },
 };
 enum { STEPS = ARRAY_SIZE(steps) };
-
-/* The whole, p50 on tmpfs, on a machine that does nothing else. */
-#define GOAL_US 150
-
-static double now_us(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-static void print(const char *kind, const char *name, bool is_whole, double *took, size_t runs)
-{
-	qsort(took, runs, sizeof(*took), by_value);
-	printf("%s %s\t%.1f\t%.1f", kind, name, took[runs / 2], took[runs * 9 / 10]);
-	if (is_whole)
-		printf("\tgoal: p50 under %d us: %s", GOAL_US, took[runs / 2] < GOAL_US ? "met" : "NOT MET");
-	putchar('\n');
-}
 
 static int measure(struct cordon *cordon, const struct cordon_request *request, const char *kind, size_t runs,
                    struct cordon_error *err)
@@ -60,8 +35,11 @@ static int measure(struct cordon *cordon, const struct cordon_request *request, 
 		took[run] = at - begin;
 		execute_free(execution);
 	}
-	for (size_t step = 0; took && step <= STEPS; step++)
-		print(kind, step ? steps[step - 1].name : "whole", !step, took + step * runs, runs);
+	for (size_t step = 0; took && step <= STEPS; step++) {
+		char name[64];
+		snprintf(name, sizeof(name), "%s %s", kind, step ? steps[step - 1].name : "whole");
+		print_sample(name, took + step * runs, runs);
+	}
 	free(took);
 	return 0;
 }
@@ -88,9 +66,7 @@ static int measure_both(char **argv, struct cordon_error *err)
 int main(int argc, char **argv)
 {
 	struct cordon_error err;
-	if (argc != 4 || measure_both(argv, &err) < 0) {
-		fprintf(stderr, "walk: %s\n", argc == 4 ? err.reason : "RUNS DATA_DIR WORKSPACE");
-		return 1;
-	}
+	if (argc != 4 || measure_both(argv, &err) < 0)
+		give_up("walk: %s", argc == 4 ? err.reason : "RUNS DATA_DIR WORKSPACE");
 	return 0;
 }

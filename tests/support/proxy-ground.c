@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
@@ -22,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "support/proxy-process.h"
 
 #define WAIT_S 30
 
@@ -179,20 +179,7 @@ int ground_tunnel(const struct proxy_ground *ground, int *ret_server)
 
 static void send_with(const struct proxy_ground *ground, const struct proxy_message *message, int fd)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { .bytes = { 0 } };
-	struct iovec part = { (void *)(uintptr_t)message, sizeof(*message) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
-	if (fd >= 0) {
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-		control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
-		                                   .cmsg_len = CMSG_LEN(sizeof(int)) };
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
-	}
-	assert_int_equal(sendmsg(ground->socket, &header, MSG_NOSIGNAL), sizeof(*message));
+	assert_int_equal(proxy_process_tell(ground->socket, message, fd), 0);
 }
 
 void proxy_ground_send(struct proxy_ground *ground, const struct proxy_message *message)
@@ -276,24 +263,8 @@ static void take_away(long number)
 
 static void start_program(struct proxy_ground *ground, long without)
 {
-	int sockets[2];
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	ground->pid = fork();
-	assert_true(ground->pid >= 0);
-	if (ground->pid == 0) {
-		static char *const arguments[] = { (char *)(uintptr_t) "cordon-proxy", NULL };
-		static char *const environment[] = { NULL };
-		/* So that a test that is killed leaves nothing. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (sockets[1] == PROXY_FD ? fcntl(PROXY_FD, F_SETFD, 0) < 0 : dup2(sockets[1], PROXY_FD) < 0)
-			_exit(99);
-		if (without)
-			take_away(without);
-		execve(PROXY_PROGRAM, arguments, environment);
-		_exit(98);
-	}
-	close(sockets[1]);
-	ground->socket = sockets[0];
+	ground->socket = proxy_process_start(PROXY_PROGRAM, without ? take_away : NULL, without, &ground->pid);
+	assert_true(ground->socket >= 0);
 	set_timeouts(ground->socket);
 }
 

@@ -1,0 +1,209 @@
+/* What a command costs by each of the ways to run it: bare, under other sandboxes, by cordon's library and program.
+ * Interleaved, in one run, so that ratios can be trusted where microseconds cannot.
+ *
+ *     commands times RUNS REST-US     how long each takes: a line "SUBJECT WAY p50 p90 p99", in microseconds
+ *     commands rate SECONDS           one after another without a rest: a line "SUBJECT WAY N", per second
+ *
+ * Read from stdin, a line each, words separated by tabs:
+ *
+ *     subject NAME ARGV…              what is run
+ *     spawn NAME EVERY PREFIX…        a way: as a process, with these words before the subject's own
+ *     request NAME EVERY KEY=VALUE…   a way: by the library, with these settings; config=FILE is that of the library itself
+ *
+ * Each way is tried first; one that does not work is told by a line "SUBJECT WAY absent WHY" and left out. */
+#include <cordon.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sample.h"
+
+extern char **environ;
+
+enum { LINES_MAX = 40, WORDS_MAX = 60 };
+#define SLICE_US 50000.0
+
+/* A line of stdin. */
+struct line {
+	char *words[WORDS_MAX];
+	size_t count;
+};
+
+struct way {
+	const struct line *line, *subject;
+	struct cordon *library;         /* of a request */
+};
+
+static char why[2048];
+
+static bool is(const struct line *line, const char *kind)
+{
+	return strcmp(line->words[0], kind) == 0;
+}
+
+static bool spawn(const struct way *way)
+{
+	char *argv[2 * WORDS_MAX] = { NULL };
+	size_t count = 0;
+	pid_t pid;
+	int status = 0;
+	for (size_t i = 3; i < way->line->count; i++)
+		argv[count++] = way->line->words[i];
+	for (size_t i = 2; i < way->subject->count; i++)
+		argv[count++] = way->subject->words[i];
+	int failed = posix_spawn(&pid, argv[0], NULL, NULL, argv, environ);
+	if (failed == 0 && waitpid(pid, &status, 0) == pid && status == 0)
+		return true;
+	snprintf(why, sizeof(why), "%s: %s", argv[0], failed ? strerror(failed) : "it ended with an error");
+	return false;
+}
+
+/* One that has a configuration of its own is a library of its own. */
+static const char *config_of(const struct line *line)
+{
+	static const char key[] = "config=";
+	return line->count > 3 && strncmp(line->words[3], key, strlen(key)) == 0 ? line->words[3] + strlen(key) : NULL;
+}
+
+static bool set(struct cordon_request *request, const char *setting, struct cordon_error *err)
+{
+	char key[64];
+	const char *value = strchr(setting, '=');
+	snprintf(key, sizeof(key), "%.*s", (int)(value - setting), setting);
+	return cordon_request_set(request, key, value + 1, err) == 0;
+}
+
+static bool run_request(const struct way *way)
+{
+	struct cordon_request *request = NULL;
+	struct cordon_result *result = NULL;
+	struct cordon_error err = { .reason = "" };
+	const char *argv[WORDS_MAX] = { NULL };
+	bool fine = cordon_request_new(&request, &err) == 0;
+	for (size_t i = 2; i < way->subject->count; i++)
+		argv[i - 2] = way->subject->words[i];
+	for (size_t i = config_of(way->line) ? 4 : 3; fine && i < way->line->count; i++)
+		fine = set(request, way->line->words[i], &err);
+	fine = fine && cordon_request_command(request, argv, &err) == 0 && cordon_run(way->library, request, &result, &err) == 0;
+	if (!fine)
+		snprintf(why, sizeof(why), "%s: %s", err.subject, err.reason);
+	else if (result->exit_code != 0) {
+		snprintf(why, sizeof(why), "it ended with %d", result->exit_code);
+		fine = false;
+	}
+	cordon_result_unref(result);
+	cordon_request_unref(request);
+	return fine;
+}
+
+static bool try(const struct way *way)
+{
+	return is(way->line, "spawn") ? spawn(way) : run_request(way);
+}
+
+static void run(const void *arg)
+{
+	const struct way *way = arg;
+	if (!try(way))
+		give_up("%s by %s: %s", way->subject->words[1], way->line->words[1], why);
+}
+
+/* By turns, too, for a moment each. */
+static void measure_rate(const char *label, const struct variant *variants, size_t count, double seconds)
+{
+	double ran[LINES_MAX] = { 0 }, took[LINES_MAX] = { 0 };
+	for (double slice = 0; slice < seconds * 1e6; slice += SLICE_US)
+		for (size_t i = 0; i < count; i++) {
+			double start = now_us(), now = start;
+			do {
+				variants[i].run(variants[i].arg);
+				ran[i]++;
+			} while ((now = now_us()) - start < SLICE_US);
+			took[i] += now - start;
+		}
+	for (size_t i = 0; i < count; i++)
+		printf("%s %s\t%.0f\n", label, variants[i].name, ran[i] / took[i] * 1e6);
+	fflush(stdout);
+}
+
+static bool read_line(struct line *line)
+{
+	static char text[65536];
+	if (!fgets(text, sizeof(text), stdin))
+		return false;
+	text[strcspn(text, "\n")] = '\0';
+	char *rest = strdup(text);
+	if (!rest)
+		give_up("no memory");
+	for (line->count = 0; rest && line->count < WORDS_MAX - 1;)
+		line->words[line->count++] = strsep(&rest, "\t");
+	if (rest || line->count < 2 || (!is(line, "subject") && line->count < 3))
+		give_up("not understood: %s", text);
+	return true;
+}
+
+/* Whether it works at all. */
+static bool make_way(struct way *way, const struct line *line, const struct line *subject)
+{
+	struct cordon_error err;
+	const struct cordon_options options = { .config = config_of(line) };
+	*way = (struct way){ line, subject, NULL };
+	if (is(line, "request") && cordon_open(&options, &way->library, &err) < 0)
+		give_up("%s", err.reason);
+	if (try(way))
+		return true;
+	printf("%s %s\tabsent\t%s\n", subject->words[1], line->words[1], why);
+	cordon_unref(way->library);
+	return false;
+}
+
+static void measure(const struct line *lines, size_t count, const struct line *subject, char **argv)
+{
+	struct way ways[LINES_MAX];
+	struct variant variants[LINES_MAX];
+	size_t found = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (is(&lines[i], "subject") || !make_way(&ways[found], &lines[i], subject))
+			continue;
+		variants[found] = (struct variant){ lines[i].words[1], run, &ways[found], strtoul(lines[i].words[2], NULL, 10) };
+		found++;
+	}
+	if (strcmp(argv[1], "times") == 0)
+		interleave(subject->words[1], variants, found, strtoul(argv[2], NULL, 10), (unsigned)atoi(argv[3]));
+	else
+		measure_rate(subject->words[1], variants, found, atof(argv[2]));
+	for (size_t i = 0; i < found; i++)
+		cordon_unref(ways[i].library);
+}
+
+/* Nothing comes from the commands, and their complaints are no part of the table; spawning has nothing to redirect. */
+static void keep_streams_apart(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), output = fcntl(1, F_DUPFD_CLOEXEC, 3), errors = fcntl(2, F_DUPFD_CLOEXEC, 3);
+	stdout = fdopen(output, "we");
+	stderr = fdopen(errors, "we");
+	if (!stdout || !stderr || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+		_exit(1);
+	setvbuf(stderr, NULL, _IONBF, 0);
+}
+
+int main(int argc, char **argv)
+{
+	static struct line lines[LINES_MAX];
+	size_t count = 0;
+	if (argc != (argc > 1 && strcmp(argv[1], "times") == 0 ? 4 : 3) || atoi(argv[2]) < 1)
+		give_up("usage: commands times RUNS REST-US | rate SECONDS");
+	while (count < LINES_MAX && read_line(&lines[count]))
+		count++;
+	keep_streams_apart();
+	for (size_t i = 0; i < count; i++)
+		if (is(&lines[i], "subject"))
+			measure(lines, count, &lines[i], argv);
+	return 0;
+}

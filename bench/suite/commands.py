@@ -1,0 +1,171 @@
+"""One command by every way there is: how long it takes, how many there are in a second, and how both grow with the mounts of the
+host. The ways and the subjects are rows here; bench/commands.c runs what it is told, by turns."""
+import os
+import shutil
+import subprocess
+import tempfile
+
+from ground import ROOT, progress
+from report import Part, version
+
+REST_US = 1000  # before each command, so that what one leaves to be tidied or raised is not counted with the next
+MOUNTS = 200
+BWRAP = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--unshare-all", "--new-session",
+         "--die-with-parent"]
+TRUE, NO_OP, SHELL = "/bin/true", "no-op", "bash -c :"
+NAMES = {  # what people read
+    "floor": "bare", "bwrap": "bubblewrap", "library": "cordon library, one-shot", "hosts": "cordon library, one listed host",
+    "cli": "cordon run, one-shot", "parked": "cordon library, parked", "warm": "cordon library, warm session",
+    "warm-cli": "cordon run, warm session",
+}
+OURS = {"library", "hosts", "cli", "parked", "warm", "warm-cli"}
+# (subject, way, sign, bound, against what)
+GOALS = [
+    (TRUE, "library", "≤", 2.5, "floor"), (TRUE, "library", "≤", 0.33, "bwrap"), (NO_OP, "library", "≤", 0.25, "bwrap"),
+    (TRUE, "cli", "≤", 3.0, "floor"), (TRUE, "cli", "≤", 0.40, "bwrap"), (TRUE, "parked", "≤", 1.25, "floor"),
+    (TRUE, "warm", "≤", 1.10, "floor"), (TRUE, "warm-cli", "≤", 1.5, "floor"), (SHELL, "parked", "≤", 0.35, "floor"),
+]
+FASTER = {"srt": 100, "codex": 15}  # so many times the time of `cordon run`, at least
+
+
+def npm_peers(ground):
+    """srt and codex as npm has them today, in the place that is removed: {name: (words before the command, version)}."""
+    subprocess.run([ROOT / "packaging/apt-install", "peers"], check=True)
+    place = ground.place / "npm"
+    with progress("installing srt and codex"):
+        subprocess.run(["npm", "install", "--prefix", place, "--cache", ground.place / "npm-cache", "--no-audit", "--no-fund",
+                        "--loglevel=error", "@anthropic-ai/sandbox-runtime", "@openai/codex"], check=True,
+                       stdout=subprocess.DEVNULL)
+    programs = {"srt": [place / "node_modules/.bin/srt"], "codex": [place / "node_modules/.bin/codex", "sandbox", "--"]}
+    return {name: (words, f"{name} {version(words[0], '--version')}") for name, words in programs.items()}
+
+
+class Peers:
+    """The other sandboxes that are here: ways, and what they call themselves."""
+    def __init__(self, ground):
+        self.ways, self.versions = [], []
+        for name, words in (("bwrap", [*BWRAP, "--bind", ground.workspace, ground.workspace]),
+                            ("firejail", ["--quiet", "--noprofile", "--net=none", "--private-tmp", f"--whitelist={ground.workspace}", "--"])):
+            if shutil.which(name):
+                self.ways.append(("spawn", name, 1, [shutil.which(name), *words]))
+                self.versions.append(version(name, "--version") or name)
+        if os.environ.get("BENCH_PEERS") == "all":
+            for name, (words, text) in npm_peers(ground).items():
+                self.ways.append(("spawn", name, 20, words))
+                self.versions.append(text)
+
+
+def ways(ground, peers, *wanted):
+    """Lines for bench/commands.c."""
+    def place(name):
+        return f"session=bench-{name}", f"workspace={ground.workspace}"
+    rows = [
+        ("spawn", "floor", 1, []),
+        *peers.ways,
+        ("request", "library", 1, [f"workspace={ground.workspace}"]),
+        ("request", "hosts", 1, [f"workspace={ground.workspace}", "net=listed.example:443"]),
+        ("spawn", "cli", 1, [ground.cordon, "run", "--quiet", "--workspace", ground.workspace, "--"]),
+        ("request", "parked", 1, [*place("parked"), "fresh=true"]),
+        ("request", "warm", 1, place("warm")),
+        ("spawn", "warm-cli", 1, [ground.cordon, "run", "--quiet", "--session", "bench-cli", "--workspace", ground.workspace, "--"]),
+    ]
+    return [row for row in rows if not wanted or row[1] in wanted]
+
+
+def lines(ground, rows, *subjects):
+    argv = {TRUE: ["/bin/true"], NO_OP: [ground.noop()], SHELL: ["/bin/bash", "-c", ":"]}
+    every = [("subject", name, *argv[name]) for name in subjects] + [(kind, name, every, *words) for kind, name, every, words in rows]
+    return "".join("\t".join(map(str, words)) + "\n" for words in every)
+
+
+def split(found):
+    """{(subject, way): numbers}, and why something is absent by (subject, way)."""
+    times = {tuple(name.rsplit(" ", 1)): value for name, value in found.items()}
+    return ({key: value for key, value in times.items() if not isinstance(value, str)},
+            {key: value for key, value in times.items() if isinstance(value, str)})
+
+
+def has_warmth(ground):
+    """Whether this build's library keeps sessions warm: the symbol is there."""
+    return subprocess.run(["grep", "-q", "cordon_session_warm", ROOT / "include/cordon.h"]).returncode == 0
+
+
+def usable_ways(ground, peers, daemon, part, *wanted):
+    """Without those that would be something else in this build."""
+    rows = ways(ground, peers, *wanted)
+    for name, there in (("warm", has_warmth(ground)), ("warm-cli", daemon is not None)):
+        if not there and any(row[1] == name for row in rows):
+            part.absent(NAMES[name], "not in this build")
+            rows = [row for row in rows if row[1] != name]
+    return rows
+
+
+def note_absent(part, absent):
+    for way in dict.fromkeys(way for _, way in absent):
+        why = next(value for key, value in absent.items() if key[1] == way)
+        part.absent(NAMES.get(way, way), "not in this build" if "no such setting" in why else f"does not run here ({why})")
+
+
+def ratio(times, subject, way, against):
+    if (subject, way) not in times or (subject, against) not in times:
+        return None
+    return times[subject, way][0] / times[subject, against][0]
+
+
+def measure_times(ground, peers, runs):
+    part = Part("commands", "One command")
+    program = ground.compile("commands", library="libcordon.a")
+    with ground.daemon() as daemon:
+        rows = usable_ways(ground, peers, daemon, part)
+        times, absent = split(ground.measure(program, "times", runs, REST_US, input=lines(ground, rows, TRUE, NO_OP, SHELL)))
+    note_absent(part, absent)
+    part.times = times
+    part.header = ["what", "how", "p50 µs", "p90 µs", "p99 µs", "× bare", "× bubblewrap"]
+    part.rows = [(f"`{subject}`", NAMES.get(way, way), *times[subject, way], *(
+        ratio(times, subject, way, against) or "—" for against in ("floor", "bwrap"))) for subject, way in times]
+    for subject, way, sign, bound, against in GOALS:
+        part.goal(f"`{subject}`, {NAMES[way]}", ratio(times, subject, way, against), sign, bound,
+                  {"floor": "× bare", "bwrap": "× bubblewrap"}[against])
+    for peer, bound in FASTER.items():
+        if (TRUE, peer) in times:
+            part.goal(f"`cordon run`, faster than {peer}", ratio(times, TRUE, peer, "cli"), "≥", bound, "×")
+    if {(NO_OP, "hosts"), (NO_OP, "library")} <= set(times):
+        part.notes.append(f"A network of one listed host adds {times[NO_OP, 'hosts'][0] - times[NO_OP, 'library'][0]:.0f} µs to one of none.")
+    return part
+
+
+def measure_rate(ground, peers, runs):
+    part = Part("rate", "One after another, without a rest")
+    program = ground.compile("commands", library="libcordon.a")
+    with ground.daemon() as daemon:
+        rows = usable_ways(ground, peers, daemon, part, "floor", "bwrap", "library", "parked", "warm", "warm-cli")
+        rates, absent = split(ground.measure(program, "rate", max(1, round(runs / 100)), input=lines(ground, rows, NO_OP, TRUE)))
+    note_absent(part, absent)
+    part.header = ["what", "how", "per second", "of bare"]
+    part.rows = [(f"`{subject}`", NAMES.get(way, way), value[0], value[0] / rates[subject, "floor"][0])
+                 for (subject, way), value in rates.items()]
+    return part
+
+
+def measure_mounts(ground, peers, runs):
+    """Both times the same way: as many runs, one after the other."""
+    part = Part("mounts", f"With {MOUNTS} more mounts on the host")
+    if os.geteuid() != 0:
+        part.absent("growth", "only root can make the mounts")
+        part.goal("growth, cordon", None, "≤", 30, "%")
+        return part
+    program = ground.compile("commands", library="libcordon.a")
+    rows = ways(ground, peers, "floor", "bwrap", "library", "cli")
+    text = lines(ground, rows, TRUE, NO_OP)
+    few, _ = split(ground.measure(program, "times", runs // 3 + 1, REST_US, input=text))
+    place = tempfile.mkdtemp(prefix="mounts.", dir=ground.home)
+    script = (f'mount -t tmpfs tmpfs "$1" && cd "$1" && i=0; while [ $i -lt {MOUNTS} ]; do mkdir $i; mount -t tmpfs tmpfs $i || exit 1; '
+              'i=$((i + 1)); done; chmod 755 .; shift; exec "$@"')
+    many, _ = split(ground.measure(program, "times", runs // 3 + 1, REST_US, input=text,
+                                   prefix=["unshare", "-m", "sh", "-c", script, "sh", place, *ground.prefix]))
+    part.header = ["what", "how", "p50 µs", f"with {MOUNTS} more", "growth %"]
+    part.rows = [(f"`{key[0]}`", NAMES.get(key[1], key[1]), few[key][0], many[key][0], (many[key][0] / few[key][0] - 1) * 100)
+                 for key in few if key in many]
+    for key in ((TRUE, "library"), (TRUE, "cli")):
+        part.goal(f"`{key[0]}`, {NAMES[key[1]]}, growth with {MOUNTS} more mounts", (many[key][0] / few[key][0] - 1) * 100, "≤", 30, "%")
+    return part

@@ -1,0 +1,149 @@
+"""Where the measuring happens: a place that is removed after, the user it runs as, the programs it needs, the daemon."""
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+LIBRARIES = ["-ljansson", "-lsodium", "-lcares", "-lpthread"]
+UID = 61234  # whom root becomes: nobody else's, and without an entry anywhere
+# Exits, and does nothing else: what is left is what starting it costs.
+NOOP = """
+#include <sys/syscall.h>
+void _start(void);
+void _start(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("syscall" : : "a"(SYS_exit_group), "D"(0));
+#elif defined(__aarch64__)
+	register long number __asm__("x8") = SYS_exit_group;
+	register long status __asm__("x0") = 0;
+	__asm__ volatile("svc 0" : : "r"(number), "r"(status));
+#endif
+	__builtin_unreachable();
+}
+"""
+
+
+class Ground:
+    def __init__(self):
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-bench.", dir="/tmp"))
+        self.memory = pathlib.Path(tempfile.mkdtemp(prefix="cordon-bench.", dir=memory))
+        self.prefix = ["setpriv", "--pdeathsig=KILL"]
+        if os.geteuid() == 0:
+            self.prefix += [f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
+        self.workspace, self.home = self.place / "workspace", self.place / "home"
+        for directory in (self.place, self.memory, self.workspace, self.home):
+            directory.mkdir(exist_ok=True)
+            directory.chmod(0o755)
+            self.give(directory)
+        # The build may lie where the user cannot read.
+        self.cordon = self.place / "cordon"
+        shutil.copy2(BUILD / "cordon", self.cordon)
+        self.env = {**os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"),
+                    "XDG_CONFIG_HOME": str(self.home / "none"), "XDG_RUNTIME_DIR": str(self.home / "run")}
+
+    def give(self, path):
+        if os.geteuid() == 0:
+            os.chown(path, UID, UID)
+
+    def close(self):
+        for path in (self.place, self.memory):
+            subprocess.run(["rm", "-rf", path])
+
+    def compile(self, name, *others, library=None, options=()):
+        """bench/NAME.c as a program, with what all of them share."""
+        program = self.place / name
+        if not program.exists():
+            subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Iinclude", "-Isrc", "-Itests",
+                            *options, f"bench/{name}.c", "bench/sample.c", *others,
+                            *([BUILD / library] if library else []), *LIBRARIES, "-o", program], cwd=ROOT, check=True)
+        return program
+
+    def noop(self):
+        program = self.workspace / "noop"
+        if not program.exists():
+            subprocess.run(["cc", "-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-x", "c", "-", "-o", program],
+                           input=NOOP, text=True, check=True)
+        return program
+
+    def measure(self, program, *words, input="", env=None, prefix=None):
+        """What a measuring program printed: {name: [numbers]}, or a text where it says that something is absent."""
+        done = subprocess.run([*(self.prefix if prefix is None else prefix), program, *map(str, words)], input=input, text=True,
+                              stdout=subprocess.PIPE, env={**self.env, **(env or {})}, cwd=self.place)
+        if done.returncode:
+            raise RuntimeError(f"{program.name} ended with {done.returncode}")
+        return parse(done.stdout)
+
+    @contextlib.contextmanager
+    def daemon(self):
+        """`cordon serve`, ready; yields its process, or None where this build has none."""
+        if subprocess.run([self.cordon, "serve", "--help"], capture_output=True).returncode:
+            yield None
+            return
+        process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
+        try:
+            if not wait_until((self.home / "data/cordon/daemon.sock").exists, process):
+                raise RuntimeError("the daemon does not start")
+            yield process
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def parse(text):
+    found = {}
+    for line in text.splitlines():
+        name, *numbers = line.split("\t")
+        found[name] = numbers[1] if numbers[0] == "absent" else [float(number) for number in numbers]
+    return found
+
+
+def wait_until(condition, process, seconds=30):
+    """True as soon as the condition holds; False if the process ended, or time is up."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if process.poll() is not None or time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+@contextlib.contextmanager
+def open_ground():
+    """However it ends, nothing is left."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
+    ground = Ground()
+    try:
+        yield ground
+    finally:
+        ground.close()
+
+
+@contextlib.contextmanager
+def progress(what):
+    """A sign of life on stderr: seconds that count on a terminal, else a line when it is done."""
+    begun, done = time.monotonic(), threading.Event()
+
+    def tick():
+        while not done.wait(1):
+            print(f"\r{what} … {time.monotonic() - begun:.0f} s ", end="", file=sys.stderr, flush=True)
+    thread = threading.Thread(target=tick, daemon=True)
+    if sys.stderr.isatty():
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        start = "\r" if sys.stderr.isatty() else ""
+        print(f"{start}{what}: {time.monotonic() - begun:.1f} s ", file=sys.stderr, flush=True)

@@ -1,0 +1,115 @@
+"""The smaller parts: what deciding, sessions, control groups and the proxy cost."""
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+
+
+from commands import REST_US
+from ground import BUILD, wait_until
+from report import Part
+
+DECIDES = ["src/policy/capability.c", "src/policy/cover.c", "src/policy/rules.c", "src/base/arena.c", "src/base/error.c",
+           "src/base/glob.c", "src/base/json.c", "src/base/text.c", "src/base/utf8.c"]
+SESSIONS = 10000
+
+
+def measure_walk(ground, _peers, runs):
+    """Steps 1 to 4 and a durable intent row, with all of cordon's data in memory."""
+    part = Part("walk", "The walk without the driver")
+    found = ground.measure(ground.compile("walk", library="libcordon-core.a"), max(20, runs * 5), ground.memory / "walk", ground.workspace)
+    part.header = ["step", "p50 µs", "p90 µs", "p99 µs"]
+    part.rows = [(name, *numbers) for name, numbers in found.items()]
+    part.goal("the walk of a one-off", found["one-off whole"][0], "≤", 150, "µs")
+    part.goal("the walk of a session's command", found["session whole"][0], "≤", 60, "µs")
+    return part
+
+
+def measure_policy(ground, _peers, runs):
+    part = Part("policy", "Deciding, with 10, 100 and 1,000 rules or entries")
+    found = ground.measure(ground.compile("policy", *DECIDES), max(5, runs // 3))
+    part.header = ["ns each", "10", "100", "1,000", "1,000 : 10"]
+    part.rows = [(name, *numbers, numbers[2] / numbers[0]) for name, numbers in found.items()]
+    return part
+
+
+def measure_sessions(ground, _peers, runs):
+    """An operation should not grow at all; the list grows by the number, so its cost per session should not."""
+    many = int(os.environ.get("BENCH_SESSIONS", SESSIONS))
+    part = Part("sessions", f"A session among 10 and among {many:,}, in memory")
+    found = ground.measure(ground.compile("sessions", library="libcordon.a"), ground.memory / "sessions", 10, many)
+    part.header = ["operation (the fastest of several)", "10: µs", f"{many:,}: µs", "ratio"]
+    part.rows = [("list, per session" if name == "list" else name, *numbers, numbers[1] / numbers[0]) for name, numbers in found.items()]
+    return part
+
+
+def measure_limits(ground, _peers, runs):
+    """A control group of its own: made, entered, read and removed. As the caller, who has a place for groups, or has not."""
+    part = Part("limits", "A control group for each command")
+    if "\"mechanism\":\"cgroup" not in subprocess.run([ground.cordon, "doctor", "--json"], env=ground.env, capture_output=True, text=True).stdout:
+        part.absent("control groups", "none can be made here: see cordon doctor")
+        return part
+    configs = {"with": ground.memory / "with", "without": ground.memory / "without"}
+    configs["with"].write_text("")
+    configs["without"].write_text('limits.cgroup = "none"\n')
+    rows = [f"subject\tno-op\t{ground.noop()}"]
+    for name, config in configs.items():
+        rows.append(f"request\tlibrary-{name}\t1\tconfig={config}\tworkspace={ground.workspace}")
+        rows.append("\t".join(map(str, ["spawn", f"cli-{name}", 1, ground.cordon, "run", "--quiet", "--workspace", ground.workspace,
+                                        "--config", config, "--"])))
+    data = {"HOME": str(ground.memory), "XDG_DATA_HOME": str(ground.memory)}
+    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n", env=data,
+                           prefix=[])
+    part.header = ["by", "without µs", "with µs", "adds µs"]
+    for name, text in (("library", "library"), ("cli", "cordon run")):
+        without, with_one = (found[f"no-op {name}-{kind}"][0] for kind in ("without", "with"))
+        part.rows.append((text, without, with_one, with_one - without))
+        part.goal(f"a control group adds, {text}", with_one - without, "≤", 150, "µs")
+    return part
+
+
+@contextlib.contextmanager
+def tinyproxy(ground):
+    """Port and pid, or nothing where it is not installed. TINYPROXY names the program."""
+    program = os.environ.get("TINYPROXY") or shutil.which("tinyproxy")
+    if not program:
+        yield []
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = ground.place / "tinyproxy.conf"
+    config.write_text(f'Port {port}\nListen 127.0.0.1\nMaxClients 200\nTimeout 600\nLogLevel Critical\nLogFile "{ground.place}/log"\n')
+
+    def answers():
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+    process = subprocess.Popen([program, "-d", "-c", config], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield [port, process.pid] if wait_until(answers, process) else []
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def measure_relay(ground, _peers, runs):
+    """Three programs share what two have in the direct case: the processors, too."""
+    part = Part("relay", "Through the proxy, and over loopback directly")
+    with tinyproxy(ground) as other:
+        program = ground.compile("relay", "tests/support/proxy-process.c")
+        proxy = ground.place / "cordon-proxy"
+        shutil.copy2(BUILD / "cordon-proxy", proxy)
+        found = ground.measure(program, proxy, *other, prefix=["setpriv", "--pdeathsig=KILL"])
+    units = {"throughput": "GB/s", "cpu": "CPU-ms/GB", "set-up": "µs", "start": "µs", "memory": "kB"}
+    texts = {"throughput": "throughput, connections: ", "cpu": "processor time, connections: ", "memory": "memory, connections: "}
+    part.header = ["what", "way", "", "× direct"]
+    for name, (value,) in found.items():
+        what, way = name.split()
+        kind, _, count = what.partition("-") if what != "set-up" else (what, "", "")
+        direct = found.get(f"{what} direct")
+        part.rows.append((texts[kind] + count if count else kind, way, f"{value:g} {units[kind]}",
+                          value / direct[0] if direct and way != "direct" else "—"))
+    part.goal("egress relay", found["throughput-1 cordon-proxy"][0] / found["throughput-1 direct"][0], "≥", 0.65, "× direct")
+    part.goal("egress relay, processor time", found["cpu-1 cordon-proxy"][0], "≤", 150, "CPU-ms per GB")
+    return part

@@ -1,0 +1,59 @@
+"""The bench suite runs and says what it found; what it finds is not judged here."""
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import zlib
+
+from lab import ROOT, missing
+
+pytestmark = missing("gcc", "unsanitized", "mount-namespace")
+BUILD = os.environ.get("CORDON_BUILD") or str(ROOT / "build")
+
+
+def bench(place, **settings):
+    return subprocess.run([ROOT / "bench/run"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**os.environ, "BUILD": BUILD, "BENCH_RUNS": "3", "BENCH_RESULTS": str(place), **settings})
+
+
+def pixels(png):
+    """Width, height, and the rows of a PNG as three bytes a pixel; its sums are checked."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = {}, 8
+    while at < len(png):
+        length, kind = struct.unpack(">I4s", png[at:at + 8])
+        data = png[at + 8:at + 8 + length]
+        assert struct.unpack(">I", png[at + 8 + length:at + 12 + length])[0] == zlib.crc32(kind + data)
+        chunks[kind], at = data, at + 12 + length
+    width, height, *form = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
+    rows = zlib.decompress(chunks[b"IDAT"])
+    assert form == [8, 2, 0, 0, 0] and len(rows) == height * (1 + 3 * width) and b"IEND" in chunks
+    return width, height, rows
+
+
+def test_it_measures_and_writes_a_table_and_a_chart(tmp_path):
+    before = set(pathlib.Path("/tmp").glob("cordon-bench.*"))
+    done = bench(tmp_path / "results", BENCH_ONLY="commands")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "results/results.md").read_text()
+    assert done.stdout == text and sorted(path.name for path in (tmp_path / "results").iterdir()) == ["results.md", "results.png"]
+    for subject in ("/bin/true", "no-op", "bash -c :"):
+        for way in ("bare", "cordon library, one-shot", "cordon run, one-shot"):
+            found = re.search(rf"^\| `{re.escape(subject)}` \| {way} \| ([\d,.]+) \| ([\d,.]+) \| ([\d,.]+) \| ([\d.]+) ", text, re.MULTILINE)
+            p50, p90, p99, ratio = (float(number.replace(",", "")) for number in found.groups())
+            assert 0 < p50 <= p90 <= p99 and (ratio == 1) == (way == "bare"), found.group()
+    assert re.search(r"^\| `/bin/true`, cordon library, one-shot \| [\d.]+ × bare \| ≤ 2.50 × bare \| (met|\*\*NOT MET\*\*) \|$", text, re.MULTILINE)
+    width, height, rows = pixels((tmp_path / "results/results.png").read_bytes())
+    assert width > 500 and height > 200 and bytes((0, 107, 164)) * 20 in rows, "no bar of ours"
+    assert set(pathlib.Path("/tmp").glob("cordon-bench.*")) <= before
+
+
+def test_an_unknown_part_is_refused(tmp_path):
+    done = bench(tmp_path / "results", BENCH_ONLY="nonsense")
+    assert done.returncode == 1 and "The parts: commands " in done.stderr and not (tmp_path / "results").exists()
+
+
+def test_the_page_has_the_figures_of_the_run_that_is_kept():
+    done = subprocess.run([ROOT / "bench/publish", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
