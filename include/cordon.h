@@ -110,6 +110,7 @@ struct cordon;
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
 	const char *config;     /* this file instead of the system's and the user's configuration */
+	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)

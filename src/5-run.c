@@ -41,6 +41,69 @@ static int require_walls(const struct execution *execution, struct cordon_error 
 	return 0;
 }
 
+/* What is judged by its file must be that file inside, too. */
+static void judge_program(struct execution *execution)
+{
+	struct launch *launch = &execution->run.launch;
+	if (!execution->capability.program.path || launch->candidates != execution->profile.profile.candidates.items)
+		return;
+	launch->program_judged = true;
+	launch->program_device = execution->capability.program.device;
+	launch->program_inode = execution->capability.program.inode;
+}
+
+/* From nothing: the walls are raised for this command. */
+static int prepare(struct execution *execution, struct cordon_error *err)
+{
+	const struct profile *profile = &execution->profile.profile;
+	const struct driver *driver = execution->session.driver;
+	struct launch *launch = &execution->run.launch;
+	limits_begin(execution);
+	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
+		return -1;
+	limits_enter(execution);
+	launch->init_fd = launch_init_fd(err);
+	if (launch->init_fd < 0)
+		return -1;
+	launch->rows = execution->request->rows;
+	launch->columns = execution->request->columns;
+#ifdef CORDON_UNWALL
+	if (!(profile->walls & WALL_BIT(LIFETIME)))
+		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
+		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
+#endif
+	driver->describe(&execution->arena, profile, &execution->run.facts, launch, execution->run.isolation);
+	return 0;
+}
+
+/* Walls that are up already, or such as will stay, or the driver's. */
+static int find_walls(struct execution *execution, struct cordon_error *err)
+{
+	if (warm_take(execution)) {
+		driver_set_common(&execution->profile.profile, &execution->run.launch);
+		limits_adopt(execution);
+	} else if (prepare(execution, err) < 0) {
+		return -1;
+	}
+	judge_program(execution);
+	limits_describe(execution);
+	return require_walls(execution, err);
+}
+
+static int start_program(struct execution *execution, struct cordon_error *err)
+{
+	struct launch *launch = &execution->run.launch;
+	bool begun;
+	if (!execution->run.in_slot)
+		return launch_start(launch, err);
+	execution->run.supervision.pidfd = take_fd(&execution->run.slot.pidfd);
+	int ordered = slot_order(&execution->run.slot, launch, &begun, err);
+	/* Nobody was told anything: the next attempt has another place, or none. */
+	if (ordered < 0 && !begun)
+		fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
+	return ordered;
+}
+
 int run_step_start(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_PROFILE);
@@ -49,43 +112,25 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	const struct driver *driver = execution->session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
-	const struct supervise_options options = {
+	struct supervise_options options = {
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = profile->limits.stdout_bytes, .stderr_cap = profile->limits.stderr_bytes,
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
 	};
-	int init = launch_init_fd(err);
-	if (init < 0)
+	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
-	if (egress_begin(execution, err) < 0)
-		return -1;
-	limits_begin(execution);
-	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
-		return -1;
-	limits_enter(execution);
-	if (execution->capability.program.path && launch->candidates == profile->candidates.items) {
-		launch->program_judged = true;
-		launch->program_device = execution->capability.program.device;
-		launch->program_inode = execution->capability.program.inode;
-	}
-	launch->init_fd = init;
-	launch->rows = request->rows;
-	launch->columns = request->columns;
-#ifdef CORDON_UNWALL
-	if (!(profile->walls & WALL_BIT(LIFETIME)))
-		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
-		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
-#endif
-	driver->describe(&execution->arena, profile, &execution->run.facts, launch, execution->run.isolation);
-	limits_describe(execution);
-	if (require_walls(execution, err) < 0)
-		return -1;
+	if (!execution->run.in_slot && warm_make(execution))
+		limits_started(execution);
+	options.control_fd = execution->run.in_slot ? take_fd(&execution->run.slot.control_fd) : -1;
 	execution->run.prepared = true;
-	if (supervise_prepare(supervision, &options, launch, err) < 0 || launch_start(launch, err) < 0)
+	if (supervise_prepare(supervision, &options, launch, err) < 0 || start_program(execution, err) < 0)
 		return -1;
 	driver_release(&execution->run.held);
-	limits_started(execution);
+	if (execution->run.in_slot)
+		warm_refill(execution);
+	else
+		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;
 	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)

@@ -38,6 +38,10 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		return fail_oom(err);
 	}
 	cordon->approver.interrupt_fd = -1;
+	if (!(options && options->cold) && !(cordon->warm = warm_new())) {
+		cordon_unref(cordon);
+		return fail_oom(err);
+	}
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
 	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0) {
@@ -48,15 +52,11 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	return 0;
 }
 
-const char *cordon_data_dir(const struct cordon *cordon)
-{
-	return cordon->data_dir;
-}
-
 void cordon_unref(struct cordon *cordon)
 {
 	if (!cordon)
 		return;
+	warm_free(cordon->warm);
 	linger_settle();
 	cgroup_forget();
 	kernel_mounts_forget();
@@ -65,6 +65,11 @@ void cordon_unref(struct cordon *cordon)
 	host_view_free(cordon->view);
 	arena_free(&cordon->arena);
 	free(cordon);
+}
+
+const char *cordon_data_dir(const struct cordon *cordon)
+{
+	return cordon->data_dir;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
@@ -88,6 +93,8 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	else
 		id_make(execution->audit.id);
 	execution->run.launch.report_fd = execution->run.home_fd = -1;
+	execution->run.launch.pidfd = -1;
+	execution->run.slot = (struct slot){ -1, -1, -1, false };
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -103,6 +110,7 @@ void execute_free(struct execution *execution)
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd };
 	egress_free(execution);
 	driver_release(&execution->run.held);
+	slot_end(&execution->run.slot);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
 	cgroup_ahead_end(execution->run.ahead);

@@ -12,6 +12,7 @@
 #include "profile/profile.h"
 #include "request.h"
 #include "run/cgroup-ahead.h"
+#include "run/slot.h"
 #include "run/supervise.h"
 #include "session/names.h"
 #include "session/planted.h"
@@ -23,6 +24,7 @@ struct gate_question;
 struct host_view;
 struct json;
 struct ledger;
+struct warm;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
@@ -31,6 +33,7 @@ struct cordon {
 	struct ledger *ledger;
 	struct config_store *config;
 	struct host_view *view;
+	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
 	struct approver approver;
 };
 
@@ -105,6 +108,8 @@ struct execution {
 		struct driver_facts facts;          /* the profile's, and what the group holds */
 		struct launch launch;
 		struct driver_held held;
+		struct slot slot;                   /* the place in walls that are up, */
+		bool in_slot;                       /* if it has one */
 		struct supervision supervision;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
@@ -140,6 +145,8 @@ void run_step_clean(struct execution *execution);
  * command runs; what became of them. */
 void limits_expect(struct execution *execution);
 void limits_begin(struct execution *execution);
+/* Instead of the two, where the group is there already. */
+void limits_adopt(struct execution *execution);
 void limits_enter(struct execution *execution);
 void limits_describe(struct execution *execution);
 int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
@@ -149,6 +156,15 @@ int limits_end(struct execution *execution, struct cordon_error *err) must_check
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
+/* Of step 5, warm.c: walls that are up already. A place that is ready, with its group and what holds each wall; or, after
+ * the driver prepared, one that is made. False: it starts as if there were none. Once it runs, another may be made. */
+struct warm *warm_new(void);
+void warm_free(struct warm *warm);
+bool warm_take(struct execution *execution);
+bool warm_make(struct execution *execution);
+void warm_refill(struct execution *execution);
+/* Of a session: takes them down, but for those in which a command runs. */
+void warm_drop(struct cordon *cordon, const char *id);
 /* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
  * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
 int egress_begin(struct execution *execution, struct cordon_error *err) must_check;

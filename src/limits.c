@@ -66,6 +66,14 @@ void limits_expect(struct execution *execution)
 		execution->run.ahead = cgroup_ahead_begin(&search, &bounds);
 }
 
+void limits_adopt(struct execution *execution)
+{
+	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK))
+		watch_disk(execution);
+	execution->run.facts = execution->profile.facts;
+	execution->run.facts.held_by_group = execution->run.group.held;
+}
+
 void limits_begin(struct execution *execution)
 {
 	const struct profile *profile = &execution->profile.profile;

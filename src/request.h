@@ -18,7 +18,7 @@ struct cordon_request {
 	enum view view;
 	bool view_named;
 	struct capability_set granted;          /* what the person at the command line grants on top of the baseline */
-	bool no_spawn, no_network, tty, choose_toolchains;
+	bool no_spawn, no_network, tty, choose_toolchains, fresh;
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings env, pass_env, toolchains, argv;
 	char *const *environment;               /* of whoever asks; or NULL: the process's own */

@@ -33,6 +33,8 @@ struct driver {
 	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
+	/* Or NULL: what it prepared is good for one launch. Opens anew what a launch uses up, for another by the same plan. */
+	int (*renew)(struct arena *arena, struct launch *launch, struct driver_held *held, struct cordon_error *err);
 	/* Or NULL. When the launch has started: what is left to do to walls that an external program raises. On failure the
 	 * program waits on, until it is ended. */
 	int (*enter)(struct launch *launch, struct cordon_error *err);

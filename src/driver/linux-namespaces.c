@@ -131,6 +131,14 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	return driver_seal(arena, profile, facts, true, &launch->seal, err);
 }
 
+static int renew(struct arena *arena, struct launch *launch, struct driver_held *held, struct cordon_error *err)
+{
+	struct launch_root *root = (struct launch_root *)(uintptr_t)launch->root;
+	if (!launch->become || open_mapped(arena, root, held))
+		return 0;
+	return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "mount_setattr", "the filesystem cannot map owners any more");
+}
+
 static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                      const struct launch *launch, const char *isolation[CORDON_WALL_MAX])
 {
@@ -180,5 +188,6 @@ const struct driver driver_namespaces = {
 	.network_namespace = true,
 	.keeps_names = true,
 	.prepare = prepare,
+	.renew = renew,
 	.describe = describe,
 };

@@ -10,6 +10,7 @@ int config_plain(struct arena *arena, struct config *ret_config)
 	struct capability_set set;
 	struct config config = {
 		.enabled = true,
+		.walls = WALLS_WARM,
 		.network = { .connections = 256, .total_connections = 10000, .connect_ms = 10000, .idle_ms = 300000,
 		             .header_bytes = 64 << 10 },
 		.approval = { .timeout_ms = APPROVAL_TIMEOUT_MS, .denials_to_pause = DENIALS_TO_PAUSE },

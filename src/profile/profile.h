@@ -142,5 +142,14 @@ int profile_make(struct arena *arena, const struct profile_input *input, struct 
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan);
 int profile_make_landlock(struct arena *arena, const struct profile_input *input, struct landlock_plan *ret_plan);
 
+/* What of it are walls: the same bytes where two commands can do with the same ones. The program, its arguments, environment
+ * and directory are no part of it. -1 when memory is short. */
+struct profile_key {
+	const char *bytes;
+	size_t length;
+};
+int profile_walls_key(struct arena *arena, const struct profile *profile, struct profile_key *ret_key);
+bool profile_key_same(const struct profile_key *a, const struct profile_key *b);
+
 struct json;
 void profile_write_json(struct json *json, const struct profile *profile);

@@ -1,4 +1,4 @@
-/* Between clone and exec: `first` and `command` of launch.h's picture. Compiled without stack protector and sanitizers: this
+/* Between clone and exec: `first` of launch.h's picture. Compiled without stack protector and sanitizers: this
  * code runs in the caller's memory on stacks of its own. */
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -8,12 +8,12 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/compat.h"
 #include "run/control.h"
 #include "run/launch.h"
+#include "run/slot.h"
 #include "run/sys.h"
 
 #define HAND_OUT_TRIES 5000            /* a millisecond each */
@@ -74,169 +74,6 @@ static int map_identity(struct launch *launch)
 		return 0;
 	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "user_namespaces", "/proc/self/uid_map",
 	                   "cannot map the user into a new user namespace", fix);
-}
-
-/* ---- command ---------------------------------------------------------------------------------------------------- */
-
-static int leave_session(struct launch *launch)
-{
-	long result = sys_0(SYS_setsid);
-	return result < 0 ? launch_unavailable(launch, result, "terminal", "setsid", "cannot leave the caller's terminal") : 0;
-}
-
-static int take_terminal(struct launch *launch)
-{
-	long result = sys_3(SYS_ioctl, launch->stdio[0], TIOCSCTTY, 0);
-	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot take the new terminal") : 0;
-}
-
-/* The descriptors may overlap with where they belong, so they are first moved out of the way. Returns how many there
- * are: 0 to 2, and what is passed on. */
-static int place_descriptors(struct launch *launch)
-{
-	int moved[3 + LAUNCH_PASS_MAX], count = 0;
-	for (; count < 3 + LAUNCH_PASS_MAX; count++) {
-		int from = count < 3 ? launch->stdio[count] : launch->pass[count - 3];
-		if (from < 0)
-			break;
-		long fd = sys_3(SYS_fcntl, from, F_DUPFD, 3 + LAUNCH_PASS_MAX);
-		if (fd < 0)
-			return launch_unavailable(launch, fd, "descriptors", "stdio", "cannot place standard descriptors");
-		moved[count] = (int)fd;
-	}
-	for (int i = 0; i < count; i++) {
-		sys_3(SYS_dup3, moved[i], i, 0);
-		sys_1(SYS_close, moved[i]);
-	}
-	return count;
-}
-
-/* Closes them, or marks them to be closed by exec. Where close_range() is refused, one by one up to the highest there
- * may be: the soft limit can have been lowered after a descriptor above it was opened. */
-long launch_close_all(unsigned first, unsigned last, unsigned flags)
-{
-	struct rlimit limit;
-	long result = sys_3(SYS_close_range, first, last, flags);
-	if (result >= 0)
-		return 0;
-	result = sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &limit);
-	if (result < 0)
-		return result;
-	for (unsigned long fd = first; fd <= last && fd < limit.rlim_max && fd < (1UL << 20); fd++) {
-		if (flags & CLOSE_RANGE_CLOEXEC)
-			sys_3(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
-		else
-			sys_1(SYS_close, fd);
-	}
-	return 0;
-}
-
-static int close_from(struct launch *launch, unsigned first)
-{
-	long result = launch_close_all(first, ~0U, 0);
-	return result < 0 ? launch_unavailable(launch, result, "descriptors", "close_range",
-	                                       "cannot close inherited descriptors") : 0;
-}
-
-/* A setuid or capable program would be inert in here anyway; refusing it says so instead of letting it misbehave. */
-static int refuse_privileged(struct launch *launch, const char *path, const struct stat *info)
-{
-	char capability[32];
-	bool setgid = (info->st_mode & S_ISGID) && (info->st_mode & S_IXGRP);
-	bool capable = sys_4(SYS_getxattr, path, "security.capability", capability, sizeof(capability)) > 0;
-	if (!(info->st_mode & S_ISUID) && !setgid && !capable)
-		return 0;
-	return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, 0, "privileges", path,
-	                   capable ? "the program has file capabilities" : "the program is setuid or setgid",
-	                   "it cannot gain privileges in here; use a program that needs none");
-}
-
-/* What rules, a manifest or a human judged was a file, not a name. */
-static int refuse_program(struct launch *launch, const char *path)
-{
-	struct stat info;
-#ifdef SYS_newfstatat
-	long result = sys_4(SYS_newfstatat, AT_FDCWD, path, &info, 0);
-#else
-	long result = sys_4(SYS_fstatat, AT_FDCWD, path, &info, 0);
-#endif
-	if (result < 0 || !S_ISREG(info.st_mode))
-		return 0;
-	if (launch->program_judged && (info.st_dev != launch->program_device || info.st_ino != launch->program_inode))
-		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, 0, "policy", path,
-		                   "the program is not the file that was judged: it was replaced, or is another one inside",
-		                   "run it again, to have it judged as it is now");
-	return launch->check_program ? refuse_privileged(launch, path, &info) : 0;
-}
-
-static int execute(struct launch *launch)
-{
-	long result = -ENOENT;
-	const char *denied = NULL;
-	for (const char *const *path = launch->candidates; *path; path++) {
-		if (refuse_program(launch, *path) < 0)
-			return -1;
-		result = sys_3(SYS_execve, *path, launch->argv, launch->environment);
-		if (result == -EACCES || result == -EPERM)
-			denied = *path;
-		else if (result == -ENOEXEC)
-			return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, result, "run", *path,
-			                   "not in a format this machine can execute",
-			                   "is it built for another architecture, or a script without #! line?");
-		else if (result == -E2BIG)
-			return launch_fail(launch, CORDON_E_INVALID_REQUEST, result, "run", *path,
-			                   "the arguments and environment are too long", "");
-		else if (result != -ENOENT && result != -ENOTDIR && result != -ENAMETOOLONG && result != -ELOOP)
-			return launch_fail(launch, CORDON_E_INTERNAL, result, "run", *path, "cannot execute", "");
-	}
-	if (denied)
-		return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, -EACCES, "run", denied, "may not be executed",
-		                   "check its mode, and --program if that was given");
-	return launch_fail(launch, CORDON_E_PROGRAM_NOT_FOUND, 0, "run", launch->argv[0],
-	                   "no such program is visible inside", "check PATH and what is granted: --read shows a directory");
-}
-
-static void unblock_signals(void)
-{
-	uint64_t none = 0;
-	sys_4(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
-}
-
-static int enter_cwd(struct launch *launch)
-{
-	long result = launch->cwd_fd >= 0 ? sys_1(SYS_fchdir, launch->cwd_fd) : sys_1(SYS_chdir, launch->cwd);
-	if (result < 0)
-		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, result, "cwd", launch->cwd,
-		                   "cannot enter the working directory", "");
-	return 0;
-}
-
-static bool await_network(struct launch *launch)
-{
-	enum launch_network network;
-	while ((network = __atomic_load_n(&launch->network, __ATOMIC_ACQUIRE)) == NETWORK_AWAITED)
-		sys_4(SYS_futex, &launch->network, FUTEX_WAIT, NETWORK_AWAITED, NULL);
-	return network == NETWORK_UP;
-}
-
-static void run_command(void *argument)
-{
-	struct launch *launch = argument;
-	if (launch->root_fd >= 0 && launch_enter_root(launch) < 0)
-		sys_exit(1);
-	if (launch->own_session && leave_session(launch) < 0)
-		sys_exit(1);
-	if (launch->tty && take_terminal(launch) < 0)
-		sys_exit(1);
-	int placed = enter_cwd(launch) < 0 ? -1 : place_descriptors(launch);
-	if (placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0))
-		sys_exit(1);
-	sys_1(SYS_umask, 022);
-	if (launch_seal(launch) < 0 || !await_network(launch))
-		sys_exit(1);
-	unblock_signals();
-	execute(launch);
-	sys_exit(1);
 }
 
 /* ---- first ------------------------------------------------------------------------------------------------------ */
@@ -306,7 +143,7 @@ static int set_hostname(struct launch *launch)
 
 /* What is done when the program already runs is asked for before, with arguments that no call takes: a program whose
  * walls cannot be finished must not have run at all. */
-static int ask_for_later(struct launch *launch)
+int launch_ask_for_later(struct launch *launch)
 {
 	static const struct {
 		long number;
@@ -326,7 +163,7 @@ static int ask_for_later(struct launch *launch)
 	return 0;
 }
 
-static int raise_walls(struct launch *launch)
+int launch_raise_walls(struct launch *launch)
 {
 	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
 		return -1;
@@ -381,12 +218,13 @@ static void become_init(struct launch *launch, long command)
 }
 
 /* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. */
-static long clone_command(struct launch *launch)
+long launch_clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
 	launch->loading = 1;
 	launch->network = NETWORK_AWAITED;
-	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, &launch->loading, run_command, launch);
+	launch->sealed = 0;
+	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, &launch->loading, launch_command, launch);
 }
 
 /* Until it has become the program, or is gone: when it leaves our memory the kernel clears the word, and wakes us. */
@@ -396,7 +234,7 @@ static void await_program(struct launch *launch)
 		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, NULL);
 }
 
-static void raise_network(struct launch *launch)
+void launch_raise_network(struct launch *launch)
 {
 	bool up = !launch->loopback || (launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0);
 	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
@@ -407,7 +245,7 @@ static void raise_network(struct launch *launch)
  * host's tree leaves the namespace while that is being loaded. */
 static int finish_walls(struct launch *launch)
 {
-	raise_network(launch);
+	launch_raise_network(launch);
 	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
 	await_program(launch);
 	if (launch->failed)
@@ -425,15 +263,31 @@ void launch_reset_signals(void)
 		sys_4(SYS_rt_sigaction, signal, action, NULL, sizeof(uint64_t));
 }
 
+/* ---- the beginning ---------------------------------------------------------------------------------------------- */
+
+/* A keeper has no command. */
+static void first_keeps(struct launch *launch)
+{
+	if (launch_raise_walls(launch) < 0)
+		return;
+	launch_raise_network(launch);
+	if (!launch->failed)
+		become_init(launch, 0);
+}
+
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
 	launch_reset_signals();
 	launch->root_fd = -1;
+	if (*launch->init_mode == *INIT_KEEPER) {
+		first_keeps(launch);
+		sys_exit(1);
+	}
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (raise_walls(launch) == 0 && ask_for_later(launch) == 0) {
-		long command = clone_command(launch);
+	if (launch_raise_walls(launch) == 0 && launch_ask_for_later(launch) == 0) {
+		long command = launch_clone_command(launch);
 		if (command < 0)
 			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
 		else if (finish_walls(launch) == 0)

@@ -6,6 +6,8 @@
  * end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so that no command
  * of the same user can trace it or read its memory.
  *
+ * In another role the same program is a keeper, and in its slots it is init without having been executed: slot.h.
+ *
  * States: WAIT (the command runs) → CLEAN (killing the rest) → REPORT → exit. */
 #include <fcntl.h>
 #include <errno.h>
@@ -19,6 +21,7 @@
 #include <time.h>
 
 #include "run/control.h"
+#include "run/slot.h"
 #include "run/sys.h"
 
 /* The compiler may call these for struct copies. */
@@ -138,15 +141,11 @@ static void obey(bool pid_namespace, long command)
 		report(pid_namespace, SIGKILL, now_us());
 }
 
-static __attribute__((noreturn, used)) void init_main(const long *stack)
+void init_serve(const char *mode, long command)
 {
-	const char *const *argv = (const char *const *)(stack + 1);
-	if (stack[0] < 3)
-		sys_exit(2);
-	bool pid_namespace = *argv[1] == *INIT_PID_NAMESPACE;
-	long command = number(argv[2]);
+	bool pid_namespace = *mode == *INIT_PID_NAMESPACE;
 #ifdef CORDON_UNWALL
-	careless = argv[1][1] == *INIT_CARELESS;
+	careless = mode[1] == *INIT_CARELESS;
 #endif
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, careless, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
@@ -170,6 +169,16 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 			sys_3(SYS_read, events, drained, sizeof(drained));
 		}
 	}
+}
+
+static __attribute__((noreturn, used)) void init_main(const long *stack)
+{
+	const char *const *argv = (const char *const *)(stack + 1);
+	if (stack[0] < 3)
+		sys_exit(2);
+	if (*argv[1] == *INIT_KEEPER)
+		keeper_serve();
+	init_serve(argv[1], number(argv[2]));
 }
 
 #if defined(__x86_64__)

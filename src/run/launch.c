@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "run/await.h"
 #include "run/blob.h"
 #include "run/init-blob.h"
 #include "run/sys.h"
@@ -146,8 +147,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (!launch->failed)
 		return 0;
 	if (launch->pidfd >= 0) {
-		siginfo_t info;
-		waitid(P_PIDFD, (id_t)launch->pidfd, &info, WEXITED | __WALL);
+		await_gone(launch->pidfd, true);
 		close(take_fd(&launch->pidfd));
 	}
 	return child_failed(launch, err);

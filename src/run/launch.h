@@ -96,6 +96,7 @@ struct launch {
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
+	int slot_fd;                    /* of a slot (slot.h): its socket; -1: this is none */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
 
@@ -109,6 +110,7 @@ struct launch {
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
 	int hidden_fd;                  /* a directory in it that /proc covers */
 	int loading;                    /* 0 once `command` has left this memory */
+	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
 	enum launch_network {
 		NETWORK_AWAITED, NETWORK_UP, NETWORK_FAILED
 	} network;                      /* told to `command`, which starts its program only then */
@@ -135,8 +137,15 @@ int launch_init_fd(struct cordon_error *err) must_check;
 
 /* Between clone and exec; in child*.c. */
 void launch_first(void *launch);
+void launch_command(void *launch);
 void launch_become(void *launch);
 void launch_visitor(void *launch);
+/* What `first` does, part by part: the walls; whether the kernel will do what is left to do once the command is there; the
+ * command's process, which is not waited for; the network, which that waits for. */
+int launch_raise_walls(struct launch *launch);
+int launch_ask_for_later(struct launch *launch);
+long launch_clone_command(struct launch *launch);
+void launch_raise_network(struct launch *launch);
 /* Sends a message with descriptors over the control socket; waits for nobody to read it. 0 or more, or a negative errno. */
 struct msghdr;
 long launch_hand_out(const struct launch *launch, const struct msghdr *message);

@@ -3,9 +3,9 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/await.h"
 #include "run/cgroup.h"
 
 #define BACKLOG 16
@@ -17,21 +17,20 @@ static struct leaving {
 } ring[BACKLOG];
 static unsigned count;
 
-static bool reap(struct leaving *leaving, int options)
+static bool reap(struct leaving *leaving, bool wait)
 {
-	siginfo_t info = { 0 };
-	if (waitid(P_PIDFD, (id_t)leaving->pidfd, &info, WEXITED | __WALL | options) == 0 && info.si_pid == 0)
+	if (!await_gone(leaving->pidfd, wait))
 		return false;
 	close(leaving->pidfd);
 	cgroup_remove(&leaving->group);
 	return true;
 }
 
-static void sweep(int options)
+static void sweep(bool wait)
 {
 	unsigned kept = 0;
 	for (unsigned i = 0; i < count; i++)
-		if (!reap(&ring[i], options))
+		if (!reap(&ring[i], wait))
 			ring[kept++] = ring[i];
 	count = kept;
 }
@@ -40,7 +39,7 @@ void linger_add(int pidfd, struct cgroup *group)
 {
 	pthread_mutex_lock(&lock);
 	if (count == BACKLOG) {
-		reap(&ring[0], 0);
+		reap(&ring[0], true);
 		for (unsigned i = 1; i < count; i++)
 			ring[i - 1] = ring[i];
 		count--;
@@ -53,13 +52,13 @@ void linger_add(int pidfd, struct cgroup *group)
 void linger_sweep(void)
 {
 	pthread_mutex_lock(&lock);
-	sweep(WNOHANG);
+	sweep(false);
 	pthread_mutex_unlock(&lock);
 }
 
 void linger_settle(void)
 {
 	pthread_mutex_lock(&lock);
-	sweep(0);
+	sweep(true);
 	pthread_mutex_unlock(&lock);
 }

@@ -12,10 +12,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "base/compat.h"
+#include "run/await.h"
 #include "run/control.h"
 #include "run/linger.h"
 #include "run/supervise-input.h"
@@ -88,10 +88,14 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	int control[2], *child = supervision->child_fd, *streams = supervision->stream_fd;
 	if (!(supervision->chunk = malloc(CHUNK)))
 		return fail_oom(err);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+	if (options->control_fd >= 0) {
+		supervision->control_fd = options->control_fd;
+	} else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0) {
+		supervision->control_fd = control[0];
+		child[3] = control[1];
+	} else {
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
-	supervision->control_fd = control[0];
-	child[3] = control[1];
+	}
 	if (!options->tty && (make_pipe(&supervision->stdin_fd, &child[0], false) < 0 ||
 	                      make_pipe(&streams[CORDON_STDOUT], &child[1], true) < 0 ||
 	                      make_pipe(&streams[CORDON_STDERR], &child[2], true) < 0))
@@ -136,7 +140,8 @@ static int begin_disk(struct supervision *supervision, struct cordon_error *err)
 
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
 {
-	supervision->pidfd = take_fd(&launch->pidfd);
+	if (launch->pidfd >= 0)
+		supervision->pidfd = take_fd(&launch->pidfd);
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		supervise_close(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
@@ -333,8 +338,7 @@ void supervise_free(struct supervision *supervision)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		supervise_close(owned[i]);
 	if (supervision->pidfd >= 0) {
-		siginfo_t info;
-		waitid(P_PIDFD, (id_t)supervision->pidfd, &info, WEXITED | __WALL);
+		await_gone(supervision->pidfd, true);
 		supervise_close(&supervision->pidfd);
 	}
 	capture_free(&supervision->captures[CORDON_STDOUT]);

@@ -14,6 +14,7 @@
 
 struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
+	int control_fd;                 /* our end of the socket to an init that is there already, taken; -1: it is to be made */
 	bool tty;
 	uint64_t wall_ms;               /* 0: no limit */
 	uint64_t stdout_cap, stderr_cap;
@@ -52,7 +53,7 @@ struct supervision {
 /* Makes the descriptors and puts the child's ends into `launch`. */
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err) must_check;
-/* The command runs: takes launch->pidfd. */
+/* The command runs: takes launch->pidfd, unless there is an init already. */
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
 /* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to
  * close, do not block, and can be taken once, after supervise_begin() and before the first step. On failure all are -1. */

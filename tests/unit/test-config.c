@@ -378,6 +378,7 @@ static const struct narrowing {
 	{ "sandbox.enabled", "false", "false", "true" },
 	{ "sandbox.driver", "\"landlock\"", "\"landlock\"", "\"local\"" },
 	{ "sandbox.on_unavailable", "\"refuse\"", "\"refuse\"", "\"degrade\"" },
+	{ "sandbox.walls", "\"parked\"", "\"cold\"", "\"warm\"" },
 	{ "sandbox.workspace_root", "\"/w\"", "\"/w\"", NULL },
 	{ "sandbox.default_timeout", "\"30s\"", "29", "31" },
 	{ "sandbox.max_output", "\"1K\"", "1024", "1025" },

@@ -1,0 +1,148 @@
+/* The keeper: see slot.h. It clones slots and reaps them, and does nothing else. */
+#include <fcntl.h>
+#include <errno.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "run/control.h"
+#include "run/slot.h"
+#include "run/sys.h"
+
+#define COMMAND_STACK (32 * 1024)
+
+struct asked {
+	struct slot_request request;
+	int fds[SLOT_DESCRIPTORS_MAX];
+	int count;
+};
+
+/* Of the slot's command; in the keeper itself nobody touches it. */
+static char command_stack[COMMAND_STACK] __attribute__((aligned(16)));
+
+/* In the plan, a descriptor is its position among those that came after the first few. */
+static bool place(const struct asked *asked, int *fd)
+{
+	if (*fd < 0)
+		return true;
+	if (*fd >= asked->count - SLOT_REQUEST_MORE)
+		return false;
+	*fd = asked->fds[SLOT_REQUEST_MORE + *fd];
+	return true;
+}
+
+static bool place_all(const struct asked *asked, struct launch *launch)
+{
+	struct launch_root *root = (struct launch_root *)(uintptr_t)launch->root;
+	int *trees = root ? (int *)(uintptr_t)root->trees : NULL;
+	bool sound = !root || place(asked, &root->skeleton_tree);
+	for (size_t i = 0; trees && sound && i < root->count; i++)
+		sound = place(asked, &trees[i]);
+	for (int i = 0; sound && i < LAUNCH_JOIN_MAX; i++)
+		sound = place(asked, &launch->group_joins[i]);
+	return sound;
+}
+
+/* In the slot, a copy of the keeper. */
+static void enter_slot(void *argument)
+{
+	const struct asked *asked = argument;
+	size_t size = asked->request.plan_size;
+	long plan = sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE, MAP_PRIVATE, asked->fds[SLOT_REQUEST_PLAN], 0);
+	struct launch *launch = plan < 0 && plan > -4096 ? NULL : slot_unpack((void *)plan, size);
+	if (!launch || !place_all(asked, launch))
+		sys_exit(1);
+	launch->control_fd = asked->fds[SLOT_REQUEST_CONTROL];
+	launch->slot_fd = asked->fds[SLOT_REQUEST_SOCKET];
+	launch->command_stack = command_stack;
+	launch->stack_size = sizeof(command_stack);
+	launch_slot(launch);
+}
+
+/* Tells the supervisor, on the slot's socket, who it is or that it could not be. */
+static void tell(const struct asked *asked, long pid, int pidfd)
+{
+	struct slot_reply reply = { .kind = SLOT_STARTED };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { &reply, offsetof(struct slot_reply, error) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
+	if (pid > 0) {
+		*(int *)(void *)CMSG_DATA(&control.header) = pidfd;
+		header.msg_control = &control;
+		header.msg_controllen = sizeof(control);
+	} else {
+		struct launch failed = { .failed = false };
+		launch_unavailable(&failed, pid, "lifetime", "clone", "the keeper of the session cannot make a place for a command");
+		slot_tell_failure(&failed, asked->fds[SLOT_REQUEST_SOCKET]);
+		return;
+	}
+	sys_3(SYS_sendmsg, asked->fds[SLOT_REQUEST_SOCKET], &header, MSG_NOSIGNAL);
+}
+
+static void make_slot(struct asked *asked)
+{
+	int pidfd = -1;
+	struct clone_args args = { .flags = asked->request.namespaces | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd,
+	                           .exit_signal = SIGCHLD };
+	long pid = sys_clone3(&args, sizeof(args), enter_slot, asked);
+	tell(asked, pid, pidfd);
+	if (pidfd >= 0)
+		sys_1(SYS_close, pidfd);
+}
+
+static void take_request(void)
+{
+	struct asked asked;
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(SLOT_DESCRIPTORS_MAX * sizeof(int))];
+	} control;
+	struct iovec part = { &asked.request, sizeof(asked.request) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	long length = sys_3(SYS_recvmsg, CONTROL_FD, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (length == -EAGAIN || length == -EINTR)
+		return;
+	if (length <= 0)
+		sys_exit(0);
+	asked.count = 0;
+	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
+	if (header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_type == SCM_RIGHTS)
+		asked.count = (int)((control.header.cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	for (int i = 0; i < asked.count; i++)
+		asked.fds[i] = fds[i];
+	if (length == sizeof(asked.request) && asked.count >= SLOT_REQUEST_MORE && !(header.msg_flags & MSG_CTRUNC))
+		make_slot(&asked);
+	for (int i = 0; i < asked.count; i++)
+		sys_1(SYS_close, asked.fds[i]);
+}
+
+void keeper_serve(void)
+{
+	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
+	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	sys_5(SYS_prctl, PR_SET_NAME, "cordon-keeper", 0, 0, 0);
+	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
+	if (events < 0)
+		sys_exit(2);
+	for (;;) {
+		char drained[128];
+		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
+		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
+		if (ready[1].revents)
+			sys_3(SYS_read, events, drained, sizeof(drained));
+		while (sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL) > 0)
+			;
+		if (ready[0].revents)
+			take_request();
+	}
+}

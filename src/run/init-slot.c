@@ -1,0 +1,75 @@
+/* A slot's pid 1: raises the walls as `first` of launch.h's picture does, in memory of its own, and is init from then on. */
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "run/control.h"
+#include "run/slot.h"
+#include "run/sys.h"
+
+/* The command may have died instead, so it is not waited for without looking. */
+static int await_seal(struct launch *launch)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	while (!__atomic_load_n(&launch->sealed, __ATOMIC_ACQUIRE)) {
+		if (launch->failed)
+			return -1;
+		if (!__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE))
+			return launch_unavailable(launch, 0, "lifetime", NULL, "the command's process died before it was told what to run");
+		sys_4(SYS_futex, &launch->sealed, FUTEX_WAIT, 0, &pause);
+	}
+	return 0;
+}
+
+static int raise_slot(struct launch *launch, long *ret_command)
+{
+	/* Else the maps are not ours to write, nor the descriptors in /proc to name. Nobody is here to make use of it. */
+	sys_5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (launch_raise_walls(launch) < 0 || launch_ask_for_later(launch) < 0)
+		return -1;
+	long command = *ret_command = launch_clone_command(launch);
+	if (command < 0)
+		return launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
+	launch_raise_network(launch);
+	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
+	if (left < 0)
+		return launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root");
+	return await_seal(launch);
+}
+
+/* As init it has the control socket and nothing else: no capability, no other descriptor but, for a moment, the slot's. */
+static long settle(struct launch *launch)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 2);
+	long slot = sys_3(SYS_fcntl, launch->slot_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 2);
+	if (control < 0 || slot < 0 || sys_3(SYS_dup3, control, CONTROL_FD, 0) < 0 ||
+	    sys_3(SYS_dup3, slot, CONTROL_FD + 1, O_CLOEXEC) < 0)
+		return -1;
+	launch_close_all(0, CONTROL_FD - 1, 0);
+	launch_close_all(CONTROL_FD + 2, ~0U, 0);
+	sys_1(SYS_chdir, "/");
+	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return sys_2(SYS_capset, &header, none) < 0 ? -1 : CONTROL_FD + 1;
+}
+
+void launch_slot(struct launch *launch)
+{
+	long command = -1;
+	struct slot_reply ready = { .kind = SLOT_READY };
+	launch->root_fd = -1;
+	if (raise_slot(launch, &command) < 0) {
+		slot_tell_failure(launch, launch->slot_fd);
+		sys_exit(1);
+	}
+	long slot = settle(launch);
+	if (slot < 0 || sys6(SYS_sendto, slot, (long)&ready, offsetof(struct slot_reply, error), MSG_NOSIGNAL, 0, 0) < 0)
+		sys_exit(1);
+	sys_1(SYS_close, slot);
+	init_serve(launch->init_mode, command);
+}

@@ -1,0 +1,330 @@
+/* The supervisor's half of slot.h: keepers, plans, slots. */
+#include "run/slot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "run/await.h"
+#include "run/control.h"
+
+#define READY_MS 10000                  /* far more than it ever takes */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(take_fd(fd));
+}
+
+/* ---- the keeper ------------------------------------------------------------------------------------------------- */
+
+int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *ret_keeper, struct cordon_error *err)
+{
+	int sockets[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the keeper's socket");
+	auto_close int ours = sockets[0], theirs = sockets[1];
+	struct launch keeper = {
+		.namespaces = CLONE_NEWUSER | shared, .become = launch->become, .uid = launch->uid, .gid = launch->gid,
+		.uid_map = launch->uid_map, .gid_map = launch->gid_map, .group_fd = -1, .group_joins = { -1, -1, -1, -1 },
+		.hostname = shared & CLONE_NEWUTS ? launch->hostname : NULL, .loopback = shared & CLONE_NEWNET,
+		.seal.drop_privileges = launch->seal.drop_privileges, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
+		.init_fd = launch_init_fd(err), .init_mode = INIT_KEEPER, .control_fd = theirs, .slot_fd = -1, .report_fd = -1,
+		.ready_fd = -1, .go_fd = -1,
+	};
+	if (keeper.init_fd < 0 || launch_start(&keeper, err) < 0)
+		return -1;
+	*ret_keeper = (struct keeper){ take_fd(&ours), keeper.pidfd };
+	return 0;
+}
+
+void keeper_end(struct keeper *keeper)
+{
+	close_fd(&keeper->socket_fd);
+	if (keeper->pidfd >= 0)
+		await_gone(keeper->pidfd, true);
+	close_fd(&keeper->pidfd);
+}
+
+/* ---- the plan --------------------------------------------------------------------------------------------------- */
+
+/* Descriptors are counted in this order by whoever packs, sends and places them. */
+struct positions {
+	int fds[SLOT_DESCRIPTORS_MAX];
+	int count;
+};
+
+static int position(struct positions *positions, int fd)
+{
+	if (fd < 0)
+		return -1;
+	if (SLOT_REQUEST_MORE + positions->count == SLOT_DESCRIPTORS_MAX)
+		return SLOT_DESCRIPTORS_MAX;
+	positions->fds[positions->count] = fd;
+	return positions->count++;
+}
+
+/* The parts of a control group come first: how many there are does not depend on the plan. */
+static void collect(const struct launch *launch, struct positions *positions, int joins[LAUNCH_JOIN_MAX], int *trees,
+                    int *ret_skeleton)
+{
+	const struct launch_root *root = launch->root;
+	positions->count = 0;
+	for (int i = 0; i < LAUNCH_JOIN_MAX; i++)
+		joins[i] = launch->in_group ? position(positions, launch->group_joins[i]) : -1;
+	*ret_skeleton = root->skeleton_tree >= 0 ? position(positions, root->skeleton_tree) : -1;
+	for (size_t i = 0; root->trees && i < root->count; i++)
+		trees[i] = position(positions, root->trees[i]);
+}
+
+#define FIELD(base, type, field) ((base) + (uint32_t)offsetof(type, field))
+
+static void pack_ops(struct slot_packer *packer, uint32_t root_at, const struct launch_root *root)
+{
+	uint32_t ops = slot_pack_bytes(packer, root->ops, root->count * sizeof(*root->ops));
+	slot_pack_point(packer, FIELD(root_at, struct launch_root, ops), ops);
+	for (size_t i = 0; i < root->count && !packer->full; i++) {
+		uint32_t at = ops + (uint32_t)(i * sizeof(*root->ops));
+		slot_pack_text(packer, FIELD(at, struct mount_op, target), root->ops[i].target);
+		slot_pack_text(packer, FIELD(at, struct mount_op, source), root->ops[i].source);
+	}
+}
+
+static void pack_root(struct slot_packer *packer, uint32_t launch_at, const struct launch_root *root, const int *trees,
+                      int skeleton)
+{
+	struct launch_root copy = *root;
+	copy.skeleton_tree = skeleton;
+	uint32_t at = slot_pack_bytes(packer, &copy, sizeof(copy));
+	slot_pack_point(packer, FIELD(launch_at, struct launch, root), at);
+	pack_ops(packer, at, root);
+	slot_pack_text(packer, FIELD(at, struct launch_root, skeleton), root->skeleton);
+	if (root->trees)
+		slot_pack_point(packer, FIELD(at, struct launch_root, trees),
+		                slot_pack_bytes(packer, trees, root->count * sizeof(*trees)));
+}
+
+static void pack_seal(struct slot_packer *packer, uint32_t at, const struct launch_seal *seal)
+{
+	uint32_t rules = slot_pack_bytes(packer, seal->rules, seal->rule_count * sizeof(*seal->rules));
+	slot_pack_point(packer, FIELD(at, struct launch, seal.rules), rules);
+	for (size_t i = 0; i < seal->rule_count && !packer->full; i++)
+		slot_pack_text(packer, FIELD(rules + (uint32_t)(i * sizeof(*seal->rules)), struct landlock_rule, path),
+		               seal->rules[i].path);
+	slot_pack_point(packer, FIELD(at, struct launch, seal.filter),
+	                slot_pack_bytes(packer, seal->filter, seal->filter_length * sizeof(*seal->filter)));
+	slot_pack_point(packer, FIELD(at, struct launch, seal.rlimits),
+	                slot_pack_bytes(packer, seal->rlimits, seal->rlimit_count * sizeof(*seal->rlimits)));
+}
+
+/* What a slot's user is in the keeper's namespace, it is in its own: "1000 65530 1" is "1000 1000 1" there. */
+static void nest_map(const char *map, char text[32])
+{
+	unsigned inside = (unsigned)strtoul(map, NULL, 10);
+	snprintf(text, 32, "%u %u 1\n", inside, inside);
+}
+
+static uint32_t pack_launch(struct slot_packer *packer, const struct launch *launch, uint64_t shared, const int *joins,
+                            const int *trees, int skeleton)
+{
+	char uid_map[32], gid_map[32];
+	struct launch copy = *launch;
+	copy.namespaces &= ~shared;
+	copy.become = copy.group_entered = copy.failed = false;
+	copy.group_fd = copy.pidfd = -1;
+	memcpy(copy.group_joins, joins, sizeof(copy.group_joins));
+	copy.loopback = copy.namespaces & CLONE_NEWNET;
+	/* Told later, or there already. */
+	copy.cwd = NULL;
+	copy.candidates = copy.argv = copy.environment = NULL;
+	copy.hostname = NULL;
+	copy.listeners = NULL;
+	copy.root = NULL;
+	uint32_t at = slot_pack_bytes(packer, &copy, sizeof(copy));
+	nest_map(launch->uid_map, uid_map);
+	nest_map(launch->gid_map, gid_map);
+	slot_pack_text(packer, FIELD(at, struct launch, uid_map), uid_map);
+	slot_pack_text(packer, FIELD(at, struct launch, gid_map), gid_map);
+	slot_pack_text(packer, FIELD(at, struct launch, init_mode), launch->init_mode);
+	if (!(shared & CLONE_NEWUTS))
+		slot_pack_text(packer, FIELD(at, struct launch, hostname), launch->hostname);
+	if (launch->listener_count)
+		slot_pack_point(packer, FIELD(at, struct launch, listeners),
+		                slot_pack_bytes(packer, launch->listeners, launch->listener_count * sizeof(*launch->listeners)));
+	pack_root(packer, at, launch->root, trees, skeleton);
+	pack_seal(packer, at, &launch->seal);
+	return slot_pack_end(packer);
+}
+
+int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_plan *ret_plan, struct cordon_error *err)
+{
+	int joins[LAUNCH_JOIN_MAX], skeleton;
+	auto_free int *trees = calloc(launch->root->count + 1, sizeof(*trees));
+	auto_free struct slot_packer *packer = malloc(sizeof(*packer));
+	auto_free char *bytes = malloc(SLOT_PLAN_MAX);
+	struct positions positions;
+	if (!trees || !packer || !bytes)
+		return fail_oom(err);
+	collect(launch, &positions, joins, trees, &skeleton);
+	slot_pack_begin(packer, bytes, SLOT_PLAN_MAX);
+	uint32_t size = pack_launch(packer, launch, shared, joins, trees, skeleton);
+	if (!size || SLOT_REQUEST_MORE + positions.count >= SLOT_DESCRIPTORS_MAX)
+		return fail(err, CORDON_E_INTERNAL, E2BIG, "plan", "the walls are too many to be kept");
+	auto_close int fd = memfd_create("cordon-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "plan", "cannot keep the plan of the walls in memory");
+	uint64_t namespaces = launch->namespaces & ~shared;
+	if (launch->in_group)
+		namespaces &= ~(uint64_t)CLONE_NEWCGROUP;
+	*ret_plan = (struct slot_plan){ take_fd(&fd), size, namespaces | CLONE_NEWUSER };
+	return 0;
+}
+
+/* ---- a slot ----------------------------------------------------------------------------------------------------- */
+
+int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, struct slot *ret_slot,
+               struct cordon_error *err)
+{
+	int own[2], control[2], joins[LAUNCH_JOIN_MAX], skeleton;
+	auto_free int *trees = calloc(launch->root->count + 1, sizeof(*trees));
+	struct positions positions;
+	struct slot_request request = { plan->namespaces, plan->size };
+	struct iovec part = { &request, sizeof(request) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(SLOT_DESCRIPTORS_MAX * sizeof(int))];
+	} rights;
+	if (!trees)
+		return fail_oom(err);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, own) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make a slot's socket");
+	auto_close int ours = own[0], theirs = own[1];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
+	auto_close int control_ours = control[0], control_theirs = control[1];
+	collect(launch, &positions, joins, trees, &skeleton);
+	size_t count = SLOT_REQUEST_MORE + (size_t)positions.count;
+	int fds[SLOT_DESCRIPTORS_MAX] = { plan->fd, control_theirs, theirs };
+	memcpy(fds + SLOT_REQUEST_MORE, positions.fds, (size_t)positions.count * sizeof(int));
+	rights.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET,
+	                                  .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(&rights.header), fds, count * sizeof(int));
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights,
+	                         .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	if (sendmsg(keeper->socket_fd, &header, MSG_NOSIGNAL) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "keeper", "the keeper of the session is gone");
+	*ret_slot = (struct slot){ take_fd(&ours), take_fd(&control_ours), -1, false };
+	return 0;
+}
+
+/* One reply, and the descriptor that may come with it. -1 where none came. */
+static int receive(const struct slot *slot, struct slot_reply *reply, int *ret_fd)
+{
+	struct iovec part = { reply, sizeof(*reply) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	ssize_t length;
+	do
+		length = recvmsg(slot->socket_fd, &header, MSG_CMSG_CLOEXEC);
+	while (length < 0 && errno == EINTR);
+	if (length < (ssize_t)offsetof(struct slot_reply, error))
+		return length < 0 ? -1 : 0;
+	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(rights), sizeof(int));
+	if (reply->kind == SLOT_FAILED && length != sizeof(*reply))
+		reply->error = (struct cordon_error){ .class = CORDON_E_INTERNAL };
+	return 1;
+}
+
+static int told_failure(const struct slot_reply *reply, struct cordon_error *err)
+{
+	const struct cordon_error *told = &reply->error;
+	fail(err, told->class, told->os_errno, told->subject, "%s", told->reason);
+	fail_boundary(err, told->boundary);
+	return fail_remedy(err, "%s", told->remediation);
+}
+
+/* The keeper may come to tell of it later than the slot itself. */
+int slot_await_ready(struct slot *slot, struct cordon_error *err)
+{
+	while (!slot->ready || slot->pidfd < 0) {
+		struct slot_reply reply;
+		int fd = -1;
+		struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
+		int count = poll(&news, 1, READY_MS);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count <= 0 || receive(slot, &reply, &fd) <= 0)
+			return fail(err, CORDON_E_INTERNAL, 0, "slot", "no place for the command could be made ready");
+		if (reply.kind == SLOT_STARTED)
+			slot->pidfd = fd;
+		else if (reply.kind == SLOT_FAILED)
+			return told_failure(&reply, err);
+		else
+			slot->ready = true;
+	}
+	return 0;
+}
+
+static uint32_t pack_orders(struct slot_packer *packer, const struct launch *launch)
+{
+	const struct slot_orders orders = { .program_device = launch->program_device, .program_inode = launch->program_inode,
+	                                    .program_judged = launch->program_judged };
+	uint32_t at = slot_pack_bytes(packer, &orders, sizeof(orders));
+	slot_pack_text(packer, FIELD(at, struct slot_orders, cwd), launch->cwd);
+	slot_pack_texts(packer, FIELD(at, struct slot_orders, candidates), launch->candidates);
+	slot_pack_texts(packer, FIELD(at, struct slot_orders, argv), launch->argv);
+	slot_pack_texts(packer, FIELD(at, struct slot_orders, environment), launch->environment);
+	return slot_pack_end(packer);
+}
+
+int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err)
+{
+	uncleared char bytes[SLOT_ORDERS_MAX];
+	uncleared struct slot_packer packer;
+	struct slot_reply reply;
+	*ret_begun = false;
+	slot_pack_begin(&packer, bytes, sizeof(bytes));
+	uint32_t size = pack_orders(&packer, launch);
+	if (!size)
+		return fail(err, CORDON_E_INVALID_REQUEST, E2BIG, launch->argv[0], "the arguments and environment are too long");
+	struct iovec part = { bytes, size };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(3 * sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(3 * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	memcpy(CMSG_DATA(&control.header), launch->stdio, 3 * sizeof(int));
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	if (sendmsg(slot->socket_fd, &header, MSG_NOSIGNAL) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for the command is gone");
+	*ret_begun = true;
+	int fd = -1, told = receive(slot, &reply, &fd);
+	if (told == 0)
+		return 0;
+	if (told > 0 && reply.kind == SLOT_FAILED)
+		return told_failure(&reply, err);
+	return fail(err, CORDON_E_INTERNAL, told < 0 ? errno : EPROTO, "slot", "the command's process said something unexpected");
+}
+
+void slot_end(struct slot *slot)
+{
+	close_fd(&slot->socket_fd);
+	close_fd(&slot->control_fd);
+	close_fd(&slot->pidfd);
+}

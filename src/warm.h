@@ -1,0 +1,69 @@
+/* Walls that stay up between commands, as part of step 5.
+ *
+ *     house    of a session: its keeper (run/slot.h), and the moulds of what ran in it. Those without a session, for
+ *              commands that want everything fresh, have a house in common whose keeper shares nothing.
+ *     mould    one set of walls: the key that tells them from others, the plan, and places that are ready
+ *     place    a slot with its control group, for one command
+ *
+ * A place is taken by a command whose own walk decided on walls of the same key; else one is made on the spot. Then the
+ * thread makes another, off the command's way. It also takes down what was not used for long; all of it is bounded. */
+#pragma once
+#include "execute.h"
+#include "run/slot.h"
+
+#define WARM_HOUSES_MAX 4096
+#define WARM_MOULDS_MAX 4               /* of one session; the one unused longest goes */
+#define WARM_PLACES_MAX 64              /* that wait, of all */
+#define WARM_FRESH_PLACES 2             /* that wait, of walls that are to be fresh for every command */
+#define WARM_PLACE_IDLE_MS 60000
+#define WARM_HOUSE_IDLE_MS 600000
+
+struct warm_place {
+	struct warm_place *next;
+	struct slot slot;
+	struct cgroup group;
+};
+
+struct warm_mould {
+	struct warm_mould *next;
+	struct arena arena;             /* everything below */
+	struct profile_key key;
+	const struct driver *driver;
+	struct launch launch;           /* its root and what slots of it need; nothing else in it */
+	struct slot_plan plan;
+	const char *isolation[CORDON_WALL_MAX];
+	struct cgroup_search search;
+	struct cgroup_bounds bounds;
+	uint32_t held;                  /* what a group has to hold, the plan's rlimits being made for that */
+	struct warm_place *places;
+	unsigned count, wanted, making;
+	uint64_t used_ms;
+};
+
+struct warm_house {
+	struct warm_house *next;
+	struct warm_mould *moulds;
+	struct keeper keeper;
+	uint64_t shared;                /* CLONE_NEW*: what its commands have in common */
+	unsigned users;                 /* threads that are busy with it outside the lock */
+	bool left;                      /* nobody can find it any more: the last user takes it down */
+	uint64_t used_ms;
+	char id[];                      /* the session's; "": of no session */
+};
+
+/* ---- warm-make.c: making them. None of it takes a lock. ---------------------------------------------------------- */
+
+/* Shares nothing with other commands. */
+bool warm_is_fresh(const struct execution *execution);
+uint64_t warm_shared(const struct execution *execution);
+/* From a launch that is prepared, and stays the execution's. */
+int warm_mould_new(const struct execution *execution, uint64_t shared, struct warm_mould **ret_mould,
+                   struct cordon_error *err) must_check;
+void warm_mould_free(struct warm_mould *mould);
+/* Starts its keeper, for launches like this one. */
+int warm_house_open(struct warm_house *house, const struct launch *launch, struct cordon_error *err) must_check;
+/* For the mould's next command: with a group of its own, made ready. */
+int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, struct warm_place **ret_place,
+                   struct cordon_error *err) must_check;
+/* Nobody has used it. */
+void warm_place_free(struct warm_place *place);
