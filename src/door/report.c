@@ -26,33 +26,39 @@ void report_untrusted(FILE *out, const char *text)
 	}
 }
 
-static void print_field(const char *name, const char *text)
+static void print_field(FILE *out, const char *name, const char *text)
 {
 	if (!*text)
 		return;
-	fprintf(stderr, "  %s: ", name);
-	report_untrusted(stderr, text);
-	fputc('\n', stderr);
+	fprintf(out, "  %s: ", name);
+	report_untrusted(out, text);
+	fputc('\n', out);
+}
+
+void report_error_to(FILE *out, const struct cordon_error *err, bool json)
+{
+	auto_free char *text = json ? cordon_error_json(err) : NULL;
+	if (text) {
+		fprintf(out, "%s\n", text);
+		return;
+	}
+	fputs("cordon: ", out);
+	report_untrusted(out, *err->reason ? err->reason : cordon_class_name(err->class));
+	if (*err->subject) {
+		fputs(" (", out);
+		report_untrusted(out, err->subject);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+	print_field(out, "step", err->step == CORDON_STEP_NONE ? "" : cordon_step_name(err->step));
+	print_field(out, "fix", err->remediation);
 }
 
 void report_error(const struct cordon_error *err, bool json)
 {
-	auto_free char *text = json ? cordon_error_json(err) : NULL;
-	if (text) {
-		printf("%s\n", text);
-		return;
-	}
-	fputs("cordon: ", stderr);
-	report_untrusted(stderr, *err->reason ? err->reason : cordon_class_name(err->class));
-	if (*err->subject) {
-		fputs(" (", stderr);
-		report_untrusted(stderr, err->subject);
-		fputc(')', stderr);
-	}
-	fputc('\n', stderr);
-	print_field("step", err->step == CORDON_STEP_NONE ? "" : cordon_step_name(err->step));
-	print_field("fix", err->remediation);
-	fflush(stderr);
+	report_error_to(json ? stdout : stderr, err, json);
+	if (!json)
+		fflush(stderr);
 }
 
 int report_error_status(const struct cordon_error *err)
@@ -67,54 +73,61 @@ int report_error_status(const struct cordon_error *err)
 	}
 }
 
-static void remark_end(const struct cordon_result *result)
+int report_result_status(const struct cordon_result *result)
 {
 	if (result->timed_out)
-		fprintf(stderr, "cordon: timed out after %" PRIu64 ".%" PRIu64 " s and was ended (--timeout)\n",
+		return STATUS_TIMED_OUT;
+	return result->signal ? STATUS_SIGNAL + result->signal : result->exit_code;
+}
+
+static void remark_end(FILE *out, const struct cordon_result *result)
+{
+	if (result->timed_out)
+		fprintf(out, "cordon: timed out after %" PRIu64 ".%" PRIu64 " s and was ended (--timeout)\n",
 		        result->duration_ms / 1000, result->duration_ms % 1000 / 100);
 	else if (result->oom_killed)
-		fputs("cordon: ended for want of memory (--memory)\n", stderr);
+		fputs("cordon: ended for want of memory (--memory)\n", out);
 	else if (result->limit_hit && !strcmp(result->limit_hit, "disk")) {
 		char used[TEXT_AMOUNT_SIZE], allowed[TEXT_AMOUNT_SIZE];
 		text_format_size(result->limit_used, used);
 		text_format_size(result->limit_allowed, allowed);
-		fprintf(stderr, "cordon: ended for want of disk space: %s used, %s allowed (--disk)\n", used, allowed);
+		fprintf(out, "cordon: ended for want of disk space: %s used, %s allowed (--disk)\n", used, allowed);
 	} else if (result->limit_hit) {
-		fputs("cordon: ended by a limit: ", stderr);
-		report_untrusted(stderr, result->limit_hit);
-		fputc('\n', stderr);
+		fputs("cordon: ended by a limit: ", out);
+		report_untrusted(out, result->limit_hit);
+		fputc('\n', out);
 	}
 }
 
-static void remark_cut(const char *stream, uint64_t total, size_t kept)
+static void remark_cut(FILE *out, const char *stream, uint64_t total, size_t kept)
 {
 	if (total > kept)
-		fprintf(stderr, "cordon: %s cut: %zu of %" PRIu64 " bytes kept (--max-output)\n", stream, kept, total);
+		fprintf(out, "cordon: %s cut: %zu of %" PRIu64 " bytes kept (--max-output)\n", stream, kept, total);
 }
 
 /* The note says what was done; it may have been nothing, so the word "refused" is only for where there is none. */
-static void remark_denial(const struct cordon_denial *denial)
+static void remark_denial(FILE *out, const struct cordon_denial *denial)
 {
 	bool noted = denial->note && *denial->note;
-	fputs(noted ? "cordon: " : "cordon: refused: ", stderr);
-	report_untrusted(stderr, denial->what);
+	fputs(noted ? "cordon: " : "cordon: refused: ", out);
+	report_untrusted(out, denial->what);
 	if (denial->wall && *denial->wall) {
-		fputs(" (", stderr);
-		report_untrusted(stderr, denial->wall);
-		fputc(')', stderr);
+		fputs(" (", out);
+		report_untrusted(out, denial->wall);
+		fputc(')', out);
 	}
 	if (noted) {
-		fputs(": ", stderr);
-		report_untrusted(stderr, denial->note);
+		fputs(": ", out);
+		report_untrusted(out, denial->note);
 	}
 	if (denial->grant && *denial->grant) {
-		fputs("; allowed by ", stderr);
-		report_untrusted(stderr, denial->grant);
+		fputs("; allowed by ", out);
+		report_untrusted(out, denial->grant);
 	}
-	fputc('\n', stderr);
+	fputc('\n', out);
 }
 
-static void remark_walls(const struct cordon_result *result)
+static void remark_walls(FILE *out, const struct cordon_result *result)
 {
 	unsigned missing = 0;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
@@ -122,34 +135,33 @@ static void remark_walls(const struct cordon_result *result)
 		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none") || wall == CORDON_WALL_LIMIT_CPU)
 			continue;
 		if (!missing++)
-			fprintf(stderr, "cordon: the driver %s did not hold: ", result->driver ? result->driver : "used");
-		fprintf(stderr, "%s%s", missing > 1 ? ", " : "", cordon_wall_name(wall));
+			fprintf(out, "cordon: the driver %s did not hold: ", result->driver ? result->driver : "used");
+		fprintf(out, "%s%s", missing > 1 ? ", " : "", cordon_wall_name(wall));
 	}
 	if (missing)
-		fputc('\n', stderr);
+		fputc('\n', out);
 }
 
-static void remark_network(const struct cordon_result *result)
+static void remark_network(FILE *out, const struct cordon_result *result)
 {
 	if (result->network_hint)
-		fprintf(stderr, "cordon: %s: %s\n", cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
+		fprintf(out, "cordon: %s: %s\n", cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
 }
 
-void report_remarks(const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
+void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
 {
-	remark_end(result);
+	remark_end(out, result);
 	if (stdout_as_kept)
-		remark_cut("standard output", result->stdout_bytes, result->stdout_length);
+		remark_cut(out, "standard output", result->stdout_bytes, result->stdout_length);
 	if (stderr_as_kept)
-		remark_cut("standard error", result->stderr_bytes, result->stderr_length);
-	remark_network(result);
+		remark_cut(out, "standard error", result->stderr_bytes, result->stderr_length);
+	remark_network(out, result);
 	for (size_t i = 0; i < result->denial_count; i++)
-		remark_denial(&result->denials[i]);
+		remark_denial(out, &result->denials[i]);
 	if (result->note) {
-		fputs("cordon: ", stderr);
-		report_untrusted(stderr, result->note);
-		fputc('\n', stderr);
+		fputs("cordon: ", out);
+		report_untrusted(out, result->note);
+		fputc('\n', out);
 	}
-	remark_walls(result);
-	fflush(stderr);
+	remark_walls(out, result);
 }

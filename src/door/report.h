@@ -20,9 +20,14 @@ void report_untrusted(FILE *out, const char *text);
 
 /* One line of JSON on standard output, or text on standard error. */
 void report_error(const struct cordon_error *err, bool json);
+/* The same on a stream of the caller's. */
+void report_error_to(FILE *out, const struct cordon_error *err, bool json);
 /* The exit status of `cordon run` for this error. */
 int report_error_status(const struct cordon_error *err);
 
-/* On standard error, and only if there is something to say. The flags tell which streams were written as the library
+/* The exit status of `cordon run` for a command that ran. */
+int report_result_status(const struct cordon_result *result);
+
+/* For standard error, and only if there is something to say. The flags tell which streams were written as the library
  * kept them, so that the caller missed what was cut. */
-void report_remarks(const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept);
+void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept);

@@ -1,8 +1,4 @@
-/* A terminal is shown everything as it comes. Anything else gets exactly what the library keeps: the head as it comes,
- * and after the end the marker and the tail. The head is 40 % of what is kept; a few bytes less are written early,
- * since the library does not split a character there.
- *
- * Nothing here may block while the command runs: a reader that stalls must not keep a timeout or a signal waiting. A
+/* Nothing here may block while the command runs: a reader that stalls must not keep a timeout or a signal waiting. A
  * pipe that polls writable takes PIPE_BUF bytes. A terminal gives no such promise, and O_NONBLOCK on the caller's
  * would change it for the caller too, so it is opened once more. */
 #include "door/sink.h"
@@ -16,16 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CHARACTER_MAX 4
-
 void sink_open(struct sink *sink, int fd, uint64_t kept)
 {
-	*sink = (struct sink){ .fd = fd, .own_fd = -1, .is_terminal = isatty(fd) };
-	uint64_t head = kept / 5 * 2;
-	sink->live_limit = head > CHARACTER_MAX ? head - CHARACTER_MAX : 0;
-	if (!sink->is_terminal)
+	*sink = (struct sink){ .fd = fd, .own_fd = -1 };
+	portion_open(&sink->portion, isatty(fd), kept);
+	if (!sink->portion.is_terminal)
 		return;
-	sink->live_limit = UINT64_MAX;
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	sink->own_fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -81,11 +73,8 @@ static void enqueue(struct sink *sink, const char *data, size_t length)
 
 void sink_live(struct sink *sink, const void *data, size_t length)
 {
-	if (length > sink->live_limit - sink->accepted)
-		length = (size_t)(sink->live_limit - sink->accepted);
-	if (!length || sink->error)
+	if (sink->error || !(length = portion_live(&sink->portion, length)))
 		return;
-	sink->accepted += length;
 	enqueue(sink, data, length);
 	sink_pump(sink);
 }
@@ -111,8 +100,9 @@ void sink_finish(struct sink *sink, const char *kept, size_t length)
 	if (sink_waiting(sink))
 		write_all(sink, sink->waiting + sink->waiting_from, sink_waiting(sink));
 	sink->waiting_from = sink->waiting_to = 0;
-	if (!sink->is_terminal && length > sink->accepted)
-		write_all(sink, kept + sink->accepted, length - sink->accepted);
+	size_t rest = portion_rest(&sink->portion, length);
+	if (rest)
+		write_all(sink, kept + length - rest, rest);
 }
 
 void sink_close(struct sink *sink)

@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "door/portion.h"
+
 struct sink {
 	int fd;                 /* a standard stream, or `own_fd` */
 	int own_fd;             /* the same terminal, opened again for writing without blocking; or -1 */
-	bool is_terminal;
+	struct portion portion;
 	bool held;              /* nothing is written for now */
-	uint64_t live_limit;    /* how much is written while the command runs */
-	uint64_t accepted;      /* how much was, written or waiting */
 	char *waiting;
 	size_t waiting_from, waiting_to, waiting_size;
 	int error;              /* the errno that ended writing, or 0 */

@@ -16,8 +16,9 @@
  *
  * Rules for a client:
  * - It takes the socket only where SO_PEERCRED says that its own effective user listens there.
- * - It reads no stdin before MORE, and never more than was wanted. Signals that it takes before the first frame which is
- *   not DECLINE it keeps, to raise them again for itself.
+ * - It reads no stdin before MORE, and never more than was wanted.
+ * - Signals that it forwarded it raises for itself, once it has its old mask again, where the command never began: with
+ *   DECLINE, and with WIRE_UNSTARTED. Until then they end the waiting for an answer.
  * - A signal for the command is a SIGNAL frame: those that `cordon run` forwards; SIGSTOP before the client stops itself and
  *   SIGCONT after; SIGPIPE when its output has no reader, and SIGKILL where that has not helped within a second.
  * - Until a frame with WIRE_OVER it goes on listening to signals while its output stalls; from there on it has its old signal
@@ -52,7 +53,9 @@ enum wire_kind {
 	WIRE_END,                       /* uint32_t: the exit status */
 };
 
-#define WIRE_OVER 0x01                  /* in `flags` of the head */
+/* In `flags` of the head: */
+#define WIRE_OVER 0x01                  /* the command has ended, or never began */
+#define WIRE_UNSTARTED 0x02             /* it never began */
 
 struct wire_head {
 	uint8_t kind, flags;
@@ -77,7 +80,8 @@ struct wire_hello {
 struct wire_ask {
 	char id[40], hash[80];          /* ended by NUL */
 	uint8_t has_session;            /* it can be approved for the session */
-	uint8_t zero[7];
+	uint8_t running;                /* the command runs, and may have written to the terminal */
+	uint8_t zero[6];
 	uint64_t timeout_ms;
 } __attribute__((packed));
 

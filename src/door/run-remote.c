@@ -1,0 +1,350 @@
+/* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some, and the
+ * answer of a human, who is asked in another thread: prompting waits, and meanwhile output and signals do not. */
+#include "door/run-remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "door/asking.h"
+#include "door/hello.h"
+#include "door/terminal.h"
+#include "door/wire-read.h"
+
+#define RECEIVED_SIZE (WIRE_BODY_MAX + sizeof(struct wire_head))
+
+struct remote {
+	int fd, epoll_fd, interrupt_fd;
+	struct sink out;                /* to the daemon; has the descriptor */
+	char *received;
+	size_t from, to, size;
+	bool is_closed, is_declined;
+	uint32_t wanted;                /* so many bytes of stdin may be sent */
+	bool stdin_open, stdin_watched, stdin_terminal;
+	sigset_t kept;
+	struct asking asking;
+};
+
+enum source { SOURCE_SOCKET, SOURCE_STDIN, SOURCE_ANSWER };
+
+/* ---- to the daemon ----------------------------------------------------------------------------------------------- */
+
+static void watch(const struct remote *remote, int operation, int fd, enum source source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = source };
+	epoll_ctl(remote->epoll_fd, operation, fd, &event);
+}
+
+static void watch_socket(const struct remote *remote)
+{
+	watch(remote, EPOLL_CTL_MOD, remote->fd, SOURCE_SOCKET, EPOLLIN | (sink_waiting(&remote->out) ? EPOLLOUT : 0u));
+}
+
+static void send_frame(struct remote *remote, enum wire_kind kind, const void *body, size_t length)
+{
+	struct wire_head head = { .kind = (uint8_t)kind, .length = (uint32_t)length };
+	sink_live(&remote->out, &head, sizeof(head));
+	if (length)
+		sink_live(&remote->out, body, length);
+	watch_socket(remote);
+}
+
+static void remote_signal(struct run *run, int signal)
+{
+	uint32_t number = (uint32_t)signal;
+	uint64_t one = 1;
+	if (signal != SIGSTOP && signal != SIGCONT && signal != SIGPIPE && signal != SIGKILL)
+		sigaddset(&run->remote->kept, signal);
+	if (run_signal_ends(signal))
+		(void)!write(run->remote->interrupt_fd, &one, sizeof(one));
+	send_frame(run->remote, WIRE_SIGNAL, &number, sizeof(number));
+}
+
+/* One read where it may block, or as many as are wanted of what is always ready. */
+static void send_input(struct remote *remote, bool readable)
+{
+	char bytes[16384];
+	while (remote->stdin_open && remote->wanted && (readable || !remote->stdin_watched)) {
+		size_t most = remote->wanted < sizeof(bytes) ? remote->wanted : sizeof(bytes);
+		ssize_t length = read(STDIN_FILENO, bytes, most);
+		if (length < 0 && (errno == EINTR || errno == EAGAIN))
+			break;
+		if (length <= 0) {
+			remote->stdin_open = false;
+			length = 0;
+		}
+		remote->wanted -= (uint32_t)length;
+		send_frame(remote, WIRE_STDIN, bytes, (size_t)length);
+		readable = false;
+	}
+}
+
+/* Keys that are pressed while somebody is asked at the terminal are not for the command. */
+static void watch_input(struct remote *remote)
+{
+	bool wanted = remote->stdin_open && remote->wanted && !(remote->asking.is_asked && remote->stdin_terminal);
+	if (remote->stdin_watched)
+		watch(remote, EPOLL_CTL_MOD, STDIN_FILENO, SOURCE_STDIN, wanted ? EPOLLIN | EPOLLONESHOT : EPOLLONESHOT);
+}
+
+/* Takes the answer of a human who has given it, or is about to. */
+static void take_answer(struct remote *remote)
+{
+	if (asking_end(&remote->asking))
+		send_frame(remote, WIRE_ANSWER, &remote->asking.answer, sizeof(remote->asking.answer));
+}
+
+/* ---- from the daemon --------------------------------------------------------------------------------------------- */
+
+static bool make_room(struct remote *remote)
+{
+	struct wire_head head;
+	size_t used = remote->to - remote->from, size = RECEIVED_SIZE;
+	if (used >= sizeof(head)) {
+		memcpy(&head, remote->received + remote->from, sizeof(head));
+		if (sizeof(head) + head.length > size)
+			size = sizeof(head) + head.length;
+	}
+	if (used)
+		memmove(remote->received, remote->received + remote->from, used);
+	remote->from = 0;
+	remote->to = used;
+	if (size <= remote->size)
+		return true;
+	char *grown = realloc(remote->received, size);
+	if (!grown)
+		return false;
+	remote->received = grown;
+	remote->size = size;
+	return true;
+}
+
+static int receive(struct remote *remote, struct cordon_error *err)
+{
+	if (!make_room(remote))
+		return fail_oom(err);
+	ssize_t length = recv(remote->fd, remote->received + remote->to, remote->size - remote->to, MSG_DONTWAIT);
+	if (length > 0)
+		remote->to += (size_t)length;
+	else if (length == 0 || (errno != EAGAIN && errno != EINTR))
+		remote->is_closed = true;
+	return 0;
+}
+
+/* The next frame: 1, or 0 where there is none yet. */
+static int next_frame(struct remote *remote, struct wire_frame *ret_frame, struct cordon_error *err)
+{
+	enum wire_state state = wire_next(remote->received + remote->from, remote->to - remote->from, false, ret_frame);
+	if (state == WIRE_WHOLE)
+		return 1;
+	if (state == WIRE_PARTIAL && !remote->is_closed)
+		return 0;
+	fail(err, CORDON_E_INTERNAL, 0, WIRE_SOCKET, state == WIRE_BROKEN ? "what the daemon says makes no sense"
+	                                                            : "the daemon went away, and the command with it");
+	return fail_remedy(err, "run it again; without a daemon by --no-daemon");
+}
+
+static void handle_frame(struct run *run, const struct wire_frame *frame)
+{
+	struct remote *remote = run->remote;
+	uint32_t number;
+	switch (frame->head.kind) {
+	case WIRE_STDOUT:
+	case WIRE_STDERR:
+		run_output(run, frame->head.kind == WIRE_STDERR ? CORDON_STDERR : CORDON_STDOUT, frame->body, frame->head.length);
+		break;
+	case WIRE_SAY_OUT:
+		fwrite(frame->body, 1, frame->head.length, stdout);
+		break;
+	case WIRE_SAY_ERR:
+		fwrite(frame->body, 1, frame->head.length, stderr);
+		fflush(stderr);
+		break;
+	case WIRE_MORE:
+		if (wire_number(frame, &number))
+			remote->wanted = number > UINT32_MAX - remote->wanted ? UINT32_MAX : remote->wanted + number;
+		break;
+	case WIRE_ASK:
+		asking_begin(&remote->asking, run, frame);
+		break;
+	case WIRE_SETTLED:
+		asking_settle(&remote->asking);
+		break;
+	default:
+		break;
+	}
+	remote->from += frame->size;
+}
+
+/* ---- the carrier ------------------------------------------------------------------------------------------------- */
+
+static int remote_fd(const struct run *run)
+{
+	return run->remote->epoll_fd;
+}
+
+static int take_frames(struct run *run, bool *ret_finished, struct cordon_error *err)
+{
+	struct remote *remote = run->remote;
+	struct wire_frame frame;
+	int found;
+	while ((found = next_frame(remote, &frame, err)) > 0) {
+		remote->is_declined = frame.head.kind == WIRE_DECLINE;
+		*ret_finished = remote->is_declined || frame.head.flags & WIRE_OVER;
+		if (*ret_finished)
+			break;
+		handle_frame(run, &frame);
+	}
+	if (found < 0 || *ret_finished) {
+		asking_settle(&remote->asking);
+		take_answer(remote);
+	}
+	return found < 0 ? -1 : 0;
+}
+
+static int remote_step(struct run *run, bool *ret_finished, struct cordon_error *err)
+{
+	struct remote *remote = run->remote;
+	struct epoll_event events[4];
+	bool readable = false;
+	int count = epoll_wait(remote->epoll_fd, events, ARRAY_SIZE(events), 0);
+	for (int i = 0; i < count; i++) {
+		readable |= events[i].data.u32 == SOURCE_STDIN;
+		if (events[i].data.u32 == SOURCE_ANSWER)
+			take_answer(remote);
+	}
+	if (receive(remote, err) < 0 || take_frames(run, ret_finished, err) < 0)
+		return -1;
+	if (*ret_finished)
+		return 0;
+	send_input(remote, readable);
+	watch_input(remote);
+	sink_pump(&remote->out);
+	watch_socket(remote);
+	return 0;
+}
+
+static const struct carrier carrier = { remote_fd, remote_step, remote_signal };
+
+int remote_finish(struct run *run, int *ret_status, struct cordon_error *err)
+{
+	struct remote *remote = run->remote;
+	struct wire_frame frame;
+	for (;;) {
+		int found = next_frame(remote, &frame, err);
+		if (found < 0)
+			return -1;
+		if (found == 0) {
+			struct pollfd ready = { .fd = remote->fd, .events = POLLIN };
+			poll(&ready, 1, -1);
+			if (receive(remote, err) < 0)
+				return -1;
+			continue;
+		}
+		if (frame.head.flags & WIRE_UNSTARTED)
+			remote_raise_kept(run);
+		uint32_t status;
+		if (frame.head.kind == WIRE_END && wire_number(&frame, &status)) {
+			*ret_status = (int)status;
+			return 0;
+		}
+		handle_frame(run, &frame);
+		sink_finish(&run->out, NULL, 0);
+		sink_finish(&run->err, NULL, 0);
+	}
+}
+
+bool remote_declined(const struct run *run)
+{
+	return run->remote->is_declined;
+}
+
+void remote_raise_kept(struct run *run)
+{
+	for (int signal = 1; signal < NSIG; signal++)
+		if (sigismember(&run->remote->kept, signal) == 1)
+			kill(getpid(), signal);
+	sigemptyset(&run->remote->kept);
+}
+
+static uint32_t flags_of(struct remote *remote, const struct run *run)
+{
+	struct stat info;
+	bool is_null = fstat(STDIN_FILENO, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+	remote->stdin_terminal = isatty(STDIN_FILENO);
+	/* Reading the terminal from the background would stop us, and the command with us. */
+	remote->stdin_open = !is_null && (!remote->stdin_terminal || terminal_is_ours());
+	return (remote->stdin_open ? 0u : (uint32_t)WIRE_NO_STDIN) |
+	       (run->out.portion.is_terminal ? (uint32_t)WIRE_STDOUT_TERMINAL : 0u) |
+	       (run->err.portion.is_terminal ? (uint32_t)WIRE_STDERR_TERMINAL : 0u) |
+	       (run->prompt.tty >= 0 ? (uint32_t)WIRE_CAN_ASK : 0u);
+}
+
+static bool open_descriptors(struct remote *remote)
+{
+	remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	remote->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0)
+		return false;
+	watch(remote, EPOLL_CTL_ADD, remote->fd, SOURCE_SOCKET, EPOLLIN);
+	watch(remote, EPOLL_CTL_ADD, remote->asking.done_fd, SOURCE_ANSWER, EPOLLIN);
+	struct epoll_event unwatched = { .events = EPOLLONESHOT, .data.u32 = SOURCE_STDIN };
+	remote->stdin_watched = epoll_ctl(remote->epoll_fd, EPOLL_CTL_ADD, STDIN_FILENO, &unwatched) == 0;
+	return true;
+}
+
+/* The daemon decides how much of a stream is shown: here, everything that comes. */
+static void open_sink(struct sink *sink, int fd)
+{
+	sink_open(sink, fd, 0);
+	sink->portion.live_limit = UINT64_MAX;
+}
+
+bool remote_open(struct run *run, const struct options *options, char **words)
+{
+	struct cordon_error err;
+	auto_close int fd = hello_wanted(options) ? hello_connect() : -1;
+	if (fd < 0 || run_open_signals(run, &err) < 0 || !(run->remote = calloc(1, sizeof(*run->remote))))
+		return false;
+	struct remote *remote = run->remote;
+	run->carrier = &carrier;
+	sigemptyset(&remote->kept);
+	remote->fd = take_fd(&fd);
+	remote->out = (struct sink){ .fd = remote->fd, .own_fd = remote->fd, .portion.live_limit = UINT64_MAX };
+	open_sink(&run->out, STDOUT_FILENO);
+	open_sink(&run->err, STDERR_FILENO);
+	bool opened = open_descriptors(remote);
+	if (!options_flag(options, "no-ask"))
+		(void)!prompt_open(&run->prompt, remote->interrupt_fd);
+	if (opened && hello_send(&remote->out, flags_of(remote, run), words))
+		return true;
+	remote_close(run);
+	return false;
+}
+
+void remote_close(struct run *run)
+{
+	struct remote *remote = run->remote;
+	run->remote = NULL;
+	if (!remote)
+		return;
+	asking_close(&remote->asking);
+	sink_close(&remote->out);
+	sink_close(&run->out);
+	sink_close(&run->err);
+	prompt_close(&run->prompt);
+	cleanup_close(&remote->epoll_fd);
+	cleanup_close(&remote->interrupt_fd);
+	free(remote->received);
+	free(remote);
+}
