@@ -36,8 +36,9 @@ def npm_peers(ground):
         subprocess.run(["npm", "install", "--prefix", place, "--cache", ground.place / "npm-cache", "--no-audit", "--no-fund",
                         "--loglevel=error", "@anthropic-ai/sandbox-runtime", "@openai/codex"], check=True,
                        stdout=subprocess.DEVNULL)
+    ground.env["CODEX_HOME"] = str(ground.directory("/var/tmp"))  # it refuses to work in /tmp
     programs = {"srt": [place / "node_modules/.bin/srt"], "codex": [place / "node_modules/.bin/codex", "sandbox", "--"]}
-    return {name: (words, f"{name} {version(words[0], '--version')}") for name, words in programs.items()}
+    return {name: (words, f"{name} {(version(words[0], '--version') or '?').split()[-1]}") for name, words in programs.items()}
 
 
 class Peers:
@@ -85,15 +86,15 @@ def split(found):
             {key: value for key, value in times.items() if isinstance(value, str)})
 
 
-def has_warmth(ground):
-    """Whether this build's library keeps sessions warm: the symbol is there."""
+def has_warmth():
+    """Whether this library keeps sessions warm."""
     return subprocess.run(["grep", "-q", "cordon_session_warm", ROOT / "include/cordon.h"]).returncode == 0
 
 
 def usable_ways(ground, peers, daemon, part, *wanted):
     """Without those that would be something else in this build."""
     rows = ways(ground, peers, *wanted)
-    for name, there in (("warm", has_warmth(ground)), ("warm-cli", daemon is not None)):
+    for name, there in (("warm", has_warmth()), ("warm-cli", daemon is not None)):
         if not there and any(row[1] == name for row in rows):
             part.absent(NAMES[name], "not in this build")
             rows = [row for row in rows if row[1] != name]

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -34,16 +35,15 @@ void _start(void)
 
 class Ground:
     def __init__(self):
-        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-bench.", dir="/tmp"))
-        self.memory = pathlib.Path(tempfile.mkdtemp(prefix="cordon-bench.", dir=memory))
+        self.places = []
+        self.place = self.directory("/tmp")
+        self.memory = self.directory("/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp")
         self.prefix = ["setpriv", "--pdeathsig=KILL"]
         if os.geteuid() == 0:
             self.prefix += [f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
         self.workspace, self.home = self.place / "workspace", self.place / "home"
-        for directory in (self.place, self.memory, self.workspace, self.home):
-            directory.mkdir(exist_ok=True)
-            directory.chmod(0o755)
+        for directory in (self.workspace, self.home):
+            directory.mkdir()
             self.give(directory)
         # The build may lie where the user cannot read.
         self.cordon = self.place / "cordon"
@@ -51,12 +51,20 @@ class Ground:
         self.env = {**os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"),
                     "XDG_CONFIG_HOME": str(self.home / "none"), "XDG_RUNTIME_DIR": str(self.home / "run")}
 
+    def directory(self, where):
+        """Another one, the user's, until all is over."""
+        path = pathlib.Path(tempfile.mkdtemp(prefix="cordon-bench.", dir=where))
+        self.places.append(path)
+        self.give(path)
+        return path
+
     def give(self, path):
+        path.chmod(0o755)
         if os.geteuid() == 0:
             os.chown(path, UID, UID)
 
     def close(self):
-        for path in (self.place, self.memory):
+        for path in self.places:
             subprocess.run(["rm", "-rf", path])
 
     def compile(self, name, *others, library=None, options=()):
@@ -83,6 +91,10 @@ class Ground:
             raise RuntimeError(f"{program.name} ended with {done.returncode}")
         return parse(done.stdout)
 
+    def has_daemon(self):
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(str(self.home / "data/cordon/daemon.sock")) == 0
+
     @contextlib.contextmanager
     def daemon(self):
         """`cordon serve`, ready; yields its process, or None where this build has none."""
@@ -92,7 +104,7 @@ class Ground:
         process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place, stdin=subprocess.DEVNULL,
                                    stdout=subprocess.DEVNULL)
         try:
-            if not wait_until((self.home / "data/cordon/daemon.sock").exists, process):
+            if not wait_until(self.has_daemon, process):
                 raise RuntimeError("the daemon does not start")
             yield process
         finally:

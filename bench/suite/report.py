@@ -86,7 +86,7 @@ def markdown(parts, machine, settings, chart):
              *machine, f"- {settings}", ""]
     if chart:
         lines += [f"![what one command costs, beside a bare start]({chart})", ""]
-    if total:
+    if any(part.goals for part in parts):
         lines += [f"## Goals: {total - missed} of {total} met", "", *goals_table(parts), ""]
     for part in parts:
         lines += [f"## {part.title}", ""]

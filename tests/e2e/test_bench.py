@@ -57,3 +57,13 @@ def test_an_unknown_part_is_refused(tmp_path):
 def test_the_page_has_the_figures_of_the_run_that_is_kept():
     done = subprocess.run([ROOT / "bench/publish", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_soak_finds_everything_as_it_was(tmp_path):
+    done = subprocess.run([ROOT / "bench/soak", "--commands", "10", "--sessions", "2", "--by", "library"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, "BUILD": BUILD})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 commands ran in 2 sessions by library" in done.stdout and "nothing is wrong" in done.stdout
+    ran = re.search(r"intact; (\d+) of (\d+) commands that ran have their rows", done.stdout)
+    assert ran and ran.group(1) == ran.group(2) != "0"
+    assert re.search(r"^descriptors +\d+ +\d+$", done.stdout, re.MULTILINE)

@@ -1,0 +1,97 @@
+"""What a program and everything below it hold of the machine, to be compared before and after."""
+import os
+import pathlib
+import re
+
+from report import grep
+
+
+def parents():
+    """{pid: parent} of every process, threads not counted; the dead ones among them are left out."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state not in "ZX":
+            found[int(path.parent.name)] = int(parent)
+    return found
+
+
+def below(pid, of=None):
+    """The living processes below one."""
+    of, found = of or parents(), [pid]
+    for parent in found:
+        found += [child for child, its in of.items() if its == parent]
+    return found[1:]
+
+
+def status(pid, key):
+    """A number of /proc/PID/status; 0 where it is gone."""
+    try:
+        return int(grep(f"/proc/{pid}/status", rf"^{key}:\s+(\d+)", "0"))
+    except OSError:
+        return 0
+
+
+def pss_kb(pid):
+    """What it has of memory, its share of what is shared; None where we may not know."""
+    try:
+        return int(grep(f"/proc/{pid}/smaps_rollup", r"^Pss:\s+(\d+)", "0"))
+    except (PermissionError, ProcessLookupError, FileNotFoundError):
+        return None
+
+
+def descriptors(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return None
+
+
+def namespaces(pids, kind):
+    """How many different ones; those of processes that we may not look at are not counted."""
+    found = set()
+    for pid in pids:
+        try:
+            found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+        except OSError:
+            pass
+    return len(found)
+
+
+def memory_kb(key):
+    return int(grep("/proc/meminfo", rf"^{key}:\s+(\d+)", "0"))
+
+
+def orphaned_groups():
+    """Control groups of cordon's beneath our own whose maker, who is in the name, is gone. Others live on this machine, too."""
+    own = tuple(line.rstrip("\n").split(":", 2)[2] for line in open("/proc/self/cgroup"))
+    found = set()
+    for path in pathlib.Path("/sys/fs/cgroup").glob("**/cordon-*"):
+        maker = re.match(r"cordon-(\d+)-", path.name)
+        if maker and not os.path.exists(f"/proc/{maker.group(1)}") and str(path.parent).endswith(own):
+            found.add(str(path))
+    return found
+
+
+def groups_of(pid):
+    return len(list(pathlib.Path("/sys/fs/cgroup").glob(f"**/cordon-{pid}-*")))
+
+
+def look(pid):
+    """Everything of one program, by name. What cannot be known is None."""
+    children = below(pid)
+    return {
+        "memory of the process, kB": status(pid, "VmRSS"),
+        "memory of all below it, kB": sum(status(child, "VmRSS") for child in children),
+        "threads": status(pid, "Threads"),
+        "descriptors": descriptors(pid),
+        "processes below it": len(children),
+        "descriptors of these": sum(descriptors(child) or 0 for child in children),
+        "mounts of the host": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
+        "mount namespaces": namespaces(children, "mnt"),
+        "network namespaces": namespaces(children, "net"),
+        "control groups": groups_of(pid),
+    }
