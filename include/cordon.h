@@ -29,8 +29,9 @@
  * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
  * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
  * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
- * hosts: a program that waits for any child may see them, and may even reap them. In the latter case it has one or two
- * threads more, too, in which every signal is blocked. A child that the calling process forks executes another program or
+ * hosts; and one for each session whose walls stay up (cordon_session_warm). A program that waits for any child may see
+ * them, and may even reap them. With listed hosts it has one or two threads more, and one with walls that stay up, in which
+ * every signal is blocked. A child that the calling process forks executes another program or
  * exits; it uses nothing that was opened here, not even to free it, and as long as it lives it may keep alive what its
  * parent, being killed, would have taken with it.
  */
@@ -236,6 +237,10 @@ int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_er
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Raises the walls of a session's usual commands now, so that the first finds them. They stay up between commands, unless
+ * sandbox.walls or cordon_options.cold says otherwise, until none came for long, the session ends or is paused, or the last
+ * cordon_unref(). What else a command asks for, or what changed since, is raised when it comes. */
+int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
 /* No further command. With `remove_workspace` a workspace of cordon's own making is removed; one that was named never is. */
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 	CORDON_MUST_CHECK;

@@ -141,6 +141,17 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
+int run_step_warm(struct execution *execution, struct cordon_error *err)
+{
+	assert(execution->done == CORDON_STEP_PROFILE);
+	if (warm_expects(execution))
+		return 0;
+	if (prepare(execution, err) < 0)
+		return -1;
+	limits_describe(execution);
+	return require_walls(execution, err) < 0 ? -1 : warm_raise(execution, err);
+}
+
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
 
 /* Past a number of denials, the last one only counts. */

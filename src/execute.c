@@ -131,7 +131,7 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 {
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
-		if (start && to_profile[i].step == CORDON_STEP_PROFILE)
+		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution))
 			limits_expect(execution);
 		if (to_profile[i].take(execution, err) < 0) {
 			err->step = (int32_t)to_profile[i].step;
@@ -171,6 +171,18 @@ int execute_unrecorded(struct cordon *cordon, const struct cordon_request *reque
 	}
 	*ret_execution = execution;
 	return 0;
+}
+
+int execute_warm(struct cordon *cordon, const struct cordon_request *request, struct cordon_error *err)
+{
+	struct execution *execution;
+	if (execute_new(cordon, request, false, &execution, err) < 0)
+		return -1;
+	int result = walk(execution, false, false, err);
+	if (result == 0 && (result = run_step_warm(execution, err)) < 0)
+		err->step = CORDON_STEP_RUN;
+	execute_free(execution);
+	return result;
 }
 
 /* ---- the public calls ------------------------------------------------------------------------------------------- */

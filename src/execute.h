@@ -134,6 +134,8 @@ int profile_step(struct execution *execution, struct cordon_error *err) must_che
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* Instead of a start: the walls are raised, and stay for later commands. */
+int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
 /* The names to look for in a tree, before and after. Where nothing can be covered, none is overlooked because it would be. */
 struct name_rules run_name_rules(const struct execution *execution);
 /* All texts are copied, as much of them as is of use. -1 when memory is short. */
@@ -163,6 +165,10 @@ void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
 bool warm_make(struct execution *execution);
 void warm_refill(struct execution *execution);
+/* Does a place wait in the session, for whatever walls? */
+bool warm_expects(struct execution *execution);
+/* After the driver prepared: places for such commands are made from now on. */
+int warm_raise(struct execution *execution, struct cordon_error *err) must_check;
 /* Of a session: takes them down, but for those in which a command runs. */
 void warm_drop(struct cordon *cordon, const char *id);
 /* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
@@ -206,4 +212,6 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 /* The walk without the ledger, for probes: runs `request` with nothing recorded. */
 int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
                        struct cordon_error *err) must_check;
+/* The walk up to where the command would start: the walls of `request` are raised, and nothing is run. */
+int execute_warm(struct cordon *cordon, const struct cordon_request *request, struct cordon_error *err) must_check;
 void execute_free(struct execution *execution);

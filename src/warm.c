@@ -344,6 +344,22 @@ bool warm_take(struct execution *execution)
 	return place;
 }
 
+/* Whether one waits is known before what walls are wanted; mostly it is the right one. */
+bool warm_expects(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	bool waits = false;
+	if (!warm)
+		return false;
+	const char *id = house_id(execution);
+	pthread_mutex_lock(&warm->lock);
+	for (struct warm_house *house = *bucket_of(warm, id); house && !waits; house = house->next)
+		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould && !waits; mould = mould->next)
+			waits = mould->count;
+	pthread_mutex_unlock(&warm->lock);
+	return waits;
+}
+
 void warm_refill(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
@@ -355,7 +371,8 @@ void warm_refill(struct execution *execution)
 }
 
 /* The session's house with its keeper, of which the caller is a user. NULL where there can be none. */
-static struct warm_house *enter_house(struct warm *warm, struct execution *execution, uint64_t shared, struct cordon_error *err)
+static struct warm_house *enter_house(struct warm *warm, const struct execution *execution, uint64_t shared,
+                                      struct cordon_error *err)
 {
 	const char *id = house_id(execution);
 	struct warm_house *house, *made;
@@ -366,11 +383,17 @@ static struct warm_house *enter_house(struct warm *warm, struct execution *execu
 		house->users++;
 	bool full = warm->houses >= WARM_HOUSES_MAX;
 	pthread_mutex_unlock(&warm->lock);
-	if (house || full)
+	if (house)
 		return house;
-	size_t length = strlen(id) + 1;
-	if (!(made = calloc(1, sizeof(*made) + length)))
+	if (full) {
+		fail(err, CORDON_E_INTERNAL, 0, id, "the walls of as many sessions as can be are up");
 		return NULL;
+	}
+	size_t length = strlen(id) + 1;
+	if (!(made = calloc(1, sizeof(*made) + length))) {
+		fail_oom(err);
+		return NULL;
+	}
 	memcpy(made->id, id, length);
 	made->shared = shared;
 	made->users = 1;
@@ -449,24 +472,53 @@ static void forget_house(struct warm *warm, struct warm_house *house)
 		free_house(gone);
 }
 
-bool warm_make(struct execution *execution)
+/* The house, of which the caller is a user, and a mould that is not in it yet. */
+static bool found(struct execution *execution, struct warm_house **ret_house, struct warm_mould **ret_mould,
+                  struct cordon_error *err)
 {
+	const struct launch *launch = &execution->run.launch;
 	struct warm *warm = execution->cordon->warm;
-	struct launch *launch = &execution->run.launch;
-	struct cordon_error ignored;
-	struct warm_mould *mould;
-	if (!is_for(execution) || !launch->root || launch->root->classic)
+	if (!is_for(execution) || !launch->root || launch->root->classic) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "sandbox.walls", "the walls of these commands do not stay up");
+		fail_remedy(err, "they do with the driver namespaces and sandbox.walls = \"warm\" or \"parked\"");
 		return false;
+	}
 	uint64_t shared = warm_shared(execution);
-	struct warm_house *house = enter_house(warm, execution, shared, &ignored);
+	struct warm_house *house = enter_house(warm, execution, shared, err);
 	if (!house)
 		return false;
-	if (warm_mould_new(execution, shared, &mould, &ignored) < 0) {
+	if (warm_mould_new(execution, shared, ret_mould, err) < 0) {
 		forget_house(warm, house);
 		return false;
 	}
+	*ret_house = house;
+	return true;
+}
+
+int warm_raise(struct execution *execution, struct cordon_error *err)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_house *house;
+	struct warm_mould *mould;
+	if (!found(execution, &house, &mould, err))
+		return -1;
+	add_mould(warm, house, mould);
+	pthread_mutex_lock(&warm->lock);
+	wake(warm);
+	pthread_mutex_unlock(&warm->lock);
+	return 0;
+}
+
+bool warm_make(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct cordon_error ignored;
+	struct warm_house *house;
+	struct warm_mould *mould;
+	if (!found(execution, &house, &mould, &ignored))
+		return false;
 	struct slot *slot = &execution->run.slot;
-	bool made = slot_begin(&house->keeper, &mould->plan, launch, slot, &ignored) == 0;
+	bool made = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, slot, &ignored) == 0;
 	if (!made || slot_await_ready(slot, &ignored) < 0) {
 		if (made)
 			slot_end(slot);
