@@ -8,8 +8,9 @@
  *
  *     subject NAME ARGV…              what is run
  *     spawn NAME EVERY PREFIX…        a way: as a process, with these words before the subject's own
- *     request NAME EVERY KEY=VALUE…   a way: by the library, with these settings; config=FILE is that of the library itself
+ *     request NAME EVERY KEY=VALUE…   a way: by the library, with these settings
  *
+ * Settings of the library itself are config=FILE, and cold=true: nothing is kept between commands.
  * Each way is tried first; one that does not work is told by a line "SUBJECT WAY absent WHY" and left out. */
 #include <cordon.h>
 #include <fcntl.h>
@@ -64,11 +65,17 @@ static bool spawn(const struct way *way)
 	return false;
 }
 
-/* One that has a configuration of its own is a library of its own. */
-static const char *config_of(const struct line *line)
+/* Is it a setting of the library, and not of the request? */
+static bool set_option(struct cordon_options *options, const char *setting)
 {
 	static const char key[] = "config=";
-	return line->count > 3 && strncmp(line->words[3], key, strlen(key)) == 0 ? line->words[3] + strlen(key) : NULL;
+	if (strncmp(setting, key, strlen(key)) == 0)
+		options->config = setting + strlen(key);
+	else if (strcmp(setting, "cold=true") == 0)
+		options->cold = true;
+	else
+		return false;
+	return true;
 }
 
 static bool set(struct cordon_request *request, const char *setting, struct cordon_error *err)
@@ -88,8 +95,8 @@ static bool run_request(const struct way *way)
 	bool fine = cordon_request_new(&request, &err) == 0;
 	for (size_t i = 2; i < way->subject->count; i++)
 		argv[i - 2] = way->subject->words[i];
-	for (size_t i = config_of(way->line) ? 4 : 3; fine && i < way->line->count; i++)
-		fine = set(request, way->line->words[i], &err);
+	for (size_t i = 3; fine && i < way->line->count; i++)
+		fine = set_option(&(struct cordon_options){ 0 }, way->line->words[i]) || set(request, way->line->words[i], &err);
 	fine = fine && cordon_request_command(request, argv, &err) == 0 && cordon_run(way->library, request, &result, &err) == 0;
 	if (!fine)
 		snprintf(why, sizeof(why), "%s: %s", err.subject, err.reason);
@@ -152,8 +159,10 @@ static bool read_line(struct line *line)
 static bool make_way(struct way *way, const struct line *line, const struct line *subject)
 {
 	struct cordon_error err;
-	const struct cordon_options options = { .config = config_of(line) };
+	struct cordon_options options = { 0 };
 	*way = (struct way){ line, subject, NULL };
+	for (size_t i = 3; is(line, "request") && i < line->count; i++)
+		set_option(&options, line->words[i]);
 	if (is(line, "request") && cordon_open(&options, &way->library, &err) < 0)
 		give_up("%s", err.reason);
 	if (try(way))

@@ -46,17 +46,31 @@ void print_sample(const char *name, double *samples, size_t count)
 	fflush(stdout);
 }
 
+/* The same orders in every run. */
+static void shuffle(size_t *order, size_t count)
+{
+	static unsigned seed = 1;
+	for (size_t i = count; i > 1; i--) {
+		size_t other = (size_t)rand_r(&seed) % i, taken = order[i - 1];
+		order[i - 1] = order[other];
+		order[other] = taken;
+	}
+}
+
 void interleave(const char *label, const struct variant *variants, size_t count, size_t rounds, unsigned rest_us)
 {
 	double *samples = calloc(count * rounds, sizeof(*samples));
-	size_t *taken = calloc(count, sizeof(*taken));
+	size_t *taken = calloc(count, sizeof(*taken)), *order = calloc(count, sizeof(*order));
 	size_t unmeasured = rounds < WARM_UP ? rounds : WARM_UP;
 	char name[256];
-	if (!samples || !taken)
+	if (!samples || !taken || !order)
 		give_up("no memory");
-	for (size_t round = 0; round < rounds + unmeasured; round++)
+	for (size_t i = 0; i < count; i++)
+		order[i] = i;
+	for (size_t round = 0; round < rounds + unmeasured; round++) {
+		shuffle(order, count);
 		for (size_t turn = 0; turn < count; turn++) {
-			size_t i = (round + turn) % count;
+			size_t i = order[turn];
 			const struct variant *variant = &variants[i];
 			if (variant->every > 1 && (round < unmeasured || (round - unmeasured) % variant->every))
 				continue;
@@ -67,10 +81,12 @@ void interleave(const char *label, const struct variant *variants, size_t count,
 			if (round >= unmeasured)
 				samples[i * rounds + taken[i]++] = now_us() - start;
 		}
+	}
 	for (size_t i = 0; i < count; i++) {
 		snprintf(name, sizeof(name), "%s %s", label, variants[i].name);
 		print_sample(name, samples + i * rounds, taken[i]);
 	}
+	free(order);
 	free(taken);
 	free(samples);
 }

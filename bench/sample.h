@@ -21,7 +21,7 @@ struct variant {
 	size_t every;           /* in every so manieth round only: for what takes long. 0 is 1 */
 };
 
-/* So many rounds, and up to ten before that do not count. In each round every variant runs once, beginning with another one each
- * time, since who comes next finds what the one before left to do; `rest_us` is waited before each. Prints a line for
+/* So many rounds, and up to ten before that do not count. In each round every variant runs once, in another
+ * order each time, since who comes next finds what the one before left to do; `rest_us` is waited before each. Prints a line for
  * each, "LABEL NAME …". */
 void interleave(const char *label, const struct variant *variants, size_t count, size_t rounds, unsigned rest_us);

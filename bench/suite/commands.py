@@ -58,16 +58,14 @@ class Peers:
 
 def ways(ground, peers, *wanted):
     """Lines for bench/commands.c."""
-    def place(name):
-        return f"session=bench-{name}", f"workspace={ground.workspace}"
     rows = [
         ("spawn", "floor", 1, []),
         *peers.ways,
-        ("request", "library", 1, [f"workspace={ground.workspace}"]),
-        ("request", "hosts", 1, [f"workspace={ground.workspace}", "net=listed.example:443"]),
+        ("request", "library", 1, ["cold=true", f"workspace={ground.workspace}"]),
+        ("request", "hosts", 1, ["cold=true", f"workspace={ground.workspace}", "net=listed.example:443"]),
         ("spawn", "cli", 1, [ground.cordon, "run", "--quiet", "--workspace", ground.workspace, "--"]),
-        ("request", "parked", 1, [*place("parked"), "fresh=true"]),
-        ("request", "warm", 1, place("warm")),
+        ("request", "parked", 1, [f"workspace={ground.workspace}", "fresh=true"]),
+        ("request", "warm", 1, ["session=bench-warm", f"workspace={ground.workspace}"]),
         ("spawn", "warm-cli", 1, [ground.cordon, "run", "--quiet", "--session", "bench-cli", "--workspace", ground.workspace, "--"]),
     ]
     return [row for row in rows if not wanted or row[1] in wanted]
@@ -86,18 +84,12 @@ def split(found):
             {key: value for key, value in times.items() if isinstance(value, str)})
 
 
-def has_warmth():
-    """Whether this library keeps sessions warm."""
-    return subprocess.run(["grep", "-q", "cordon_session_warm", ROOT / "include/cordon.h"]).returncode == 0
-
-
 def usable_ways(ground, peers, daemon, part, *wanted):
-    """Without those that would be something else in this build."""
+    """Without what would be something else in this build."""
     rows = ways(ground, peers, *wanted)
-    for name, there in (("warm", has_warmth()), ("warm-cli", daemon is not None)):
-        if not there and any(row[1] == name for row in rows):
-            part.absent(NAMES[name], "not in this build")
-            rows = [row for row in rows if row[1] != name]
+    if not daemon and any(row[1] == "warm-cli" for row in rows):
+        part.absent(NAMES["warm-cli"], "not in this build")
+        rows = [row for row in rows if row[1] != "warm-cli"]
     return rows
 
 

@@ -4,8 +4,7 @@ import subprocess
 import time
 
 import watch
-from commands import has_warmth
-from ground import parse
+from ground import ROOT, parse
 from report import Part
 
 FEW, MANY = 1000, 2000
@@ -43,7 +42,7 @@ def measure_idle(ground, _peers, runs):
     part = Part("idle", "Warm sessions that do nothing")
     few, many = (int(os.environ.get("BENCH_IDLE", MANY)) * share // 2 for share in (1, 2))
     seconds = each = per_gb = growth = None
-    if has_warmth():
+    if "cordon_session_warm(" in (ROOT / "include/cordon.h").read_text():
         idle = Idle(ground)
         try:
             idle.ask("make 1")
