@@ -13,10 +13,10 @@
 #include "execute.h"
 #include "policy/egress.h"
 #include "policy/env.h"
-#include "policy/git-identity.h"
-#include "policy/toolchain.h"
 #include "profile/unwall.h"
+#include "run/kernel-mounts.h"
 #include "session/beneath.h"
+#include "session/host-tools.h"
 #include "session/host-view.h"
 #include "session/host.h"
 #include "session/scratch.h"
@@ -210,28 +210,6 @@ static int mask_whole_view(struct execution *execution, struct profile_input *in
 
 /* ---- toolchains, programs, environment -------------------------------------------------------------------------- */
 
-static int show_toolchain(struct execution *execution, const char *path, struct profile_input *input)
-{
-	struct place place;
-	if (path_within(path, execution->session.workspace.path) ||
-	    beneath_resolve(&execution->arena, path, &place, NULL, NULL) < 0)
-		return 0;
-	struct host_entries *shown = &input->shown;
-	if (shown->count == shown->capacity) {
-		size_t capacity = shown->capacity ? shown->capacity * 2 : 16;
-		struct host_entry *items = arena_alloc(&execution->arena, capacity * sizeof(*items));
-		if (!items)
-			return -1;
-		if (shown->count)
-			memcpy(items, shown->items, shown->count * sizeof(*items));
-		shown->items = items;
-		shown->capacity = capacity;
-	}
-	shown->items[shown->count++] = (struct host_entry){ .path = path, .source = place.path,
-	                                                    .kind = place.is_directory ? HOST_DIRECTORY : HOST_FILE };
-	return 0;
-}
-
 static int add_names(struct arena *arena, struct strings *list, const struct place *place)
 {
 	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
@@ -243,37 +221,29 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 	const struct cordon_request *request = execution->request;
 	const struct config *config = execution->session.config;
 	bool choose = request->choose_toolchains || config->choose_toolchains;
+	const struct strings *chosen = request->choose_toolchains ? &request->toolchains : &config->toolchains;
 	struct arena *arena = &execution->arena;
-	const char *home = request_variable(request, "HOME"), *name, *email;
-	const char *const *environment_of_caller = (const char *const *)request_environment(request);
-	struct toolchains found;
 	struct strings writable = { 0 };
-	if (config->tools_dir && show_toolchain(execution, config->tools_dir, input) < 0)
-		return fail_oom(err);
-	if (input->view == VIEW_BARE && !choose)
-		return 0;
+	struct host_tools tools;
 	if (add_names(arena, &writable, &input->workspace) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < input->writes.count; i++)
 		if (add_names(arena, &writable, &input->writes.items[i]) < 0)
 			return fail_oom(err);
-	const struct strings *chosen = request->choose_toolchains ? &request->toolchains : &config->toolchains;
-	if (toolchain_find(arena, home, environment_of_caller, choose ? chosen : NULL, &writable, &found, err) < 0 ||
-	    toolchain_environment(arena, &found, input->home, environment, err) < 0)
+	const struct host_tools_request wanted = {
+		.environment = (const char *const *)request_environment(request), .chosen = choose ? chosen : NULL,
+		.writable = &writable, .workspace = input->workspace.path, .inside_home = input->home,
+		.tools_dir = config->tools_dir, .only_tools_dir = input->view == VIEW_BARE && !choose,
+		.mounts = execution->profile.mounts, .user = execution->profile.facts.uid,
+	};
+	if (host_tools_find(arena, execution->cordon->tools, &wanted, &tools, err) < 0)
 		return -1;
-	for (size_t i = 0; i < found.show.count; i++)
-		if (show_toolchain(execution, found.show.items[i], input) < 0)
+	input->shown = tools.shown;
+	input->git_config = tools.git_config;
+	*environment = tools.environment;
+	for (size_t i = 0; i < tools.masked.count; i++)
+		if (places_add(arena, &input->masked, &tools.masked.items[i]) < 0)
 			return fail_oom(err);
-	for (size_t i = 0; i < found.mask.count; i++) {
-		struct stat info;
-		if (stat(found.mask.items[i], &info) == 0 &&
-		    add_place(arena, &input->masked, found.mask.items[i], S_ISDIR(info.st_mode)) < 0)
-			return fail_oom(err);
-	}
-	if (git_identity(arena, home, request_variable(request, "XDG_CONFIG_HOME"), environment_of_caller, &name, &email,
-	                 err) < 0)
-		return -1;
-	input->git_config = name || email ? git_identity_text(arena, name, email) : NULL;
 	return 0;
 }
 
@@ -359,6 +329,8 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	};
 	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;
+	uint64_t mounts = execution->profile.mounts = kernel_mounts_version();
+	vigil_hear(execution->cordon->vigil);
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,
@@ -377,7 +349,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.home = execution->session.home,
 		.home_source = execution->session.home_source,
 		.data_dir = execution->cordon->data_dir,
-		.user = root ? "user" : host_view_user(arena, execution->cordon->view, execution->profile.facts.uid),
+		.user = root ? "user" : host_view_user(arena, execution->cordon->view, mounts, execution->profile.facts.uid),
 		.uid = root ? IDMAP_INSIDE : execution->profile.facts.uid,
 		.gid = root ? IDMAP_INSIDE : execution->profile.facts.gid,
 		.argv = execution->request->argv,
@@ -386,7 +358,8 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.required = execution->session.config->required_limits,
 		.cgroup = execution->session.config->cgroup,
 	};
-	if (make_scratch(execution, &input, err) < 0 || host_base_view(arena, execution->cordon->view, &input.host, err) < 0 ||
+	if (make_scratch(execution, &input, err) < 0 ||
+	    host_base_view(arena, execution->cordon->view, mounts, &input.host, err) < 0 ||
 	    find_names(execution, &input, err) < 0 || keep_read_only(execution, &input, err) < 0 ||
 	    find_toolchains(execution, &input, &toolchains, err) < 0 ||
 	    find_program_parts(execution, &input, err) < 0 || make_environment(execution, &toolchains, &input, err) < 0)

@@ -10,6 +10,7 @@
 #include "policy/config.h"
 #include "run/kernel-mounts.h"
 #include "run/linger.h"
+#include "session/host-tools.h"
 #include "session/host-view.h"
 #include "session/workspace.h"
 
@@ -33,11 +34,14 @@ static const struct {
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 {
 	struct cordon *cordon = calloc(1, sizeof(*cordon));
-	if (!cordon || !(cordon->view = host_view_new())) {
-		free(cordon);
+	if (!cordon)
+		return fail_oom(err);
+	cordon->approver.interrupt_fd = -1;
+	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
+	    !(cordon->tools = host_tools_new(cordon->vigil))) {
+		cordon_unref(cordon);
 		return fail_oom(err);
 	}
-	cordon->approver.interrupt_fd = -1;
 	if (!(options && options->cold) && !(cordon->warm = warm_new())) {
 		cordon_unref(cordon);
 		return fail_oom(err);
@@ -62,7 +66,9 @@ void cordon_unref(struct cordon *cordon)
 	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
+	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
+	vigil_free(cordon->vigil);
 	arena_free(&cordon->arena);
 	free(cordon);
 }

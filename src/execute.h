@@ -21,9 +21,11 @@
 struct config_store;
 struct egress;
 struct gate_question;
+struct host_tools_kept;
 struct host_view;
 struct json;
 struct ledger;
+struct vigil;
 struct warm;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
@@ -32,7 +34,9 @@ struct cordon {
 	const char *data_dir;
 	struct ledger *ledger;
 	struct config_store *config;
+	struct vigil *vigil;                    /* over what of the host the following know */
 	struct host_view *view;
+	struct host_tools_kept *tools;
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
 	struct approver approver;
 };
@@ -95,6 +99,7 @@ struct execution {
 	} capability;
 	struct {
 		struct driver_facts facts;
+		uint64_t mounts;                    /* the host's, which version of them */
 		struct profile profile;
 		struct looked_at *trees;
 		size_t tree_count;

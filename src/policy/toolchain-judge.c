@@ -49,12 +49,15 @@ bool judge_may_name(const struct judge *judge, const char *path)
 	       !(judge->home_real && is_private(path, judge->home_real));
 }
 
-static bool is_somebodys_home(const char *path)
+static bool is_somebodys_home(const struct judge *judge, const char *path)
 {
 	uncleared char mark[PATH_MAX];
 	for (size_t i = 0; i < ARRAY_SIZE(home_marks); i++) {
 		int length = snprintf(mark, sizeof(mark), "%s/%s", path, home_marks[i]);
-		if (length < 0 || (size_t)length >= sizeof(mark) || !access(mark, F_OK))
+		if (length < 0 || (size_t)length >= sizeof(mark))
+			return true;
+		vigil_watch(judge->post, mark);
+		if (!access(mark, F_OK))
 			return true;
 	}
 	return false;
@@ -64,5 +67,5 @@ bool judge_may_show(const struct judge *judge, const char *real, const char *ben
 {
 	/* /run holds sockets, which can be connected to even where nothing can be written. */
 	return judge_may_name(judge, real) && !path_within(real, "/run") &&
-	       ((beneath && path_within(real, beneath)) || !is_somebodys_home(real));
+	       ((beneath && path_within(real, beneath)) || !is_somebodys_home(judge, real));
 }

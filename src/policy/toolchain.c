@@ -48,6 +48,19 @@ struct finder {
 	bool failed;
 };
 
+/* Every path is made known before it is looked at. */
+static bool is_there(const struct finder *finder, const char *path)
+{
+	vigil_watch(finder->judge.post, path);
+	return access(path, F_OK) == 0;
+}
+
+static bool find_real(const struct finder *finder, const char *path, char real[static PATH_MAX])
+{
+	vigil_watch(finder->judge.post, path);
+	return realpath(path, real);
+}
+
 static void add(struct finder *finder, struct strings *list, const char *item)
 {
 	if (item && strings_find(list, item) >= 0)
@@ -78,16 +91,16 @@ static bool join(char buffer[static PATH_MAX], const char *root, const char *sub
 	return true;
 }
 
-static bool has(const char *root, const char *sub)
+static bool has(const struct finder *finder, const char *root, const char *sub)
 {
 	uncleared char path[PATH_MAX];
-	return join(path, root, sub) && !access(path, F_OK);
+	return join(path, root, sub) && is_there(finder, path);
 }
 
-static bool has_any(const char *root, const char *const *subs)
+static bool has_any(const struct finder *finder, const char *root, const char *const *subs)
 {
 	for (; *subs; subs++)
-		if (has(root, *subs))
+		if (has(finder, root, *subs))
 			return true;
 	return false;
 }
@@ -104,6 +117,8 @@ static struct strings expand(struct finder *finder, const char *pattern)
 	}
 	const char *slash = memrchr(pattern, '/', (size_t)(star - pattern));
 	char *directory = arena_strndup(finder->arena, pattern, (size_t)(slash - pattern));
+	if (directory)
+		vigil_watch_names(finder->judge.post, directory);
 	DIR *stream = directory ? opendir(directory) : NULL;
 	finder->failed |= !directory;
 	if (!stream)
@@ -153,7 +168,7 @@ static bool show(struct finder *finder, const char *root, const char *root_real,
 {
 	uncleared char real[PATH_MAX];
 	const char *path = resolve(finder, root, sub);
-	if (!path || access(path, F_OK) < 0 || !realpath(path, real) || !judge_may_show(&finder->judge, real, root_real))
+	if (!path || !is_there(finder, path) || !find_real(finder, path, real) || !judge_may_show(&finder->judge, real, root_real))
 		return false;
 	const char *canonical = arena_strdup(finder->arena, real);
 	add_shown(finder, canonical, canonical);
@@ -182,7 +197,7 @@ static void mask(struct finder *finder, const char *root, const char *sub)
 	struct strings paths = pattern ? expand(finder, pattern) : (struct strings){ 0 };
 	for (size_t i = 0; i < paths.count; i++) {
 		uncleared char real[PATH_MAX];
-		if (!access(paths.items[i], F_OK) && realpath(paths.items[i], real) &&
+		if (is_there(finder, paths.items[i]) && find_real(finder, paths.items[i], real) &&
 		    !(sparing && names_no_address(real)))
 			add(finder, &finder->found.mask, arena_strdup(finder->arena, real));
 	}
@@ -205,12 +220,12 @@ static void set(struct finder *finder, const char *root, const char *item)
 	if (value == at) {
 		const char *own = variable(finder, item, length);
 		char *path = own ? path_normalise(finder->arena, own) : NULL;
-		if (path && path_within(path, root) && !text_has_control(path) && !access(path, F_OK)) {
+		if (path && path_within(path, root) && !text_has_control(path) && is_there(finder, path)) {
 			add(finder, &finder->found.environment,
 			    arena_printf(finder->arena, "%.*s=%s", (int)length, item, path));
 			return;
 		}
-		if (at[1] && !has(root, at + 2))
+		if (at[1] && !has(finder, root, at + 2))
 			return;
 	}
 	if (at)
@@ -218,7 +233,8 @@ static void set(struct finder *finder, const char *root, const char *item)
 	add(finder, &finder->found.environment, item);
 }
 
-/* One listing of the home answers for most places at once that nothing is there. */
+/* One listing of the home answers for most places at once that nothing is there; but not for what comes after it, so where
+ * that is watched for, each is asked for. */
 static void list_home(struct finder *finder)
 {
 	/* Not on the stack, all of whose pages would be touched on the way to what is called next. */
@@ -252,7 +268,7 @@ static bool is_absent(const struct finder *finder, const char *path)
 static void know_home(struct finder *finder)
 {
 	uncleared char real[PATH_MAX];
-	if (!finder->judge.home || finder->judge.home_real || !realpath(finder->judge.home, real))
+	if (!finder->judge.home || finder->judge.home_real || !find_real(finder, finder->judge.home, real))
 		return;
 	finder->judge.home_real = arena_strdup(finder->arena, real);
 	finder->failed |= !finder->judge.home_real;
@@ -270,10 +286,11 @@ static bool is_writable(const struct finder *finder, const char *path)
 static void try_root(struct finder *finder, const struct toolchain *row, const char *path)
 {
 	uncleared char real[PATH_MAX];
-	if (is_absent(finder, path) || access(path, F_OK) < 0 || strchr(path, '*'))
+	if (is_absent(finder, path) || !is_there(finder, path) || strchr(path, '*'))
 		return;         /* a * in its own name would be taken for one of the row's */
 	const char *root = path_normalise(finder->arena, path);
-	if (!root || is_writable(finder, root) || strings_find(&finder->roots, root) >= 0 || !has_any(root, row->markers) || !realpath(root, real))
+	if (!root || is_writable(finder, root) || strings_find(&finder->roots, root) >= 0 || !has_any(finder, root, row->markers) ||
+	    !find_real(finder, root, real))
 		return;
 	know_home(finder);
 	if (finder->failed || is_writable(finder, real) || !judge_may_show(&finder->judge, real, NULL))
@@ -423,9 +440,9 @@ static void finish(struct finder *finder, struct toolchains *ret)
 }
 
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   const struct strings *writable, struct toolchains *ret, struct cordon_error *err)
+                   const struct strings *writable, struct vigil_post *post, struct toolchains *ret, struct cordon_error *err)
 {
-	struct finder finder = { .arena = arena, .environment = environment, .writable = writable };
+	struct finder finder = { .arena = arena, .environment = environment, .writable = writable, .judge = { .post = post } };
 	struct toolchains found;
 	size_t count;
 	const struct toolchain *rows = toolchain_rows(&count);
@@ -435,7 +452,7 @@ int toolchain_find(struct arena *arena, const char *home, const char *const *env
 		finder.judge.home = path_normalise(arena, home);
 		finder.failed |= !finder.judge.home;
 		finder.home_length = finder.judge.home ? strlen(finder.judge.home) : 0;
-		if (finder.judge.home)
+		if (finder.judge.home && !vigil_watches(post))
 			list_home(&finder);
 	}
 	split_path(&finder);

@@ -28,6 +28,7 @@ static struct {
 	int fd;                 /* of the table; -1: there is none */
 	pid_t pid;
 	uint64_t namespace;
+	uint64_t version;       /* counts how often it was read */
 	char *points;           /* of each a letter for its type, from 'a' on, and its path; ended by an empty one */
 } known = { .fd = -1 };
 
@@ -96,8 +97,9 @@ static uint64_t namespace_now(void)
 {
 	struct statx root;
 	struct stat info;
-	if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_MNT_ID, &root) == 0 && root.stx_mask & STATX_MNT_ID)
-		return root.stx_mnt_id;
+	/* With its inode: the root may become another directory of the same mount. */
+	if (statx(AT_FDCWD, "/", AT_STATX_DONT_SYNC, STATX_MNT_ID | STATX_INO, &root) == 0 && root.stx_mask & STATX_MNT_ID)
+		return root.stx_mnt_id ^ root.stx_ino << 32;
 	return stat(NAMESPACE, &info) == 0 ? info.st_ino : 0;
 }
 
@@ -112,6 +114,7 @@ static void look(uint64_t namespace)
 		close(copy);
 	known.pid = getpid();
 	known.namespace = namespace;
+	known.version++;
 	if (table)
 		setvbuf(table, NULL, _IOFBF, TABLE_CHUNK);
 	known.points = table ? read_points(table) : NULL;
@@ -125,13 +128,27 @@ static bool is_current(uint64_t namespace)
 	return namespace && known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
 }
 
+static void know(void)
+{
+	uint64_t namespace = namespace_now();
+	if (!is_current(namespace))
+		look(namespace);
+}
+
+uint64_t kernel_mounts_version(void)
+{
+	pthread_mutex_lock(&lock);
+	know();
+	uint64_t version = known.version;
+	pthread_mutex_unlock(&lock);
+	return version;
+}
+
 /* The path is not "/", nor ends in a slash. */
 const char *kernel_mounts_beneath(const char *path)
 {
 	pthread_mutex_lock(&lock);
-	uint64_t namespace = namespace_now();
-	if (!is_current(namespace))
-		look(namespace);
+	know();
 	const char *found = known.points ? NULL : "unknown";
 	size_t length = strlen(path);
 	for (const char *point = known.points; point && *point && !found; point += strlen(point) + 1)

@@ -2,9 +2,12 @@
  * is mounted beneath it, too. What root owns there is asked for by nothing else: a command of a root caller, whose owner it
  * has, could change the machine by it. And the groups of any caller are its own to write. */
 #pragma once
+#include <stdint.h>
 
 /* The type of one that is mounted beneath this path, which is resolved, or at it; NULL: none is. Where it cannot be told,
  * one may be. */
 const char *kernel_mounts_beneath(const char *path);
+/* Another number after every mount and unmount, and where the root is another one. */
+uint64_t kernel_mounts_version(void);
 /* Forgets what was found. */
 void kernel_mounts_forget(void);

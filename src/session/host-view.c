@@ -1,9 +1,10 @@
 /* The system base view: what of it is here. A link is kept as the link it is where it leads into the view, and replaced by
  * what it leads to where it does not (a resolv.conf that points into /run).
  *
- * What was found is kept between commands. A name in / or /etc cannot come, go or be replaced without changing that
- * directory, so while both are as they were, only what may change by itself is looked at again: regular files, what
- * leads out of the view, and names that lie deeper. */
+ * What was found is kept between commands, and stands while nothing is heard of a change (base/vigil.h). Where nothing
+ * can be heard: a name in / or /etc cannot come, go or be replaced without changing that directory, so while both are as
+ * they were, only what may change by itself is looked at again: regular files, what leads out of the view, and names that
+ * lie deeper. */
 #include "session/host-view.h"
 
 #include <errno.h>
@@ -59,7 +60,8 @@ static uint64_t stamp_of(const struct stat *info)
 	return (stamp ^ (uint64_t)info->st_ctim.tv_nsec ^ info->st_dev) | 1;
 }
 
-static int add_link(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
+static int add_link(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry,
+                    bool *ret_use)
 {
 	uncleared char text[PATH_MAX], real[PATH_MAX];
 	struct stat info;
@@ -73,6 +75,7 @@ static int add_link(struct arena *arena, const char *path, struct host_entry *re
 		                                  .kind = HOST_LINK };
 		return ret_entry->link ? 0 : -1;
 	}
+	vigil_watch(post, path);
 	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
 	if (!*ret_use)
 		return 0;
@@ -100,14 +103,14 @@ static bool lies_deeper(const char *path)
 }
 
 /* *ret_use: whether it is there, and something to show. */
-static int look(struct arena *arena, const char *path, struct host_entry *ret_entry, bool *ret_use)
+static int look(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry, bool *ret_use)
 {
 	struct stat info;
 	*ret_use = lstat(path, &info) == 0;
 	if (!*ret_use)
 		return 0;
 	if (S_ISLNK(info.st_mode))
-		return add_link(arena, path, ret_entry, ret_use);
+		return add_link(arena, path, post, ret_entry, ret_use);
 	*ret_entry = (struct host_entry){ .path = path, .source = path,
 	                                  .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE,
 	                                  .stamp = stamp_of(&info) };
@@ -117,6 +120,10 @@ static int look(struct arena *arena, const char *path, struct host_entry *ret_en
 
 struct host_view {
 	pthread_mutex_t mutex;
+	struct vigil_post *post;
+	uint64_t era;                           /* how often the post was begun */
+	struct arena entries_arena;
+	struct host_entries entries;            /* what was found last */
 	struct arena arena;
 	bool known;                             /* and to be relied on */
 	struct stat directories[2];             /* "/" and "/etc" when everything was looked at */
@@ -126,17 +133,21 @@ struct host_view {
 	} names[ARRAY_SIZE(base_view)];
 	struct {
 		bool known;
+		uint64_t era;                   /* of the post, when it was read */
 		unsigned uid;
 		struct stat file;               /* /etc/passwd when it was read */
 		char name[HOST_USER_MAX + 1];
 	} user;
 };
 
-struct host_view *host_view_new(void)
+struct host_view *host_view_new(struct vigil *vigil)
 {
 	struct host_view *view = calloc(1, sizeof(*view));
-	if (view)
-		pthread_mutex_init(&view->mutex, NULL);
+	if (!view || !(view->post = vigil_post_new(vigil))) {
+		free(view);
+		return NULL;
+	}
+	pthread_mutex_init(&view->mutex, NULL);
 	return view;
 }
 
@@ -144,6 +155,8 @@ void host_view_free(struct host_view *view)
 {
 	if (!view)
 		return;
+	vigil_post_free(view->post);
+	arena_free(&view->entries_arena);
 	arena_free(&view->arena);
 	pthread_mutex_destroy(&view->mutex);
 	free(view);
@@ -174,7 +187,7 @@ static int look_at_all(struct host_view *view, bool *ret_fresh)
 	view->known = false;
 	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
 		struct host_entry *entry = &view->names[i].entry;
-		if (look(&view->arena, base_view[i], entry, &view->names[i].use) < 0)
+		if (look(&view->arena, base_view[i], view->post, entry, &view->names[i].use) < 0)
 			return -1;
 		bool leads_out = view->names[i].use && entry->link && entry->kind != HOST_LINK;
 		view->names[i].fleeting = lies_deeper(base_view[i]) || leads_out ||
@@ -183,6 +196,39 @@ static int look_at_all(struct host_view *view, bool *ret_fresh)
 	memcpy(view->directories, now, sizeof(now));
 	view->known = settled;
 	return 0;
+}
+
+static int look_again(struct host_view *view)
+{
+	struct arena *arena = &view->entries_arena;
+	bool fresh;
+	arena_free(arena);
+	view->entries = (struct host_entries){ .items = arena_alloc(arena, ARRAY_SIZE(base_view) * sizeof(*view->entries.items)) };
+	if (!view->entries.items || look_at_all(view, &fresh) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
+		struct host_entry *entry = &view->entries.items[view->entries.count];
+		bool use = view->names[i].use, again = view->names[i].fleeting && !fresh;
+		*entry = view->names[i].entry;
+		if (again && look(arena, base_view[i], view->post, entry, &use) < 0)
+			return -1;
+		view->entries.count += use;
+	}
+	return 0;
+}
+
+/* Whether what is known stands; where not, all of it is watched from here on. */
+static bool stands(struct host_view *view, uint64_t mounts)
+{
+	if (vigil_stands(view->post, mounts))
+		return true;
+	vigil_begin(view->post, mounts);
+	view->era++;
+	view->entries.items = NULL;
+	vigil_watch(view->post, HOST_PASSWD);
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
+		vigil_watch_link(view->post, base_view[i]);
+	return false;
 }
 
 static int copy(struct arena *arena, struct host_entry *entry)
@@ -194,59 +240,60 @@ static int copy(struct arena *arena, struct host_entry *entry)
 	return entry->source ? 0 : -1;
 }
 
-static int take(struct arena *arena, struct host_view *view, struct host_entries *entries)
+static int take(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries)
 {
-	bool fresh;
-	if (look_at_all(view, &fresh) < 0)
+	if ((!stands(view, mounts) || !view->entries.items) && look_again(view) < 0) {
+		view->entries.items = NULL;
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
-		struct host_entry *entry = &entries->items[entries->count];
-		bool use = view->names[i].use, again = view->names[i].fleeting && !fresh;
-		*entry = view->names[i].entry;
-		if (again ? look(arena, base_view[i], entry, &use) < 0 : use && copy(arena, entry) < 0)
-			return -1;
-		entries->count += use;
 	}
-	return 0;
-}
-
-int host_base_view(struct arena *arena, struct host_view *view, struct host_entries *ret_entries, struct cordon_error *err)
-{
-	struct host_entries entries = { .capacity = ARRAY_SIZE(base_view) };
-	entries.items = arena_alloc(arena, entries.capacity * sizeof(*entries.items));
+	struct host_entries entries = { .count = view->entries.count, .capacity = view->entries.count };
+	entries.items = arena_alloc(arena, (entries.count + 1) * sizeof(*entries.items));
 	if (!entries.items)
-		return fail_oom(err);
-	pthread_mutex_lock(&view->mutex);
-	int taken = take(arena, view, &entries);
-	pthread_mutex_unlock(&view->mutex);
-	if (taken < 0)
-		return fail_oom(err);
+		return -1;
+	memcpy(entries.items, view->entries.items, entries.count * sizeof(*entries.items));
+	for (size_t i = 0; i < entries.count; i++)
+		if (copy(arena, &entries.items[i]) < 0)
+			return -1;
 	*ret_entries = entries;
 	return 0;
 }
 
+int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries,
+                   struct cordon_error *err)
+{
+	pthread_mutex_lock(&view->mutex);
+	int taken = take(arena, view, mounts, ret_entries);
+	pthread_mutex_unlock(&view->mutex);
+	return taken < 0 ? fail_oom(err) : 0;
+}
+
 /* ---- the caller -------------------------------------------------------------------------------------------------- */
 
-static const char *find_user(struct arena *arena, struct host_view *view, unsigned uid)
+static const char *find_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
 {
 	struct stat file = { 0 };
-	bool there = stat(HOST_PASSWD, &file) == 0;
-	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file))
+	if (stands(view, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
 		return arena_strdup(arena, view->user.name);
+	bool there = stat(HOST_PASSWD, &file) == 0;
+	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file)) {
+		view->user.era = view->era;
+		return arena_strdup(arena, view->user.name);
+	}
 	const char *name = host_user_name(arena, uid);
 	view->user.known = name && there && time(NULL) - file.st_ctim.tv_sec >= RACY_S;
 	if (view->user.known) {
 		view->user.uid = uid;
+		view->user.era = view->era;
 		view->user.file = file;
 		snprintf(view->user.name, sizeof(view->user.name), "%s", name);
 	}
 	return name;
 }
 
-const char *host_view_user(struct arena *arena, struct host_view *view, unsigned uid)
+const char *host_view_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
 {
 	pthread_mutex_lock(&view->mutex);
-	const char *name = find_user(arena, view, uid);
+	const char *name = find_user(arena, view, mounts, uid);
 	pthread_mutex_unlock(&view->mutex);
 	return name;
 }

@@ -4,15 +4,17 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/place.h"
+#include "base/vigil.h"
 
-/* What was found, kept between commands; shared by threads. NULL when memory is short. */
+/* What was found, kept between commands; shared by threads. NULL when memory is short. What the vigil has heard by then is
+ * what counts; `mounts` is the version of its posts. */
 struct host_view;
-struct host_view *host_view_new(void);
+struct host_view *host_view_new(struct vigil *vigil);
 void host_view_free(struct host_view *view);
 
 /* What of the system base view is here, and whether it is a directory, a file or a link. */
-int host_base_view(struct arena *arena, struct host_view *view, struct host_entries *ret_entries, struct cordon_error *err)
-	must_check;
+int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries,
+                   struct cordon_error *err) must_check;
 
 /* host_user_name(), read anew only where the file changed. */
-const char *host_view_user(struct arena *arena, struct host_view *view, unsigned uid);
+const char *host_view_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid);

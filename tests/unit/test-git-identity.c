@@ -160,7 +160,7 @@ static void assert_identity(const char *xdg, const char *const *environment, con
 	char home[PATH_MAX], config[PATH_MAX];
 	snprintf(home, sizeof(home), "%s/h", top);
 	snprintf(config, sizeof(config), "%s/x", top);
-	assert_int_equal(git_identity(&arena, home, xdg ? config : NULL, environment, &name, &email, &err), 0);
+	assert_int_equal(git_identity(&arena, home, xdg ? config : NULL, environment, NULL, &name, &email, &err), 0);
 	assert_text(name, want_name, "name");
 	assert_text(email, want_email, "email");
 	arena_free(&arena);
@@ -189,9 +189,9 @@ static void test_places(void **state)
 
 	struct arena arena = { 0 };
 	const char *name, *email;
-	assert_int_equal(git_identity(&arena, NULL, NULL, NULL, &name, &email, NULL), 0);
+	assert_int_equal(git_identity(&arena, NULL, NULL, NULL, NULL, &name, &email, NULL), 0);
 	assert_null(name);
-	assert_int_equal(git_identity(&arena, "relative", "", NULL, &name, &email, NULL), 0);
+	assert_int_equal(git_identity(&arena, "relative", "", NULL, NULL, &name, &email, NULL), 0);
 	assert_null(name);
 	arena_free(&arena);
 }

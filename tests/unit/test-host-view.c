@@ -22,15 +22,17 @@ static void kept_is_as_found(void **state)
 {
 	(void)state;
 	struct arena arena = { 0 };
-	struct host_view *view = host_view_new();
+	struct vigil *vigil = vigil_new();
+	assert_non_null(vigil);
+	struct host_view *view = host_view_new(vigil);
 	struct cordon_error err;
 	struct host_entries first;
 	assert_non_null(view);
-	assert_int_equal(host_base_view(&arena, view, &first, &err), 0);
+	assert_int_equal(host_base_view(&arena, view, 1, &first, &err), 0);
 	assert_true(first.count > 0);
 	for (int time = 0; time < 3; time++) {
 		struct host_entries again;
-		assert_int_equal(host_base_view(&arena, view, &again, &err), 0);
+		assert_int_equal(host_base_view(&arena, view, 1, &again, &err), 0);
 		assert_int_equal(again.count, first.count);
 		for (size_t i = 0; i < first.count; i++) {
 			assert_string_equal(again.items[i].path, first.items[i].path);
@@ -41,6 +43,7 @@ static void kept_is_as_found(void **state)
 		}
 	}
 	host_view_free(view);
+	vigil_free(vigil);
 	arena_free(&arena);
 }
 
@@ -48,14 +51,17 @@ static void each_user_has_their_own_name(void **state)
 {
 	(void)state;
 	struct arena arena = { 0 };
-	struct host_view *view = host_view_new();
+	struct vigil *vigil = vigil_new();
+	assert_non_null(vigil);
+	struct host_view *view = host_view_new(vigil);
 	const unsigned users[] = { 0, 1, 1, 0, 4000000000, 0, 4000000000, 4000000000, geteuid() };
 	assert_non_null(view);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
-		assert_string_equal(host_view_user(&arena, view, users[i]), host_user_name(&arena, users[i]));
-	assert_string_equal(host_view_user(&arena, view, 0), "root");
-	assert_string_equal(host_view_user(&arena, view, 4000000000), "user");
+		assert_string_equal(host_view_user(&arena, view, 1, users[i]), host_user_name(&arena, users[i]));
+	assert_string_equal(host_view_user(&arena, view, 1, 0), "root");
+	assert_string_equal(host_view_user(&arena, view, 1, 4000000000), "user");
 	host_view_free(view);
+	vigil_free(vigil);
 	arena_free(&arena);
 }
 

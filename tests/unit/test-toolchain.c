@@ -221,7 +221,7 @@ static void find(struct fixture *f, const char *home, const char *chosen)
 	if (chosen)
 		list = words(f, chosen);
 	memset(&f->found, 0xff, sizeof(f->found));
-	assert_int_equal(toolchain_find(&f->arena, home, f->environment, chosen ? &list : NULL, f->writable, &f->found, &f->err), 0);
+	assert_int_equal(toolchain_find(&f->arena, home, f->environment, chosen ? &list : NULL, f->writable, NULL, &f->found, &f->err), 0);
 }
 
 /* Whatever this machine itself has (/nix, /opt/conda) is left aside. */
@@ -355,13 +355,13 @@ static void test_chosen(void **state)
 
 	list = words(f, "nvm pyenvv");
 	struct toolchains untouched = f->found;
-	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, &f->found, &f->err), -1);
+	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, NULL, &f->found, &f->err), -1);
 	assert_memory_equal(&untouched, &f->found, sizeof(untouched));
 	assert_int_equal(f->err.class, CORDON_E_INVALID_REQUEST);
 	assert_string_equal(f->err.subject, "pyenvv");
 	assert_non_null(strstr(f->err.remediation, "\"pyenv\""));
 	list = words(f, "xxxxxxxxxxxxxxxx");
-	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, &f->found, &f->err), -1);
+	assert_int_equal(toolchain_find(&f->arena, f->home, NULL, &list, NULL, NULL, &f->found, &f->err), -1);
 	assert_true(f->err.remediation[0]);
 }
 
@@ -537,13 +537,13 @@ static void test_judge(void **state)
 		{ "/var/home/me", false }, { "/var/home/me/.aws", false }, { "/var/home/me/.bun", true }, { "/opt/go", true },
 		{ "/var/home", false }, { "/home/linuxbrew/.linuxbrew", true }, { "/opt/a\nb", false },
 	};
-	const struct judge judge = { "/home/me", "/var/home/me" };
+	const struct judge judge = { "/home/me", "/var/home/me", NULL };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		if (judge_may_name(&judge, cases[i].path) != cases[i].may)
 			fail_msg("%s", cases[i].path);
-	assert_false(judge_may_name(&(struct judge){ "/", "/" }, "/.ssh/x"));
-	assert_true(judge_may_name(&(struct judge){ NULL, NULL }, "/opt/go"));
+	assert_false(judge_may_name(&(struct judge){ "/", "/", NULL }, "/.ssh/x"));
+	assert_true(judge_may_name(&(struct judge){ NULL, NULL, NULL }, "/opt/go"));
 	assert_false(judge_may_show(&judge, "/run/user/1000/x", NULL));
 }
 
@@ -570,7 +570,7 @@ static void test_real(void **state)
 	struct strings argv = { 0 }, list = { 0 }, chosen = words(f, "pyenv rustup");
 	if (geteuid() || !home)
 		skip_cannot("root", "shows a real toolchain in a mount namespace");
-	assert_int_equal(toolchain_find(&f->arena, home, (const char *const *)environ, &chosen, NULL, &f->found, &f->err), 0);
+	assert_int_equal(toolchain_find(&f->arena, home, (const char *const *)environ, &chosen, NULL, NULL, &f->found, &f->err), 0);
 	if (!f->found.names.count)
 		skip_cannot("toolchain", "none in this home");
 	make_files(f, "T/stage/ T/inner/");
