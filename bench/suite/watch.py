@@ -65,19 +65,19 @@ def memory_kb(key):
     return int(grep("/proc/meminfo", rf"^{key}:\s+(\d+)", "0"))
 
 
+def groups():
+    """(where, the maker's pid) of each control group of cordon's: the pid is in the name. They come and go while we look."""
+    for place, names, _ in os.walk("/sys/fs/cgroup"):
+        for name in names:
+            maker = re.match(r"cordon-(\d+)-", name)
+            if maker:
+                yield os.path.join(place, name), int(maker.group(1))
+
+
 def orphaned_groups():
-    """Control groups of cordon's beneath our own whose maker, who is in the name, is gone. Others live on this machine, too."""
+    """Those beneath our own whose maker is gone. Others live on this machine, too."""
     own = tuple(line.rstrip("\n").split(":", 2)[2] for line in open("/proc/self/cgroup"))
-    found = set()
-    for path in pathlib.Path("/sys/fs/cgroup").glob("**/cordon-*"):
-        maker = re.match(r"cordon-(\d+)-", path.name)
-        if maker and not os.path.exists(f"/proc/{maker.group(1)}") and str(path.parent).endswith(own):
-            found.add(str(path))
-    return found
-
-
-def groups_of(pid):
-    return len(list(pathlib.Path("/sys/fs/cgroup").glob(f"**/cordon-{pid}-*")))
+    return {path for path, maker in groups() if not os.path.exists(f"/proc/{maker}") and os.path.dirname(path).endswith(own)}
 
 
 def look(pid):
@@ -93,5 +93,5 @@ def look(pid):
         "mounts of the host": len(pathlib.Path("/proc/self/mountinfo").read_text().splitlines()),
         "mount namespaces": namespaces(children, "mnt"),
         "network namespaces": namespaces(children, "net"),
-        "control groups": groups_of(pid),
+        "control groups": sum(maker == pid for _, maker in groups()),
     }
