@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "door/cli.h"
+#include "door/handed.h"
 #include "door/report.h"
 #include "door/request.h"
 #include "door/run-remote.h"
@@ -165,10 +166,16 @@ static bool run_by_daemon(struct run *run, const struct options *options, char *
 {
 	struct cordon_error err;
 	bool declined = false;
-	if (!remote_open(run, options, words))
-		return false;
+	if (!remote_open(run, options, words)) {
+		if (entry_handed.what != ENTRY_GOES_ON)
+			return false;
+		/* It may run there already, and ends with the connection. */
+		fail_oom(&err);
+		*ret_status = conclude_failure(run, &err);
+		return true;
+	}
 	int status = 0;
-	bool failed = run_open_signals(run, &err) < 0 || run_loop(run, &err) < 0;
+	bool failed = run_loop(run, &err) < 0;
 	if (!failed && (declined = remote_declined(run)))
 		remote_raise_kept(run);
 	else {
@@ -212,7 +219,8 @@ int cli_run(char **words)
 	int status;
 	if (!cli_options(COMMAND_RUN, words, SIZE_MAX, &options, &status))
 		return status;
-	status = run_command(&options, words);
+	if (!handed_is_over(options_flag(&options, "json"), &status))
+		status = run_command(&options, words);
 	options_free(&options);
 	return status;
 }

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "door/asking.h"
+#include "door/handed.h"
 #include "door/hello.h"
 #include "door/terminal.h"
 #include "door/wire-read.h"
@@ -310,10 +311,28 @@ static void open_sink(struct sink *sink, int fd)
 	sink->portion.live_limit = UINT64_MAX;
 }
 
+/* Goes on with what the program's first code began; what that received comes before anything else. */
+static bool take_over(struct run *run)
+{
+	struct remote *remote = run->remote;
+	uint64_t one = 1;
+	if (fcntl(remote->fd, F_SETFL, O_NONBLOCK) < 0 || !make_room(remote))
+		return false;
+	remote->to = entry_handed.to - entry_handed.from;
+	memcpy(remote->received, entry_handed.bytes + entry_handed.from, remote->to);
+	remote->wanted = entry_handed.wanted;
+	remote->stdin_open = remote->stdin_open && !entry_handed.no_stdin;
+	for (int signal = 1; signal < 32; signal++)
+		if (entry_handed.signals & 1u << signal)
+			sigaddset(&remote->kept, signal);
+	return write(run->answered_fd, &one, sizeof(one)) == sizeof(one);       /* the loop looks at it without waiting */
+}
+
 bool remote_open(struct run *run, const struct options *options, char **words)
 {
 	struct cordon_error err;
-	auto_close int fd = hello_wanted(options) ? hello_connect() : -1;
+	bool begun = entry_handed.what == ENTRY_GOES_ON, wanted = entry_handed.what == ENTRY_NOTHING && hello_wanted(options);
+	auto_close int fd = begun ? entry_handed.fd : wanted ? hello_connect() : -1;
 	if (fd < 0 || run_open_signals(run, &err) < 0 || !(run->remote = calloc(1, sizeof(*run->remote))))
 		return false;
 	struct remote *remote = run->remote;
@@ -326,7 +345,8 @@ bool remote_open(struct run *run, const struct options *options, char **words)
 	bool opened = open_descriptors(remote);
 	if (!options_flag(options, "no-ask"))
 		(void)!prompt_open(&run->prompt, remote->interrupt_fd);
-	if (opened && hello_send(&remote->out, flags_of(remote, run), words))
+	uint32_t flags = flags_of(remote, run);
+	if (opened && (begun ? take_over(run) : hello_send(&remote->out, flags, words)))
 		return true;
 	remote_close(run);
 	return false;

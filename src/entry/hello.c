@@ -1,0 +1,174 @@
+/* The beginning of a conversation with the daemon: looks at what this process has been given, connects, and says it. */
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <termios.h>
+
+#include "entry/conversation.h"
+
+#define PATH_SIZE 4096
+
+/* What a signal's number is in a set. */
+#define BIT(number) (1ULL << ((number) - 1))
+
+static bool is_terminal(int fd, bool *ret_closed)
+{
+	char settings[128];     /* larger than any kernel's struct termios */
+	long result = sys_3(SYS_ioctl, fd, TCGETS, settings);
+	*ret_closed = *ret_closed || result == -EBADF;
+	return result == 0;
+}
+
+static bool is_in_foreground(int fd)
+{
+	int group = 0;
+	return sys_3(SYS_ioctl, fd, TIOCGPGRP, &group) == 0 && group == sys_1(SYS_getpgid, 0);
+}
+
+/* Nothing can be read there, or nothing may: a terminal would stop who reads it from the background. */
+static bool has_no_input(bool terminal)
+{
+	struct stat info;
+	if (terminal)
+		return !is_in_foreground(0);
+	return sys_2(SYS_fstat, 0, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+}
+
+static bool can_ask(void)
+{
+	long tty = sys_4(SYS_openat, AT_FDCWD, "/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	if (tty < 0)
+		return false;
+	bool ours = is_in_foreground((int)tty);
+	sys_1(SYS_close, tty);
+	return ours;
+}
+
+/* False: a standard stream is closed, and what is opened next would take its place. */
+static bool look_at_streams(struct conversation *conversation)
+{
+	bool closed = false, in = is_terminal(0, &closed), out = is_terminal(1, &closed), err = is_terminal(2, &closed);
+	if (closed)
+		return false;
+	conversation->stdin_open = !has_no_input(in);
+	conversation->flags = WIRE_FAST | (conversation->stdin_open ? 0 : WIRE_NO_STDIN) | (out ? WIRE_STDOUT_TERMINAL : 0) |
+	                      (err ? WIRE_STDERR_TERMINAL : 0);
+	return true;
+}
+
+/* The daemon of this very user, or -1. */
+static int dial(const struct entry_process *process)
+{
+	struct sockaddr_un address;
+	struct ucred peer;
+	unsigned length = sizeof(peer);
+	size_t size = entry_socket_path((const char *const *)process->environment, address.sun_path, sizeof(address.sun_path));
+	if (!size)
+		return -1;
+	address.sun_family = AF_UNIX;
+	long fd = sys_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	if (sys_3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + size) == 0 &&
+	    sys_5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof(peer) &&
+	    peer.uid == process->user)
+		return (int)fd;
+	sys_1(SYS_close, fd);
+	return -1;
+}
+
+/* Without O_NONBLOCK a write could block while signals wait; set on the caller's it would be the caller's, too. */
+static void open_terminals(struct conversation *conversation)
+{
+	for (int fd = 1; fd <= 2; fd++) {
+		char path[] = "/proc/self/fd/0";
+		conversation->out[fd] = fd;
+		if (!(conversation->flags & (fd == 1 ? WIRE_STDOUT_TERMINAL : WIRE_STDERR_TERMINAL)))
+			continue;
+		path[sizeof(path) - 2] = (char)('0' + fd);
+		long own = sys_4(SYS_openat, AT_FDCWD, path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+		if (own >= 0)
+			conversation->out[fd] = (int)own;
+	}
+}
+
+static bool take_signals(struct conversation *conversation)
+{
+	const unsigned long ignore[4] = { (unsigned long)SIG_IGN };     /* the kernel's struct sigaction */
+	const uint64_t mask = BIT(SIGINT) | BIT(SIGTERM) | BIT(SIGHUP) | BIT(SIGQUIT) | BIT(SIGUSR1) | BIT(SIGUSR2) | BIT(SIGTSTP);
+	long fd = sys_4(SYS_signalfd4, -1, &mask, sizeof(mask), O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	conversation->signal_fd = (int)fd;
+	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &conversation->mask_before, sizeof(mask));
+	sys_4(SYS_rt_sigaction, SIGPIPE, ignore, NULL, sizeof(mask));
+	return true;
+}
+
+void entry_release_signals(struct conversation *conversation)
+{
+	if (conversation->signal_fd < 0)
+		return;
+	sys_1(SYS_close, conversation->signal_fd);
+	conversation->signal_fd = -1;
+	sys_4(SYS_rt_sigprocmask, SIG_SETMASK, &conversation->mask_before, NULL, sizeof(conversation->mask_before));
+}
+
+/* Sends it all; the memory that the kernel made for words and environment is sent as it is. */
+static bool say(int fd, const struct entry_process *process, uint32_t flags)
+{
+	char cwd[PATH_SIZE];
+	long cwd_size = sys_2(SYS_getcwd, cwd, sizeof(cwd));
+	if (cwd_size <= 0 || cwd[0] != '/')
+		return false;
+	struct {
+		struct wire_head head;
+		struct wire_hello hello;
+	} __attribute__((packed)) first;
+	uint64_t length = (uint64_t)sizeof(first.hello) + process->words_size + process->environment_size + (uint64_t)cwd_size;
+	if (length > WIRE_HELLO_MAX)
+		return false;
+	first.head.kind = WIRE_HELLO;
+	first.head.flags = 0;
+	first.head.zero = 0;
+	first.head.length = (uint32_t)length;
+	first.hello.version = WIRE_VERSION;
+	first.hello.flags = flags;
+	first.hello.word_count = process->word_count;
+	first.hello.environment_count = process->environment_count;
+	struct iovec parts[4];
+	parts[0].iov_base = &first;
+	parts[0].iov_len = sizeof(first);
+	parts[1].iov_base = process->argv[1];
+	parts[1].iov_len = process->words_size;
+	parts[2].iov_base = process->environment[0];
+	parts[2].iov_len = process->environment_size;
+	parts[3].iov_base = cwd;
+	parts[3].iov_len = (size_t)cwd_size;
+	/* A writev, which has no MSG_NOSIGNAL and needs none: SIGPIPE is ignored. */
+	return sys_3(SYS_writev, fd, parts, 4) == (long)(sizeof(first.head) + length);
+}
+
+bool entry_hello(const struct entry_process *process, struct conversation *conversation)
+{
+	conversation->signal_fd = -1;
+	if (process->words_size + process->environment_size > WIRE_HELLO_MAX || !look_at_streams(conversation))
+		return false;
+	conversation->socket = dial(process);
+	if (conversation->socket < 0)
+		return false;
+	if (can_ask())
+		conversation->flags |= WIRE_CAN_ASK;
+	if (take_signals(conversation) && say(conversation->socket, process, conversation->flags)) {
+		open_terminals(conversation);
+		return true;
+	}
+	entry_release_signals(conversation);
+	sys_1(SYS_close, conversation->socket);
+	return false;
+}
