@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "entry/conversation.h"
+#include "run/sys.h"
 
 #define INPUT_MAX (16u << 10)
 #define SIGPIPE_GRACE_MS 1000
@@ -109,11 +110,16 @@ static const struct {
 	{ WIRE_ASK, 0, 0, UINT32_MAX }, { WIRE_SETTLED, 0, 0, UINT32_MAX },
 };
 
+static void copy_from(uint32_t at, void *to, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		((volatile char *)to)[i] = entry_handed.bytes[at + i];
+}
+
 static uint32_t number_at(uint32_t at)
 {
-	uint32_t number = 0;
-	for (unsigned i = 0; i < sizeof(number); i++)
-		((char *)&number)[i] = entry_handed.bytes[at + i];
+	uint32_t number;
+	copy_from(at, &number, sizeof(number));
 	return number;
 }
 
@@ -200,8 +206,7 @@ static enum step take_frames(struct conversation *conversation)
 		struct wire_head head;
 		if (available < sizeof(head))
 			return NEEDS_BYTES;
-		for (unsigned i = 0; i < sizeof(head); i++)
-			((char *)&head)[i] = entry_handed.bytes[entry_handed.from + i];
+		copy_from(entry_handed.from, &head, sizeof(head));
 		enum step step = take_frame(conversation, &head);
 		if (step != NEEDS_ROOM)
 			return step;
@@ -213,8 +218,7 @@ static bool receive(struct conversation *conversation)
 {
 	uint32_t left = entry_handed.to - entry_handed.from;
 	/* A head, or a number, of which a part is missing; what is written is never kept. */
-	for (uint32_t i = 0; i < left && entry_handed.from; i++)
-		((volatile char *)entry_handed.bytes)[i] = entry_handed.bytes[entry_handed.from + i];
+	copy_from(entry_handed.from, entry_handed.bytes, left);
 	entry_handed.from = 0;
 	entry_handed.to = left;
 	long length = sys_3(SYS_read, conversation->socket, entry_handed.bytes + left, ENTRY_BYTES - left);

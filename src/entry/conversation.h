@@ -4,7 +4,6 @@
 
 #include "door/wire.h"
 #include "entry/entry.h"
-#include "run/sys.h"
 
 struct conversation {
 	int socket, signal_fd;

@@ -10,18 +10,17 @@
 #include <termios.h>
 
 #include "entry/conversation.h"
+#include "run/sys.h"
 
 #define PATH_SIZE 4096
 
 /* What a signal's number is in a set. */
 #define BIT(number) (1ULL << ((number) - 1))
 
-static bool is_terminal(int fd, bool *ret_closed)
+static bool is_terminal(int fd)
 {
 	char settings[128];     /* larger than any kernel's struct termios */
-	long result = sys_3(SYS_ioctl, fd, TCGETS, settings);
-	*ret_closed = *ret_closed || result == -EBADF;
-	return result == 0;
+	return sys_3(SYS_ioctl, fd, TCGETS, settings) == 0;
 }
 
 static bool is_in_foreground(int fd)
@@ -49,16 +48,12 @@ static bool can_ask(void)
 	return ours;
 }
 
-/* False: a standard stream is closed, and what is opened next would take its place. */
-static bool look_at_streams(struct conversation *conversation)
+static void look_at_streams(struct conversation *conversation)
 {
-	bool closed = false, in = is_terminal(0, &closed), out = is_terminal(1, &closed), err = is_terminal(2, &closed);
-	if (closed)
-		return false;
-	conversation->stdin_open = !has_no_input(in);
-	conversation->flags = WIRE_FAST | (conversation->stdin_open ? 0 : WIRE_NO_STDIN) | (out ? WIRE_STDOUT_TERMINAL : 0) |
-	                      (err ? WIRE_STDERR_TERMINAL : 0);
-	return true;
+	conversation->stdin_open = !has_no_input(is_terminal(0));
+	conversation->flags = WIRE_FAST | (conversation->stdin_open ? 0 : WIRE_NO_STDIN) |
+	                      (is_terminal(1) ? WIRE_STDOUT_TERMINAL : 0) | (is_terminal(2) ? WIRE_STDERR_TERMINAL : 0) |
+	                      (can_ask() ? WIRE_CAN_ASK : 0);
 }
 
 /* The daemon of this very user, or -1. */
@@ -74,7 +69,8 @@ static int dial(const struct entry_process *process)
 	long fd = sys_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	if (sys_3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + size) == 0 &&
+	/* Below 3 it has the place of a standard stream that is closed. */
+	if (fd > 2 && sys_3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + size) == 0 &&
 	    sys_5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof(peer) &&
 	    peer.uid == process->user)
 		return (int)fd;
@@ -157,13 +153,12 @@ static bool say(int fd, const struct entry_process *process, uint32_t flags)
 bool entry_hello(const struct entry_process *process, struct conversation *conversation)
 {
 	conversation->signal_fd = -1;
-	if (process->words_size + process->environment_size > WIRE_HELLO_MAX || !look_at_streams(conversation))
+	if (process->words_size + process->environment_size > WIRE_HELLO_MAX)
 		return false;
 	conversation->socket = dial(process);
 	if (conversation->socket < 0)
 		return false;
-	if (can_ask())
-		conversation->flags |= WIRE_CAN_ASK;
+	look_at_streams(conversation);
 	if (take_signals(conversation) && say(conversation->socket, process, conversation->flags)) {
 		open_terminals(conversation);
 		return true;
