@@ -316,7 +316,7 @@ static bool take_over(struct run *run)
 {
 	struct remote *remote = run->remote;
 	uint64_t one = 1;
-	if (fcntl(remote->fd, F_SETFL, O_NONBLOCK) < 0 || !make_room(remote))
+	if (!make_room(remote))
 		return false;
 	remote->to = entry_handed.to - entry_handed.from;
 	memcpy(remote->received, entry_handed.bytes + entry_handed.from, remote->to);

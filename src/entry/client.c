@@ -29,6 +29,17 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+static bool takes_more(int fd, bool wait_for_it)
+{
+	struct pollfd ready;
+	struct timespec none;
+	ready.fd = fd;
+	ready.events = POLLOUT;
+	ready.revents = 0;
+	none.tv_sec = none.tv_nsec = 0;
+	return sys_5(SYS_ppoll, &ready, 1, wait_for_it ? NULL : &none, NULL, 0) == 1;
+}
+
 /* One that cannot be sent is not missed: the daemon is gone, which reading tells, or it has ended this. */
 static void send_frame(const struct conversation *conversation, uint8_t kind, void *body, uint32_t length)
 {
@@ -44,7 +55,9 @@ static void send_frame(const struct conversation *conversation, uint8_t kind, vo
 	parts[1].iov_len = length;
 	for (size_t at = 0; at < 2;) {
 		long sent = sys_3(SYS_writev, conversation->socket, parts + at, 2 - at);
-		if (sent < 0 && sent != -EINTR)
+		if (sent == -EAGAIN)
+			takes_more(conversation->socket, true);
+		else if (sent < 0 && sent != -EINTR)
 			return;
 		for (; at < 2 && sent >= 0; at++) {
 			if ((size_t)sent < parts[at].iov_len) {
@@ -63,17 +76,6 @@ static void send_signal(const struct conversation *conversation, uint32_t number
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
-
-static bool takes_more(int fd, bool wait_for_it)
-{
-	struct pollfd ready;
-	struct timespec none;
-	ready.fd = fd;
-	ready.events = POLLOUT;
-	ready.revents = 0;
-	none.tv_sec = none.tv_nsec = 0;
-	return sys_5(SYS_ppoll, &ready, 1, wait_for_it ? NULL : &none, NULL, 0) == 1;
-}
 
 /* How much of it is dealt with: 0 means not now. While the command runs nothing may block: a pipe that polls writable takes
  * PIPE_BUF bytes. Afterwards it is only us whom a reader that stalls keeps waiting. */
@@ -224,7 +226,7 @@ static bool receive(struct conversation *conversation)
 	long length = sys_3(SYS_read, conversation->socket, entry_handed.bytes + left, ENTRY_BYTES - left);
 	if (length > 0)
 		entry_handed.to += (uint32_t)length;
-	return length > 0 || length == -EINTR;
+	return length > 0 || length == -EINTR || length == -EAGAIN;
 }
 
 /* ---- what goes there --------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <termios.h>
+#include <unistd.h>
 
 #include "entry/conversation.h"
 #include "run/sys.h"
@@ -56,26 +57,14 @@ static void look_at_streams(struct conversation *conversation)
 	                      (can_ask() ? WIRE_CAN_ASK : 0);
 }
 
-/* The daemon of this very user, or -1. */
-static int dial(const struct entry_process *process)
+/* Is it the daemon of this very user? Whoever else listens there must not get to know anything. */
+static bool dial(int fd, const struct sockaddr_un *address, size_t path_size, uint32_t user)
 {
-	struct sockaddr_un address;
 	struct ucred peer;
 	unsigned length = sizeof(peer);
-	size_t size = entry_socket_path((const char *const *)process->environment, address.sun_path, sizeof(address.sun_path));
-	if (!size)
-		return -1;
-	address.sun_family = AF_UNIX;
-	long fd = sys_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -1;
-	/* Below 3 it has the place of a standard stream that is closed. */
-	if (fd > 2 && sys_3(SYS_connect, fd, &address, offsetof(struct sockaddr_un, sun_path) + size) == 0 &&
-	    sys_5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof(peer) &&
-	    peer.uid == process->user)
-		return (int)fd;
-	sys_1(SYS_close, fd);
-	return -1;
+	return sys_3(SYS_connect, fd, address, offsetof(struct sockaddr_un, sun_path) + path_size) == 0 &&
+	       sys_5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof(peer) &&
+	       peer.uid == user;
 }
 
 /* Without O_NONBLOCK a write could block while signals wait; set on the caller's it would be the caller's, too. */
@@ -116,17 +105,13 @@ void entry_release_signals(struct conversation *conversation)
 }
 
 /* Sends it all; the memory that the kernel made for words and environment is sent as it is. */
-static bool say(int fd, const struct entry_process *process, uint32_t flags)
+static bool say(int fd, const struct entry_process *process, uint32_t flags, char *cwd, size_t cwd_size)
 {
-	char cwd[PATH_SIZE];
-	long cwd_size = sys_2(SYS_getcwd, cwd, sizeof(cwd));
-	if (cwd_size <= 0 || cwd[0] != '/')
-		return false;
 	struct {
 		struct wire_head head;
 		struct wire_hello hello;
 	} __attribute__((packed)) first;
-	uint64_t length = (uint64_t)sizeof(first.hello) + process->words_size + process->environment_size + (uint64_t)cwd_size;
+	uint64_t length = (uint64_t)sizeof(first.hello) + process->words_size + process->environment_size + cwd_size;
 	if (length > WIRE_HELLO_MAX)
 		return false;
 	first.head.kind = WIRE_HELLO;
@@ -145,21 +130,31 @@ static bool say(int fd, const struct entry_process *process, uint32_t flags)
 	parts[2].iov_base = process->environment[0];
 	parts[2].iov_len = process->environment_size;
 	parts[3].iov_base = cwd;
-	parts[3].iov_len = (size_t)cwd_size;
-	/* A writev, which has no MSG_NOSIGNAL and needs none: SIGPIPE is ignored. */
+	parts[3].iov_len = cwd_size;
+	/* A writev, which has no MSG_NOSIGNAL and needs none: SIGPIPE is ignored. Of a part of a HELLO nothing comes. */
 	return sys_3(SYS_writev, fd, parts, 4) == (long)(sizeof(first.head) + length);
 }
 
+/* Everything is looked at before connecting, so that the daemon, which that wakes, finds it said. */
 bool entry_hello(const struct entry_process *process, struct conversation *conversation)
 {
+	struct sockaddr_un address;
+	char cwd[PATH_SIZE];
+	size_t size = entry_socket_path((const char *const *)process->environment, address.sun_path, sizeof(address.sun_path));
+	address.sun_family = AF_UNIX;
 	conversation->signal_fd = -1;
-	if (process->words_size + process->environment_size > WIRE_HELLO_MAX)
+	if (!size || process->words_size + process->environment_size > WIRE_HELLO_MAX ||
+	    sys_3(SYS_faccessat, AT_FDCWD, address.sun_path, F_OK) < 0)
 		return false;
-	conversation->socket = dial(process);
+	conversation->socket = (int)sys_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (conversation->socket < 0)
 		return false;
+	long cwd_size = sys_2(SYS_getcwd, cwd, sizeof(cwd));
 	look_at_streams(conversation);
-	if (take_signals(conversation) && say(conversation->socket, process, conversation->flags)) {
+	/* Below 3 it has the place of a standard stream that is closed. */
+	if (conversation->socket > 2 && cwd_size > 0 && cwd[0] == '/' && take_signals(conversation) &&
+	    dial(conversation->socket, &address, size, process->user) &&
+	    say(conversation->socket, process, conversation->flags, cwd, (size_t)cwd_size)) {
 		open_terminals(conversation);
 		return true;
 	}
