@@ -17,7 +17,7 @@
 
 struct warm {
 	pthread_mutex_t lock;
-	pthread_cond_t wanted;
+	pthread_cond_t wanted, made;
 	pthread_t thread;
 	bool has_thread, ending;
 	struct warm_house *buckets[BUCKETS];
@@ -139,6 +139,7 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	bool made = warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->making--;
+	pthread_cond_broadcast(&warm->made);
 	if (!made)
 		mould->wanted = 0;
 	bool keep = made && !house->left && warm->places < WARM_PLACES_MAX;
@@ -235,6 +236,7 @@ struct warm *warm_new(void)
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
 	pthread_cond_init(&warm->wanted, &attributes);
+	pthread_cond_init(&warm->made, &attributes);
 	pthread_condattr_destroy(&attributes);
 	return warm;
 }
@@ -252,6 +254,7 @@ void warm_free(struct warm *warm)
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (warm->buckets[i])
 			free_house(unlink_house(warm, &warm->buckets[i]));
+	pthread_cond_destroy(&warm->made);
 	pthread_cond_destroy(&warm->wanted);
 	pthread_mutex_destroy(&warm->lock);
 	free(warm);
@@ -321,10 +324,26 @@ static struct warm_place *take_ready(struct warm *warm, struct execution *execut
 	return place;
 }
 
+/* With the lock, which is let go meanwhile: one that is being made, and that nobody else waits for, is there sooner than
+ * another would be. *ret_free is to be freed without the lock, or NULL. */
+static struct warm_place *take_or_await(struct warm *warm, struct execution *execution, struct warm_house *house,
+                                        struct warm_mould *mould, struct warm_house **ret_free)
+{
+	house->users++;
+	mould->awaited++;
+	while (!mould->places && mould->making >= mould->awaited)
+		pthread_cond_wait(&warm->made, &warm->lock);
+	mould->awaited--;
+	house->used_ms = mould->used_ms = now_ms();
+	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
+	leave(house, ret_free);
+	return place;
+}
+
 bool warm_take(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
-	struct warm_house *house;
+	struct warm_house *house, *gone;
 	struct warm_place *place = NULL;
 	struct profile_key key;
 	if (!is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
@@ -332,12 +351,13 @@ bool warm_take(struct execution *execution)
 	do {
 		if (place)
 			warm_place_free(place);
+		gone = NULL;
 		pthread_mutex_lock(&warm->lock);
 		struct warm_mould *mould = find_mould(warm, house_id(execution), &key, &house);
-		place = mould ? take_ready(warm, execution, mould) : NULL;
-		if (mould)
-			house->used_ms = mould->used_ms = now_ms();
+		place = mould ? take_or_await(warm, execution, house, mould, &gone) : NULL;
 		pthread_mutex_unlock(&warm->lock);
+		if (gone)
+			free_house(gone);
 	} while (place && !is_alive(place));
 	if (place)
 		adopt(execution, place);
@@ -412,13 +432,13 @@ static struct warm_house *enter_house(struct warm *warm, const struct execution 
 	return made;
 }
 
-/* With the lock. The one that was not used for longest makes room, if nothing of it is being made. */
+/* With the lock. The one that was not used for longest makes room, if nobody is busy with it. */
 static struct warm_mould *unlink_oldest(struct warm *warm, struct warm_house *house)
 {
 	struct warm_mould **oldest = NULL;
 	unsigned count = 0;
 	for (struct warm_mould **link = &house->moulds; *link; link = &(*link)->next, count++)
-		if (!(*link)->making && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
+		if (!(*link)->making && !(*link)->awaited && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
 			oldest = link;
 	if (count < WARM_MOULDS_MAX || !oldest)
 		return NULL;

@@ -36,7 +36,7 @@ struct warm_mould {
 	struct cgroup_bounds bounds;
 	uint32_t held;                  /* what a group has to hold, the plan's rlimits being made for that */
 	struct warm_place *places;
-	unsigned count, wanted, making;
+	unsigned count, wanted, making, awaited;
 	uint64_t used_ms;
 };
 
