@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 static int check(int fd, size_t max, size_t *ret_size)
@@ -64,4 +66,12 @@ int file_create(int directory_fd, const char *name, const char *text, size_t len
 	if (ret_fd)
 		*ret_fd = take_fd(&fd);
 	return 0;
+}
+
+int file_watch(int directory_fd, uint32_t events)
+{
+	char path[64];
+	auto_close int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", directory_fd);
+	return notify >= 0 && inotify_add_watch(notify, path, events | IN_ONLYDIR) >= 0 ? take_fd(&notify) : -1;
 }

@@ -1,6 +1,7 @@
 /* Small files of cordon's own, read and written whole. */
 #pragma once
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 
@@ -12,3 +13,7 @@ int file_read(int directory_fd, const char *name, size_t max, char **ret_text, s
 /* A new file, of mode 0600. 0, or a negative errno: -EEXIST where there is one. Nothing is left where it failed.
  * *ret_fd, which may be NULL, is the file, open. */
 int file_create(int directory_fd, const char *name, const char *text, size_t length, int *ret_fd) must_check;
+
+/* Readable when one of these events (inotify(7)) happens to the directory or in it; does not block. -1 where the kernel
+ * cannot tell. */
+int file_watch(int directory_fd, uint32_t events) must_check;

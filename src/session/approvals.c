@@ -56,14 +56,6 @@ int approval_by_us(struct arena *arena, const char *door, struct approval_by *re
 
 /* ---- asking ------------------------------------------------------------------------------------------------------ */
 
-static int watch(int fd)
-{
-	char path[64];
-	auto_close int notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return notify >= 0 && inotify_add_watch(notify, path, IN_CREATE | IN_ONLYDIR) >= 0 ? take_fd(&notify) : -1;
-}
-
 /* 0, or a negative errno: -ENOENT where a sweeper was faster. */
 static int try_post(int queue_fd, const char *id, const char *text, int *ret_fd)
 {
@@ -105,7 +97,7 @@ int approvals_post(const char *data_dir, const struct approval_question *questio
 		return queue_refuse(result, question->id, "the question cannot be put where it could be answered", err);
 	}
 	memcpy(wait.id, question->id, sizeof(wait.id));
-	wait.notify_fd = watch(wait.fd);
+	wait.notify_fd = file_watch(wait.fd, IN_CREATE);
 	*ret_wait = wait;
 	return 0;
 }
