@@ -241,7 +241,8 @@ int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_e
  * sandbox.walls or cordon_options.cold says otherwise, until none came for long, the session ends or is paused, or the last
  * cordon_unref(). What else a command asks for, or what changed since, is raised when it comes. */
 int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command. With `remove_workspace` a workspace of cordon's own making is removed; one that was named never is. */
+/* No further command, and its jobs are ended. With `remove_workspace` a workspace of cordon's own making is removed; one
+ * that was named never is. */
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* Forgets an ended session, its home and, if it is cordon's own, its workspace. The ledger keeps what it did. */
@@ -255,6 +256,35 @@ void cordon_session_leave(void);
 const char *cordon_session_current(void);
 int cordon_run_current(const char *const *argv, struct cordon_result **ret_result, struct cordon_error *err)
 	CORDON_MUST_CHECK;
+
+/* ---- Jobs: commands of a session that nobody waits for ------------------------------------------------------------ */
+
+/* Starts the request's command, of the session it names, as a job: it goes through the same steps, has no input, and until it
+ * ends a thread of the library's own follows it, in which every signal is blocked. Up to 8 at a time in a session; more are
+ * `session_busy`. cordon_unref() ends it, and so do ending its session and the death of this process. The request may be
+ * changed or released at once, and its approver is not asked once the job runs. All other calls work from any process of the user. *ret_json, to be free()d, is the job. */
+int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char **ret_json, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* `{"jobs":[…]}`, the oldest first; `session` may be NULL: of all. `state` is running, ended, or lost: the process that ran
+ * it was killed, and the command with it. The last 32 that have ended are kept, until the session is removed. */
+int cordon_job_list(struct cordon *cordon, const char *session, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
+/* The job, and what it wrote from these places on: `stdout` and `stderr` have `data`, the place `next` to go on from, and
+ * how many bytes were `missed`, since only the last 1 MiB of each is kept, or what `max-output` said. */
+int cordon_job_poll(struct cordon *cordon, const char *id, uint64_t stdout_from, uint64_t stderr_from, char **ret_json,
+                    struct cordon_error *err) CORDON_MUST_CHECK;
+struct cordon_job_output {
+	uint64_t from, written;         /* where what was read begins, which may be later; how much was written by now */
+	size_t length;
+	bool ended;                     /* there will be no more */
+};
+/* The same as bytes. Where there is nothing new, waits for it, or for the end; for so long at most, -1 is for ever. */
+int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream stream, uint64_t from, void *buffer, size_t size,
+                    int wait_ms, struct cordon_job_output *ret_output, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Waits until it has ended, or for so long (-1: for ever), and tells the job as it is then. */
+int cordon_job_wait(struct cordon *cordon, const char *id, int64_t timeout_ms, char **ret_json, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+/* Sends a signal to it; with 0 ends it, all of it, and waits until it is gone: SIGTERM, and after 3 s SIGKILL. */
+int cordon_job_kill(struct cordon *cordon, const char *id, int signal, struct cordon_error *err) CORDON_MUST_CHECK;
 
 /* ---- Approval --------------------------------------------------------------------------------------------------- */
 

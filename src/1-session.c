@@ -221,6 +221,27 @@ static int choose_home(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
+/* A job's place is taken first, and then the session looked at once more: who ends a session says so before looking for its
+ * jobs. */
+static int enter_job(struct execution *execution, struct cordon_error *err)
+{
+	const char *data_dir = execution->cordon->data_dir, *id = execution->session.id;
+	struct session_record record;
+	bool found = false;
+	if (!execution->request->job)
+		return 0;
+	if (execution->session.one_off) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "session", "a job belongs to a session, and none is named");
+		return fail_remedy(err, "name one: --session ID");
+	}
+	if (jobs_enter(data_dir, id, execution->audit.id, execution->request->job, err) < 0)
+		return -1;
+	execution->session.job = execution->request->job;
+	if (registry_read(&execution->arena, data_dir, id, &record, &found, err) < 0)
+		return -1;
+	return found ? check_state(&record, err) : registry_missing(id, err);
+}
+
 int session_step(struct execution *execution, struct cordon_error *err)
 {
 	const char *named = execution->request->session;
@@ -233,7 +254,7 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	if (!execution->dry && workspace_make_data_dir(execution->cordon->data_dir, err) < 0)
 		return -1;
 	if (open_workspace(execution, err) < 0 || take_config(execution, !execution->dry, err) < 0 ||
-	    choose_driver(execution, err) < 0 || choose_home(execution, err) < 0)
+	    choose_driver(execution, err) < 0 || choose_home(execution, err) < 0 || enter_job(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_SESSION;
 	return 0;

@@ -151,6 +151,9 @@ static int find_baseline(struct execution *execution, struct capability_set *ret
 			return fail_oom(err);
 	}
 	set.spawn = spawn;
+	/* A job takes longer, and nobody has to be asked about that. */
+	if (execution->request->job && set.limits.wall_ms < execution->session.config->usual.job_ms)
+		set.limits.wall_ms = execution->session.config->usual.job_ms;
 	*ret_set = set;
 	return 0;
 }
@@ -187,7 +190,7 @@ static void use_usual_limits(struct execution *execution, const struct limits *a
 	const struct {
 		uint64_t asked, usual, *limit;
 	} rows[] = {
-		{ asked->wall_ms, config->usual.wall_ms, &limits->wall_ms },
+		{ asked->wall_ms, execution->request->job ? config->usual.job_ms : config->usual.wall_ms, &limits->wall_ms },
 		{ asked->stdout_bytes, config->usual.stdout_bytes, &limits->stdout_bytes },
 		{ asked->stderr_bytes, config->usual.stderr_bytes, &limits->stderr_bytes },
 	};
@@ -227,7 +230,9 @@ static int add_granted_hosts(struct execution *execution, struct cordon_error *e
  * connection waits. */
 static int prepare_to_ask(struct execution *execution, struct cordon_error *err)
 {
-	bool somebody = permit_approver(execution)->fn || execution->session.config->approval.queue;
+	/* Whoever started a job need not be there any more. */
+	const struct approver *approver = execution->request->job ? &execution->cordon->approver : permit_approver(execution);
+	bool somebody = approver->fn || execution->session.config->approval.queue;
 	if (execution->session.one_off || execution->dry || execution->capability.set.network != NETWORK_HOSTS || !somebody)
 		return 0;
 	struct gate_question *question = arena_alloc(&execution->arena, sizeof(*question));
@@ -236,6 +241,7 @@ static int prepare_to_ask(struct execution *execution, struct cordon_error *err)
 	if (permit_question(execution, question, err) < 0)
 		return -1;
 	question->ceiling = &execution->capability.set;
+	question->approver = approver;
 	execution->capability.may_ask = question;
 	return 0;
 }

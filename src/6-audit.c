@@ -132,6 +132,13 @@ static int write_note(struct execution *execution, struct cordon_error *err)
 	return audit_row_end(&json, execution->cordon, err);
 }
 
+/* A job has its command's rows, and this in each. */
+static void write_job(struct json *json, const struct execution *execution, const char *what)
+{
+	if (execution->request->job)
+		json_key_string(json, "job", what);
+}
+
 int audit_step_intent(struct execution *execution, struct cordon_error *err)
 {
 	struct json json;
@@ -143,6 +150,7 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 	json_key_string(&json, "workspace", execution->session.workspace.path);
 	json_key_string(&json, "driver", execution->session.driver->name);
 	json_key_string(&json, "platform", "linux");
+	write_job(&json, execution, "started");
 	write_capabilities(&json, &execution->capability.set);
 	return end_row(&json, execution, err);
 }
@@ -224,6 +232,7 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	json_key_string(&json, "program", execution->request->argv.items[0]);
 	json_key_string(&json, "driver", execution->session.driver->name);
 	write_isolation(&json, execution->run.isolation);
+	write_job(&json, execution, execution->session.job && execution->session.job->killed ? "killed" : "ended");
 	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	json_key_bool(&json, "timed_out", supervision->timed_out);
@@ -252,6 +261,7 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 		(void)!write_note(execution, &unwritten);
 	begin_row(&json, execution, "denial");
 	write_command(&json, &execution->request->argv);
+	write_job(&json, execution, "refused");
 	json_key(&json, "error");
 	error_write_json(&json, err);
 	/* The command is refused already; a ledger that cannot say so must not hide why. */

@@ -37,6 +37,7 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	if (!cordon)
 		return fail_oom(err);
 	cordon->approver.interrupt_fd = -1;
+	pthread_mutex_init(&cordon->jobs_lock, NULL);
 	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
 	    !(cordon->tools = host_tools_new(cordon->vigil))) {
 		cordon_unref(cordon);
@@ -60,6 +61,8 @@ void cordon_unref(struct cordon *cordon)
 {
 	if (!cordon)
 		return;
+	job_end_all(cordon);
+	pthread_mutex_destroy(&cordon->jobs_lock);
 	warm_free(cordon->warm);
 	linger_settle();
 	cgroup_forget();
@@ -123,6 +126,8 @@ void execute_free(struct execution *execution)
 	cgroup_remove(&execution->run.group);
 	disk_watch_end(&execution->run.disk);
 	run_step_clean(execution);
+	if (execution->session.job && !execution->run.started)
+		jobs_leave(execution->session.job, true);
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
 		close(execution->profile.trees[i].fd);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
@@ -192,10 +197,6 @@ int execute_warm(struct cordon *cordon, const struct cordon_request *request, st
 }
 
 /* ---- the public calls ------------------------------------------------------------------------------------------- */
-
-struct cordon_execution {
-	struct execution *walk;
-};
 
 static int start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution *execution,
                  bool *ret_asked, struct cordon_error *err)

@@ -14,6 +14,7 @@
 #include "run/cgroup-ahead.h"
 #include "run/slot.h"
 #include "run/supervise.h"
+#include "session/jobs.h"
 #include "session/names.h"
 #include "session/planted.h"
 #include "session/registry.h"
@@ -23,6 +24,7 @@ struct egress;
 struct gate_question;
 struct host_tools_kept;
 struct host_view;
+struct job;
 struct json;
 struct ledger;
 struct vigil;
@@ -39,6 +41,8 @@ struct cordon {
 	struct host_tools_kept *tools;
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
 	struct approver approver;
+	pthread_mutex_t jobs_lock;              /* over the next: */
+	struct job *jobs;                       /* that run here, and that have run (job.c) */
 };
 
 /* A tree in which names were looked for, before the command and again after it. */
@@ -83,6 +87,7 @@ struct execution {
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
 		const char *scratch;                /* a directory for one command, removed at its end; or NULL */
 		int scratch_fd;                     /* locked while in use; or -1 */
+		struct job_place *job;              /* its place, where it is a job: the request's; or NULL */
 	} session;
 	struct {
 		const char *path;
@@ -130,6 +135,11 @@ struct execution {
 	struct {
 		char id[ID_SIZE];
 	} audit;
+};
+
+/* What the public header calls an execution: a walk that has come to its fifth step. */
+struct cordon_execution {
+	struct execution *walk;
 };
 
 int session_step(struct execution *execution, struct cordon_error *err) must_check;
@@ -184,6 +194,10 @@ int egress_end(struct execution *execution, struct cordon_error *err) must_check
 void egress_free(struct execution *execution);
 /* What to tell of a command that failed as one does that has no network; or NULL. */
 const char *egress_hint(const struct execution *execution);
+/* Starts the request as a job, that a thread follows to its end (job.c). What the request names is kept as long. */
+int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id[ID_SIZE], struct cordon_error *err) must_check;
+/* Ends those that run here, and waits for them. */
+void job_end_all(struct cordon *cordon);
 /* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
 /* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */

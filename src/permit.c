@@ -219,7 +219,9 @@ int permit_question(struct execution *execution, struct gate_question *ret_quest
 	bool found;
 	struct gate_question question = {
 		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
-		.cwd = execution->cwd.path, .env = execution->request->env, .ended_fd = -1,
+		.cwd = execution->cwd.path, .env = execution->request->env,
+		/* A job that is told something before it runs is told to end. */
+		.ended_fd = execution->session.job ? execution->session.job->control_fd : -1,
 		.approver = permit_approver(execution),
 	};
 	if (permit_program(execution, &found, err) < 0)

@@ -239,6 +239,7 @@ int cordon_request_new(struct cordon_request **ret_request, struct cordon_error 
 	if (!request)
 		return fail_oom(err);
 	request->stdin_fd = -1;
+	request->refs = 1;
 	request->rows = 24;
 	request->columns = 80;
 	*ret_request = request;
@@ -247,7 +248,7 @@ int cordon_request_new(struct cordon_request **ret_request, struct cordon_error 
 
 void cordon_request_unref(struct cordon_request *request)
 {
-	if (!request)
+	if (!request || atomic_fetch_sub(&request->refs, 1) > 1)
 		return;
 	arena_free(&request->arena);
 	free(request);

@@ -1,9 +1,13 @@
 /* What a caller asks for: one row per setting. */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "cordon.h"
 #include "policy/capability.h"
 #include "profile/profile.h"
+
+struct job_place;
 
 /* Whom to ask. */
 struct approver {
@@ -14,6 +18,7 @@ struct approver {
 
 struct cordon_request {
 	struct arena arena;
+	atomic_uint refs;                       /* a job keeps what its request names */
 	const char *session, *workspace, *cwd, *driver, *manifest;
 	enum view view;
 	bool view_named;
@@ -27,6 +32,7 @@ struct cordon_request {
 	void *output_arg;
 	bool has_approver;
 	struct approver approver;               /* then of this request, instead of the cordon's */
+	struct job_place *job;                  /* it is to be a job, and this is filled by step 1; or NULL */
 };
 
 /* The environment of whoever asks, and a variable of it, or NULL. A request that is NULL is the process's own. */

@@ -18,6 +18,11 @@ const char *session_homes(const struct cordon *cordon, struct arena *arena)
 	return arena_printf(arena, "%s/homes", cordon->data_dir);
 }
 
+const char *session_jobs(const struct cordon *cordon, struct arena *arena)
+{
+	return arena_printf(arena, "%s/" JOBS_DIRECTORY, cordon->data_dir);
+}
+
 static void write_path(struct json *json, const char *key, const char *path)
 {
 	json_key(json, key);

@@ -6,7 +6,7 @@
  *     end      ended           ended           -, or only the workspace is removed
  *     remove   -               -               gone
  *
- * Each change is in the ledger before it is made; what is refused is there as well. */
+ * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs. */
 #include <jansson.h>
 
 #include "api/session-json.h"
@@ -272,20 +272,33 @@ static int move_aside(struct arena *arena, const char *parent, const char *id, s
 	return discard_move(parent, hash, &ret_leaving->discarded, err);
 }
 
+/* Before the session can be had alone. One that has not ended is not removed, and keeps its jobs. */
+static int end_jobs(const struct change *change, const char *id, struct arena *arena, struct cordon_error *err)
+{
+	struct session_record record;
+	bool found = false;
+	if (registry_read(arena, change->cordon->data_dir, id, &record, &found, err) < 0)
+		return -1;
+	if (!found || actions[change->action].from[record.state].reason)
+		return 0;
+	return jobs_end(change->cordon->data_dir, id, err);
+}
+
 /* Nobody uses the session, and nobody can begin to, until its directories have left their place and, where it is to be
  * forgotten, the record is gone. Only then are they removed, which may take a while. */
-static int end_and_clear(struct change *change, const char *id, struct arena *arena, struct leaving leaving[2],
+static int end_and_clear(struct change *change, const char *id, struct arena *arena, struct leaving leaving[3],
                          struct cordon_error *err)
 {
 	struct cordon *cordon = change->cordon;
 	struct session_record record;
 	auto_close int alone = -1;
-	if (registry_exclude(cordon->data_dir, id, &alone, err) < 0 || change_session(change, id, arena, &record, err) < 0 ||
+	if (end_jobs(change, id, arena, err) < 0 || registry_exclude(cordon->data_dir, id, &alone, err) < 0 || change_session(change, id, arena, &record, err) < 0 ||
 	    (!record.workspace && move_aside(arena, session_workspaces(cordon, arena, &record), id, &leaving[0], err) < 0))
 		return -1;
 	if (change->action != REMOVE)
 		return 0;
-	if (move_aside(arena, session_homes(cordon, arena), id, &leaving[1], err) < 0)
+	if (move_aside(arena, session_homes(cordon, arena), id, &leaving[1], err) < 0 ||
+	    move_aside(arena, session_jobs(cordon, arena), id, &leaving[2], err) < 0)
 		return -1;
 	return registry_remove(cordon->data_dir, id, err);
 }
@@ -293,7 +306,7 @@ static int end_and_clear(struct change *change, const char *id, struct arena *ar
 static int end_session(struct cordon *cordon, enum action action, const char *id, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
-	struct leaving leaving[2] = { 0 };
+	struct leaving leaving[3] = { 0 };
 	struct change change = { cordon, action, NULL };
 	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
@@ -308,7 +321,9 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 {
-	return remove_workspace ? end_session(cordon, END_AND_CLEAR, id, err) : change_only(cordon, END, id, NULL, err);
+	if (remove_workspace)
+		return end_session(cordon, END_AND_CLEAR, id, err);
+	return change_only(cordon, END, id, NULL, err) < 0 ? -1 : jobs_end(cordon->data_dir, id, err);
 }
 
 int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err)

@@ -105,6 +105,10 @@ void audit_print_row(const char *row)
 	cell_print(TEXT(row, "session"), SESSION_WIDTH, SESSION_WIDTH + 2);
 	cell_print(TEXT(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
 	print_outcome(row, TEXT(row, "row"));
+	if (*TEXT(row, "job")) {
+		printf(", job ");
+		report_untrusted(stdout, TEXT(row, "job"));
+	}
 	putchar('\n');
 }
 

@@ -4,6 +4,7 @@
 
 #define APPROVAL_TIMEOUT_MS 120000
 #define DENIALS_TO_PAUSE 3
+#define JOB_MS 3600000
 
 int config_plain(struct arena *arena, struct config *ret_config)
 {
@@ -19,6 +20,7 @@ int config_plain(struct arena *arena, struct config *ret_config)
 		return -1;
 	const struct limits *all = &config.baseline.limits;
 	config.usual.wall_ms = all->wall_ms;
+	config.usual.job_ms = JOB_MS;
 	config.usual.stdout_bytes = all->stdout_bytes;
 	config.usual.stderr_bytes = all->stderr_bytes;
 	*ret_config = config;

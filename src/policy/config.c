@@ -209,6 +209,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	config.usual.wall_ms = least(values[KEY_sandbox_default_timeout].number, all->wall_ms);
 	config.usual.stdout_bytes = least(values[KEY_sandbox_max_output].number, all->stdout_bytes);
 	config.usual.stderr_bytes = least(values[KEY_sandbox_max_output].number, all->stderr_bytes);
+	config.usual.job_ms = values[KEY_sandbox_job_timeout].number;
 	*ret_config = config;
 	return 0;
 }

@@ -381,6 +381,7 @@ static const struct narrowing {
 	{ "sandbox.walls", "\"parked\"", "\"cold\"", "\"warm\"" },
 	{ "sandbox.workspace_root", "\"/w\"", "\"/w\"", NULL },
 	{ "sandbox.default_timeout", "\"30s\"", "29", "31" },
+	{ "sandbox.job_timeout", "\"10m\"", "\"5m\"", "\"2h\"" },
 	{ "sandbox.max_output", "\"1K\"", "1024", "1025" },
 	{ "sandbox.view", "\"system\"", "\"bare\"", "\"host-readonly\"" },
 	{ "sandbox.toolchains", "[\"nvm\", \"go\"]", "[\"go\"]", "[\"go\", \"cargo\"]" },
