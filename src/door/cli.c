@@ -43,7 +43,8 @@ int cli_open(const struct options *options, struct cordon **ret_cordon, struct c
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
                  int *ret_status)
 {
-	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE;
+	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE ||
+	                      (command == COMMAND_JOB && *words && !strcmp(*words, "start"));
 	struct options options = { 0 };
 	struct cordon_error err;
 	int status = starts_program ? STATUS_REFUSED : STATUS_USAGE;

@@ -109,6 +109,7 @@ static const char walk[] =
 	"\t\tcase $command in\n"
 	"\t\trun | profile) _cordon_program \"$COMP_CWORD\" \"$current\" ;;\n"
 	"\t\tsession) mapfile -t COMPREPLY < <(compgen -W 'new list show pause resume end rm' -- \"$current\") ;;\n"
+	"\t\tjob) mapfile -t COMPREPLY < <(compgen -W 'start list poll tail wait kill' -- \"$current\") ;;\n"
 	"\t\tmanifest) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
 	"\t\tapprovals) mapfile -t COMPREPLY < <(compgen -W 'list approve deny' -- \"$current\") ;;\n"
 	"\t\turl) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"

@@ -50,6 +50,7 @@ static void print_command(int id)
 		[COMMAND_RUN] = "'(-)1:program:_command_names -e' '*::argument:_normal'",
 		[COMMAND_PROFILE] = "'(-)1:program:_command_names -e' '*::argument:_normal'",
 		[COMMAND_SESSION] = "'1:action:(new list show pause resume end rm)' '2:id: '",
+		[COMMAND_JOB] = "'1:action:(start list poll tail wait kill)' '2:job: '",
 		[COMMAND_MANIFEST] = "'1:action:(check)' '2:manifest:_files'",
 		[COMMAND_APPROVALS] = "'1:action:(list approve deny)' '2:card: '",
 		[COMMAND_AUDIT] = "'1:action:(tail show query verify export)' '2:id: '",

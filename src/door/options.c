@@ -26,6 +26,7 @@ const char *const option_group_names[] = {
 	[GROUP_ENVIRONMENT] = "Environment",
 	[GROUP_LIMITS] = "Limits",
 	[GROUP_SESSIONS] = "Sessions",
+	[GROUP_JOBS] = "Jobs",
 	[GROUP_LEDGER] = "The ledger",
 	[GROUP_WALLS] = "Walls",
 	[GROUP_OUTPUT] = "Output",
@@ -34,6 +35,12 @@ _Static_assert(ARRAY_SIZE(option_group_names) == GROUP_MAX, "every group has a n
 
 /* These start a program, whose own options must not be taken for ours. */
 #define ENDS_AT_FIRST_OPERAND (ON_RUN | ON_PROFILE)
+
+static bool is_program(enum command_id command, const struct options *options)
+{
+	return ENDS_AT_FIRST_OPERAND & 1u << command ||
+	       (command == COMMAND_JOB && options->operand_count && !strcmp(options->operands[0], "start"));
+}
 
 void option_spell(const struct option *option, char *text, size_t size)
 {
@@ -151,7 +158,7 @@ int options_parse(enum command_id command, char **words, struct options *ret_opt
 			}
 			continue;
 		}
-		if (ENDS_AT_FIRST_OPERAND & 1u << command)
+		if (is_program(command, &options))
 			break;
 		options.operands[options.operand_count++] = *words;
 	}

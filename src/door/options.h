@@ -10,8 +10,8 @@
 enum option_actor { OPTION_REQUEST, OPTION_DOOR };
 enum option_completion { COMPLETE_NOTHING, COMPLETE_FILE, COMPLETE_DIRECTORY, COMPLETE_VARIABLE, COMPLETE_VALUES };
 enum option_group {
-	GROUP_PLACE, GROUP_GRANTS, GROUP_ENVIRONMENT, GROUP_LIMITS, GROUP_SESSIONS, GROUP_LEDGER, GROUP_WALLS, GROUP_OUTPUT,
-	GROUP_MAX
+	GROUP_PLACE, GROUP_GRANTS, GROUP_ENVIRONMENT, GROUP_LIMITS, GROUP_SESSIONS, GROUP_JOBS, GROUP_LEDGER, GROUP_WALLS,
+	GROUP_OUTPUT, GROUP_MAX
 };
 
 struct option {
@@ -44,7 +44,7 @@ struct options {
 };
 
 /* Options are `--name value`, `--name=value`, `-c value`, flags alone. They end at `--`; for commands that start a
- * program also at the first word that is no option. To be released with options_free() when it succeeded. */
+ * program also at the first word that is no option (for `job start` the first after that). To be released with options_free() when it succeeded. */
 int options_parse(enum command_id command, char **words, struct options *ret_options, struct cordon_error *err)
 	must_check;
 void options_free(struct options *options);
