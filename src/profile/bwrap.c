@@ -70,11 +70,11 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 	return -1;
 }
 
-/* bubblewrap makes /dev itself. */
+/* bubblewrap makes /dev itself, and in it the directory that our shared memory is mounted on. */
 static bool is_its_own(const struct mount_op *op)
 {
-	if (op->kind == MOUNT_SCRATCH && !strcmp(op->target, "/dev/shm"))
-		return false;
+	if (path_within(op->target, "/dev/shm"))
+		return op->kind == MOUNT_DIRECTORY && !strcmp(op->target, "/dev/shm");
 	if (op->kind == MOUNT_BIND && (op->flags & MOUNT_DEVICE) && op->source[0] == '/') {
 		static const char *const nodes[] = { "null", "zero", "full", "random", "urandom", "tty" };
 		for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)

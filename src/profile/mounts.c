@@ -130,7 +130,7 @@ static bool is_in_scratch(const struct profile_input *input, bool covered, const
 	bool own_home = strcmp(input->home, input->workspace.path);
 	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || (own_home && path_within(path, input->home)) ||
 	       (covered && path_within(path, input->data_dir)) ||
-	       (input->view == VIEW_HOST_READONLY && path_within(path, "/var/tmp"));
+	       (input->view == VIEW_HOST_READONLY && (path_within(path, "/run") || path_within(path, "/var/tmp")));
 }
 
 static int add_grant_points(struct arena *arena, const struct profile_input *input, const struct grant *grants,
@@ -296,7 +296,20 @@ static int add_all_pins(struct arena *arena, const struct profile_input *input, 
 	return 0;
 }
 
-static int add_protection(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+/* In the command's own memory only what was granted or shown is there to be hidden: a caller's home may be beneath /tmp. */
+static bool is_there(const struct profile_input *input, const struct grant *grants, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (path_within(path, grants[i].place->path))
+			return true;
+	for (size_t i = 0; i < input->shown.count; i++)
+		if (path_within(path, input->shown.items[i].path))
+			return true;
+	return !is_in_scratch(input, is_data_shown(input, grants, count), path);
+}
+
+static int add_protection(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
+                          struct mount_plan *plan)
 {
 	if (add_all_pins(arena, input, plan) < 0)
 		return -1;
@@ -305,6 +318,8 @@ static int add_protection(struct arena *arena, const struct profile_input *input
 			return -1;
 	for (size_t i = 0; i < input->masked.count; i++) {
 		const struct place *place = &input->masked.items[i];
+		if (!is_there(input, grants, count, place->path))
+			continue;
 		struct mount_op *op = mounts_add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY);
 		if (!op)
 			return -1;
@@ -340,7 +355,7 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
 		return -1;
-	if (add_protection(arena, input, &plan) < 0)
+	if (add_protection(arena, input, grants, count, &plan) < 0)
 		return -1;
 	*ret_plan = plan;
 	return 0;

@@ -575,3 +575,23 @@ def test_a_workspace_wherever_it_may_be(cordon, parent, view):
         assert (place / "project/made-inside").read_text() == "made\n" and not (place / "more/x").exists()
     finally:
         subprocess.run(["rm", "-rf", place], check=True)
+
+
+@drivers("namespaces", "bwrap")
+@pytest.mark.parametrize("parent", ["/tmp", "/var/tmp", "/dev/shm", "/run"])
+def test_a_home_wherever_it_may_be(cordon, parent, driver):
+    """Beneath what is private inside there is nothing to hide of it, but in what was granted there."""
+    try:
+        place = pathlib.Path(tempfile.mkdtemp(prefix="cordon-place-", dir=parent))
+    except OSError:
+        pytest.skip(f"cannot: root: {parent} may not be written")
+    try:
+        place.chmod(0o755)
+        for name in (".ssh/id_rsa", ".env", "project/.env", "project/file"):
+            (place / name).parent.mkdir(exist_ok=True)
+            (place / name).write_text(f"{name} as it was\n")
+        done = cordon("run", "--driver", driver, "--view", "host-readonly", "--read", place / "project", "-c",
+                      f"ls -A {place}; cat {place}/project/file; cat {place}/project/.env", env={**cordon.env, "HOME": str(place)})
+        assert done.stdout == "project\nproject/file as it was\n" and "Permission denied" in done.stderr, done
+    finally:
+        subprocess.run(["rm", "-rf", place], check=True)
