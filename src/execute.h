@@ -186,6 +186,9 @@ bool warm_expects(struct execution *execution);
 int warm_raise(struct execution *execution, struct cordon_error *err) must_check;
 /* Of a session: takes them down, but for those in which a command runs. */
 void warm_drop(struct cordon *cordon, const char *id);
+/* A session in which a job runs is in use, also where no command comes: those that do are to find it. To be said now and then. */
+#define WARM_KEEP_MS 60000
+void warm_keep(struct cordon *cordon, const char *id);
 /* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
  * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
 int egress_begin(struct execution *execution, struct cordon_error *err) must_check;

@@ -106,6 +106,18 @@ void warm_drop(struct cordon *cordon, const char *id)
 		drop(cordon->warm, id);
 }
 
+void warm_keep(struct cordon *cordon, const char *id)
+{
+	struct warm *warm = cordon->warm;
+	if (!warm)
+		return;
+	pthread_mutex_lock(&warm->lock);
+	for (struct warm_house *house = *bucket_of(warm, id); house; house = house->next)
+		if (!strcmp(house->id, id))
+			house->used_ms = now_ms();
+	pthread_mutex_unlock(&warm->lock);
+}
+
 /* ---- the thread ------------------------------------------------------------------------------------------------- */
 
 static struct warm_place *pop_place(struct warm *warm, struct warm_mould *mould)
