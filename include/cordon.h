@@ -111,14 +111,15 @@ struct cordon;
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
 	const char *config;     /* this file instead of the system's and the user's configuration */
+	bool many;              /* it runs hundreds at a time: the process's limit of open files is raised as far as that goes */
 	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 void cordon_unref(struct cordon *cordon);
-/* The directory of its data, which may not be there before the first command. The library's. */
-const char *cordon_data_dir(const struct cordon *cordon);
+/* The directory of its data, made if it is not there yet. The text is the library's. */
+int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_error *err) CORDON_MUST_CHECK;
 
 /* ---- A request -------------------------------------------------------------------------------------------------- */
 

@@ -10,6 +10,7 @@
 #include "policy/config.h"
 #include "run/kernel-mounts.h"
 #include "run/linger.h"
+#include "run/open-files.h"
 #include "session/host-tools.h"
 #include "session/host-view.h"
 #include "session/workspace.h"
@@ -53,6 +54,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return -1;
 	}
+	if (options && options->many)
+		open_files_raise();
 	*ret_cordon = cordon;
 	return 0;
 }
@@ -76,9 +79,12 @@ void cordon_unref(struct cordon *cordon)
 	free(cordon);
 }
 
-const char *cordon_data_dir(const struct cordon *cordon)
+int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_error *err)
 {
-	return cordon->data_dir;
+	if (workspace_make_data_dir(cordon->data_dir, err) < 0)
+		return -1;
+	*ret_path = cordon->data_dir;
+	return 0;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */

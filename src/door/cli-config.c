@@ -113,7 +113,7 @@ static int act_show(struct cordon *cordon, const struct options *options, const 
 	char workspace[CLI_PATH_SIZE];
 	auto_free char *json = NULL;
 	const char *named = options_value(options, "workspace");
-	if (cli_absolute(named ? named : ".", workspace, err) < 0 || cordon_config_show(cordon, workspace, &json, err) < 0)
+	if (cli_absolute(named ? named : ".", NULL, workspace, err) < 0 || cordon_config_show(cordon, workspace, &json, err) < 0)
 		return -1;
 	if (options_flag(options, "json"))
 		json_indent(stdout, json, true);
@@ -143,7 +143,7 @@ static void say_good(const struct options *options, const char *what)
 static int check(struct cordon *cordon, const char *file, struct cordon_error *err)
 {
 	char path[CLI_PATH_SIZE];
-	if (cli_absolute(file ? file : PROJECT_NAME, path, err) < 0 || (!file && cordon_config_check(cordon, NULL, err) < 0))
+	if (cli_absolute(file ? file : PROJECT_NAME, NULL, path, err) < 0 || (!file && cordon_config_check(cordon, NULL, err) < 0))
 		return -1;
 	if (!file && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;

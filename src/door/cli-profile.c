@@ -11,7 +11,7 @@ static int print_profile(const struct options *options, struct cordon_error *err
 	struct cordon *cordon = NULL;
 	struct cordon_request *request = NULL;
 	auto_free char *json = NULL;
-	int failed = request_build(options, &request, err) < 0 || cli_open(options, &cordon, err) < 0 ||
+	int failed = request_build(options, NULL, &request, err) < 0 || cli_open(options, &cordon, err) < 0 ||
 	             cordon_profile(cordon, request, &json, err) < 0;
 	if (!failed)
 		json_indent(stdout, json, options_flag(options, "json"));

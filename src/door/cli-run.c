@@ -71,7 +71,7 @@ static int start_here(struct run *run, const struct options *options, struct cor
 {
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	run->carrier = &local;
-	if (request_build(options, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
+	if (request_build(options, NULL, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
 		return -1;
 	/* Reading the terminal from the background would stop us, and the command with us. */
 	if (ours || !is_terminal)

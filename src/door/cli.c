@@ -16,10 +16,12 @@ static int fail_operand(const struct options *options, enum command_id command, 
 	return fail_remedy(err, "see cordon help %s", commands[command].name);
 }
 
-int cli_absolute(const char *named, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
+int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
 {
-	char here[PATH_MAX] = "";
-	if (*named != '/' && !getcwd(here, sizeof(here))) {
+	uncleared char current[PATH_MAX];
+	if (*named == '/')
+		here = "";
+	else if (!here && !(here = getcwd(current, sizeof(current)))) {
 		fail(err, CORDON_E_INVALID_REQUEST, errno, named, "the current directory has no name");
 		return fail_remedy(err, "go to a directory that exists, or name another from /");
 	}

@@ -74,7 +74,7 @@ static int start(struct runner *runner, const struct options *options, char **re
 	/* Without the word "start". */
 	const struct options after = { .given = options->given, .given_count = options->given_count,
 	                               .operands = options->operands + 1, .operand_count = options->operand_count - 1 };
-	if (open_signals(runner, err) < 0 || request_build(&after, &runner->request, err) < 0 ||
+	if (open_signals(runner, err) < 0 || request_build(&after, NULL, &runner->request, err) < 0 ||
 	    cli_open(options, &runner->cordon, err) < 0)
 		return -1;
 	bool asks = !options_flag(options, "no-ask") && prompt_open(&runner->prompt, runner->signal_fd);

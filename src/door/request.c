@@ -12,14 +12,14 @@
 
 /* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
  * session has a workspace of its own. */
-static int set_workspace(struct cordon_request *request, const struct options *options, bool here_by_default,
-                         struct cordon_error *err)
+static int set_workspace(struct cordon_request *request, const struct options *options, const char *here,
+                         bool here_by_default, struct cordon_error *err)
 {
 	char path[CLI_PATH_SIZE];
 	const char *named = options_value(options, "workspace");
 	if (named ? *named == '/' || !*named : !here_by_default)
 		return 0;
-	return cli_absolute(named ? named : ".", path, err) < 0 ? -1 : cordon_request_set(request, "workspace", path, err);
+	return cli_absolute(named ? named : ".", here, path, err) < 0 ? -1 : cordon_request_set(request, "workspace", path, err);
 }
 
 static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)
@@ -42,7 +42,8 @@ static int set_command(struct cordon_request *request, const struct options *opt
 	return cordon_request_command(request, words, err);
 }
 
-static int fill(struct cordon_request *request, const struct options *options, bool with_command, struct cordon_error *err)
+static int fill(struct cordon_request *request, const struct options *options, const char *here, bool with_command,
+                struct cordon_error *err)
 {
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option_given *given = &options->given[i];
@@ -50,18 +51,18 @@ static int fill(struct cordon_request *request, const struct options *options, b
 		    cordon_request_set(request, given->option->name, given->value, err) < 0)
 			return -1;
 	}
-	if (set_workspace(request, options, with_command && !options_value(options, "session"), err) < 0)
+	if (set_workspace(request, options, here, with_command && !options_value(options, "session"), err) < 0)
 		return -1;
 	return with_command ? set_command(request, options, err) : 0;
 }
 
-static int build(const struct options *options, bool with_command, struct cordon_request **ret_request,
+static int build(const struct options *options, const char *here, bool with_command, struct cordon_request **ret_request,
                  struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
 		return -1;
-	if (fill(request, options, with_command, err) < 0) {
+	if (fill(request, options, here, with_command, err) < 0) {
 		cordon_request_unref(request);
 		return -1;
 	}
@@ -69,12 +70,13 @@ static int build(const struct options *options, bool with_command, struct cordon
 	return 0;
 }
 
-int request_build(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+int request_build(const struct options *options, const char *here, struct cordon_request **ret_request,
+                  struct cordon_error *err)
 {
-	return build(options, true, ret_request, err);
+	return build(options, here, true, ret_request, err);
 }
 
 int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
 {
-	return build(options, false, ret_request, err);
+	return build(options, NULL, false, ret_request, err);
 }

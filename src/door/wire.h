@@ -68,7 +68,7 @@ enum wire_hello_flag {
 	WIRE_STDOUT_TERMINAL = 1u << 1,
 	WIRE_STDERR_TERMINAL = 1u << 2,
 	WIRE_CAN_ASK = 1u << 3,         /* a human can be asked: there is a controlling terminal, and we are in its foreground */
-	WIRE_FAST = 1u << 4,            /* by the program's first code: nothing depends on it */
+	WIRE_FAST = 1u << 4,            /* from before libc; counted, so that one can see that it is taken */
 };
 
 /* Followed by `word_count` words of the command line, from "run" on; by `environment_count` strings NAME=VALUE; by the

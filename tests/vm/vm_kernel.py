@@ -24,7 +24,8 @@ KERNELS = {
     ("aarch64", (6, 1)): "linux-image-cloud-arm64",
 }
 # For a build for another architecture: what meson.build asks for.
-LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libcmocka-dev", "libcmocka0",
+LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libevent-dev",
+             "libevent-core-2.1-7", "libcmocka-dev", "libcmocka0",
              "libseccomp-dev", "libseccomp2"]
 CROSS = """[binaries]
 c = 'aarch64-linux-gnu-gcc'

@@ -1,0 +1,271 @@
+/* `cordon serve`: the daemon. One per user and data directory: a lock says so, and the socket of one that died is replaced. It
+ * stays in the foreground and says where it listens; SIGTERM, SIGINT and SIGHUP end it, and with it what it runs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cordon.h"
+#include "door/cli.h"
+#include "door/daemon-place.h"
+#include "door/report.h"
+#include "door/serve.h"
+
+#define BACKLOG 512
+#define PRESSED_MS 20
+/* So long clients have to read what they are told at the end. */
+#define PATIENCE_S 5
+#define STARTS_FEW 4
+#define STARTS_MOST 128
+#define CALLS_FEW 1
+#define CALLS_MOST 8
+
+static struct timeval interval(uint64_t ms)
+{
+	return (struct timeval){ .tv_sec = (time_t)(ms / 1000), .tv_usec = (suseconds_t)(ms % 1000 * 1000) };
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------------------ */
+
+void server_post(struct server *server, struct post *post)
+{
+	uint64_t one = 1;
+	pthread_mutex_lock(&server->post_lock);
+	bool first = !server->posted;
+	post->next = NULL;
+	*server->last_post = post;
+	server->last_post = &post->next;
+	pthread_mutex_unlock(&server->post_lock);
+	if (first)
+		(void)!write(server->wake_fd, &one, sizeof(one));
+}
+
+static void on_posted(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	uint64_t count;
+	(void)what;
+	(void)!read(fd, &count, sizeof(count));
+	pthread_mutex_lock(&server->post_lock);
+	struct post *post = server->posted;
+	server->posted = NULL;
+	server->last_post = &server->posted;
+	pthread_mutex_unlock(&server->post_lock);
+	while (post) {
+		struct post *next = post->next; /* what is done may free it */
+		post->act(post);
+		post = next;
+	}
+}
+
+void server_press(struct server *server)
+{
+	struct timeval soon = interval(PRESSED_MS);
+	if (!evtimer_pending(&server->pressed, NULL) && (pool_is_pressed(&server->starts) || pool_is_pressed(&server->calls)))
+		evtimer_add(&server->pressed, &soon);
+}
+
+static void on_pressed(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	(void)fd, (void)what;
+	pool_relieve(&server->starts);
+	pool_relieve(&server->calls);
+	server_press(server);
+}
+
+static bool is_told(struct server *server)
+{
+	for (struct client *client = server->clients; client; client = client->next)
+		if (client_unread(client))
+			return false;
+	return true;
+}
+
+void server_settle(struct server *server)
+{
+	if (atomic_load(&server->is_ending)) {
+		if (!server->run_count && !server->call_count && is_told(server))
+			event_base_loopbreak(server->base);
+		return;
+	}
+	struct timeval later = interval(server->idle_ms);
+	if (!server->idle_ms)
+		return;
+	if (server->client_count || server->run_count)
+		evtimer_del(&server->idle);
+	else
+		evtimer_add(&server->idle, &later);
+}
+
+void server_end(struct server *server)
+{
+	if (atomic_exchange(&server->is_ending, true)) {
+		event_base_loopbreak(server->base); /* told twice */
+		return;
+	}
+	event_del(&server->listening);
+	cleanup_close(&server->listen_fd);
+	server->listen_fd = -1;
+	for (struct client *client = server->clients; client; client = client->next)
+		for (struct served *run = client->runs; run; run = run->next)
+			run_kill(run);
+	evtimer_add(&server->patience, &(struct timeval){ .tv_sec = PATIENCE_S });
+	server_settle(server);
+}
+
+static void on_signal(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	server_end(arg);
+}
+
+static void on_patience(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	(void)fd, (void)what;
+	event_base_loopbreak(server->base);
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	(void)what;
+	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (connection < 0)
+		return;
+	client_accept(server, connection);
+	server_settle(server);
+}
+
+/* ---- before and after ---------------------------------------------------------------------------------------------- */
+
+static int take_lock(const char *directory, int *ret_fd, struct cordon_error *err)
+{
+	auto_close int parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	auto_close int fd = parent < 0 ? -1 : openat(parent, "daemon.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, directory, "the daemon's lock cannot be opened");
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		fail(err, CORDON_E_SESSION_BUSY, 0, directory, "a daemon is running here already");
+		return fail_remedy(err, "use that one, or end it first");
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+static int listen_at(const struct daemon_place *place, struct server *server, struct cordon_error *err)
+{
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* The lock is ours: whoever left a socket there is dead. */
+	unlink(place->address.sun_path);
+	mode_t before = umask(0177);
+	int bound = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&place->address, sizeof(place->address));
+	umask(before);
+	if (bound < 0 || listen(fd, BACKLOG) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, place->address.sun_path, "cannot listen there");
+	server->listen_fd = take_fd(&fd);
+	return 0;
+}
+
+static int open_server(struct server *server, struct cordon_error *err)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	ssize_t length = readlink("/proc/self/ns/mnt", server->mount_namespace, sizeof(server->mount_namespace) - 1);
+	signal(SIGPIPE, SIG_IGN);
+	server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	server->base = event_base_new();
+	if (length <= 0 || server->wake_fd < 0 || !server->base)
+		return fail(err, CORDON_E_INTERNAL, errno, NULL, "the loop of the daemon cannot be made");
+	pool_open(&server->starts, STARTS_FEW, STARTS_MOST);
+	pool_open(&server->calls, CALLS_FEW, CALLS_MOST);
+	server->last_post = &server->posted;
+	event_assign(&server->waking, server->base, server->wake_fd, EV_READ | EV_PERSIST, on_posted, server);
+	event_assign(&server->listening, server->base, server->listen_fd, EV_READ | EV_PERSIST, on_connection, server);
+	evtimer_assign(&server->pressed, server->base, on_pressed, server);
+	evtimer_assign(&server->idle, server->base, on_signal, server);
+	evtimer_assign(&server->patience, server->base, on_patience, server);
+	event_add(&server->waking, NULL);
+	event_add(&server->listening, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++) {
+		evsignal_assign(&server->signals[i], server->base, ending[i], on_signal, server);
+		event_add(&server->signals[i], NULL);
+	}
+	return 0;
+}
+
+/* What is left of clients has nobody to be told about. */
+static void close_server(struct server *server)
+{
+	while (server->clients) {
+		struct client *client = server->clients;
+		client_drop(client);
+		if (server->clients == client)
+			break;
+	}
+	pool_close(&server->starts);
+	pool_close(&server->calls);
+	event_base_free(server->base);
+	cleanup_close(&server->wake_fd);
+	cleanup_close(&server->listen_fd);
+}
+
+static int serve(struct server *server, const char *directory, struct cordon_error *err)
+{
+	auto_close int lock = -1;
+	struct daemon_place place;
+	if (take_lock(directory, &lock, err) < 0)
+		return -1;
+	if (!daemon_place_in(directory, &place))
+		return fail(err, CORDON_E_INTERNAL, errno, directory, "cordon's data directory cannot be opened");
+	int result = listen_at(&place, server, err);
+	if (result == 0 && (result = open_server(server, err)) == 0) {
+		printf("cordon: listening at %s/%s\n", directory, strrchr(place.address.sun_path, '/') + 1);
+		fflush(stdout);
+		server_settle(server);
+		event_base_dispatch(server->base);
+		unlink(place.address.sun_path);
+		close_server(server);
+	}
+	cleanup_close(&place.directory_fd);
+	return result;
+}
+
+static int open_library(const struct options *options, struct server *server, const char **ret_directory,
+                        struct cordon_error *err)
+{
+	const char *idle = options_value(options, "idle"), *config = options_value(options, "config");
+	if (idle && (!text_parse_duration(idle, &server->idle_ms) || !server->idle_ms)) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, idle, "idle: must be a time such as 60s or 5m");
+		return fail_remedy(err, "see cordon help serve");
+	}
+	server->has_config = config != NULL;
+	return cordon_open(&(struct cordon_options){ .config = config, .many = true }, &server->cordon, err) < 0 ||
+	       cordon_data_dir(server->cordon, ret_directory, err) < 0 ? -1 : 0;
+}
+
+int cli_serve(char **words)
+{
+	struct server server = { .listen_fd = -1, .wake_fd = -1, .post_lock = PTHREAD_MUTEX_INITIALIZER };
+	struct options options;
+	struct cordon_error err;
+	const char *directory;
+	int status;
+	if (!cli_options(COMMAND_SERVE, words, 0, &options, &status))
+		return status;
+	status = 0;
+	if (open_library(&options, &server, &directory, &err) < 0 || serve(&server, directory, &err) < 0) {
+		report_error(&err, options_flag(&options, "json"));
+		status = STATUS_REFUSED;
+	}
+	cordon_unref(server.cordon);
+	options_free(&options);
+	return status;
+}

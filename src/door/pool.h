@@ -1,0 +1,31 @@
+/* Threads for what may wait: on a disk, on a lock, on a human. A few are always there; more come only when nothing moves, so
+ * that many short tasks do not fight for the processors, and those who wait for people do not keep the others waiting. */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct task {
+	struct task *next;
+	void (*act)(struct task *task); /* in a thread of the pool, every signal blocked; may free the task */
+};
+
+struct pool {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct task *first, **last;
+	size_t few, most;
+	size_t threads, idle, waiting;
+	uint64_t taken, taken_before;
+	bool is_ending;
+};
+
+void pool_open(struct pool *pool, size_t few, size_t most);
+void pool_add(struct pool *pool, struct task *task);
+/* Is there something that no thread has taken yet? From any thread. */
+bool pool_is_pressed(struct pool *pool);
+/* To be called every now and then while it is pressed: one thread more where none took anything since. */
+void pool_relieve(struct pool *pool);
+/* Waits until everything is done. */
+void pool_close(struct pool *pool);

@@ -1,0 +1,47 @@
+/* JSON-RPC 2.0 as lines of text: calls are read, answers are written. Whoever wrote a line is not trusted. */
+#pragma once
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "cordon.h"
+
+#define RPC_LINE_MAX (4u << 20)
+#define RPC_DEPTH_MAX 16
+#define RPC_ID_MAX 128
+
+enum rpc_code {
+	RPC_OK = 0,
+	RPC_NOT_JSON = -32700,
+	RPC_NO_REQUEST = -32600,
+	RPC_NO_METHOD = -32601,
+	RPC_BAD_PARAMS = -32602,
+	RPC_REFUSED = -32000,           /* by cordon: `data` says why */
+	RPC_TOO_MANY = -32001,
+};
+
+struct rpc_call {
+	json_t *whole;                  /* owns the rest; to be released with json_decref() */
+	const char *method;
+	json_t *params;                 /* an object, perhaps an empty one */
+	char id[RPC_ID_MAX];            /* as JSON; "null" in what is wrong before there is one */
+	bool wants_answer;
+};
+
+/* One line without its end. On failure ret_call->id is filled nevertheless, and *ret_why says what is wrong. */
+enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_call, const char **ret_why);
+
+/* A line of answer: begin, then the value, then end, which returns the text with its newline, to be free()d, or NULL. */
+void rpc_result_begin(struct json *json, const char *id);
+/* The same for something that nobody asked for; the value is its parameters. */
+void rpc_notice_begin(struct json *json, const char *method);
+char *rpc_end(struct json *json, size_t *ret_length);
+/* `err` may be NULL. */
+char *rpc_error(const char *id, enum rpc_code code, const char *message, const struct cordon_error *err, size_t *ret_length);
+
+/* Bytes as the members `text`, where they are UTF-8, or `base64`, which is told by the name. */
+void rpc_bytes(struct json *json, const char *data, size_t length);
+/* The same back: to be free()d. False: there are neither, both, or they are not what they say. */
+bool rpc_take_bytes(json_t *params, char **ret_data, size_t *ret_length);

@@ -1,0 +1,222 @@
+/* Connections: what comes in is bounded, what goes out waits for nobody. Only our own user is let in, and only from where the
+ * same files have the same names: what runs inside walls has a mount namespace of its own, and were it ever to find the
+ * socket, nobody would listen. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cordon.h"
+#include "door/serve.h"
+#include "door/wire.h"
+
+#define READ_SIZE (64u << 10)
+
+/* ---- out: from any thread ----------------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static void give_up(struct client *client)
+{
+	client->is_broken = true;
+	evbuffer_drain(client->out, evbuffer_get_length(client->out));
+}
+
+static void release(struct client *client);
+
+static void arm(struct post *post)
+{
+	struct client *client = (struct client *)((char *)post - offsetof(struct client, arm));
+	pthread_mutex_lock(&client->lock);
+	client->is_posted = false;
+	pthread_mutex_unlock(&client->lock);
+	if (!client->is_gone)
+		event_add(&client->writable, NULL);
+	release(client);
+}
+
+/* What could not be sent at once waits for the loop to send it. */
+static void keep_for_later(struct client *client, const struct iovec *parts, int count, size_t sent)
+{
+	for (int i = 0; i < count; i++) {
+		size_t skipped = sent < parts[i].iov_len ? sent : parts[i].iov_len;
+		sent -= skipped;
+		if (evbuffer_add(client->out, (const char *)parts[i].iov_base + skipped, parts[i].iov_len - skipped) < 0)
+			return give_up(client);
+	}
+	size_t waiting = evbuffer_get_length(client->out);
+	if (waiting > UNREAD_GONE)
+		return give_up(client);
+	if (waiting && !client->is_armed) {
+		client->is_armed = client->is_posted = true;
+		client->arm.act = arm;
+		server_post(client->server, &client->arm);
+	}
+}
+
+void client_send(struct client *client, const struct iovec *parts, int count)
+{
+	ssize_t sent = 0;
+	pthread_mutex_lock(&client->lock);
+	if (!client->is_broken) {
+		struct msghdr message = { .msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count };
+		if (!evbuffer_get_length(client->out))
+			sent = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (sent < 0 && errno != EAGAIN && errno != EINTR)
+			give_up(client);
+		else
+			keep_for_later(client, parts, count, sent > 0 ? (size_t)sent : 0);
+	}
+	pthread_mutex_unlock(&client->lock);
+}
+
+size_t client_unread(struct client *client)
+{
+	pthread_mutex_lock(&client->lock);
+	size_t unread = evbuffer_get_length(client->out);
+	pthread_mutex_unlock(&client->lock);
+	return unread;
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *client = arg;
+	(void)what;
+	pthread_mutex_lock(&client->lock);
+	bool failed = evbuffer_get_length(client->out) && evbuffer_write(client->out, fd) < 0 && errno != EAGAIN && errno != EINTR;
+	if (failed)
+		give_up(client);
+	size_t unread = evbuffer_get_length(client->out);
+	client->is_armed = unread > 0;
+	if (!unread)
+		event_del(&client->writable);
+	pthread_mutex_unlock(&client->lock);
+	for (struct served *run = client->runs; run && unread < UNREAD_MAX / 2; run = run->next)
+		run_go_on(run);
+	server_settle(client->server);
+}
+
+/* ---- in ----------------------------------------------------------------------------------------------------------- */
+
+static bool make_room(struct client *client)
+{
+	size_t used = client->in_to - client->in_from, most = client->kind ? client->kind->in_max : READ_SIZE;
+	if (client->in_from && used)
+		memmove(client->in, client->in + client->in_from, used);
+	client->in_from = 0;
+	client->in_to = used;
+	if (client->in_size - used >= READ_SIZE / 4)
+		return true;
+	size_t size = client->in_size ? client->in_size * 2 : READ_SIZE;
+	if (size > most + READ_SIZE)
+		size = most + READ_SIZE;
+	char *grown = size > client->in_size ? realloc(client->in, size) : NULL;
+	if (!grown)
+		return false;
+	client->in = grown;
+	client->in_size = size;
+	return true;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *client = arg;
+	(void)what;
+	if (!make_room(client))
+		return client_drop(client);
+	ssize_t length = recv(fd, client->in + client->in_to, client->in_size - client->in_to, MSG_DONTWAIT);
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (length <= 0)
+		return client_drop(client);
+	client->in_to += (size_t)length;
+	if (!client->kind)
+		client->kind = (unsigned char)client->in[0] >= WIRE_HELLO ? &client_frames : &client_rpc;
+	if (!client->kind->take(client))
+		client_drop(client);
+}
+
+/* ---- its life ----------------------------------------------------------------------------------------------------- */
+
+static bool is_welcome(const struct server *server, int fd)
+{
+	struct ucred peer;
+	socklen_t length = sizeof(peer);
+	char path[64], space[sizeof(server->mount_namespace)] = "";
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid())
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)peer.pid);
+	ssize_t read = readlink(path, space, sizeof(space) - 1);
+	return read > 0 && !strcmp(space, server->mount_namespace);
+}
+
+void client_accept(struct server *server, int fd)
+{
+	struct client *client = NULL;
+	if (server->client_count < CLIENTS_MAX && is_welcome(server, fd))
+		client = calloc(1, sizeof(*client));
+	if (client)
+		client->out = evbuffer_new();
+	if (!client || !client->out) {
+		free(client);
+		close(fd);
+		return;
+	}
+	client->server = server;
+	client->fd = fd;
+	pthread_mutex_init(&client->lock, NULL);
+	client->pending = 1; /* the connection itself */
+	client->next = server->clients;
+	client->previous = &server->clients;
+	if (client->next)
+		client->next->previous = &client->next;
+	server->clients = client;
+	server->client_count++;
+	event_assign(&client->readable, server->base, fd, EV_READ | EV_PERSIST, on_readable, client);
+	event_assign(&client->writable, server->base, fd, EV_WRITE | EV_PERSIST, on_writable, client);
+	event_add(&client->readable, NULL);
+	/* It has mostly said already what it wants. */
+	on_readable(fd, EV_READ, client);
+}
+
+void client_drop(struct client *client)
+{
+	if (client->is_gone)
+		return;
+	client->is_gone = true;
+	event_del(&client->readable);
+	event_del(&client->writable);
+	pthread_mutex_lock(&client->lock);
+	give_up(client);
+	pthread_mutex_unlock(&client->lock);
+	for (struct served *run = client->runs; run; run = run->next)
+		run_hang_up(run);
+	client_settle(client);
+}
+
+/* Once nothing points to it. */
+static void release(struct client *client)
+{
+	struct server *server = client->server;
+	pthread_mutex_lock(&client->lock);
+	bool is_held = client->pending || client->is_posted;
+	pthread_mutex_unlock(&client->lock);
+	if (is_held)
+		return;
+	*client->previous = client->next;
+	if (client->next)
+		client->next->previous = client->previous;
+	server->client_count--;
+	close(client->fd);
+	evbuffer_free(client->out);
+	pthread_mutex_destroy(&client->lock);
+	free(client->in);
+	free(client);
+	server_settle(server);
+}
+
+void client_settle(struct client *client)
+{
+	client->pending--;
+	release(client);
+}

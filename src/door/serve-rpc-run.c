@@ -1,0 +1,311 @@
+/* `run` and what goes with it, by JSON-RPC. A run goes by the id of the call that began it. */
+#include "door/serve-rpc.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INPUT_MAX (4u << 20)
+#define ENVIRONMENT_MAX 8192
+
+struct called {
+	struct served run;
+	char id[RPC_ID_MAX];
+	bool wants_output;
+};
+
+static struct called *find(struct client *client, json_t *params)
+{
+	json_t *which = json_object_get(params, "run");
+	auto_free char *text = which ? json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	for (struct served *run = client->runs; text && run; run = run->next)
+		if (!strcmp(((struct called *)run)->id, text))
+			return (struct called *)run;
+	return NULL;
+}
+
+static void answer_true(struct client *client, const struct rpc_call *call)
+{
+	struct json json;
+	size_t length;
+	rpc_result_begin(&json, call->id);
+	json_bool(&json, true);
+	char *line = rpc_end(&json, &length);
+	if (call->wants_answer)
+		rpc_send(client, line, length);
+	else
+		free(line);
+}
+
+/* ---- the request ---------------------------------------------------------------------------------------------------- */
+
+static int bad(struct cordon_error *err, const char *subject, const char *what)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "%s", what);
+	return fail_boundary(err, "request");
+}
+
+static int set_one(struct cordon_request *request, const char *key, json_t *value, struct cordon_error *err)
+{
+	if (json_is_boolean(value))
+		return cordon_request_set(request, key, json_is_true(value) ? "true" : "false", err);
+	if (!json_is_string(value))
+		return bad(err, key, "a setting is text, true or false, or a list of texts");
+	return cordon_request_set(request, key, json_string_value(value), err);
+}
+
+int rpc_settings(json_t *settings, struct cordon_request *request, struct cordon_error *err)
+{
+	const char *key;
+	json_t *value, *each;
+	size_t i;
+	if (settings && !json_is_object(settings))
+		return bad(err, "settings", "must be an object");
+	json_object_foreach(settings, key, value) {
+		if (!json_is_array(value)) {
+			if (set_one(request, key, value, err) < 0)
+				return -1;
+			continue;
+		}
+		json_array_foreach(value, i, each)
+			if (set_one(request, key, each, err) < 0)
+				return -1;
+	}
+	return 0;
+}
+
+static int take_texts(json_t *list, const char *name, const char ***ret_texts, struct cordon_error *err)
+{
+	size_t i;
+	json_t *each;
+	const char **texts = calloc(json_array_size(list) + 1, sizeof(*texts));
+	if (!texts)
+		return fail_oom(err);
+	json_array_foreach(list, i, each)
+		if (!(texts[i] = json_string_value(each))) {
+			free(texts);
+			return bad(err, name, "must be a list of texts");
+		}
+	*ret_texts = texts;
+	return 0;
+}
+
+static int set_words(json_t *params, struct cordon_request *request, struct cordon_error *err)
+{
+	json_t *argv = json_object_get(params, "argv"), *environment = json_object_get(params, "environment");
+	auto_free const char **words = NULL, **variables = NULL;
+	if (!json_is_array(argv) || (environment && !json_is_array(environment)) || json_array_size(environment) > ENVIRONMENT_MAX)
+		return bad(err, "argv", "argv, and environment if it is given, must be lists of texts");
+	if (take_texts(argv, "argv", &words, err) < 0 || cordon_request_command(request, words, err) < 0)
+		return -1;
+	if (!environment)
+		return 0;
+	return take_texts(environment, "environment", &variables, err) < 0 ? -1 : cordon_request_environment(request, variables, err);
+}
+
+/* `stdin`: text or base64, and that is all of it; or `stream`: more comes by the method stdin. */
+static int set_input(json_t *params, struct called *called, struct cordon_error *err)
+{
+	json_t *input = json_object_get(params, "stdin");
+	auto_free char *data = NULL;
+	size_t length = 0;
+	bool streams = json_is_true(json_object_get(input, "stream"));
+	if (!input)
+		return 0;
+	if (!json_is_object(input) || (!rpc_take_bytes(input, &data, &length) && !streams))
+		return bad(err, "stdin", "must have text or base64, or stream");
+	called->run.takes_input = called->run.is_long = true;
+	called->run.input.waiting = evbuffer_new();
+	if (!called->run.input.waiting || (length && evbuffer_add(called->run.input.waiting, data, length) < 0))
+		return fail_oom(err);
+	called->run.input.has_ended = !streams;
+	return 0;
+}
+
+/* ---- its life ------------------------------------------------------------------------------------------------------- */
+
+static bool called_prepare(struct served *run)
+{
+	(void)run;
+	return true;
+}
+
+static void notice_begin(const struct served *run, struct json *json, const char *method)
+{
+	rpc_notice_begin(json, method);
+	json_object_begin(json);
+	json_key(json, "run");
+	json_verbatim(json, ((const struct called *)run)->id);
+}
+
+static void notice_end(struct served *run, struct json *json)
+{
+	size_t length;
+	json_object_end(json);
+	char *line = rpc_end(json, &length);
+	rpc_send(run->client, line, length);
+}
+
+static void called_started(struct served *run)
+{
+	struct json json;
+	notice_begin(run, &json, "started");
+	notice_end(run, &json);
+}
+
+static void called_output(struct served *run, enum cordon_stream stream, const char *data, size_t length)
+{
+	struct json json;
+	if (!((struct called *)run)->wants_output)
+		return;
+	notice_begin(run, &json, "output");
+	json_key_string(&json, "stream", stream == CORDON_STDERR ? "stderr" : "stdout");
+	rpc_bytes(&json, data, length);
+	notice_end(run, &json);
+}
+
+/* It is answered like any other card, by approvals.answer or by somebody else. */
+static bool called_ask(struct served *run, const struct cordon_card *card)
+{
+	struct json json;
+	notice_begin(run, &json, "approval");
+	json_key(&json, "card");
+	json_verbatim(&json, card->json);
+	notice_end(run, &json);
+	return false;
+}
+
+static void called_conclude(struct served *run)
+{
+	struct called *called = (struct called *)run;
+	auto_free char *text = run->failed ? NULL : cordon_result_json(run->result);
+	struct json json;
+	size_t length;
+	if (!text) {
+		if (!run->failed)
+			fail_oom(&run->err);
+		return rpc_refuse(run->client, called->id, RPC_REFUSED, run->err.reason, &run->err);
+	}
+	rpc_result_begin(&json, called->id);
+	json_verbatim(&json, text);
+	char *line = rpc_end(&json, &length);
+	rpc_send(run->client, line, length);
+}
+
+static void called_settled(struct served *run)
+{
+	(void)run;
+}
+
+static void called_room(struct served *run, size_t length)
+{
+	(void)run, (void)length;
+}
+
+static void called_free(struct served *run)
+{
+	free(run);
+}
+
+static const struct served_kind called_kind = {
+	called_prepare, called_started, called_output, called_conclude, called_ask, called_settled, called_room, called_free,
+};
+
+static bool is_under_way(const struct client *client, const char *id)
+{
+	for (const struct served *run = client->runs; run; run = run->next)
+		if (!strcmp(((const struct called *)run)->id, id))
+			return true;
+	return false;
+}
+
+void rpc_run(struct client *client, struct rpc_call *call)
+{
+	struct cordon_error err;
+	if (is_under_way(client, call->id))
+		return rpc_refuse(client, call->id, RPC_NO_REQUEST, "a run with this id is under way", NULL);
+	if (client->server->run_count >= RUNS_MAX)
+		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way", NULL);
+	struct called *called = calloc(1, sizeof(*called));
+	struct cordon_request *request = NULL;
+	bool ready = called ? cordon_request_new(&request, &err) == 0 : (fail_oom(&err), false);
+	ready = ready && rpc_settings(json_object_get(call->params, "settings"), request, &err) == 0 &&
+	        set_words(call->params, request, &err) == 0 && set_input(call->params, called, &err) == 0;
+	if (!ready) {
+		cordon_request_unref(request);
+		if (called && called->run.input.waiting)
+			evbuffer_free(called->run.input.waiting);
+		free(called);
+		return rpc_refuse(client, call->id, RPC_REFUSED, err.reason, &err);
+	}
+	memcpy(called->id, call->id, sizeof(called->id));
+	called->wants_output = json_is_true(json_object_get(call->params, "output"));
+	called->run.can_ask = json_is_true(json_object_get(call->params, "ask"));
+	called->run.request = request;
+	run_begin(&called->run, client, &called_kind);
+}
+
+/* ---- to a run ------------------------------------------------------------------------------------------------------- */
+
+static struct called *find_or_refuse(struct client *client, struct rpc_call *call)
+{
+	struct called *called = find(client, call->params);
+	if (!called)
+		rpc_refuse(client, call->id, RPC_BAD_PARAMS, "no such run of this connection is under way", NULL);
+	return called;
+}
+
+void rpc_signal(struct client *client, struct rpc_call *call)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} signals[] = {
+		{ "INT", SIGINT }, { "TERM", SIGTERM }, { "HUP", SIGHUP }, { "QUIT", SIGQUIT }, { "KILL", SIGKILL },
+		{ "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "PIPE", SIGPIPE }, { "STOP", SIGSTOP }, { "CONT", SIGCONT },
+	};
+	struct called *called = find_or_refuse(client, call);
+	const char *name = json_string_value(json_object_get(call->params, "signal"));
+	if (!called)
+		return;
+	for (size_t i = 0; name && i < ARRAY_SIZE(signals); i++)
+		if (!strcmp(signals[i].name, name)) {
+			run_signal(&called->run, signals[i].number);
+			return answer_true(client, call);
+		}
+	rpc_refuse(client, call->id, RPC_BAD_PARAMS, "signal must be a name such as TERM", NULL);
+}
+
+void rpc_resize(struct client *client, struct rpc_call *call)
+{
+	struct called *called = find_or_refuse(client, call);
+	json_int_t rows = json_integer_value(json_object_get(call->params, "rows"));
+	json_int_t columns = json_integer_value(json_object_get(call->params, "columns"));
+	if (!called)
+		return;
+	if (rows < 1 || rows > 9999 || columns < 1 || columns > 9999 || !called->run.in_loop)
+		return rpc_refuse(client, call->id, RPC_BAD_PARAMS, "rows and columns must be numbers, of a run that has started", NULL);
+	cordon_execution_resize(called->run.execution, (unsigned short)rows, (unsigned short)columns);
+	answer_true(client, call);
+}
+
+void rpc_stdin(struct client *client, struct rpc_call *call)
+{
+	struct called *called = find_or_refuse(client, call);
+	bool ends = json_is_true(json_object_get(call->params, "end"));
+	auto_free char *data = NULL;
+	size_t length = 0;
+	if (!called)
+		return;
+	struct served *run = &called->run;
+	if (!run->takes_input || run->input.has_ended || (!rpc_take_bytes(call->params, &data, &length) && !ends))
+		return rpc_refuse(client, call->id, RPC_BAD_PARAMS, "text, base64 or end must be given, for a run whose stdin is a stream",
+		                  NULL);
+	if (length + evbuffer_get_length(run->input.waiting) > INPUT_MAX)
+		return rpc_refuse(client, call->id, RPC_TOO_MANY, "the command has not read what it was sent before; try later", NULL);
+	if (length)
+		stdin_put(run, data, length);
+	if (ends)
+		stdin_end(run);
+	answer_true(client, call);
+}

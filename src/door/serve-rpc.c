@@ -1,0 +1,282 @@
+/* JSON-RPC 2.0, a line each way: one row per method. What may wait is done by a worker; what concerns a run at once. */
+#include "door/serve-rpc.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define PENDING_MAX 64  /* calls and runs of one client */
+
+struct method;
+
+/* A call that a worker carries out. */
+struct work {
+	struct task task;
+	struct post post;
+	struct client *client;
+	const struct method *method;
+	struct rpc_call call;
+};
+
+struct method {
+	const char *name;
+	void (*now)(struct client *client, struct rpc_call *call);
+	/* Or, by a worker; *ret_json is the value of the answer, NULL: true. */
+	int (*later)(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err);
+};
+
+void rpc_send(struct client *client, char *line, size_t length)
+{
+	if (line)
+		client_send(client, &(struct iovec){ line, length }, 1);
+	free(line);
+}
+
+void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const char *message, const struct cordon_error *err)
+{
+	size_t length;
+	char *line = rpc_error(id, code, message, err, &length);
+	rpc_send(client, line, length);
+}
+
+/* ---- sessions and approvals ----------------------------------------------------------------------------------------- */
+
+static int text_of(json_t *params, const char *name, const char **ret_text, struct cordon_error *err)
+{
+	*ret_text = json_string_value(json_object_get(params, name));
+	return *ret_text ? 0 : fail(err, CORDON_E_INVALID_REQUEST, 0, name, "this parameter is missing, or is no text");
+}
+
+static const char *optional_text(json_t *params, const char *name)
+{
+	return json_string_value(json_object_get(params, name));
+}
+
+static int session_new(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	struct cordon_request *settings = NULL;
+	const char *id;
+	if (text_of(params, "id", &id, err) < 0 || cordon_request_new(&settings, err) < 0)
+		return -1;
+	int result = rpc_settings(json_object_get(params, "settings"), settings, err);
+	if (result == 0)
+		result = cordon_session_new(cordon, id, settings, ret_json, err);
+	cordon_request_unref(settings);
+	return result;
+}
+
+static int session_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	(void)params;
+	return cordon_session_list(cordon, ret_json, err);
+}
+
+static int session_show(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_show(cordon, id, ret_json, err);
+}
+
+static int session_pause(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	(void)ret_json;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_pause(cordon, id, optional_text(params, "why"), err);
+}
+
+static int session_resume(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	(void)ret_json;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_resume(cordon, id, err);
+}
+
+static int session_end(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	bool remove = json_is_true(json_object_get(params, "remove_workspace"));
+	(void)ret_json;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_end(cordon, id, remove, err);
+}
+
+static int session_remove(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	(void)ret_json;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_remove(cordon, id, err);
+}
+
+static int approvals_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	(void)params;
+	return cordon_approvals_list(cordon, ret_json, err);
+}
+
+static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	static const char *const answers[CORDON_ANSWER_MAX] = {
+		[CORDON_APPROVED_ONCE] = "once", [CORDON_APPROVED_SESSION] = "session", [CORDON_DENIED] = "deny",
+	};
+	const char *card, *said;
+	(void)ret_json;
+	if (text_of(params, "card", &card, err) < 0 || text_of(params, "answer", &said, err) < 0)
+		return -1;
+	for (int answer = 0; answer < CORDON_ANSWER_MAX; answer++)
+		if (answers[answer] && !strcmp(answers[answer], said))
+			return cordon_approvals_answer(cordon, card, optional_text(params, "hash"), (enum cordon_answer)answer,
+			                               optional_text(params, "reason"), err);
+	return fail(err, CORDON_E_INVALID_REQUEST, 0, said, "an answer is once, session or deny");
+}
+
+/* ---- the daemon itself ---------------------------------------------------------------------------------------------- */
+
+static void status(struct client *client, struct rpc_call *call)
+{
+	const struct server *server = client->server;
+	struct json json;
+	size_t length;
+	rpc_result_begin(&json, call->id);
+	json_object_begin(&json);
+	json_key_string(&json, "version", CORDON_VERSION);
+	json_key_int(&json, "pid", getpid());
+	json_key_uint(&json, "clients", server->client_count);
+	json_key_uint(&json, "running", server->run_count);
+	json_key_uint(&json, "served", server->served_count);
+	json_key_uint(&json, "fast", server->fast_count);
+	json_object_end(&json);
+	char *line = rpc_end(&json, &length);
+	rpc_send(client, line, length);
+}
+
+static void stop(struct client *client, struct rpc_call *call)
+{
+	struct json json;
+	size_t length;
+	rpc_result_begin(&json, call->id);
+	json_bool(&json, true);
+	char *line = rpc_end(&json, &length);
+	rpc_send(client, line, length);
+	if (!atomic_load(&client->server->is_ending))
+		server_end(client->server);
+}
+
+static const struct method methods[] = {
+	{ "approvals.answer", NULL, approvals_answer },
+	{ "approvals.list", NULL, approvals_list },
+	{ "resize", rpc_resize, NULL },
+	{ "run", rpc_run, NULL },
+	{ "session.end", NULL, session_end },
+	{ "session.list", NULL, session_list },
+	{ "session.new", NULL, session_new },
+	{ "session.pause", NULL, session_pause },
+	{ "session.remove", NULL, session_remove },
+	{ "session.resume", NULL, session_resume },
+	{ "session.show", NULL, session_show },
+	{ "signal", rpc_signal, NULL },
+	{ "status", status, NULL },
+	{ "stdin", rpc_stdin, NULL },
+	{ "stop", stop, NULL },
+};
+
+/* ---- calls ---------------------------------------------------------------------------------------------------------- */
+
+static void leave(struct post *post)
+{
+	struct work *work = (struct work *)((char *)post - offsetof(struct work, post));
+	struct client *client = work->client;
+	json_decref(work->call.whole);
+	free(work);
+	client->server->call_count--;
+	client_settle(client);
+}
+
+static void carry_out(struct task *task)
+{
+	struct work *work = (struct work *)((char *)task - offsetof(struct work, task));
+	struct client *client = work->client;
+	struct cordon_error err;
+	auto_free char *text = NULL;
+	if (work->method->later(client->server->cordon, work->call.params, &text, &err) < 0) {
+		rpc_refuse(client, work->call.id, RPC_REFUSED, err.reason, &err);
+	} else {
+		struct json json;
+		size_t length;
+		rpc_result_begin(&json, work->call.id);
+		json_verbatim(&json, text ? text : "true");
+		char *line = rpc_end(&json, &length);
+		rpc_send(client, line, length);
+	}
+	work->post.act = leave;
+	server_post(client->server, &work->post);
+}
+
+/* Takes the call. */
+static void hand_on(struct client *client, const struct method *method, struct rpc_call *call)
+{
+	struct work *work = calloc(1, sizeof(*work));
+	struct server *server = client->server;
+	if (!work) {
+		rpc_refuse(client, call->id, RPC_REFUSED, "memory is short", NULL);
+		json_decref(call->whole);
+		return;
+	}
+	work->client = client;
+	work->method = method;
+	work->call = *call;
+	work->task.act = carry_out;
+	client->pending++;
+	server->call_count++;
+	pool_add(&server->calls, &work->task);
+	server_press(server);
+}
+
+static const struct method *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
+		if (!strcmp(methods[i].name, name))
+			return &methods[i];
+	return NULL;
+}
+
+static void take_line(struct client *client, const char *line, size_t length)
+{
+	struct rpc_call call;
+	const char *why = NULL;
+	enum rpc_code code = rpc_parse(line, length, &call, &why);
+	const struct method *method = code == RPC_OK ? find(call.method) : NULL;
+	if (code == RPC_OK && !method) {
+		code = RPC_NO_METHOD;
+		why = "there is no such method";
+	} else if (code == RPC_OK && !call.wants_answer && method->now != rpc_signal && method->now != rpc_stdin) {
+		code = RPC_NO_REQUEST;
+		why = "this method needs an id";
+	} else if (code == RPC_OK && client->pending > PENDING_MAX) {
+		code = RPC_TOO_MANY;
+		why = "too many calls of this connection are under way";
+	}
+	if (code != RPC_OK)
+		rpc_refuse(client, call.id, code, why, NULL);
+	else if (method->later)
+		return hand_on(client, method, &call);
+	else
+		method->now(client, &call);
+	json_decref(call.whole);
+}
+
+static bool rpc_take(struct client *client)
+{
+	char *end;
+	while ((end = memchr(client->in + client->in_from, '\n', client->in_to - client->in_from))) {
+		char *line = client->in + client->in_from;
+		client->in_from = (size_t)(end + 1 - client->in);
+		if (end > line && end[-1] == '\r')
+			end--;
+		if (end > line)
+			take_line(client, line, (size_t)(end - line));
+	}
+	if (client->in_to - client->in_from <= RPC_LINE_MAX)
+		return true;
+	rpc_refuse(client, "null", RPC_NO_REQUEST, "the line is too long", NULL);
+	return false;
+}
+
+const struct client_kind client_rpc = { rpc_take, RPC_LINE_MAX };

@@ -1,0 +1,165 @@
+/* The daemon's parts and who may touch what.
+ *
+ *     loop (one thread, libevent)                          workers (pool.h)
+ *     accepts, reads what clients send, steps      --->    cordon_start(), then the first moments of a command;
+ *     commands that take longer, writes on         <---    cordon_execution_result(); all that may wait
+ *
+ * A run belongs to one thread at a time: handed over by pool_add() and by server_post(), never shared. What may be touched
+ * by several is marked below. What is sent to a client goes through client_send(), from any thread. */
+#pragma once
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <stdatomic.h>
+#include <sys/uio.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "door/pool.h"
+
+#define CLIENTS_MAX 1024
+#define RUNS_MAX 1024
+/* A client that leaves more than this unread is not sent more, but for what comes while its command is looked after... */
+#define UNREAD_MAX (256u << 10)
+/* ...and has given up beyond this. */
+#define UNREAD_GONE (32u << 20)
+
+struct client;
+struct served;
+
+/* Something for the loop to do; embedded in what it is about. */
+struct post {
+	struct post *next;
+	void (*act)(struct post *post);
+};
+
+struct server {
+	struct event_base *base;
+	struct cordon *cordon;
+	struct pool starts, calls;
+	bool has_config;                        /* a file was named: clients of frames have another */
+	char mount_namespace[64];
+	int listen_fd, wake_fd;
+	struct event listening, waking, signals[3], pressed, idle, patience;
+	uint64_t idle_ms;                       /* 0: for ever */
+	struct client *clients;
+	size_t client_count, run_count, call_count;
+	uint64_t served_count, fast_count;
+	atomic_bool is_ending;
+	pthread_mutex_t post_lock;              /* over the next: */
+	struct post *posted, **last_post;
+};
+
+/* From any thread: act() is called in the loop. */
+void server_post(struct server *server, struct post *post);
+/* Begins the end: kills what runs, and the loop is left when all is told. */
+void server_end(struct server *server);
+/* Something has ended. */
+void server_settle(struct server *server);
+/* Work was given to a pool. */
+void server_press(struct server *server);
+
+/* ---- a connection (serve-client.c) -------------------------------------------------------------------------------- */
+
+struct client_kind {
+	/* Takes what it can of client->in. False: it makes no sense, or is too much; the client is dropped. */
+	bool (*take)(struct client *client);
+	size_t in_max;
+};
+extern const struct client_kind client_frames, client_rpc;
+
+struct client {
+	struct server *server;
+	struct client *next, **previous;
+	const struct client_kind *kind;         /* NULL until the first byte */
+	int fd;
+	struct event readable, writable;
+	struct post arm;
+	char *in;
+	size_t in_from, in_to, in_size;
+	struct served *runs;
+	size_t pending;                         /* runs and calls under way */
+	bool is_gone, greeted;
+	pthread_mutex_t lock;                   /* over the next: */
+	struct evbuffer *out;
+	bool is_broken, is_armed, is_posted;    /* `writable` is waited for, or will be; `arm` is on its way */
+};
+
+void client_accept(struct server *server, int fd);
+void client_send(struct client *client, const struct iovec *parts, int count);
+/* How much it has not read yet. */
+size_t client_unread(struct client *client);
+/* Nobody listens there any more: its runs are ended. */
+void client_drop(struct client *client);
+/* One of its runs or calls is over. May free it. */
+void client_settle(struct client *client);
+
+/* ---- a command (serve-run.c) -------------------------------------------------------------------------------------- */
+
+struct served_kind {
+	/* In a worker, first. Makes run->request; where that fails, fills run->err. False: it is not for us, which was said. */
+	bool (*prepare)(struct served *run);
+	/* By whoever has the run: */
+	void (*started)(struct served *run);
+	void (*output)(struct served *run, enum cordon_stream stream, const char *data, size_t length);
+	void (*conclude)(struct served *run);
+	/* From any thread. False: it was not asked. True: and is answered by run_answer(). */
+	bool (*ask)(struct served *run, const struct cordon_card *card);
+	void (*settled)(struct served *run);
+	void (*room)(struct served *run, size_t length);       /* so many bytes of input were taken */
+	void (*free)(struct served *run);                      /* in the loop, last */
+};
+
+struct served {
+	struct task task;
+	struct post post;
+	struct server *server;
+	struct client *client;
+	struct served *next, **previous;        /* of the client's */
+	const struct served_kind *kind;
+	struct cordon_request *request;
+	struct cordon_execution *execution;
+	struct cordon_result *result;
+	struct cordon_error err;
+	bool failed, in_loop;
+	bool takes_input, can_ask;              /* set by prepare() */
+	bool is_long;                           /* it belongs in the loop from its start */
+	struct event ready, grace;
+	bool is_stalled;
+	/* What the loop says to whoever has it: */
+	atomic_ullong signals;                  /* bits of those not yet delivered */
+	atomic_bool is_unwanted, is_killed;
+	atomic_bool started;                    /* set once, by the worker */
+	int interrupt_fd;                       /* readable: nobody waits for an answer any more */
+	pthread_mutex_t lock;                   /* over the next: */
+	int answer_fd;                          /* while somebody is asked; or -1 */
+	char card[40], hash[80], reason[256];
+	enum cordon_answer answer;
+	/* The command's input; the loop's. */
+	struct {
+		int read_fd, write_fd;
+		struct event writable;
+		struct evbuffer *waiting;
+		size_t wanted, taken;           /* asked of the client and not come yet; come, and not yet asked for anew */
+		bool is_watched, has_ended;
+	} input;
+};
+
+/* Takes the run, which is zero but for what the kind has filled in. */
+void run_begin(struct served *run, struct client *client, const struct served_kind *kind);
+/* A signal for the command, now or once it runs. */
+void run_signal(struct served *run, int signal);
+/* An answer to what kind->ask() asked. */
+void run_answer(struct served *run, const char *card, const char *hash, unsigned answer, const char *reason);
+/* Its client is gone. */
+void run_hang_up(struct served *run);
+/* The daemon ends. */
+void run_kill(struct served *run);
+/* Its client has read on. */
+void run_go_on(struct served *run);
+
+/* serve-stdin.c. Open in a worker; the rest in the loop. */
+int stdin_open(struct served *run, struct cordon_error *err) must_check;
+void stdin_put(struct served *run, const char *data, size_t length);
+void stdin_end(struct served *run);
+void stdin_close(struct served *run);
