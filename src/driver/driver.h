@@ -16,6 +16,7 @@ struct driver_facts {
 	int landlock_abi;
 	uint32_t held_by_group; /* 1 << enum cordon_wall: limits that a control group holds, so that no rlimit has to */
 	const char *data_dir;   /* cordon's own; for what is worth keeping between commands */
+	bool kept_elsewhere;    /* the walls stay up, and few commands need the same: what is there is used, nothing is made for it */
 };
 
 /* What one launch holds on to until it has started. */

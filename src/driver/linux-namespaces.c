@@ -98,7 +98,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		return fail_oom(err);
 	bool classic = classic_is_needed();
 	struct mount_plan plan;
-	if (classic || skeleton_get(arena, facts->data_dir, &profile->mounts, &root->skeleton, &plan) < 0)
+	if (classic || skeleton_get(arena, facts->data_dir, !facts->kept_elsewhere, &profile->mounts, &root->skeleton, &plan) < 0)
 		plan = profile->mounts;
 	root->ops = plan.ops;
 	root->count = plan.count;

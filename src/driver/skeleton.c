@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sodium/crypto_generichash.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -153,7 +154,7 @@ static void remove_unused(int parent)
 		closedir(directory);
 }
 
-static int make(struct arena *arena, int parent, const char *name, const struct mount_plan *plan, size_t count)
+static int make_complete(struct arena *arena, int parent, const char *name, const struct mount_plan *plan, size_t count)
 {
 	char temporary[ID_SIZE];
 	id_make(temporary);
@@ -163,12 +164,16 @@ static int make(struct arena *arena, int parent, const char *name, const struct 
 	/* Another process may have been first: then its skeleton is as good as ours. */
 	if (result < 0 || renameat(parent, temporary, parent, name) < 0)
 		remove_tree(parent, temporary);
-	remove_unused(parent);
+	/* There are as many as sessions may be; once is enough for a process that stays. */
+	static atomic_flag done = ATOMIC_FLAG_INIT;
+	if (!atomic_flag_test_and_set(&done))
+		remove_unused(parent);
 	return faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 
 /* ---- using one -------------------------------------------------------------------------------------------------- */
 
+/* Without a name none is made. */
 static int find(struct arena *arena, const char *parent, const char *path, const char *name,
                 const struct mount_plan *plan, size_t count)
 {
@@ -178,9 +183,11 @@ static int find(struct arena *arena, const char *parent, const char *path, const
 			utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
 		return S_ISDIR(info.st_mode) && info.st_uid == geteuid() ? 0 : -1;
 	}
+	if (!name)
+		return -1;
 	mkdir(parent, 0700);
 	auto_close int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return fd < 0 ? -1 : make(arena, fd, name, plan, count);
+	return fd < 0 ? -1 : make_complete(arena, fd, name, plan, count);
 }
 
 static int take_rest(struct arena *arena, const struct mount_plan *plan, size_t count, struct mount_plan *ret_rest)
@@ -196,8 +203,8 @@ static int take_rest(struct arena *arena, const struct mount_plan *plan, size_t 
 	return 0;
 }
 
-int skeleton_get(struct arena *arena, const char *data_dir, const struct mount_plan *plan, const char **ret_path,
-                 struct mount_plan *ret_rest)
+int skeleton_get(struct arena *arena, const char *data_dir, bool make, const struct mount_plan *plan,
+                 const char **ret_path, struct mount_plan *ret_rest)
 {
 	size_t count = 0;
 	while (count < plan->count && plan->ops[count].kind != MOUNT_LOCK)
@@ -208,7 +215,7 @@ int skeleton_get(struct arena *arena, const char *data_dir, const struct mount_p
 	const char *name = name_of(arena, plan, count);
 	const char *parent = arena_printf(arena, "%s/roots", data_dir);
 	const char *path = name && parent ? arena_printf(arena, "%s/%s", parent, name) : NULL;
-	if (!path || find(arena, parent, path, name, plan, count) < 0 || take_rest(arena, plan, count, ret_rest) < 0)
+	if (!path || find(arena, parent, path, make ? name : NULL, plan, count) < 0 || take_rest(arena, plan, count, ret_rest) < 0)
 		return -1;
 	*ret_path = path;
 	return 0;
