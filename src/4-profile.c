@@ -115,8 +115,8 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;
-	if (names_find(&execution->arena, tree->fd, place->path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
-	               &tree->before, err) < 0)
+	const struct names_keep keep = run_names_keep(execution);
+	if (names_find(&execution->arena, tree->fd, place->path, &rules, &keep, NAMES_BUDGET_US, &tree->before, err) < 0)
 		return -1;
 	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
 	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
@@ -135,8 +135,8 @@ static int find_system_sockets(struct execution *execution, struct profile_input
 	if (fd < 0)
 		return 0;
 	tree.fd = fd;
-	if (names_find(&execution->arena, fd, tree.place.path, &rules, execution->profile.cache_fd, NAMES_BUDGET_US,
-	               &tree.before, err) < 0)
+	const struct names_keep keep = run_names_keep(execution);
+	if (names_find(&execution->arena, fd, tree.place.path, &rules, &keep, NAMES_BUDGET_US, &tree.before, err) < 0)
 		return -1;
 	return take_names(execution, &tree, input) < 0 ? fail_oom(err) : 0;
 }

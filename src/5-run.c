@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "execute.h"
 #include "run/control.h"
+#include "run/kernel-mounts.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
  * before it, this is what a large tree costs, and that is to be less than 2 ms. */
@@ -194,6 +195,12 @@ struct name_rules run_name_rules(const struct execution *execution)
 	return (struct name_rules){ execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
 }
 
+struct names_keep run_names_keep(const struct execution *execution)
+{
+	bool once = execution->session.one_off && !execution->request->workspace;
+	return (struct names_keep){ execution->profile.cache_fd, once ? NULL : execution->cordon->names, execution->profile.mounts };
+}
+
 /* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */
 static bool was_masked(struct arena *arena, const struct names *before, const char *path)
 {
@@ -220,7 +227,8 @@ static int look_behind_masks(struct execution *execution, struct arena *arena, c
 		fresh = !was_masked(arena, &tree->before, after->items[i].path);
 	if (!fresh)
 		return 0;
-	if (names_find(arena, tree->fd, tree->place.path, &rules, -1, UINT64_MAX, &all, err) < 0)
+	const struct names_keep nothing = { .cache_dir_fd = -1 };
+	if (names_find(arena, tree->fd, tree->place.path, &rules, &nothing, UINT64_MAX, &all, err) < 0)
 		return -1;
 	size_t kept = 0;
 	for (size_t i = 0; i < all.count; i++)
@@ -237,12 +245,14 @@ static int judge_names(struct execution *execution, struct arena *arena, const s
                        struct planted *ret_planted, struct cordon_error *err)
 {
 	const struct name_rules rules = run_name_rules(execution);
+	struct names_keep keep = run_names_keep(execution);
 	struct names after;
 	int rounds = 0;
+	keep.mounts = kernel_mounts_version();
 	do {
 		arena_free(arena);
-		if (names_find(arena, tree->fd, tree->place.path, &rules, execution->profile.cache_fd, NAMES_AFTER_BUDGET_US,
-		               &after, err) < 0)
+		vigil_hear(execution->cordon->vigil);
+		if (names_find(arena, tree->fd, tree->place.path, &rules, &keep, NAMES_AFTER_BUDGET_US, &after, err) < 0)
 			return -1;
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
 	if (after.note && run_add_denial(execution, CORDON_WALL_PROTECTED, tree->place.path, after.note, "") < 0)

@@ -44,7 +44,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
-	if (!(options && options->cold) && !(cordon->warm = warm_new())) {
+	if (!(options && options->cold) &&
+	    (!(cordon->warm = warm_new()) || !(cordon->names = names_memory_new(cordon->vigil)))) {
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
@@ -72,6 +73,7 @@ void cordon_unref(struct cordon *cordon)
 	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
+	names_memory_free(cordon->names);
 	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
 	vigil_free(cordon->vigil);

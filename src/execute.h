@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "base/place.h"
+#include "base/vigil.h"
 #include "driver/driver.h"
 #include "policy/capability.h"
 #include "policy/config.h"
@@ -27,7 +28,6 @@ struct host_view;
 struct job;
 struct json;
 struct ledger;
-struct vigil;
 struct warm;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
@@ -39,6 +39,7 @@ struct cordon {
 	struct vigil *vigil;                    /* over what of the host the following know */
 	struct host_view *view;
 	struct host_tools_kept *tools;
+	struct names_memory *names;             /* NULL: nothing is kept */
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
@@ -153,6 +154,8 @@ int run_step_finish(struct execution *execution, struct cordon_error *err) must_
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
 /* The names to look for in a tree, before and after. Where nothing can be covered, none is overlooked because it would be. */
 struct name_rules run_name_rules(const struct execution *execution);
+/* Where they are kept. A directory that is made for one command is not looked at again. */
+struct names_keep run_names_keep(const struct execution *execution);
 /* All texts are copied, as much of them as is of use. -1 when memory is short. */
 int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
                    const char *grant) must_check;

@@ -1,44 +1,27 @@
 /* See vigil.h. inotify tells of a change before the call that made it returns, so whoever reads after it has been told; and
- * it says so where it had to leave something out. What it does not tell is ruled out here: only filesystems that change by
- * this kernel's calls alone are watched, a path is watched by every directory on the way, since a watch is on an inode and
- * not on a name, and mounts are the caller's to compare (`version`). What is written through a mapping is told when that is
- * gone.
+ * it says so where it had to leave something out. What it does not tell is ruled out: only filesystems that change by this
+ * kernel's calls alone are watched, a path is watched by every directory on the way (vigil-way.c), since a watch is on an
+ * inode and not on a name, and mounts are the caller's to compare (`version`). What is written through a mapping is told
+ * when that is gone.
  *
  * An event is about a name in a directory, or about the inode itself. A claim says which post cares for which name; those
  * nobody cares for are passed over, so that a busy /tmp on the way to somewhere breaks nothing. */
-#include "base/vigil.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/cleanup.h"
+#include "base/vigil-claim.h"
 
 #define BUCKETS 512
 #define CLAIMS_MAX 16384
-#define LINKS_MAX 40
 #define EVENTS_SIZE 4096
 /* However much is told at once: then everything may have changed. */
 #define READS_MAX 256
-
-#define MASK_ANY (IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF)
-#define MASK_DIRECTORY (MASK_ANY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW)
-#define MASK_FILE (MASK_ANY | IN_MODIFY | IN_CLOSE_WRITE | IN_DONT_FOLLOW)
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
-
-static const uint32_t local_filesystems[] = {
-	EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, SQUASHFS_MAGIC,
-};
 
 struct claim {
 	struct claim *next;
@@ -55,6 +38,9 @@ struct vigil_post {
 	bool begun, watching, broken;
 	bool unfit;                     /* cannot be watched: not tried again */
 	unsigned era;                   /* how often it was begun */
+	bool tracks;                    /* which of its watches were told of, instead of breaking */
+	int changed[VIGIL_CHANGED_MAX];
+	size_t changed_count;
 	uint64_t version;
 };
 
@@ -96,6 +82,20 @@ static struct claim **bucket(struct vigil *vigil, int watch)
 	return &vigil->claims[(unsigned)watch % BUCKETS];
 }
 
+/* The claim that *at leads to, and the watch with the last claim to it. */
+static void drop_claim(struct vigil *vigil, struct claim **at)
+{
+	struct claim *claim = *at;
+	*at = claim->next;
+	struct claim *other = *bucket(vigil, claim->watch);
+	while (other && other->watch != claim->watch)
+		other = other->next;
+	if (!other && vigil->fd >= 0)
+		inotify_rm_watch(vigil->fd, claim->watch);
+	free(claim);
+	vigil->claim_count--;
+}
+
 /* Drops the claims of a post that were made before this era; or all there are: NULL. */
 static void drop_claims(struct vigil *vigil, const struct vigil_post *post, unsigned era)
 {
@@ -105,14 +105,7 @@ static void drop_claims(struct vigil *vigil, const struct vigil_post *post, unsi
 				at = &claim->next;
 				continue;
 			}
-			*at = claim->next;
-			struct claim *other = *bucket(vigil, claim->watch);
-			while (other && other->watch != claim->watch)
-				other = other->next;
-			if (!other && vigil->fd >= 0)
-				inotify_rm_watch(vigil->fd, claim->watch);
-			free(claim);
-			vigil->claim_count--;
+			drop_claim(vigil, at);
 		}
 }
 
@@ -151,6 +144,16 @@ static void break_all(struct vigil *vigil)
 		post->broken = true;
 }
 
+static void tell(struct vigil_post *post, int watch)
+{
+	if (post->tracks && post->changed_count && post->changed[post->changed_count - 1] == watch)
+		return;
+	if (post->tracks && post->changed_count < VIGIL_CHANGED_MAX)
+		post->changed[post->changed_count++] = watch;
+	else
+		post->broken = true;
+}
+
 static void take_event(struct vigil *vigil, const struct inotify_event *event)
 {
 	if (event->mask & IN_Q_OVERFLOW) {
@@ -160,7 +163,7 @@ static void take_event(struct vigil *vigil, const struct inotify_event *event)
 	for (struct claim *claim = *bucket(vigil, event->wd); claim; claim = claim->next)
 		if (claim->watch == event->wd && claim->era == claim->post->era &&
 		    (!event->len || claim->all || !strcmp(claim->name, event->name)))
-			claim->post->broken = true;
+			tell(claim->post, event->wd);
 }
 
 /* False where it is not known what was told. */
@@ -211,9 +214,23 @@ void vigil_begin(struct vigil_post *post, uint64_t version)
 		vigil->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	post->watching = post->begun && !post->unfit && vigil->fd >= 0 && vigil->pid == getpid();
 	post->begun = true;
-	post->broken = false;
+	post->broken = post->tracks = false;
+	post->changed_count = 0;
 	post->version = version;
 	pthread_mutex_unlock(&vigil->mutex);
+}
+
+int vigil_take_changed(struct vigil_post *post, uint64_t version, int ret_watches[static VIGIL_CHANGED_MAX])
+{
+	int count = -1;
+	pthread_mutex_lock(&post->vigil->mutex);
+	if (post->watching && !post->broken && post->version == version) {
+		count = (int)post->changed_count;
+		memcpy(ret_watches, post->changed, post->changed_count * sizeof(*ret_watches));
+		post->changed_count = 0;
+	}
+	pthread_mutex_unlock(&post->vigil->mutex);
+	return count;
 }
 
 bool vigil_watches(const struct vigil_post *post)
@@ -224,17 +241,6 @@ bool vigil_watches(const struct vigil_post *post)
 	bool watches = post->watching && !post->broken;
 	pthread_mutex_unlock(&post->vigil->mutex);
 	return watches;
-}
-
-static bool is_local(const char *path)
-{
-	struct statfs info;
-	if (statfs(path, &info) < 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(local_filesystems); i++)
-		if ((uint32_t)info.f_type == local_filesystems[i])
-			return true;
-	return false;
 }
 
 /* What is claimed already, by this post. */
@@ -267,134 +273,45 @@ static bool add_claim(struct vigil_post *post, int watch, const char *name)
 	return true;
 }
 
-/* What is watched: a directory for `name` in it. 1: it cannot be passed, so that what is beneath it does not matter; the
- * directory it lies in tells of a change of that. */
-static int watch_directory(struct vigil_post *post, const char *path, const char *name)
+int vigil_claim(struct vigil_post *post, const char *path, uint32_t mask, const char *name)
 {
-	int watch = inotify_add_watch(post->vigil->fd, path, MASK_DIRECTORY);
+	int watch = inotify_add_watch(post->vigil->fd, path, mask);
 	if (watch < 0)
-		return errno == EACCES && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 && errno == EACCES ? 1 : -1;
-	return is_local(path) && add_claim(post, watch, name) ? 0 : -1;
+		return -errno;
+	return add_claim(post, watch, name) ? watch : -ENOMEM;
 }
 
-/* A file that cannot be read has no contents for us; its directory tells if that changes. */
-static int watch_file(struct vigil_post *post, const char *path)
+int vigil_watch_open(struct vigil_post *post, int fd)
 {
-	int watch = inotify_add_watch(post->vigil->fd, path, MASK_FILE);
-	if (watch < 0)
-		return errno == EACCES ? 0 : -1;
-	return add_claim(post, watch, "") ? 0 : -1;
+	char path[64];
+	int watch = -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/.", fd);
+	pthread_mutex_lock(&post->vigil->mutex);
+	if (post->watching && !post->broken && vigil_is_local(fd))
+		watch = vigil_claim(post, path, VIGIL_DIRECTORY, NULL);
+	post->tracks |= watch >= 0;
+	pthread_mutex_unlock(&post->vigil->mutex);
+	return watch < 0 ? -1 : watch;
 }
 
-/* What matters of the path's end: what it leads to, which names that has in it, or the end itself where it is a link. */
-enum end { END_FILE, END_NAMES, END_LINK };
-
-/* The way so far, without a link in it ("" is the root), and what is left of the path. */
-struct way {
-	char at[PATH_MAX], rest[PATH_MAX];
-	enum end end;
-	int links;
-};
-
-/* Takes the first component off the rest. 1: there is none left. */
-static int next_name(struct way *way, char name[NAME_MAX + 1])
+void vigil_unwatch(struct vigil_post *post, int watch)
 {
-	size_t slashes = strspn(way->rest, "/"), length = strcspn(way->rest + slashes, "/");
-	if (length > NAME_MAX)
-		return -1;
-	memcpy(name, way->rest + slashes, length);
-	name[length] = '\0';
-	memmove(way->rest, way->rest + slashes + length, strlen(way->rest + slashes + length) + 1);
-	return length ? 0 : 1;
+	struct vigil *vigil = post->vigil;
+	pthread_mutex_lock(&vigil->mutex);
+	for (struct claim **at = bucket(vigil, watch); *at; at = &(*at)->next)
+		if ((*at)->watch == watch && (*at)->post == post) {
+			drop_claim(vigil, at);
+			break;
+		}
+	pthread_mutex_unlock(&vigil->mutex);
 }
 
-static int follow_link(struct way *way, size_t before)
-{
-	uncleared char text[PATH_MAX];
-	ssize_t length = readlink(way->at, text, sizeof(text) - 1);
-	way->at[before] = '\0';
-	if (length <= 0 || ++way->links > LINKS_MAX || (size_t)length + strlen(way->rest) + 2 > sizeof(text))
-		return -1;
-	text[length] = '\0';
-	if (*text == '/')
-		way->at[0] = '\0';
-	strcpy(stpcpy(text + length, "/"), way->rest);
-	strcpy(way->rest, text);
-	return 0;
-}
-
-/* One component. 1: the way ends here, or nothing is there. */
-static int step(struct vigil_post *post, struct way *way)
-{
-	uncleared char name[NAME_MAX + 1];
-	struct stat info;
-	size_t before = strlen(way->at);
-	int status = next_name(way, name);
-	if (status != 0 || !strcmp(name, "."))
-		return status;
-	if (!strcmp(name, "..")) {
-		char *slash = strrchr(way->at, '/');
-		if (slash)
-			*slash = '\0';
-		return 0;
-	}
-	status = watch_directory(post, before ? way->at : "/", name);
-	if (status != 0)
-		return status;
-	if (before + strlen(name) + 2 > sizeof(way->at))
-		return -1;
-	strcpy(stpcpy(way->at + before, "/"), name);
-	if (lstat(way->at, &info) < 0)
-		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 1 : -1;
-	if (S_ISLNK(info.st_mode))
-		return way->end == END_LINK && !*way->rest ? 1 : follow_link(way, before);
-	if (S_ISDIR(info.st_mode))
-		return 0;
-	status = watch_file(post, way->at);
-	return status < 0 ? -1 : 1;
-}
-
-static int watch_way(struct vigil_post *post, const char *path, enum end kind)
-{
-	uncleared struct way way;
-	struct stat info;
-	int status = *path == '/' && strlen(path) < sizeof(way.rest) ? 0 : -1;
-	if (status < 0)
-		return -1;
-	strcpy(way.rest, path);
-	way.at[0] = '\0';
-	way.end = kind;
-	way.links = 0;
-	while (status == 0)
-		status = step(post, &way);
-	if (status < 0)
-		return -1;
-	const char *end = *way.at ? way.at : "/";
-	bool is_directory = lstat(end, &info) == 0 && S_ISDIR(info.st_mode);
-	return is_directory && watch_directory(post, end, kind == END_NAMES ? NULL : "") < 0 ? -1 : 0;
-}
-
-static void watch(struct vigil_post *post, const char *path, enum end kind)
+void vigil_watch_way(struct vigil_post *post, const char *path, enum vigil_end end)
 {
 	if (!post)
 		return;
 	pthread_mutex_lock(&post->vigil->mutex);
-	if (post->watching && !post->broken && watch_way(post, path, kind) < 0)
+	if (post->watching && !post->broken && vigil_claim_way(post, path, end) < 0)
 		post->broken = post->unfit = true;
 	pthread_mutex_unlock(&post->vigil->mutex);
-}
-
-void vigil_watch(struct vigil_post *post, const char *path)
-{
-	watch(post, path, END_FILE);
-}
-
-void vigil_watch_link(struct vigil_post *post, const char *path)
-{
-	watch(post, path, END_LINK);
-}
-
-void vigil_watch_names(struct vigil_post *post, const char *directory)
-{
-	watch(post, directory, END_NAMES);
 }

@@ -40,3 +40,12 @@ void vigil_watch(struct vigil_post *post, const char *path);
 void vigil_watch_link(struct vigil_post *post, const char *path);
 /* Likewise a directory, and which names are in it. */
 void vigil_watch_names(struct vigil_post *post, const char *directory);
+
+/* For many directories of one tree, of which each is known by a watch: what is told about one of them does not break the
+ * post, but is kept for vigil_take_changed(). All names in the directory, and itself. The watch, or -1. */
+int vigil_watch_open(struct vigil_post *post, int fd);
+void vigil_unwatch(struct vigil_post *post, int watch);
+/* Those that were told of since it was last asked: how many; -1: all may have changed, and none is watched any more once the
+ * post is begun again. */
+#define VIGIL_CHANGED_MAX 128
+int vigil_take_changed(struct vigil_post *post, uint64_t version, int ret_watches[static VIGIL_CHANGED_MAX]);

@@ -31,8 +31,8 @@ static bool any_matches(const struct names_walk *walk, const struct names_listin
 static bool is_exempt(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length,
                       bool is_directory)
 {
-	for (size_t i = 0; i < walk->exempt_count; i++)
-		if ((is_directory || !walk->exempt[i].directory) && any_matches(walk, listing, &walk->exempt[i], 1, name, length))
+	for (size_t i = 0; i < walk->globs.exempt_count; i++)
+		if ((is_directory || !walk->globs.exempt[i].directory) && any_matches(walk, listing, &walk->globs.exempt[i], 1, name, length))
 			return true;
 	return false;
 }
@@ -134,11 +134,11 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 		else
 			listing->partial |= errno != ENOENT;
 	}
-	if (any_matches(walk, listing, walk->deny, walk->deny_count, name, length))
+	if (any_matches(walk, listing, walk->globs.deny, walk->globs.deny_count, name, length))
 		kind = NAME_MASKED;
 	else if (type == DT_SOCK)
 		kind = NAME_SOCKET;
-	else if (any_matches(walk, listing, walk->protect, walk->protect_count, name, length) &&
+	else if (any_matches(walk, listing, walk->globs.protect, walk->globs.protect_count, name, length) &&
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
 	if (kind != NAME_KIND_MAX && walk->table.match_count >= NAMES_MATCHES_MAX) {

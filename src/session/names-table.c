@@ -24,6 +24,7 @@ void names_table_free(struct names_table *table)
 		free(table->matches);
 	if (table->pool_capacity)
 		free(table->pool);
+	free(table->watches);
 	free(table->file);
 	memset(table, 0, sizeof(*table));
 }
@@ -98,6 +99,26 @@ int names_table_add_match(struct names_table *table, uint32_t directory, const c
 		.directory = directory, .name = at, .name_length = (uint16_t)length,
 		.kind = (uint8_t)kind, .type = (uint8_t)type,
 	};
+	return 0;
+}
+
+int names_table_watch(const struct names_table *table, uint32_t directory)
+{
+	return directory < table->watch_count ? table->watches[directory] : NAMES_NOT_WATCHED;
+}
+
+int names_table_set_watch(struct names_table *table, uint32_t directory, int watch)
+{
+	if (directory >= table->watch_count) {
+		int *watches = reserve(table->watches, &table->watch_capacity, table->watch_count,
+		                       directory + 1 - table->watch_count, sizeof(*watches));
+		if (!watches)
+			return -1;
+		table->watches = watches;
+		while (table->watch_count <= directory)
+			watches[table->watch_count++] = NAMES_NOT_WATCHED;
+	}
+	table->watches[directory] = watch;
 	return 0;
 }
 
@@ -182,6 +203,9 @@ static int pack_directories(const struct names_table *table, const uint32_t *ord
 		to->flags = from->flags & (NAMES_PARTIAL | NAMES_CLOSED);
 		if (to->depth <= 1 || to->flags & NAMES_CLOSED)
 			to->flags |= NAMES_HOT;
+		int watch = names_table_watch(table, order[i]);
+		if (watch != NAMES_NOT_WATCHED && names_table_set_watch(packed, (uint32_t)i, watch) < 0)
+			return -1;
 	}
 	return 0;
 }

@@ -56,6 +56,8 @@ struct names_table {
 	size_t directory_capacity, match_capacity, pool_capacity;   /* 0: lies in `file` */
 	size_t loaded_directories, loaded_matches;
 	void *file;                     /* what was loaded, or NULL */
+	int *watches;                   /* in memory only: of the first directories, by which each is watched */
+	size_t watch_count, watch_capacity;
 };
 
 /* Starts a table with the root alone, not yet read. -1 when memory is short, as in all of these. */
@@ -65,6 +67,12 @@ void names_table_free(struct names_table *table);
 int names_table_add_directory(struct names_table *table, uint32_t parent, const char *name, size_t length) must_check;
 int names_table_add_match(struct names_table *table, uint32_t directory, const char *name, size_t length, unsigned kind,
                           unsigned type) must_check;
+
+/* By which watch a directory is watched, or one of these. */
+#define NAMES_NOT_WATCHED (-1)
+#define NAMES_NOT_TO_BE_WATCHED (-2)
+int names_table_watch(const struct names_table *table, uint32_t directory);
+int names_table_set_watch(struct names_table *table, uint32_t directory, int watch) must_check;
 
 /* Writes the path relative to the root, ended by NUL; "" for the root. `buffer` has NAMES_PATH_MAX + 1 bytes. */
 void names_table_path(const struct names_table *table, uint32_t directory, char *buffer);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/vigil.h"
 #include "session/names-listing.h"
 #include "session/names-look.h"
 
@@ -78,26 +79,28 @@ static int compile(struct arena *arena, const struct strings *from, bool at_all_
 	return 0;
 }
 
-int names_walk_init(struct names_walk *walk, struct arena *arena, int root_fd, const char *root_path,
-                    const struct name_rules *rules, struct cordon_error *err)
+int names_globs_compile(struct arena *arena, const char *root_path, const struct name_rules *rules,
+                        struct names_globs *ret_globs, struct cordon_error *err)
+{
+	struct names_globs globs = { .compiled = true };
+	if (compile(arena, rules->deny, false, 0, root_path, &globs.deny, &globs.deny_count, err) < 0 ||
+	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &globs.protect, &globs.protect_count, err) < 0 ||
+	    compile(arena, rules->exempt, true, GLOB_FOLD_CASE, root_path, &globs.exempt, &globs.exempt_count, err) < 0)
+		return -1;
+	*ret_globs = globs;
+	return 0;
+}
+
+int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err)
 {
 	*walk = (struct names_walk){
 		.root_fd = root_fd,
 		.root_path = strcmp(root_path, "/") ? root_path : "",
 		.user = geteuid(),
 		.deadline_us = names_now_us() + NAMES_WALK_US,
+		.path = malloc(strlen(root_path) + NAMES_PATH_MAX + NAMES_NAME_MAX + 4),
 	};
-	if (compile(arena, rules->deny, false, 0, root_path, &walk->deny, &walk->deny_count, err) < 0 ||
-	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &walk->protect, &walk->protect_count, err) < 0 ||
-	    compile(arena, rules->exempt, true, GLOB_FOLD_CASE, root_path, &walk->exempt, &walk->exempt_count, err) < 0)
-		return -1;
-	walk->path = malloc(strlen(root_path) + NAMES_PATH_MAX + NAMES_NAME_MAX + 4);
-	walk->buffer = malloc(NAMES_BUFFER_SIZE);
-	if (!walk->path || !walk->buffer) {
-		names_walk_free(walk);
-		return fail_oom(err);
-	}
-	return 0;
+	return walk->path ? 0 : fail_oom(err);
 }
 
 void names_walk_free(struct names_walk *walk)
@@ -192,6 +195,8 @@ static int take_listing(struct names_walk *walk, struct names_listing *listing, 
 	}
 	if (crossed && is_pseudo(listing->fd))
 		return 0;
+	if (!walk->buffer && !(walk->buffer = malloc(NAMES_BUFFER_SIZE)))
+		return -1;
 	if (names_listing_read(walk, listing) < 0)
 		return -1;
 	at = &walk->table.directories[listing->directory];
@@ -203,6 +208,15 @@ static int take_listing(struct names_walk *walk, struct names_listing *listing, 
 		set_children(&walk->table, listing, false);
 	}
 	return 0;
+}
+
+/* Before it is looked at, and by the descriptor it is looked at by. */
+static int begin_watch(struct names_walk *walk, uint32_t directory, int fd)
+{
+	if (!walk->post)
+		return 0;
+	int watch = vigil_watch_open(walk->post, fd);
+	return names_table_set_watch(&walk->table, directory, watch < 0 ? NAMES_NOT_TO_BE_WATCHED : watch);
 }
 
 static int read_directory(struct names_walk *walk, uint32_t directory)
@@ -223,6 +237,10 @@ static int read_directory(struct names_walk *walk, uint32_t directory)
 	set_children(&walk->table, &listing, true);
 	int64_t looked_ns = wall_clock_ns();
 	auto_close int fd = names_open(walk->root_fd, listing.relative, O_RDONLY | O_DIRECTORY);
+	int open_errno = errno;
+	if (fd >= 0 && begin_watch(walk, directory, fd) < 0)
+		return -1;
+	errno = open_errno;
 	if (fd < 0 || !names_stat(fd, "", &stat)) {
 		take_unreadable(walk, directory, listing.relative, errno);
 		return 0;
@@ -233,19 +251,29 @@ static int read_directory(struct names_walk *walk, uint32_t directory)
 	return take_listing(walk, &listing, &stat, looked_ns);
 }
 
+/* Is it as it was? Where it is to be watched from here on, it is opened for that. */
+static bool is_unchanged(struct names_walk *walk, uint32_t directory)
+{
+	const struct names_directory *at = &walk->table.directories[directory];
+	struct names_stat stat;
+	bool there, to_be_watched = walk->post && names_table_watch(&walk->table, directory) == NAMES_NOT_WATCHED;
+	names_table_path(&walk->table, directory, walk->path);
+	if (!to_be_watched) {
+		there = names_stat(walk->root_fd, walk->path, &stat);
+	} else {
+		auto_close int fd = names_open(walk->root_fd, walk->path, O_PATH | O_DIRECTORY);
+		there = fd >= 0 && begin_watch(walk, directory, fd) == 0 && names_stat(fd, "", &stat);
+	}
+	return there && stat.ctime_ns == at->ctime_ns && stat.inode == at->inode && stat.device == at->device && S_ISDIR(stat.mode);
+}
+
 int names_walk_check(struct names_walk *walk, uint32_t directory)
 {
 	struct names_directory *at = &walk->table.directories[directory];
-	struct names_stat stat;
-	if (at->ctime_ns != NAMES_CTIME_NEVER) {
-		names_table_path(&walk->table, directory, walk->path);
-		if (names_stat(walk->root_fd, walk->path, &stat) && stat.ctime_ns == at->ctime_ns && stat.inode == at->inode &&
-		    stat.device == at->device && S_ISDIR(stat.mode)) {
-			at->flags |= NAMES_CHECKED;
-			return 0;
-		}
-	}
-	return read_directory(walk, directory);
+	if (at->ctime_ns == NAMES_CTIME_NEVER || !is_unchanged(walk, directory))
+		return read_directory(walk, directory);
+	at->flags |= NAMES_CHECKED;
+	return 0;
 }
 
 int names_walk_new(struct names_walk *walk)

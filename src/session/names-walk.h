@@ -12,11 +12,18 @@
 #define NAMES_WALK_US (2 * 1000 * 1000)
 #define NAMES_BUFFER_SIZE (32 * 1024)
 
+/* The rules, compiled for one root. */
+struct names_globs {
+	bool compiled;
+	struct glob *deny, *protect, *exempt;
+	size_t deny_count, protect_count, exempt_count;
+};
+
 struct names_walk {
 	int root_fd;
 	const char *root_path;
-	struct glob *deny, *protect, *exempt;
-	size_t deny_count, protect_count, exempt_count;
+	struct names_globs globs;
+	struct vigil_post *post;        /* watches each directory before it is looked at; or NULL */
 	uint32_t user;
 	struct names_table table;
 	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */
@@ -31,9 +38,12 @@ struct names_walk {
 	size_t lookup_size, lookup_capacity;
 };
 
-/* Compiles the rules into `arena`; the table is not touched. Borrows everything. */
-int names_walk_init(struct names_walk *walk, struct arena *arena, int root_fd, const char *root_path,
-                    const struct name_rules *rules, struct cordon_error *err) must_check;
+/* Compiles the rules into `arena`. */
+int names_globs_compile(struct arena *arena, const char *root_path, const struct name_rules *rules,
+                        struct names_globs *ret_globs, struct cordon_error *err) must_check;
+
+/* Begins with no table. Borrows everything. */
+int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err) must_check;
 void names_walk_free(struct names_walk *walk);
 
 /* Looks whether a loaded directory is as it was, and reads it again if not. -1 when memory is short. */

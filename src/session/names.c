@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "session/names-cache.h"
 #include "session/names-look.h"
+#include "session/names-memory.h"
 #include "session/names-table.h"
 #include "session/names-walk.h"
 
@@ -35,6 +36,18 @@
 
 const char *const name_kind_names[] = { "masked", "protected", "socket" };
 _Static_assert(ARRAY_SIZE(name_kind_names) == NAME_KIND_MAX, "every kind has a name");
+
+/* One call's own. */
+struct finding {
+	const struct names_keep *keep;
+	const struct name_rules *rules;
+	struct names_stat root;
+	struct names_cache_key key;     /* of the file, once it is asked for */
+	struct names_tree *tree;        /* in memory; or NULL */
+	bool known;                     /* there was a table */
+	uint32_t cursor;
+	int cache_fd;                   /* of the file it came from; or -1 */
+};
 
 /* ---- Rechecking what is known ----------------------------------------------------------------------------------- */
 
@@ -256,60 +269,96 @@ static int answer(struct arena *arena, const struct names_walk *walk, struct nam
 	return 0;
 }
 
+static void make_key(const struct names_walk *walk, struct finding *finding)
+{
+	if (!*finding->key.name)
+		names_cache_key_make(finding->root.device, finding->root.inode, walk->root_path, finding->rules, &finding->key);
+}
+
 /* Storing pays where reading the same directories once more would take longer. A small tree is never stored. But where the
  * budget did not reach all, the next call may not reach what this one read: what was found would be forgotten again. */
-static void store(const struct names_walk *walk, int cache_dir_fd, const struct names_cache_key *key, uint32_t cursor,
-                  size_t unchecked, int cache_fd)
+static void store(const struct names_walk *walk, struct finding *finding, size_t unchecked)
 {
 	struct names_table packed;
 	uint64_t again_us = (walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US) *
-	                    (cache_fd < 0 ? FIRST_STORED_SAVES : 1);
+	                    (finding->known ? 1 : FIRST_STORED_SAVES);
 	bool forgets = unchecked && walk->directories;
 	if (forgets || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
 		if (names_table_pack(&walk->table, &packed) < 0)
 			return;
-		names_cache_store(cache_dir_fd, key, &packed, cursor);
+		make_key(walk, finding);
+		names_cache_store(finding->keep->cache_dir_fd, &finding->key, &packed, finding->cursor);
 		names_table_free(&packed);
-	} else if (unchecked && cache_fd >= 0) {
-		names_cache_set_cursor(cache_fd, cursor);
+	} else if (unchecked && finding->cache_fd >= 0) {
+		names_cache_set_cursor(finding->cache_fd, finding->cursor);
 	}
 }
 
-static int find(struct arena *arena, struct names_walk *walk, const struct name_rules *rules, int cache_dir_fd,
-                uint64_t budget_us, struct names *ret_names, struct cordon_error *err)
+/* What is known of the tree: in memory, else in its file. */
+static void load(struct names_walk *walk, struct finding *finding)
 {
-	struct names_cache_key key;
-	struct names_stat root;
-	uint32_t cursor = 0;
-	auto_close int cache_fd = -1;
-	uint64_t start_us = names_now_us();
-	if (!names_stat(walk->root_fd, "", &root))
-		return fail(err, CORDON_E_INTERNAL, errno, walk->root_path, "the directory cannot be looked at");
-	if (cache_dir_fd >= 0) {
-		names_cache_key_make(root.device, root.inode, walk->root_path, rules, &key);
-		cache_fd = names_cache_load(cache_dir_fd, &key, &walk->table, &cursor);
+	const struct names_keep *keep = finding->keep;
+	if (finding->tree && names_memory_load(finding->tree, keep->mounts, walk)) {
+		finding->cursor = finding->tree->cursor;
+		finding->known = true;
+	} else if (keep->cache_dir_fd >= 0) {
+		make_key(walk, finding);
+		finding->cache_fd = names_cache_load(keep->cache_dir_fd, &finding->key, &walk->table, &finding->cursor);
+		finding->known = finding->cache_fd >= 0;
 	}
-	if ((cache_fd >= 0 ? recheck(walk, start_us, budget_us, &cursor) : walk_afresh(walk)) < 0)
+}
+
+static int find(struct arena *arena, struct names_walk *walk, struct finding *finding, uint64_t budget_us,
+                struct names *ret_names, struct cordon_error *err)
+{
+	uint64_t start_us = names_now_us();
+	load(walk, finding);
+	if ((finding->known ? recheck(walk, start_us, budget_us, &finding->cursor) : walk_afresh(walk)) < 0)
 		return fail_oom(err);
-	if (cache_fd >= 0 && walk->overflowed && walk_afresh(walk) < 0)
+	if (finding->known && walk->overflowed && walk_afresh(walk) < 0)
 		return fail_oom(err);
 	if (walk->root_errno)
 		return fail(err, CORDON_E_CAPABILITY_DENIED, walk->root_errno, walk->root_path,
 		            "the directory cannot be searched for names to hide");
 	if (answer(arena, walk, ret_names, err) < 0)
 		return -1;
-	if (cache_dir_fd >= 0)
-		store(walk, cache_dir_fd, &key, cursor, ret_names->unchecked, cache_fd);
+	if (finding->keep->cache_dir_fd >= 0)
+		store(walk, finding, ret_names->unchecked);
+	if (finding->tree)
+		names_memory_store(finding->tree, walk, finding->cursor);
 	return 0;
 }
 
-int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules, int cache_dir_fd,
-               uint64_t budget_us, struct names *ret_names, struct cordon_error *err)
+/* The rules, as this tree's were compiled before. */
+static int compile(struct arena *arena, struct names_walk *walk, const char *root_path, const struct name_rules *rules,
+                   struct names_tree *tree, struct cordon_error *err)
 {
-	struct names_walk walk;
-	if (names_walk_init(&walk, arena, root_fd, root_path, rules, err) < 0)
+	struct names_globs *globs = tree ? &tree->globs : &walk->globs;
+	if (!globs->compiled && names_globs_compile(tree ? &tree->arena : arena, root_path, rules, globs, err) < 0)
 		return -1;
-	int status = find(arena, &walk, rules, cache_dir_fd, budget_us, ret_names, err);
+	walk->globs = *globs;
+	return 0;
+}
+
+int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
+               const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err)
+{
+	struct finding finding = { .keep = keep, .rules = rules, .cache_fd = -1 };
+	struct names_walk walk;
+	const struct names_stat *root = &finding.root;
+	if (!names_stat(root_fd, "", &finding.root))
+		return fail(err, CORDON_E_INTERNAL, errno, root_path, "the directory cannot be looked at");
+	if (names_walk_init(&walk, root_fd, root_path, err) < 0)
+		return -1;
+	if (keep->memory)
+		finding.tree = names_memory_take(keep->memory, &(struct names_memory_key){ root->device, root->inode, walk.user,
+		                                                                           root_path, rules });
+	int status = compile(arena, &walk, root_path, rules, finding.tree, err);
+	if (status == 0)
+		status = find(arena, &walk, &finding, budget_us, ret_names, err);
 	names_walk_free(&walk);
+	names_memory_give_back(keep->memory, finding.tree);
+	if (finding.cache_fd >= 0)
+		close(finding.cache_fd);
 	return status;
 }

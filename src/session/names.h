@@ -38,13 +38,25 @@ struct name_rules {
 	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory */
 };
 
+/* Where what was found is kept. All may be left out. */
+struct names_memory;
+struct vigil;
+struct names_keep {
+	int cache_dir_fd;               /* a directory that only cordon can write; or -1 */
+	struct names_memory *memory;    /* of a process that will look again; what its vigil has heard by then is what counts */
+	uint64_t mounts;                /* the version for that */
+};
+/* NULL when memory is short. Shared by threads. */
+struct names_memory *names_memory_new(struct vigil *vigil);
+void names_memory_free(struct names_memory *memory);
+
 /* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the rules.
- * `cache_dir_fd` is a directory that only cordon can write, or -1 for none. `budget_us` bounds the rechecking of what is
+ * `budget_us` bounds the rechecking of what is
  * known; directories that are new or changed are read however long it takes, up to the bounds of a first walk.
  * Symbolic links are never followed; mounts are entered, except those of the kernel's own pseudo-filesystems. A directory
  * that the caller owns but cannot look into is masked as a whole, since a command could give itself the right to. */
-int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules, int cache_dir_fd,
-               uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
+int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
+               const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
 
 /* The item of this kind and path, or NULL. */
 const struct name *names_get(const struct names *names, enum name_kind kind, const char *path);

@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/compat.h"
+#include "base/vigil.h"
 #include "cordon.h"
 #include "session/names-cache.h"
 #include "session/names-look.h"
@@ -35,6 +36,8 @@ struct place_under_test {
 	struct arena arena;
 	struct names names;
 	struct strings deny, protect, exempt;
+	struct vigil *vigil;            /* or NULL: nothing is kept in memory */
+	struct names_memory *memory;
 };
 
 static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/id_rsa*", "**/.ssh" };
@@ -58,10 +61,23 @@ static int setup(void **state)
 	return 0;
 }
 
+static int setup_memory(void **state)
+{
+	setup(state);
+	struct place_under_test *test = *state;
+	test->vigil = vigil_new();
+	assert_non_null(test->vigil);
+	test->memory = names_memory_new(test->vigil);
+	assert_non_null(test->memory);
+	return 0;
+}
+
 static int teardown(void **state)
 {
 	struct place_under_test *test = *state;
 	char command[256];
+	names_memory_free(test->memory);
+	vigil_free(test->vigil);
 	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", test->root, test->root, test->cache);
 	int status = system(command);
 	close(test->root_fd);
@@ -104,8 +120,10 @@ static const struct names *find(struct place_under_test *test, bool cached, uint
 {
 	struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
-	if (names_find(&test->arena, test->root_fd, test->root, &rules, cached ? test->cache_fd : -1, budget_us, &test->names,
-	               &err) < 0)
+	const struct names_keep keep = { .cache_dir_fd = cached ? test->cache_fd : -1, .memory = cached ? test->memory : NULL };
+	if (test->vigil)
+		vigil_hear(test->vigil);
+	if (names_find(&test->arena, test->root_fd, test->root, &rules, &keep, budget_us, &test->names, &err) < 0)
 		fail_msg("%s", err.reason);
 	return &test->names;
 }
@@ -209,7 +227,7 @@ static void test_absolute_glob(void **state)
 	struct cordon_error err = { 0 };
 	assert_int_equal(strings_add(&test->arena, &bad, "a/../b"), 0);
 	struct name_rules rules = { &bad, NULL, NULL };
-	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, -1, 0, &test->names, &err), -1);
+	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), -1);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 }
 
@@ -444,12 +462,12 @@ static void test_unusable_root(void **state)
 	struct cordon_error err = { 0 };
 	if (geteuid()) {
 		assert_int_equal(chmod(test->root, 0300), 0);
-		assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, -1, 0, &test->names, &err), -1);
+		assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), -1);
 		assert_int_equal(err.class, CORDON_E_CAPABILITY_DENIED);
 		assert_int_equal(chmod(test->root, 0700), 0);
 	}
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(names_find(&test->arena, proc, "/proc", &rules, -1, 0, &test->names, &err), 0);
+	assert_int_equal(names_find(&test->arena, proc, "/proc", &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), 0);
 	assert_int_equal(test->names.directories, 1);
 	close(proc);
 }
@@ -589,14 +607,159 @@ static void test_exempt(void **state)
 	assert_int_equal(names_get(&test->names, NAME_PROTECTED, "sub/.git")->links, 1);
 }
 
+/* ---- in memory ---------------------------------------------------------------------------------------------------- */
+
+/* The names as one who never saw the tree finds them are the names that are remembered. */
+static void compare_with_afresh(struct place_under_test *test, const char *about)
+{
+	struct place_under_test other = *test;
+	const struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
+	struct cordon_error err = { 0 };
+	find(test, true, BUDGET_US);
+	assert_int_equal(names_find(&other.arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 },
+	                            BUDGET_US, &other.names, &err), 0);
+	test->arena = other.arena;
+	if (test->names.count != other.names.count || test->names.directories != other.names.directories)
+		fail_msg("%s: %zu names in %zu directories, not %zu in %zu", about, test->names.count, test->names.directories,
+		         other.names.count, other.names.directories);
+	for (size_t i = 0; i < other.names.count; i++) {
+		const struct name *a = &test->names.items[i], *b = &other.names.items[i];
+		if (strcmp(a->path, b->path) || a->kind != b->kind || a->is_directory != b->is_directory || a->inode != b->inode ||
+		    a->ctime_ns != b->ctime_ns || a->is_closed != b->is_closed || a->is_link != b->is_link)
+			fail_msg("%s: %s is %s", about, a->path, b->path);
+	}
+}
+
+/* Nothing is read and nothing is compared: a budget of nothing reaches everything. */
+static void test_remembers(void **state)
+{
+	struct place_under_test *test = *state;
+	make_many(test, 200);
+	make_file(test, "many/d7/sub/.env");
+	for (int time = 0; time < 3; time++)
+		find(test, true, BUDGET_US);
+	for (int time = 0; time < 3; time++) {
+		find(test, true, 0);
+		assert_int_equal(test->names.unchecked, 0);
+		assert_true(has(test, NAME_MASKED, "many/d7/sub/.env"));
+	}
+	/* Of a change, no more than it. */
+	make_file(test, "many/d150/sub/leaf/.env");
+	assert_int_equal(unlinkat(test->root_fd, "many/d7/sub/.env", 0), 0);
+	find(test, true, 0);
+	assert_int_equal(test->names.unchecked, 0);
+	assert_int_equal(test->names.count, 1);
+	assert_true(has(test, NAME_MASKED, "many/d150/sub/leaf/.env"));
+	compare_with_afresh(test, "after");
+}
+
+static void change_something(const struct place_under_test *test, unsigned *seed, char *about, size_t size)
+{
+	static const char *const names[] = { ".env", "x.pem", "plain", "a", "b", ".git", "config", "hooks", ".ssh" };
+	char path[2][256] = { "", "" };
+	for (int i = 0; i < 2; i++)
+		for (int depth = rand_r(seed) % 4; depth >= 0; depth--)
+			snprintf(path[i] + strlen(path[i]), sizeof(path[i]) - strlen(path[i]), "%s%s", *path[i] ? "/" : "",
+			         names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
+	unsigned what = (unsigned)rand_r(seed) % 9;
+	snprintf(about, size, "%u %s %s", what, path[0], path[1]);
+	int fd;
+	switch (what) {
+	case 0:
+		fd = openat(test->root_fd, path[0], O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		if (fd >= 0)
+			close(fd);
+		break;
+	case 1: case 2: case 3:
+		mkdirat(test->root_fd, path[0], 0755);
+		break;
+	case 4:
+		renameat(test->root_fd, path[0], test->root_fd, path[1]);
+		break;
+	case 5:
+		syscall(SYS_renameat2, test->root_fd, path[0], test->root_fd, path[1], 2u /* RENAME_EXCHANGE */);
+		break;
+	case 6:
+		unlinkat(test->root_fd, path[0], rand_r(seed) % 2 ? AT_REMOVEDIR : 0);
+		break;
+	case 7:
+		(void)!fchmodat(test->root_fd, path[0], rand_r(seed) % 3 ? 0755 : 0, 0);
+		break;
+	default:
+		(void)!symlinkat(path[1], test->root_fd, path[0]);
+	}
+}
+
+static void test_any_change(void **state)
+{
+	struct place_under_test *test = *state;
+	char about[640];
+	for (unsigned round = 0; round < 600; round++) {
+		unsigned seed = round;
+		for (unsigned i = 0; i < 1 + round % 3; i++)
+			change_something(test, &seed, about, sizeof(about));
+		compare_with_afresh(test, about);
+	}
+}
+
+/* More than are kept, each with another rule; and one that many take at once. */
+static void test_many_trees(void **state)
+{
+	struct place_under_test *test = *state;
+	make_file(test, "a/name-140");
+	for (int time = 0; time < 2; time++)
+		for (unsigned i = 0; i < 150; i++) {
+			char rule[32];
+			snprintf(rule, sizeof(rule), "**/name-%u", i);
+			test->deny = (struct strings){ 0 };
+			assert_int_equal(strings_add(&test->arena, &test->deny, rule), 0);
+			find(test, true, BUDGET_US);
+			assert_int_equal(test->names.count, i == 140);
+		}
+}
+
+/* Between the first look, which watches nothing, and the second. */
+static void test_told_before_it_was_watched(void **state)
+{
+	struct place_under_test *test = *state;
+	make_many(test, 20);
+	settle();
+	find(test, true, BUDGET_US);
+	make_file(test, "many/d3/sub/.env");
+	compare_with_afresh(test, "not watched yet");
+	make_file(test, "many/d4/sub/.env");
+	compare_with_afresh(test, "watched");
+	/* More than are counted one by one. */
+	for (unsigned i = 0; i < 300; i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "many/e%u/sub/.env", i);
+		make_file(test, path);
+	}
+	compare_with_afresh(test, "many");
+	for (unsigned i = 0; i < 300; i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "many/e%u/sub/.env", i);
+		assert_int_equal(unlinkat(test->root_fd, path, 0), 0);
+	}
+	compare_with_afresh(test, "many gone");
+	find(test, true, 0);
+	assert_int_equal(test->names.unchecked, 0);
+}
+
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define ROW_MEMORY(name) { #name " (in memory)", name, setup_memory, teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		ROW(test_kinds),          ROW(test_absolute_glob),     ROW(test_small_is_not_cached), ROW(test_changes_are_seen),
 		ROW(test_racily_clean),   ROW(test_budget_and_turns),  ROW(test_moved_secret),        ROW(test_closed_directory),
 		ROW(test_depth_bomb),     ROW(test_unusable_root),     ROW(test_corrupt_cache),       ROW(test_sealed_corruption),
 		ROW(test_open),           ROW(test_replaced),        ROW(test_exempt),
+		ROW_MEMORY(test_kinds),   ROW_MEMORY(test_absolute_glob), ROW_MEMORY(test_changes_are_seen),
+		ROW_MEMORY(test_racily_clean), ROW_MEMORY(test_moved_secret), ROW_MEMORY(test_closed_directory),
+		ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_replaced), ROW_MEMORY(test_exempt),
+		ROW_MEMORY(test_remembers), ROW_MEMORY(test_any_change), ROW_MEMORY(test_many_trees),
+		ROW_MEMORY(test_told_before_it_was_watched),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
