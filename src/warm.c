@@ -220,6 +220,7 @@ static void *look_after(void *argument)
 		else
 			pthread_cond_wait(&warm->wanted, &warm->lock);
 		linger_sweep();
+		keeper_sweep(false);
 	}
 	pthread_mutex_unlock(&warm->lock);
 	return NULL;
@@ -266,6 +267,7 @@ void warm_free(struct warm *warm)
 	for (size_t i = 0; i < BUCKETS; i++)
 		while (warm->buckets[i])
 			free_house(unlink_house(warm, &warm->buckets[i]));
+	keeper_sweep(true);
 	pthread_cond_destroy(&warm->made);
 	pthread_cond_destroy(&warm->wanted);
 	pthread_mutex_destroy(&warm->lock);

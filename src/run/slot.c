@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -47,12 +48,41 @@ int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *re
 	return 0;
 }
 
+/* Keepers that were told to end, and wait for what runs in their slots. */
+static pthread_mutex_t leaving_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct leaving {
+	struct leaving *next;
+	int pidfd;
+} *leaving;
+
 void keeper_end(struct keeper *keeper)
 {
+	struct leaving *item = keeper->pidfd >= 0 ? malloc(sizeof(*item)) : NULL;
 	close_fd(&keeper->socket_fd);
-	if (keeper->pidfd >= 0)
-		await_gone(keeper->pidfd, true);
-	close_fd(&keeper->pidfd);
+	if (!item) {
+		close_fd(&keeper->pidfd);
+		return;
+	}
+	item->pidfd = take_fd(&keeper->pidfd);
+	pthread_mutex_lock(&leaving_lock);
+	item->next = leaving;
+	leaving = item;
+	pthread_mutex_unlock(&leaving_lock);
+}
+
+void keeper_sweep(bool wait)
+{
+	pthread_mutex_lock(&leaving_lock);
+	for (struct leaving **link = &leaving, *item; (item = *link);) {
+		if (!await_gone(item->pidfd, wait)) {
+			link = &item->next;
+			continue;
+		}
+		*link = item->next;
+		close(item->pidfd);
+		free(item);
+	}
+	pthread_mutex_unlock(&leaving_lock);
 }
 
 /* ---- the plan --------------------------------------------------------------------------------------------------- */

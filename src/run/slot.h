@@ -11,7 +11,7 @@
  *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
  * control socket is init's, as always. A keeper has one descriptor, its socket, and no capability; when that closes it
- * ends. Its slots go on until their own control sockets close. */
+ * makes no more, and ends with the last of its slots. These go on until their own control sockets close. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -79,8 +79,10 @@ struct slot {
 /* Starts a keeper of these namespaces (CLONE_NEWNET, CLONE_NEWUTS; a user namespace it always has) for slots of `launch`,
  * which a driver prepared. */
 int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *ret_keeper, struct cordon_error *err) must_check;
-/* Closes it; it ends, and its slots when they do. */
+/* Closes it: it ends when its slots have, which go on. Those that did are reaped by the sweep, or with `wait` all of them:
+ * for when no command runs any more. */
 void keeper_end(struct keeper *keeper);
+void keeper_sweep(bool wait);
 
 /* Packs what a driver prepared, for slots of a keeper that has `shared`. */
 int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_plan *ret_plan, struct cordon_error *err) must_check;
