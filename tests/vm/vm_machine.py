@@ -9,7 +9,7 @@ import zlib
 
 # Two emulated processors once in a while never get past the kernel's first lines, or one has no time for the other's timer
 # (which the kernel need not check). That is the emulator's, and is tried again; a guest that came as far as its first process is not.
-BOOTS, BOOT_PATIENCE, PATIENCE = 3, 45, 600
+BOOTS, BOOT_PATIENCE, PATIENCE = 3, 90, 600
 UP = "guest: up"
 QEMU = ["-accel", "tcg,thread=multi", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
 WORDS = "quiet panic=-1 secretmem.enable=1 no_timer_check"
