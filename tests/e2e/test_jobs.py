@@ -252,10 +252,10 @@ def test_a_runner_that_is_told_to_end(cordon):
 # ---- how many --------------------------------------------------------------------------------------------------------
 
 def test_eight_at_a_time_and_no_more(cordon):
-    """Of twenty that race, eight; one that ends makes room for one."""
-    with concurrent.futures.ThreadPoolExecutor(20) as pool:
-        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"), range(20)))
-    assert sorted(each.returncode for each in done) == [0] * 8 + [125] * 12
+    """Of twelve that race, eight; one that ends makes room for one."""
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"), range(12)))
+    assert sorted(each.returncode for each in done) == [0] * 8 + [125] * 4
     errors = [json.loads(each.stdout)["error"] for each in done if each.returncode]
     assert {error["class"] for error in errors} == {"session_busy"} and "8 jobs" in errors[0]["reason"]
     assert all([row["row"] for row in rows_of(cordon, error["audit_id"])] == ["denial"] for error in errors)
@@ -267,15 +267,6 @@ def test_eight_at_a_time_and_no_more(cordon):
     assert cordon("job", "wait", jobs(cordon)[0]["id"]).returncode == 128 + 9
     start(cordon, "--", "sleep", "600")
     assert refused(cordon, "start", "--session", "s", "--", "true")["class"] == "session_busy"
-
-
-def test_the_oldest_that_have_ended_go(cordon):
-    started = []
-    for _ in range(35):
-        started.append(start(cordon, "--", "true"))
-        assert cordon("job", "wait", started[-1]).returncode == 0
-    assert [each["id"] for each in jobs(cordon)] == started[-32:]
-    assert refused(cordon, "poll", started[0])["reason"] == "there is no such job"
 
 
 @pytest.mark.parametrize("words, status, kind", [
@@ -297,10 +288,10 @@ def test_a_job_has_a_session(cordon):
 
 
 def test_ids_that_are_none(cordon):
-    for word in ("x", "", "../../sessions", "0" * 26, "01M7G957QRWYAEB8YCAYG2QA76", "-"):
-        for action in ("poll", "tail", "wait", "kill"):
-            error = refused(cordon, action, "--", word)
-            assert error["class"] == "invalid_request" and "job" in error["reason"]
+    for action, word in [("poll", "x"), ("poll", ""), ("poll", "../../sessions"), ("tail", "0" * 26), ("kill", "-"),
+                         ("wait", "01M7G957QRWYAEB8YCAYG2QA76")]:
+        error = refused(cordon, action, "--", word)
+        assert error["class"] == "invalid_request" and "job" in error["reason"]
     assert cordon("job", "poll").returncode == 2 == cordon("job", "frobnicate").returncode
     assert "comes before" in cordon("job", "--session", "s", "start", "--", "true").stderr
     job = start(cordon, "--", "true")
