@@ -49,8 +49,11 @@ static int leave_descriptors(int report_fd, struct cordon_error *err)
 	bool done = null >= 0 && (report_fd == REPORT_FD || dup2(report_fd, REPORT_FD) == REPORT_FD);
 	for (int fd = STDIN_FILENO; done && fd <= STDERR_FILENO; fd++)
 		done = dup2(null, fd) == fd;
-	if (!done || close_range(REPORT_FD + 1, ~0U, 0) < 0)
+	if (!done)
 		return fail(err, CORDON_E_INTERNAL, errno, NULL, "the caller's descriptors cannot be left");
+	/* An old kernel does not know it, and few callers have more. */
+	for (int fd = REPORT_FD + 1, known = close_range(REPORT_FD + 1, ~0U, 0); known < 0 && fd < 1024; fd++)
+		close(fd);
 	if (null > REPORT_FD)
 		take_fd(&null);
 	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ? fail(err, CORDON_E_INTERNAL, errno, NULL, "fcntl") : 0;

@@ -80,14 +80,14 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names that are `wanted`, sorted; -1 when memory is short. */
+/* The names that are `wanted`, sorted; or -1: memory or descriptors are short. */
 static int list(struct arena *arena, int parent_fd, bool (*wanted)(const char *name), struct strings *ret_names)
 {
 	int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
 	DIR *listing = fd < 0 ? NULL : fdopendir(fd);
 	if (!listing) {
 		cleanup_close(&fd);
-		return 0;
+		return -1;
 	}
 	for (struct dirent *entry; result == 0 && (entry = readdir(listing));)
 		if (wanted(entry->d_name))
@@ -115,11 +115,12 @@ static bool is_session(const char *name)
 
 /* ---- who runs it ------------------------------------------------------------------------------------------------- */
 
-/* Does a process hold it? Whoever asks holds it for a moment, too, but never so that another's asking would be told so. */
+/* Does a process hold it? Whoever asks holds it for a moment, too, but never so that another's asking would be told so. What
+ * cannot be looked at counts as held. */
 static bool is_held(int fd)
 {
 	auto_close int lock = openat(fd, LOCK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return lock < 0 ? errno != ENOENT : flock(lock, LOCK_SH | LOCK_NB) < 0;
 }
 
 static bool has_record(int fd)
@@ -138,7 +139,7 @@ static int settle(int parent_fd, size_t *ret_running)
 		remove_tree(parent_fd, unfinished.items[i]);
 	for (size_t i = 0; result == 0 && i < jobs.count; i++) {
 		auto_close int fd = open_directory(parent_fd, jobs.items[i]);
-		if (fd >= 0 && is_held(fd))
+		if (fd < 0 ? errno != ENOTDIR : is_held(fd))
 			running++;
 		else if (fd < 0 || has_record(fd))
 			result = strings_add(&arena, &ended, jobs.items[i]);
@@ -177,7 +178,8 @@ int jobs_enter(const char *data_dir, const char *session_id, const char *id, str
 	auto_close int lock = openat(place.parent_fd, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	int result = lock < 0 || lock_wait(lock, LOCK_EX, LOCK_PATIENCE_MS) < 0
 	                     ? refuse(errno, session_id, "the session's jobs cannot be locked", err)
-	                     : settle(place.parent_fd, &running) < 0 ? fail_oom(err) : 0;
+	                     : settle(place.parent_fd, &running) < 0
+	                     ? refuse(errno, session_id, "the session's jobs cannot be counted", err) : 0;
 	if (result == 0 && running >= JOBS_MAX) {
 		fail(err, CORDON_E_SESSION_BUSY, 0, session_id, "%d jobs run in the session already", JOBS_MAX);
 		fail_remedy(err, "wait for one to end (cordon job wait), or end one (cordon job kill): cordon job list");
@@ -197,6 +199,7 @@ int jobs_write(const struct job_place *place, const struct job_record *record, s
 	auto_free char *text = job_record_write(record);
 	if (!text)
 		return fail_oom(err);
+	unlinkat(place->fd, RECORD_NEW, 0);
 	int result = file_create(place->fd, RECORD_NEW, text, strlen(text), NULL);
 	if (result == 0 && renameat(place->fd, RECORD_NEW, place->fd, RECORD) < 0)
 		result = -errno;
@@ -231,7 +234,7 @@ int jobs_find(const char *data_dir, const char *id, int *ret_fd, struct cordon_e
 	}
 	arena_free(&arena);
 	if (result < 0)
-		return fail_oom(err);
+		return refuse(errno, id, "the jobs cannot be listed", err);
 	if (fd < 0 || !has_record(fd)) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, id, is_job(id) ? "there is no such job" : "this is not the id of a job");
 		fail_remedy(err, "see cordon job list");
@@ -353,7 +356,7 @@ int jobs_each(const char *data_dir, const char *session_id, jobs_each_fn each, v
 		visit_session(&visit, fd);
 	else
 		visit_all(&visit, fd);
-	return visit.failed ? fail_oom(err) : 0;
+	return visit.failed ? refuse(errno, session_id, "the jobs cannot be listed", err) : 0;
 }
 
 static int visit_tell(struct visit *visit, int fd)
@@ -379,7 +382,7 @@ int jobs_end(const char *data_dir, const char *session_id, struct cordon_error *
 	visit_session(&tell, fd);
 	int stop = visit_session(&wait, fd);
 	if (tell.failed || wait.failed)
-		return fail_oom(err);
+		return refuse(errno, session_id, "the session's jobs cannot be listed", err);
 	if (!stop)
 		return 0;
 	fail(err, CORDON_E_SESSION_BUSY, 0, session_id, "a job of the session was told to end, and has not yet");

@@ -11,12 +11,23 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAGIC UINT64_C(0x31676e69726e6463)      /* "cdnring1" */
+#define MAGIC UINT64_C(0x31676e69726e6463)
 #define ATTEMPTS 16                             /* each lost to a writer that went all around meanwhile */
 
-struct head {
-	uint64_t magic, size, begun, done;
+/* A place, and its complement: half of an older one and half of a newer are not taken for one. */
+struct mark {
+	uint64_t place, complement;
 };
+
+struct head {
+	uint64_t magic, size;
+	struct mark begun, done;
+};
+
+static struct mark mark(uint64_t place)
+{
+	return (struct mark){ place, ~place };
+}
 
 /* 0, or a negative errno. */
 static int write_at(int fd, const void *bytes, size_t length, uint64_t at)
@@ -50,7 +61,8 @@ static int read_at(int fd, void *bytes, size_t length, uint64_t at)
 
 int ring_make(int directory_fd, const char *name, uint64_t size, struct ring *ret_ring, struct cordon_error *err)
 {
-	struct head head = { .magic = MAGIC, .size = size < RING_SIZE_MAX ? size : RING_SIZE_MAX };
+	struct head head = { .magic = MAGIC, .size = size < RING_SIZE_MAX ? size : RING_SIZE_MAX,
+	                     .begun = mark(0), .done = mark(0) };
 	auto_close int fd = openat(directory_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int result = fd < 0 ? -errno : write_at(fd, &head, sizeof(head), 0);
 	if (result < 0)
@@ -69,15 +81,16 @@ static int write_around(const struct ring *ring, const char *bytes, size_t lengt
 
 void ring_add(struct ring *ring, const void *bytes, size_t length)
 {
-	uint64_t end = ring->written + length;
+	const uint64_t end = ring->written + length;
+	const struct mark reached = mark(end);
 	size_t kept = length < ring->size ? length : (size_t)ring->size;
 	if (ring->error || !length)
 		return;
-	int result = write_at(ring->fd, &end, sizeof(end), offsetof(struct head, begun));
+	int result = write_at(ring->fd, &reached, sizeof(reached), offsetof(struct head, begun));
 	if (result == 0)
 		result = write_around(ring, (const char *)bytes + (length - kept), kept, end - kept);
 	if (result == 0)
-		result = write_at(ring->fd, &end, sizeof(end), offsetof(struct head, done));
+		result = write_at(ring->fd, &reached, sizeof(reached), offsetof(struct head, done));
 	ring->error = -result;
 	ring->written = result == 0 ? end : ring->written;
 }
@@ -102,13 +115,22 @@ int ring_open(int directory_fd, const char *name, int *ret_fd)
 	return 0;
 }
 
+static bool is_whole(const struct mark *mark)
+{
+	return mark->complement == ~mark->place;
+}
+
 static int read_head(int fd, struct head *ret_head)
 {
-	int result = read_at(fd, ret_head, sizeof(*ret_head), 0);
-	if (result < 0)
-		return result;
-	bool sound = ret_head->magic == MAGIC && ret_head->size && ret_head->size <= RING_SIZE_MAX &&
-	             ret_head->done <= ret_head->begun;
+	bool whole = false;
+	for (int attempt = 0; attempt < ATTEMPTS && !whole; attempt++) {
+		int result = read_at(fd, ret_head, sizeof(*ret_head), 0);
+		if (result < 0)
+			return result;
+		whole = is_whole(&ret_head->begun) && is_whole(&ret_head->done);
+	}
+	bool sound = whole && ret_head->magic == MAGIC && ret_head->size && ret_head->size <= RING_SIZE_MAX &&
+	             ret_head->done.place <= ret_head->begun.place;
 	/* It is looked at before what it speaks of is, and the other way round the second time. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return sound ? 0 : -EBADMSG;
@@ -127,7 +149,7 @@ static int read_around(int fd, const struct head *head, char *buffer, size_t len
 
 static uint64_t oldest(const struct head *head)
 {
-	return head->begun > head->size ? head->begun - head->size : 0;
+	return head->begun.place > head->size ? head->begun.place - head->size : 0;
 }
 
 int ring_read(int fd, uint64_t from, void *buffer, size_t size, struct ring_part *ret_part)
@@ -137,7 +159,7 @@ int ring_read(int fd, uint64_t from, void *buffer, size_t size, struct ring_part
 		int result = read_head(fd, &head);
 		if (result < 0)
 			return result;
-		struct ring_part part = { .from = from > oldest(&head) ? from : oldest(&head), .end = head.done };
+		struct ring_part part = { .from = from > oldest(&head) ? from : oldest(&head), .end = head.done.place };
 		if (part.from > part.end)
 			part.from = part.end;
 		part.length = part.end - part.from < size ? (size_t)(part.end - part.from) : size;
@@ -153,10 +175,11 @@ int ring_read(int fd, uint64_t from, void *buffer, size_t size, struct ring_part
 			continue;
 		part.from += lost;
 		part.length -= (size_t)lost;
-		memmove(buffer, (char *)buffer + lost, part.length);
+		if (lost)
+			memmove(buffer, (char *)buffer + lost, part.length);
 		*ret_part = part;
 		return 0;
 	}
-	*ret_part = (struct ring_part){ .from = head.done, .end = head.done };
+	*ret_part = (struct ring_part){ .from = head.done.place, .end = head.done.place };
 	return 0;
 }

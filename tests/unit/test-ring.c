@@ -90,7 +90,7 @@ static void test_places(void **state)
 static void test_no_room(void **state)
 {
 	(void)state;
-	struct rlimit before, small = { 36, 36 };
+	struct rlimit before, small = { 52, 52 };
 	struct ring ring = make(64);
 	getrlimit(RLIMIT_FSIZE, &before);
 	small.rlim_max = before.rlim_max;
