@@ -59,11 +59,22 @@ def test_the_page_has_the_figures_of_the_run_that_is_kept():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_soak_finds_everything_as_it_was(tmp_path):
-    done = subprocess.run([ROOT / "bench/soak", "--commands", "10", "--sessions", "2", "--by", "library"], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=120, env={**os.environ, "BUILD": BUILD})
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "10 commands ran in 2 sessions by library" in done.stdout and "nothing is wrong" in done.stdout
-    ran = re.search(r"intact; (\d+) of (\d+) commands that ran have their rows", done.stdout)
+def soak(*words):
+    """What a soak that finds nothing wrong says."""
+    done = subprocess.run([ROOT / "bench/soak", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                          env={**os.environ, "BUILD": BUILD})
+    assert done.returncode == 0 and "nothing is wrong" in done.stdout, done.stdout + done.stderr
+    ran = re.search(r"intact; ([\d,]+) of ([\d,]+) commands that ran have their rows", done.stdout)
     assert ran and ran.group(1) == ran.group(2) != "0"
-    assert re.search(r"^descriptors +\d+ +\d+$", done.stdout, re.MULTILINE)
+    found = re.findall(r"^(.*?) +([\d,]+) +([\d,]+)$", done.stdout, re.MULTILINE)
+    assert "descriptors" in [name for name, _, _ in found] and all(after != "0" for name, _, after in found if "process" in name)
+    return done.stdout
+
+
+def test_a_soak_of_the_library_finds_everything_as_it_was():
+    assert "10 commands ran in 2 sessions by library" in soak("--commands", "10", "--sessions", "2", "--by", "library")
+
+
+def test_a_daemon_that_is_killed_loses_nothing_of_the_ledger():
+    told = soak("--minutes", "0.02", "--sessions", "2", "--kill", "--every", "0.3", "0.5")
+    assert int(re.search(r"the daemon was killed (\d+) times", told).group(1)) > 0
