@@ -1,0 +1,117 @@
+/* Control groups of version 1. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "run/cgroup-ahead.h"
+#include "run/launch.h"
+#include "cgroup-ground.h"
+
+#include <cmocka.h> /* last: it has a macro named fail */
+
+static struct cgroup_search make_v1(const char *lines)
+{
+	static char v1[128], self[128];
+	snprintf(v1, sizeof(v1), "%s/v1", root);
+	snprintf(self, sizeof(self), "%s/self", root);
+	mkdir(v1, 0755);
+	ground_group("/v1/memory", "", "");
+	ground_group("/v1/memory/a", "", "");
+	ground_group("/v1/pids", "", "");
+	ground_group("/v1/cpu", "", "");
+	ground_group("/v1/unified", "", "");
+	ground_put(root, "self", lines);
+	return (struct cgroup_search){ .root = v1, .self = self };
+}
+
+static void test_v1(void **state)
+{
+	(void)state;
+	struct cgroup_search where = make_v1("9:pids:/\n5:cpu,cpuacct:/not/seen\n4:memory:/a\n1:name=systemd:/\n0::/\n");
+	struct cgroup made;
+	cgroup_make(&where, &bounds, &made);
+	assert_ptr_equal(made.ops, &cgroup_v1);
+	assert_int_equal(made.held, ALL);
+	char memory[512], pids[512], cpu[512];
+	snprintf(memory, sizeof(memory), "%s/memory/a/%s", where.root, made.name);
+	snprintf(pids, sizeof(pids), "%s/pids/%s", where.root, made.name);
+	snprintf(cpu, sizeof(cpu), "%s/cpu/%s", where.root, made.name);
+	assert_string_equal(ground_get(memory, "memory.limit_in_bytes"), "268435456");
+	assert_string_equal(ground_get(memory, "memory.kmem.tcp.limit_in_bytes"), "33554432");
+	assert_string_equal(ground_get(pids, "pids.max"), "11");
+	assert_string_equal(ground_get(cpu, "cpu.cfs_quota_us"), "50000");
+	struct launch launch = { 0 };
+	cgroup_enter(&made, &launch);
+	assert_true(launch.in_group && launch.group_fd == -1);
+	for (int i = 0; i < 3; i++)
+		assert_non_null(strstr(ground_path(launch.group_joins[i]), "/tasks"));
+	cgroup_entered(&made);
+	assert_int_equal(made.joins[0], -1);
+	assert_string_equal(ground_get(memory, "memory.memsw.limit_in_bytes"), "268435456");
+	struct cgroup_usage usage;
+	cgroup_usage(&made, &usage);
+	assert_int_equal(usage.memory_peak_bytes, 2097152);
+	assert_int_equal(usage.oom_kills, 4);
+	assert_int_equal(usage.process_refusals, 6);
+	assert_int_equal(usage.process_peak, 0);
+	assert_int_equal(usage.cpu_us, 5000);
+	assert_true(cgroup_kill(&made));
+	assert_string_equal(ground_get(pids, "pids.max"), "0");
+	cgroup_remove(&made);
+	assert_int_equal(ground_leaves(ground_at("/v1/memory/a")) + ground_leaves(ground_at("/v1/pids")) + ground_leaves(ground_at("/v1/cpu")), 0);
+}
+
+/* What is left of a leaf may be in some of the trees only, and its owner may hold it by another part than we see. */
+static void test_v1_sweep(void **state)
+{
+	(void)state;
+	struct cgroup_search where = make_v1("9:pids:/\n5:cpu,cpuacct:/\n4:memory:/a\n0::/\n");
+	char dead[64], held[64];
+	snprintf(dead, sizeof(dead), "cordon-%d-A", (int)ground_ended());
+	snprintf(held, sizeof(held), "cordon-%d-B", (int)ground_ended());
+	int pids = open(ground_at("/v1/pids"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int cpu = open(ground_at("/v1/cpu"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(cpu, dead, 0755) + mkdirat(pids, held, 0755) + mkdirat(cpu, held, 0755), 0);
+	int locked = openat(cpu, held, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(flock(locked, LOCK_EX), 0);
+	struct cgroup made;
+	cgroup_make(&where, &bounds, &made);
+	cgroup_entered(&made);
+	assert_int_equal(ground_leaves(ground_at("/v1/cpu")), 2);
+	assert_int_equal(ground_leaves(ground_at("/v1/pids")), 2);
+	cgroup_remove(&made);
+	assert_int_equal(ground_leaves(ground_at("/v1/cpu")), 1);
+	close(locked);
+	close(pids);
+	close(cpu);
+}
+
+static void test_v1_in_part(void **state)
+{
+	(void)state;
+	struct cgroup_search where = make_v1("9:pids:/\n4:memory:/\n0::/\n3:xcpu,cpux:/\n");
+	ground_put(ground_at("/v1/memory"), "refused", ".");
+	struct cgroup_place place;
+	cgroup_look(&where, &place);
+	assert_ptr_equal(place.ops, &cgroup_v1);
+	assert_int_equal(place.offers, BIT(LIMIT_PROCESSES));
+	ground_put(ground_at("/v1/pids"), "refused", ".");
+	cgroup_look(&where, &place);
+	assert_null(place.ops);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
+		TEST(test_v1), TEST(test_v1_sweep), TEST(test_v1_in_part),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
