@@ -238,7 +238,7 @@ static int start(char **words)
 		options_free(&options);
 		return STATUS_REFUSED;
 	}
-	status = job_start_detached(&options);
+	status = run_carry_out("job", &options, words, job_start_here);
 	options_free(&options);
 	return status;
 }

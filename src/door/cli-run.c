@@ -162,11 +162,11 @@ static int run_here(struct run *run, const struct options *options)
 }
 
 /* False: there is no daemon, or none for this command; nothing has happened. */
-static bool run_by_daemon(struct run *run, const struct options *options, char **words, int *ret_status)
+static bool run_by_daemon(struct run *run, const char *command, const struct options *options, char **words, int *ret_status)
 {
 	struct cordon_error err;
 	bool declined = false;
-	if (!remote_open(run, options, words)) {
+	if (!remote_open(run, command, options, words)) {
 		if (entry_handed.what != ENTRY_GOES_ON)
 			return false;
 		/* It may run there already, and ends with the connection. */
@@ -187,7 +187,8 @@ static bool run_by_daemon(struct run *run, const struct options *options, char *
 	return !declined;
 }
 
-static int run_command(const struct options *options, char **words)
+int run_carry_out(const char *command, const struct options *options, char **words,
+                  int (*here)(struct run *run, const struct options *options))
 {
 	struct run run = {
 		.signal_fd = -1,
@@ -202,8 +203,8 @@ static int run_command(const struct options *options, char **words)
 		.err.own_fd = -1,
 	};
 	int status;
-	if (!run_by_daemon(&run, options, words, &status))
-		status = run_here(&run, options);
+	if (!run_by_daemon(&run, command, options, words, &status))
+		status = here(&run, options);
 	sink_close(&run.out);
 	sink_close(&run.err);
 	prompt_close(&run.prompt);
@@ -220,7 +221,7 @@ int cli_run(char **words)
 	if (!cli_options(COMMAND_RUN, words, SIZE_MAX, &options, &status))
 		return status;
 	if (!handed_is_over(options_flag(&options, "json"), &status))
-		status = run_command(&options, words);
+		status = run_carry_out("run", &options, words, run_here);
 	options_free(&options);
 	return status;
 }

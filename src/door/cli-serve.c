@@ -15,6 +15,7 @@
 #include "cordon.h"
 #include "door/cli.h"
 #include "door/daemon-place.h"
+#include "door/job-text.h"
 #include "door/report.h"
 #include "door/serve.h"
 
@@ -127,6 +128,19 @@ static void on_signal(evutil_socket_t fd, short what, void *arg)
 	server_end(arg);
 }
 
+/* Nobody came for long; but who started a job need not come, as long as it runs. */
+static void on_idle(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	struct cordon_error err;
+	auto_free char *jobs = NULL;
+	(void)fd, (void)what;
+	if (cordon_job_list(server->cordon, NULL, &jobs, &err) == 0 && job_runs_here(jobs))
+		server_settle(server);
+	else
+		server_end(server);
+}
+
 static void on_patience(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *server = arg;
@@ -190,7 +204,7 @@ static int open_server(struct server *server, struct cordon_error *err)
 	event_assign(&server->waking, server->base, server->wake_fd, EV_READ | EV_PERSIST, on_posted, server);
 	event_assign(&server->listening, server->base, server->listen_fd, EV_READ | EV_PERSIST, on_connection, server);
 	evtimer_assign(&server->pressed, server->base, on_pressed, server);
-	evtimer_assign(&server->idle, server->base, on_signal, server);
+	evtimer_assign(&server->idle, server->base, on_idle, server);
 	evtimer_assign(&server->patience, server->base, on_patience, server);
 	event_add(&server->waking, NULL);
 	event_add(&server->listening, NULL);

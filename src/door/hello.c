@@ -52,11 +52,11 @@ static char *put(char *at, char **strings)
 	return at;
 }
 
-bool hello_send(struct sink *out, uint32_t flags, char **words)
+bool hello_send(struct sink *out, uint32_t flags, const char *command, char **words)
 {
 	char cwd[PATH_MAX];
-	char *const run[] = { (char[]){ "run" }, NULL }, *const directory[] = { cwd, NULL };
-	char **const parts[] = { (char **)run, words, environ, (char **)directory };
+	char *const first[] = { (char *)(uintptr_t)command, NULL }, *const directory[] = { cwd, NULL };
+	char **const parts[] = { (char **)first, words, environ, (char **)directory };
 	uint32_t counts[ARRAY_SIZE(parts)];
 	size_t length = sizeof(struct wire_hello);
 	if (!getcwd(cwd, sizeof(cwd)))

@@ -10,5 +10,5 @@
 bool hello_wanted(const struct options *options);
 /* A socket, non-blocking, behind which a daemon of our own user listens; or -1. */
 int hello_connect(void);
-/* Sends words, environment and directory. False: they are too long, or memory is short; then nothing was sent. */
-bool hello_send(struct sink *out, uint32_t flags, char **words);
+/* Sends the command with its words, environment and directory. False: they are too long, or memory is short; then nothing was sent. */
+bool hello_send(struct sink *out, uint32_t flags, const char *command, char **words);

@@ -1,4 +1,4 @@
-/* `cordon job start`: two processes.
+/* `cordon job start` where there is no daemon: two processes.
  *
  *     client ── fork ──▶ runner        takes the walk, asks on the terminal if need be
  *        │ ◀── the job, or the error ─┤
@@ -74,9 +74,7 @@ static int open_signals(struct runner *runner, struct cordon_error *err)
 
 static int start(struct runner *runner, const struct options *options, char **ret_json, struct cordon_error *err)
 {
-	/* Without the word "start". */
-	const struct options after = { .given = options->given, .given_count = options->given_count,
-	                               .operands = options->operands + 1, .operand_count = options->operand_count - 1 };
+	const struct options after = options_after_action(options);
 	if (open_signals(runner, err) < 0 || request_build(&after, NULL, &runner->request, err) < 0 ||
 	    cli_open(options, &runner->cordon, err) < 0)
 		return -1;
@@ -117,7 +115,7 @@ static void report(int failed, const struct cordon_error *err, const char *json)
 	close(REPORT_FD);
 }
 
-static void run(const struct options *options, int report_fd)
+static void work(const struct options *options, int report_fd)
 {
 	struct runner runner = { .prompt.tty = -1, .signal_fd = -1 };
 	struct cordon_error err;
@@ -172,15 +170,18 @@ static int tell(int fd, bool json)
 		report_error(&verdict.err, json);
 		return report_error_status(&verdict.err);
 	}
-	job_print_started(text + sizeof(verdict), json);
+	job_print_started(stdout, text + sizeof(verdict), json);
 	return 0;
 }
 
-int job_start_detached(const struct options *options)
+int job_start_here(struct run *run, const struct options *options)
 {
 	struct cordon_error err;
 	int ends[2];
 	pid_t runner = -1;
+	/* They were opened for a daemon. */
+	if (run->signal_fd >= 0)
+		sigprocmask(SIG_SETMASK, &run->mask_before, NULL);
 	fflush(NULL);
 	if (pipe2(ends, O_CLOEXEC) == 0)
 		runner = fork();
@@ -190,7 +191,7 @@ int job_start_detached(const struct options *options)
 		return STATUS_REFUSED;
 	}
 	if (runner == 0) {
-		run(options, ends[1]);
+		work(options, ends[1]);
 		_exit(0);
 	}
 	close(ends[1]);

@@ -1,6 +1,6 @@
 /* Starting a job from the command line. */
 #pragma once
-#include "door/options.h"
+#include "door/run.h"
 
-/* `cordon job start`: returns the exit status once the job runs, or does not. */
-int job_start_detached(const struct options *options);
+/* `cordon job start`, without a daemon: returns the exit status once the job runs, or does not. */
+int job_start_here(struct run *run, const struct options *options);

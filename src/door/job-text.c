@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/visible.h"
@@ -40,6 +41,14 @@ bool job_is_lost(const char *job)
 	return !strcmp(TEXT(job, "state"), "lost");
 }
 
+bool job_runs_here(const char *list)
+{
+	for EACH(job, json_look_member(list, "jobs"))
+		if (job_is_running(job) && NUMBER(job, "pid") == getpid())
+			return true;
+	return false;
+}
+
 int job_status(const char *job)
 {
 	if (FLAG(job, "timed_out"))
@@ -48,13 +57,13 @@ int job_status(const char *job)
 	return signal ? STATUS_SIGNAL + (int)signal : code < 0 ? STATUS_REFUSED : (int)code;
 }
 
-void job_print_started(const char *job, bool json)
+void job_print_started(FILE *out, const char *job, bool json)
 {
 	char id[JOB_ID_SIZE];
 	if (json)
-		json_indent(stdout, job, true);
+		json_indent(out, job, true);
 	else
-		printf("%s\n", (job_id(job, id), id));
+		fprintf(out, "%s\n", (job_id(job, id), id));
 }
 
 /* The command as one would type it. */

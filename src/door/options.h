@@ -56,6 +56,12 @@ static inline bool options_flag(const struct options *options, const char *name)
 	return options_value(options, name) != NULL;
 }
 
+/* The same without the first operand, which named what is to be done. Borrows all of it. */
+static inline struct options options_after_action(const struct options *options)
+{
+	return (struct options){ options->given, options->given_count, options->operands + 1, options->operand_count - 1 };
+}
+
 /* Did the caller mean to ask for JSON? For words that could not be parsed. */
 bool options_want_json(char **words);
 

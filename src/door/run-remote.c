@@ -328,7 +328,7 @@ static bool take_over(struct run *run)
 	return write(run->answered_fd, &one, sizeof(one)) == sizeof(one);       /* the loop looks at it without waiting */
 }
 
-bool remote_open(struct run *run, const struct options *options, char **words)
+bool remote_open(struct run *run, const char *command, const struct options *options, char **words)
 {
 	struct cordon_error err;
 	bool begun = entry_handed.what == ENTRY_GOES_ON, wanted = entry_handed.what == ENTRY_NOTHING && hello_wanted(options);
@@ -346,7 +346,7 @@ bool remote_open(struct run *run, const struct options *options, char **words)
 	if (!options_flag(options, "no-ask"))
 		(void)!prompt_open(&run->prompt, remote->interrupt_fd);
 	uint32_t flags = flags_of(remote, run);
-	if (opened && (begun ? take_over(run) : hello_send(&remote->out, flags, words)))
+	if (opened && (begun ? take_over(run) : hello_send(&remote->out, flags, command, words)))
 		return true;
 	remote_close(run);
 	return false;

@@ -4,7 +4,7 @@
 
 /* Connects and says what is to be run; opens the signals and the sinks of the run. False: there is no daemon, or none for
  * this; then the signals may be open. */
-bool remote_open(struct run *run, const struct options *options, char **words) must_check;
+bool remote_open(struct run *run, const char *command, const struct options *options, char **words) must_check;
 /* After the loop: the daemon does not want it. */
 bool remote_declined(const struct run *run);
 /* The command never began: signals that were taken for it are meant for us. */

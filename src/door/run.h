@@ -37,6 +37,11 @@ struct run {
 	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
 };
 
+/* Carries out what the words say: `command` is the first of them, and `options` what follows. By a daemon, if there is one for
+ * it; else by `here`, which finds all as it was but for signals that are open. Returns the exit status. */
+int run_carry_out(const char *command, const struct options *options, char **words,
+                  int (*here)(struct run *run, const struct options *options));
+
 int run_open_signals(struct run *run, struct cordon_error *err) must_check;
 /* Of those that are forwarded, the signals that mean the end of whoever gets them. */
 bool run_signal_ends(int signal);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cordon.h"
+#include "door/job-text.h"
 #include "door/portion.h"
 #include "door/report.h"
 #include "door/request.h"
@@ -83,8 +84,12 @@ static bool is_for_us(struct framed *framed)
 	static const char *const others[] = { "help", "tty", "config", "no-daemon" };
 	const struct wire_words *words = &framed->words;
 	struct cordon_error err;
-	if (framed->run.server->has_config || !words->words[0] || strcmp(words->words[0], "run") || !is_at_home(words->environment) ||
-	    options_parse(COMMAND_RUN, (char **)(uintptr_t)(words->words + 1), &framed->options, &err) < 0)
+	if (framed->run.server->has_config || !words->words[0] || !is_at_home(words->environment))
+		return false;
+	enum command_id command = command_find(words->words[0]);
+	framed->run.is_job = command == COMMAND_JOB && words->words[1] && !strcmp(words->words[1], "start");
+	if ((command != COMMAND_RUN && !framed->run.is_job) ||
+	    options_parse(command, (char **)(uintptr_t)(words->words + 1), &framed->options, &err) < 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (options_flag(&framed->options, others[i]))
@@ -97,7 +102,8 @@ static void make_request(struct framed *framed)
 {
 	struct served *run = &framed->run;
 	struct cordon_request *request;
-	if (request_build(&framed->options, framed->words.cwd, &request, &run->err) < 0)
+	const struct options after = run->is_job ? options_after_action(&framed->options) : framed->options;
+	if (request_build(&after, framed->words.cwd, &request, &run->err) < 0)
 		return;
 	if (cordon_request_environment(request, framed->words.environment, &run->err) < 0)
 		cordon_request_unref(request);
@@ -117,7 +123,7 @@ static bool frames_prepare(struct served *run)
 	framed->json = options_flag(&framed->options, "json");
 	portion_open(&framed->portions[CORDON_STDOUT], flags & WIRE_STDOUT_TERMINAL, portion_kept(&framed->options, CORDON_STDOUT));
 	portion_open(&framed->portions[CORDON_STDERR], flags & WIRE_STDERR_TERMINAL, portion_kept(&framed->options, CORDON_STDERR));
-	run->takes_input = !(flags & WIRE_NO_STDIN);
+	run->takes_input = !run->is_job && !(flags & WIRE_NO_STDIN);
 	run->can_ask = flags & WIRE_CAN_ASK && !options_flag(&framed->options, "no-ask");
 	make_request(framed);
 	return true;
@@ -227,11 +233,21 @@ static int conclude_text(struct framed *framed)
 	return report_result_status(result);
 }
 
+static int conclude_job(struct framed *framed)
+{
+	struct words words = { 0 };
+	if ((words.out = open_memstream(&words.text, &words.length)))
+		job_print_started(words.out, framed->run.job, framed->json);
+	say(&framed->run, WIRE_OVER, WIRE_SAY_OUT, &words);
+	return 0;
+}
+
 static void frames_conclude(struct served *run)
 {
 	struct framed *framed = (struct framed *)run;
 	unsigned flags = WIRE_OVER | (atomic_load(&run->started) ? 0u : WIRE_UNSTARTED);
 	const uint32_t status = (uint32_t)(run->failed ? conclude_failure(framed, flags)
+	                                   : run->is_job ? conclude_job(framed)
 	                                   : framed->json ? conclude_json(framed) : conclude_text(framed));
 	send_frame(run->client, WIRE_END, flags, &status, sizeof(status));
 }

@@ -90,7 +90,7 @@ static int take_texts(json_t *list, const char *name, const char ***ret_texts, s
 	return 0;
 }
 
-static int set_words(json_t *params, struct cordon_request *request, struct cordon_error *err)
+int rpc_words(json_t *params, struct cordon_request *request, struct cordon_error *err)
 {
 	json_t *argv = json_object_get(params, "argv"), *environment = json_object_get(params, "environment");
 	auto_free const char **words = NULL, **variables = NULL;
@@ -230,7 +230,7 @@ void rpc_run(struct client *client, struct rpc_call *call)
 	struct cordon_request *request = NULL;
 	bool ready = called ? cordon_request_new(&request, &err) == 0 : (fail_oom(&err), false);
 	ready = ready && rpc_settings(json_object_get(call->params, "settings"), request, &err) == 0 &&
-	        set_words(call->params, request, &err) == 0 && set_input(call->params, called, &err) == 0;
+	        rpc_words(call->params, request, &err) == 0 && set_input(call->params, called, &err) == 0;
 	if (!ready) {
 		cordon_request_unref(request);
 		if (called && called->run.input.waiting)

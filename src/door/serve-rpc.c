@@ -1,6 +1,7 @@
 /* JSON-RPC 2.0, a line each way: one row per method. What may wait is done by a worker; what concerns a run at once. */
 #include "door/serve-rpc.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -127,6 +128,48 @@ static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_js
 	return fail(err, CORDON_E_INVALID_REQUEST, 0, said, "an answer is once, session or deny");
 }
 
+/* ---- jobs ------------------------------------------------------------------------------------------------------------ */
+
+static int job_start(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	struct cordon_request *request = NULL;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	int result = rpc_settings(json_object_get(params, "settings"), request, err);
+	if (result == 0 && (result = rpc_words(params, request, err)) == 0)
+		result = cordon_job_start(cordon, request, ret_json, err);
+	cordon_request_unref(request);
+	return result;
+}
+
+static int job_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	return cordon_job_list(cordon, optional_text(params, "session"), ret_json, err);
+}
+
+static uint64_t place_of(json_t *params, const char *name)
+{
+	json_int_t place = json_integer_value(json_object_get(params, name));
+	return place > 0 ? (uint64_t)place : 0;
+}
+
+static int job_poll(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_job_poll(cordon, id, place_of(params, "stdout_from"),
+	                                                                   place_of(params, "stderr_from"), ret_json, err);
+}
+
+static int job_kill(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	json_int_t signal = json_integer_value(json_object_get(params, "signal"));
+	(void)ret_json;
+	if (signal < 0 || signal > INT_MAX)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, "signal", "there is no such signal");
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_job_kill(cordon, id, (int)signal, err);
+}
+
 /* ---- the daemon itself ---------------------------------------------------------------------------------------------- */
 
 static void status(struct client *client, struct rpc_call *call)
@@ -162,6 +205,10 @@ static void stop(struct client *client, struct rpc_call *call)
 static const struct method methods[] = {
 	{ "approvals.answer", NULL, approvals_answer },
 	{ "approvals.list", NULL, approvals_list },
+	{ "job.kill", NULL, job_kill },
+	{ "job.list", NULL, job_list },
+	{ "job.poll", NULL, job_poll },
+	{ "job.start", NULL, job_start },
 	{ "resize", rpc_resize, NULL },
 	{ "run", rpc_run, NULL },
 	{ "session.end", NULL, session_end },

@@ -12,5 +12,7 @@ void rpc_signal(struct client *client, struct rpc_call *call);
 void rpc_resize(struct client *client, struct rpc_call *call);
 void rpc_stdin(struct client *client, struct rpc_call *call);
 
+/* `argv`, and `environment` if it is given. */
+int rpc_words(json_t *params, struct cordon_request *request, struct cordon_error *err) must_check;
 /* `settings` of a call as a request. */
 int rpc_settings(json_t *settings, struct cordon_request *request, struct cordon_error *err) must_check;

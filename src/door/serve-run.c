@@ -182,7 +182,7 @@ static void leave(struct post *post)
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
-	run->failed = run->failed || cordon_execution_result(run->execution, &run->result, &run->err) < 0;
+	run->failed = run->failed || (!run->is_job && cordon_execution_result(run->execution, &run->result, &run->err) < 0);
 	/* The record has what became of it; its client is told why. */
 	if (atomic_load(&run->is_killed)) {
 		fail(&run->err, CORDON_E_INTERNAL, 0, NULL, "the daemon was told to end, and has ended the command");
@@ -193,6 +193,7 @@ static void finish(struct task *task)
 	cordon_result_unref(run->result);
 	cordon_execution_unref(run->execution);
 	cordon_request_unref(run->request);
+	free(run->job);
 	run->post.act = leave;
 	server_post(run->server, &run->post);
 }
@@ -224,6 +225,13 @@ static bool set_up(struct served *run)
 	return !run->takes_input || stdin_open(run, &run->err) == 0;
 }
 
+static int launch(struct served *run)
+{
+	struct cordon *cordon = run->server->cordon;
+	return run->is_job ? cordon_job_start(cordon, run->request, &run->job, &run->err)
+	                   : cordon_start(cordon, run->request, &run->execution, &run->err);
+}
+
 static void start(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
@@ -231,10 +239,10 @@ static void start(struct task *task)
 		run->post.act = leave;
 		return server_post(run->server, &run->post);
 	}
-	run->failed = !set_up(run) || cordon_start(run->server->cordon, run->request, &run->execution, &run->err) < 0;
-	if (run->failed)
+	run->failed = !set_up(run) || launch(run) < 0;
+	atomic_store(&run->started, !run->failed);
+	if (run->failed || run->is_job)
 		return finish(task);
-	atomic_store(&run->started, true);
 	run->kind->started(run);
 	if (!run->is_long && follow_first_moments(run))
 		return finish(task);

@@ -124,6 +124,8 @@ struct served {
 	bool failed, in_loop;
 	bool takes_input, can_ask;              /* set by prepare() */
 	bool is_long;                           /* it belongs in the loop from its start */
+	bool is_job;                            /* set by prepare(): it is over once it has started, and `job` is what it is */
+	char *job;
 	struct event ready, grace;
 	bool is_stalled;
 	/* What the loop says to whoever has it: */

@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import signal
+import socket
+import subprocess
 
 import pytest
 
@@ -388,3 +390,87 @@ def test_records_that_were_damaged(cordon):
     os.truncate(place / "stdout", 7)
     assert say(cordon, "poll", job)["stdout"]["bytes"] == 0
     assert "cannot be read" in cordon("job", "tail", job).stderr
+
+
+# ---- by a daemon -----------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def daemon(nothing_stays, cordon):
+    """`cordon serve`, told to end with the test."""
+    process = cordon.popen("serve", text=True)
+    assert "listening" in process.stdout.readline()
+    yield process
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    process.communicate()
+
+
+def test_a_daemon_runs_it(cordon, daemon):
+    """It is found by the session's next command, outlives its client, and goes with the daemon."""
+    server = ("import socket, time; s = socket.create_server(('127.0.0.1', 8123)); print('ready', flush=True); "
+              "s.accept()[0].sendall(b'hello'); time.sleep(600)")
+    job = start(cordon, "--", "python3", "-Sc", server)
+    told = say(cordon, "poll", job)
+    assert told["pid"] == daemon.pid and told["state"] == "running"
+    assert wait_until(lambda: say(cordon, "poll", job)["stdout"]["data"] == "ready\n")
+    client = "import socket; print(socket.create_connection(('127.0.0.1', 8123)).recv(9).decode())"
+    assert cordon("run", "--session", "s", "--", "python3", "-Sc", client).stdout == "hello\n"
+    own = start(cordon, "--no-daemon", "--", "sleep", "600")
+    assert runner(cordon, own) != daemon.pid
+    daemon.terminate()
+    assert daemon.wait(PATIENCE) == 0
+    assert cordon("job", "wait", job).returncode == 128 + 9
+    assert say(cordon, "poll", job)["killed"] and state(cordon, own) == "running"
+
+
+def test_a_daemon_refuses_as_the_program_does(cordon, daemon):
+    assert refused(cordon, "start", "--session", "s", "--", "no-such-program", status=127)["class"] == "program_not_found"
+    assert refused(cordon, "start", "--session", "s", "--timeout", "2h", "--", "true")["class"] == "capability_denied"
+    assert directories(cordon) == []
+    with concurrent.futures.ThreadPoolExecutor(10) as pool:
+        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"), range(10)))
+    assert sorted(each.returncode for each in done) == [0] * 8 + [125] * 2
+    assert {json.loads(each.stdout)["pid"] for each in done if not each.returncode} == {daemon.pid}
+    assert cordon("session", "end", "s").returncode == 0
+    assert {each["state"] for each in jobs(cordon)} == {"ended"}
+
+
+def test_a_daemon_asks_on_the_terminal(cordon, daemon, terminal):
+    client = terminal("job", "start", "--session", "s", "--timeout", "2h", "--", "sleep", "600")
+    client.expect("Allow")
+    client.type("once\n")
+    job = client.expect(r"\n([0-9A-Z]{26})\r?\n")[1].decode()
+    assert client.end() == 0
+    assert say(cordon, "poll", job)["timeout_ms"] == 2 * 3600 * 1000 and runner(cordon, job) == daemon.pid
+
+
+def test_jobs_by_remote_calls(cordon, daemon):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(cordon.data / "cordon/daemon.sock"))
+        lines = connection.makefile("rw")
+
+        def call(method, **params):
+            print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), file=lines, flush=True)
+            return json.loads(lines.readline())
+        job = call("job.start", argv=["sh", "-c", "echo out; echo err >&2; sleep 600"], settings={"session": "s"})["result"]
+        assert job["state"] == "running"
+        assert wait_until(lambda: call("job.poll", id=job["id"])["result"]["stderr"]["bytes"] == 4)
+        assert call("job.poll", id=job["id"], stdout_from=2)["result"]["stdout"]["data"] == "t\n"
+        assert [each["id"] for each in call("job.list", session="s")["result"]["jobs"]] == [job["id"]]
+        assert call("job.kill", id=job["id"])["result"] is True
+        assert call("job.poll", id=job["id"])["result"]["killed"]
+        assert call("job.start", argv=["true"])["error"]["data"]["class"] == "invalid_request"
+        assert call("job.poll", id="x")["error"]["data"]["class"] == "invalid_request"
+        assert "error" in call("job.start", settings={"session": "s"}) and "error" in call("job.poll")
+
+
+def test_a_daemon_is_not_idle_while_a_job_runs(cordon):
+    daemon = cordon.popen("serve", "--idle", "100ms", text=True)
+    assert "listening" in daemon.stdout.readline()
+    job = start(cordon, "-c", "until [ -e go ]; do sleep 0.02; done")
+    assert runner(cordon, job) == daemon.pid
+    with pytest.raises(subprocess.TimeoutExpired):
+        daemon.wait(0.5)
+    assert cordon("run", "--no-daemon", "--session", "s", "--", "touch", "go").returncode == 0
+    assert cordon("job", "wait", job).returncode == 0 and daemon.wait(PATIENCE) == 0
+    daemon.communicate()
