@@ -127,6 +127,7 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_places(execution, &execution->capability.devices, err) < 0 ||
+	    refuse_places(execution, &execution->capability.sockets, err) < 0 ||
 	    refuse_planted_links(execution, &set->fs_read, &execution->capability.reads, err) < 0 ||
 	    refuse_planted_links(execution, &set->fs_write, &execution->capability.writes, err) < 0 ||
 	    refuse_planted_links(execution, &set->programs, &execution->capability.programs, err) < 0 ||

@@ -14,12 +14,11 @@ struct called {
 	bool wants_output;
 };
 
-static struct called *find(struct client *client, json_t *params)
+/* The run that goes by this id, as long as its client has not heard of its end. */
+static struct called *find(const struct client *client, const char *id)
 {
-	json_t *which = json_object_get(params, "run");
-	auto_free char *text = which ? json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-	for (struct served *run = client->runs; text && run; run = run->next)
-		if (!strcmp(((struct called *)run)->id, text))
+	for (struct served *run = client->runs; run; run = run->next)
+		if (!atomic_load(&run->is_told) && !strcmp(((struct called *)run)->id, id))
 			return (struct called *)run;
 	return NULL;
 }
@@ -211,18 +210,10 @@ static const struct served_kind called_kind = {
 	called_prepare, called_started, called_output, called_conclude, called_ask, called_settled, called_room, called_free,
 };
 
-static bool is_under_way(const struct client *client, const char *id)
-{
-	for (const struct served *run = client->runs; run; run = run->next)
-		if (!strcmp(((const struct called *)run)->id, id))
-			return true;
-	return false;
-}
-
 void rpc_run(struct client *client, struct rpc_call *call)
 {
 	struct cordon_error err;
-	if (is_under_way(client, call->id))
+	if (find(client, call->id))
 		return rpc_refuse(client, call->id, RPC_NO_REQUEST, "a run with this id is under way", NULL);
 	if (client->server->run_count >= RUNS_MAX)
 		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way", NULL);
@@ -249,7 +240,9 @@ void rpc_run(struct client *client, struct rpc_call *call)
 
 static struct called *find_or_refuse(struct client *client, struct rpc_call *call)
 {
-	struct called *called = find(client, call->params);
+	json_t *which = json_object_get(call->params, "run");
+	auto_free char *id = which ? json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	struct called *called = id ? find(client, id) : NULL;
 	if (!called)
 		rpc_refuse(client, call->id, RPC_BAD_PARAMS, "no such run of this connection is under way", NULL);
 	return called;

@@ -189,6 +189,7 @@ static void finish(struct task *task)
 		fail_remedy(&run->err, "run it again");
 		run->failed = true;
 	}
+	atomic_store(&run->is_told, true);
 	run->kind->conclude(run);
 	cordon_result_unref(run->result);
 	cordon_execution_unref(run->execution);

@@ -131,7 +131,7 @@ struct served {
 	/* What the loop says to whoever has it: */
 	atomic_ullong signals;                  /* bits of those not yet delivered */
 	atomic_bool is_unwanted, is_killed;
-	atomic_bool started;                    /* set once, by the worker */
+	atomic_bool started, is_told;           /* set once, by the worker; `is_told`: to its client it is over */
 	int interrupt_fd;                       /* readable: nobody waits for an answer any more */
 	pthread_mutex_t lock;                   /* over the next: */
 	int answer_fd;                          /* while somebody is asked; or -1 */

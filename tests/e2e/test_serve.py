@@ -1,0 +1,615 @@
+"""The daemon: cordon run by it and without it are the same to whoever calls; what becomes of commands when a client or the
+daemon goes away; JSON-RPC; and what nobody well-meaning sends. Frames by themselves are tested with the C program
+tests/unit/test-wire-read.c, JSON-RPC as text with test-rpc.c."""
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import PATIENCE, state
+from lab import leftovers, needs, rows, rows_of, running, wait_until  # noqa: F401
+
+HELLO, STDIN, SIGNAL, DECLINE, END = 0x81, 0x82, 0x83, 0xc1, 0xc9
+
+
+class Daemon:
+    def __init__(self, cordon):
+        self.cordon, self.process = cordon, None
+        self.path = cordon.data / "cordon/daemon.sock"
+
+    def start(self, *words):
+        self.process = self.cordon.popen("serve", *words, text=True)
+        line = self.process.stdout.readline()
+        assert line == f"cordon: listening at {self.path}\n", (line, self.process.stderr.read())
+        return self
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        status, self.process = self.process.returncode, None
+        return status, err
+
+    def connect(self):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.settimeout(PATIENCE)
+        connection.connect(str(self.path))
+        return connection
+
+    def rpc(self):
+        return Rpc(self.connect())
+
+    def status(self):
+        with self.rpc() as rpc:
+            return rpc.call("status")["result"]
+
+
+class Rpc:
+    def __init__(self, connection):
+        self.connection, self.file, self.count, self.notices = connection, connection.makefile("rb"), 0, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.file.close()
+        self.connection.close()
+
+    def send(self, method, number=None, **params):
+        call = {"jsonrpc": "2.0", "method": method, "params": params, **({} if number is None else {"id": number})}
+        self.connection.sendall(json.dumps(call).encode() + b"\n")
+
+    def read(self):
+        line = self.file.readline()
+        return json.loads(line) if line else None
+
+    def answer(self, number):
+        """The answer to that call; what is told meanwhile is kept."""
+        for said in self.notices:
+            if said.get("id", self) == number:
+                self.notices.remove(said)
+                return said
+        while True:
+            said = self.read()
+            assert said is not None, f"no answer to {number}"
+            if said.get("id", self) == number:
+                return said
+            self.notices.append(said)
+
+    def call(self, method, **params):
+        self.count += 1
+        self.send(method, self.count, **params)
+        return self.answer(self.count)
+
+    def run(self, *argv, session="s", **params):
+        return self.call("run", argv=argv, settings={"session": session}, **params)
+
+
+@pytest.fixture
+def daemon(cordon):
+    served = Daemon(cordon)
+    yield served
+    if served.process:
+        status, err = served.end()
+        assert status == 0 and err == "", (status, err)
+
+
+def frame(kind, body=b"", length=None):
+    return struct.pack("<BBHI", kind, 0, 0, len(body) if length is None else length) + body
+
+
+def hello(cordon, *words, flags=1):
+    env = [f"{key}={value}" for key, value in cordon.env.items()]
+    strings = ["run", *map(str, words), *env, str(cordon.workspace)]
+    return frame(HELLO, struct.pack("<IIII", 1, flags, len(words) + 1, len(env)) + b"".join(s.encode() + b"\0" for s in strings))
+
+
+# ---- the same with and without ---------------------------------------------------------------------------------------
+
+LINES = [
+    # words after `run --session s`, then what stdin has: None is nothing at all
+    (["--", "echo", "hello"], None),
+    (["-c", "echo out; echo err >&2; exit 3"], None),
+    (["-c", "echo $0 $1", "zero", "one"], None),
+    (["-c", "kill -9 $$"], None),
+    (["-c", "printf 'a\\0b\\377'"], None),
+    (["-c", "seq 1 300000"], None),
+    (["--max-output", "1K", "-c", "seq 1 9999; seq 1 9999 >&2"], None),
+    (["--max-output", "unlimited", "-c", "seq 1 300000"], None),
+    (["--", "cat"], b"through"),
+    (["--", "wc", "-c"], b"x" * 1000000),
+    (["--", "true"], b"x" * 1000000),
+    (["-c", "head -c 5"], b"y" * 300000),
+    (["--timeout", "200ms", "-c", "echo begun; sleep 60"], None),
+    (["--quiet", "--timeout", "200ms", "--", "sleep", "60"], None),
+    (["--json", "-c", "echo out; echo err >&2; exit 4"], None),
+    (["--json", "--max-output", "100", "-c", "seq 1 1000"], b"in"),
+    (["--json", "--", "no-such-program"], None),
+    (["--json", "--timeout", "soon", "--", "true"], None),
+    (["--", "no-such-program"], None),
+    (["--", "./not-executable"], None),
+    (["--read", "/no/such/path", "--", "true"], None),
+    (["--write", "/var", "--", "true"], None),
+    (["--no-ask", "--write", "/var", "--", "true"], None),
+    (["--cwd", "sub", "--", "pwd"], None),
+    (["--cwd", "/", "--", "pwd"], None),
+    (["--env", "A=1", "--pass-env", "OF_CLIENT", "-c", "echo $A $OF_CLIENT $HOME $PATH"], None),
+    (["--env", "LD_PRELOAD=x", "--", "true"], None),
+    (["--workspace", ".", "-c", "ls"], None),
+    (["--workspace", "elsewhere", "--", "true"], None),
+    (["--manifest", "relative.toml", "--", "true"], None),
+    (["--driver", "local", "--", "true"], None),
+    (["--processes", "20", "--memory", "100M", "-c", "ulimit -n; umask; cat /proc/self/cgroup | wc -l"], None),
+    (["-c", "echo x > /etc/passwd"], None),
+    (["--net", "none", "-c", "cat < /dev/tcp/127.0.0.1/1"], None),
+    (["--no-such-option", "--", "true"], None),
+    (["--timeout"], None),
+    ([], None),
+    (["--help"], None),
+]
+VOLATILE = {"audit_id", "duration_ms", "cpu_ms", "max_rss_kb", "memory_peak_kb", "process_peak", "read_bytes", "written_bytes"}
+
+
+def steady(done, words):
+    """What must be equal of two runs of the same."""
+    out, err = done.stdout, re.sub(rb"after \d+\.\d s", b"after T s", done.stderr)
+    if "--json" in words:
+        value = json.loads(out)
+        out = {key: value for key, value in (value.get("error") or value).items() if key not in VOLATILE}
+        out.pop("limit", None)
+    return done.returncode, out, err
+
+
+def run_lines(cordon, lines, **options):
+    return [cordon("run", "--session", "s", *words, input=given, text=False, **options) for words, given in lines]
+
+
+def test_same_as_without(cordon, daemon, workspace):
+    cordon.env["OF_CLIENT"] = "of the daemon"
+    (workspace / "sub").mkdir()
+    (workspace / "not-executable").write_text("#!/bin/sh\n")
+    assert cordon("session", "new", "s", "--workspace", workspace).returncode == 0
+    alone = run_lines(cordon, LINES, env={**cordon.env, "OF_CLIENT": "of the client"})
+    daemon.start()
+    served = run_lines(cordon, LINES, env={**cordon.env, "OF_CLIENT": "of the client"})
+    for (words, given), one, other in zip(LINES, alone, served):
+        assert steady(one, words) == steady(other, words), words
+    assert alone[0].stdout == b"hello\n" and b"of the client" in alone[25].stdout
+    assert daemon.status()["served"] >= len(LINES) - 4  # all but those that their own process refuses
+    # What is recorded is the same, too.
+    every = [(row["row"], row.get("argv")) for row in rows(cordon) if row["row"] in ("intent", "result", "denial")]
+    assert every[:len(every) // 2] == every[len(every) // 2:]
+
+
+def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
+    daemon.start()
+    (tmp_path / "own.toml").touch()
+    before = daemon.status()["served"]
+    for extra, by_daemon in [([], True), (["--no-daemon"], False), (["--config", tmp_path / "own.toml"], False), (["--json"], True)]:
+        assert cordon("run", "--session", "s", *extra, "--", "true").returncode == 0
+        now = daemon.status()["served"]
+        assert now - before == by_daemon, extra
+        before = now
+    assert cordon("run", "--", "true").returncode == 0
+    assert cordon("run", "--session", "s", "--", "true", env={**cordon.env, "XDG_CONFIG_HOME": "/elsewhere"}).returncode == 0
+    # It was asked, and would not.
+    assert daemon.status()["served"] == before + 1
+
+
+def test_streams_that_are_closed(cordon, daemon):
+    line = [*cordon.argv("run", "--session", "s", "-c", "cat; echo out; echo err >&2; exit 5")]
+    for redirection, out, err in [("<&-", "out\n", "err\n"), (">&-", "", "err\n"), ("2>&-", "out\n", "")]:
+        for started in (False, True):
+            if started and not daemon.process:
+                daemon.start()
+            done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", *line], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
+                                  env=cordon.env, capture_output=True, text=True, start_new_session=True, timeout=PATIENCE)
+            assert (done.returncode, done.stdout, done.stderr) == (5, out, err), (redirection, started)
+
+
+def begun(cordon, line, **options):
+    """A command that runs and has said so."""
+    process = cordon.popen("run", "--session", "s", "-c", line, text=True, **options)
+    assert process.stdout.readline() == "begun\n", process.stderr.read()
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGQUIT])
+def test_signals(cordon, daemon, number):
+    daemon.start()
+    name = number.name[3:]
+    process = begun(cordon, f"trap 'echo got {name}; exit 7' {name}; echo begun; while :; do sleep 0.01; done")
+    process.send_signal(number)
+    assert process.communicate(timeout=PATIENCE)[0] == f"got {name}\n" and process.returncode == 7
+    process = begun(cordon, "echo begun; exec sleep 60")
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+
+
+def test_stop_and_continue(cordon, daemon):
+    daemon.start()
+    process = begun(cordon, "echo begun; exec sleep 61.5")
+    inside = running("61.5")
+    process.send_signal(signal.SIGTSTP)
+    assert wait_until(lambda: state(process.pid) == "T" and all(state(pid) == "T" for pid in running("sleep\x0061.5")))
+    process.send_signal(signal.SIGCONT)
+    assert wait_until(lambda: all(state(pid) == "S" for pid in running("sleep\x0061.5"))), inside
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_broken_pipe(cordon, daemon):
+    daemon.start()
+    process = cordon.popen("run", "--session", "s", "--timeout", "30s", "--", "yes", "broken-pipe-1")
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 128 + signal.SIGPIPE and process.stderr.read() == b""
+    process.stderr.close()
+    assert wait_until(lambda: not running("broken-pipe-1"))
+
+
+def test_input_is_left_where_nothing_runs(cordon, daemon, tmp_path):
+    """A command that is refused has read nothing, and one that ends leaves what it has not asked for."""
+    daemon.start()
+    (tmp_path / "input").write_text("first\nsecond\n")
+    for words, rest in [(["--read", "/no/such/path"], "first\nsecond\n"), (["--no-such-option"], "first\nsecond\n")]:
+        with open(tmp_path / "input") as source:
+            assert cordon("run", "--session", "s", *words, "--", "cat", stdin=source).returncode == 125
+            assert os.read(source.fileno(), 100).decode() == rest
+
+
+# ---- who goes away ---------------------------------------------------------------------------------------------------
+
+def test_client_killed(cordon, daemon, leftovers):
+    daemon.start()
+    process = begun(cordon, "trap 'echo hup > hung-up; exit 1' HUP; echo begun; while :; do sleep 0.01; done")
+    other = begun(cordon, "trap '' HUP; echo begun; exec sleep 62.5")
+    for each in (process, other):
+        each.kill()
+        each.communicate()
+    assert wait_until(lambda: not running("sleep\x0062.5") and daemon.status()["running"] == 0)
+    session = json.loads(cordon("session", "show", "s", "--json").stdout)
+    assert os.path.exists(os.path.join(session["workspace"], "hung-up"))
+    ended = [row for row in rows(cordon) if row["row"] == "result"]
+    assert sorted((row["exit_code"], row["signal"]) for row in ended) == [(-1, 9), (1, 0)]
+    daemon.end()
+
+
+def test_daemon_killed(cordon, daemon, leftovers):
+    daemon.start()
+    process = begun(cordon, "echo begun; exec sleep 63.5")
+    daemon.process.kill()
+    daemon.process.communicate()
+    daemon.process = None
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 125 and "the daemon went away, and the command with it" in err, (out, err)
+    assert wait_until(lambda: not running("sleep\x0063.5"))
+    assert cordon("audit", "verify").returncode == 0
+    # Without it, and with a new one in place of the old one's socket.
+    assert daemon.path.exists()
+    assert cordon("run", "--session", "s", "--", "echo", "alone").stdout == "alone\n"
+    daemon.start()
+    assert cordon("run", "--session", "s", "--", "echo", "again").stdout == "again\n"
+    assert daemon.status()["served"] == 1
+    assert [row["id"] for row in json.loads(cordon("session", "list", "--json").stdout)["sessions"]] == ["s"]
+    assert daemon.end() == (0, "") and not daemon.path.exists()
+
+
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stop"])
+def test_daemon_told_to_end(cordon, daemon, how, leftovers):
+    daemon.start()
+    process = begun(cordon, "trap '' TERM HUP INT; echo begun; while :; do sleep 0.01; done")
+    started = time.monotonic()
+    if how == "stop":
+        with daemon.rpc() as rpc:
+            assert rpc.call("stop")["result"] is True
+        daemon.process.wait(PATIENCE)
+    else:
+        daemon.process.send_signal(signal.Signals[how])
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 125 and "the daemon was told to end, and has ended the command" in err, err
+    assert daemon.process.wait(PATIENCE) == 0 and daemon.process.communicate() == ("", "")
+    daemon.process = None
+    assert not daemon.path.exists()
+    ended = [row for row in rows(cordon) if row["row"] == "result"]
+    assert len(ended) == 1 and ended[0]["signal"] == 9 and cordon("audit", "verify").returncode == 0
+
+
+def test_one_at_a_time(cordon, daemon):
+    daemon.start()
+    second = cordon("serve")
+    assert second.returncode == 125 and "a daemon is running here already" in second.stderr
+    error = json.loads(cordon("serve", "--json").stdout)["error"]
+    assert error["class"] == "session_busy" and error["remediation"]
+    assert cordon("run", "--session", "s", "--", "true").returncode == 0 and daemon.status()["served"] == 1
+    assert os.stat(daemon.path).st_mode & 0o777 == 0o600
+
+
+def test_idle(cordon, daemon):
+    daemon.start("--idle", "200ms")
+    with daemon.rpc() as rpc:
+        assert rpc.run("sleep", "0.5")["result"]["exit_code"] == 0
+    assert daemon.process.wait(PATIENCE) == 0
+    daemon.process.communicate()
+    daemon.process = None
+    assert cordon("serve", "--idle", "soon").returncode == 125
+
+
+# ---- asking ----------------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def out(tmp_path):
+    path = tmp_path / "out"
+    path.mkdir()
+    return path
+
+
+@pytest.mark.parametrize("typed, status", [("o", 0), ("d", 125)])
+def test_asked_at_the_terminal(cordon, daemon, terminal, out, typed, status):
+    daemon.start()
+    asked = terminal("run", "--session", "s", "--write", out, "--", "touch", out / "made")
+    asked.expect(re.escape(str(out)))
+    asked.expect(r"Allow\? .*: ")
+    asked.type(f"{typed}\n")
+    assert asked.end() == status and (out / "made").exists() == (status == 0), asked.output
+    assert (b"denied by a human" in asked.output) == (status == 125)
+    assert daemon.status()["served"] == 1
+    assert [row["outcome"] for row in rows(cordon) if row["row"] == "approval"] == ["approved" if status == 0 else "denied"]
+
+
+def test_interrupted_while_asked(cordon, daemon, terminal, out):
+    daemon.start()
+    asked = terminal("run", "--session", "s", "--write", out, "--", "touch", out / "made")
+    asked.expect(r"Allow\? .*: ")
+    os.kill(asked.pid, signal.SIGTERM)
+    assert asked.end() == 128 + signal.SIGTERM and not (out / "made").exists()
+    assert [row["outcome"] for row in rows(cordon) if row["row"] == "approval"] == ["cancelled"]
+
+
+def test_client_gone_while_asked(cordon, daemon, terminal, out):
+    daemon.start()
+    asked = terminal("run", "--session", "s", "--write", out, "--", "touch", out / "made")
+    asked.expect(r"Allow\? .*: ")
+    os.kill(asked.pid, signal.SIGKILL)
+    asked.end()
+    assert wait_until(lambda: [row["outcome"] for row in rows(cordon) if row["row"] == "approval"] == ["cancelled"])
+    assert not (out / "made").exists()
+
+
+def test_asked_elsewhere(cordon, daemon, terminal, out):
+    """While many wait for an answer, others run, and the answer gets through."""
+    daemon.start()
+    asked = terminal("run", "--session", "s", "--write", out, "--", "touch", out / "made")
+    asked.expect(r"Allow\? .*: ")
+    with daemon.rpc() as rpc:
+        for i in range(9):
+            rpc.send("run", f"asks{i}", argv=["touch", str(out / f"n{i}")], settings={"session": f"a{i}", "write": str(out)}, ask=True)
+        cards = {}
+        while len(cards) < 9:
+            notice = rpc.read()
+            assert notice["method"] == "approval", notice
+            cards[notice["params"]["run"]] = notice["params"]["card"]
+        assert cordon("run", "--session", "other", "--", "echo", "meanwhile").stdout == "meanwhile\n"
+        waiting = rpc.call("approvals.list")["result"]["approvals"]
+        assert len(waiting) == 10
+        mine = next(card for card in waiting if card["session"] == "s")
+        assert rpc.call("approvals.answer", card=mine["id"], hash=mine["hash"], answer="once")["result"] is True
+        assert asked.end() == 0 and (out / "made").exists() and b"Answered elsewhere" in asked.output
+        for name, card in cards.items():
+            rpc.send("approvals.answer", f"to {name}", card=card["id"], answer="deny", reason="no")
+        refusals = [rpc.answer(f"asks{i}")["error"]["data"] for i in range(9)]
+        assert {error["class"] for error in refusals} == {"capability_denied"}
+
+
+# ---- JSON-RPC --------------------------------------------------------------------------------------------------------
+
+def test_rpc_run(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        binary = bytes(range(256))
+        done = rpc.run("cat", stdin={"base64": base64.b64encode(binary).decode()}, output=True)["result"]
+        assert done["exit_code"] == 0 and done["stdout_bytes"] == 256
+        said = [notice["params"] for notice in rpc.notices if notice["method"] == "output"]
+        assert b"".join(base64.b64decode(each["base64"]) for each in said) == binary and said[0]["stream"] == "stdout"
+        done = rpc.run("sh", "-c", "echo $A; echo err >&2; exit 3", environment=["PATH=/usr/bin:/bin"])["result"]
+        assert (done["exit_code"], done["stdout"], done["stderr"]) == (3, "\n", "err\n")
+        done = rpc.call("run", argv=["sh", "-c", "echo $A$B"], settings={"session": "s", "env": ["A=1", "B=2"], "no-spawn": False})
+        assert done["result"]["stdout"] == "12\n"
+        # A stream, and signals.
+        rpc.send("run", "long", argv=["sh", "-c", "read line; echo got $line; exec sleep 60"], settings={"session": "s"},
+                 stdin={"stream": True}, output=True)
+        assert rpc.read() == {"jsonrpc": "2.0", "method": "started", "params": {"run": "long"}}
+        assert rpc.call("stdin", run="long", text="a line\n", end=True)["result"] is True
+        while not any(notice["params"].get("text") == "got a line\n" for notice in rpc.notices):
+            rpc.notices.append(rpc.read())
+        assert rpc.call("stdin", run="long", text="x")["error"]["code"] == -32602
+        assert rpc.call("signal", run="long", signal="TERM")["result"] is True
+        assert rpc.answer("long")["result"]["signal"] == signal.SIGTERM
+        assert rpc.call("signal", run="long", signal="TERM")["error"]["code"] == -32602
+
+
+def test_rpc_terminal(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        rpc.send("run", 7, argv=["sh", "-c", "read x; stty size"], settings={"session": "s", "tty": "10x20"}, stdin={"stream": True})
+        assert rpc.read()["method"] == "started"
+        assert wait_until(lambda: "result" in rpc.call("resize", run=7, rows=30, columns=40))
+        assert rpc.call("stdin", run=7, text="\n")["result"] is True
+        assert "30 40" in rpc.answer(7)["result"]["stdout"]
+
+
+def test_rpc_sessions(cordon, daemon, workspace):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        made = rpc.call("session.new", id="one", settings={"workspace": str(workspace)})["result"]
+        assert made["id"] == "one" and made["workspace"] == str(workspace)
+        assert [each["id"] for each in rpc.call("session.list")["result"]["sessions"]] == ["one"]
+        assert rpc.call("session.pause", id="one", why="a look")["result"] is True
+        error = rpc.run("true", session="one")["error"]
+        assert error["code"] == -32000 and error["data"]["class"] == "session_paused" and "a look" in error["message"]
+        assert rows_of(cordon, error["data"]["audit_id"])[-1]["row"] == "denial"
+        assert rpc.call("session.resume", id="one")["result"] is True
+        assert rpc.run("true", session="one")["result"]["exit_code"] == 0
+        assert rpc.call("session.end", id="one")["result"] is True
+        assert rpc.call("session.show", id="one")["result"]["state"] == "ended"
+        assert rpc.call("session.remove", id="one")["result"] is True
+        assert rpc.call("session.show", id="one")["error"]["data"]["class"] == "invalid_request"
+        assert rpc.call("session.show")["error"]["data"]["subject"] == "id"
+
+
+BAD_CALLS = [
+    (b"not json", -32700), (b"[]", -32600), (b"{}", -32600), (b'{"jsonrpc":"2.0","id":1}', -32600), (b'"x"', -32700),
+    (b'{"jsonrpc":"1.0","id":1,"method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":[1],"method":"status"}', -32600),
+    (b'{"jsonrpc":"2.0","id":1,"method":"no.such"}', -32601), (b'{"jsonrpc":"2.0","id":1,"method":"status","params":[]}', -32600),
+    (b'{"jsonrpc":"2.0","method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status"}', -32700),
+    (b"[" * 100000, -32700), (b'{"a":' * 17 + b"1" + b"}" * 17, -32700), (b'{"jsonrpc":"2.0","id":1,"method":"run"}', -32000),
+    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"settings":{"no":"such"}}}', -32000),
+    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"settings":{"timeout":5}}}', -32000),
+    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true",1]}}', -32000),
+    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"stdin":{"base64":"=="}}}', -32000),
+]
+
+
+def test_bad_calls(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        for line, code in BAD_CALLS:
+            rpc.connection.sendall(line + b"\n")
+            assert rpc.read()["error"]["code"] == code, line
+        assert rpc.call("status")["result"]["running"] == 0
+
+
+# ---- many, and what nobody well-meaning sends ------------------------------------------------------------------------
+
+def test_hundreds_in_flight(cordon, daemon):
+    daemon.start()
+    each, connections = 50, [daemon.rpc() for _ in range(4)]
+    for number, rpc in enumerate(connections):
+        for i in range(each):
+            rpc.send("run", i, argv=["cat"], settings={"session": f"many{number}"}, stdin={"stream": True})
+    for rpc in connections:
+        while len(rpc.notices) < each:
+            rpc.notices.append(rpc.read())
+        assert all(notice.get("method") == "started" for notice in rpc.notices), rpc.notices
+    # All of them run now; one more does as well.
+    assert daemon.status()["running"] == each * len(connections)
+    assert cordon("run", "--session", "s", "--", "echo", "one more").stdout == "one more\n"
+    for number, rpc in enumerate(connections):
+        for i in range(each):
+            rpc.send("stdin", run=i, text=f"{number} {i}", end=True)
+    for number, rpc in enumerate(connections):
+        done = [rpc.answer(i)["result"]["stdout"] for i in (each - 1,)]
+        assert done == [f"{number} {each - 1}"]
+        rpc.__exit__()
+    assert wait_until(lambda: daemon.status()["running"] == 0)
+
+
+def is_closed(connection):
+    try:
+        while connection.recv(65536):
+            pass
+    except ConnectionError:
+        pass
+    return True
+
+
+def test_garbage(cordon, daemon):
+    daemon.start()
+    good = hello(cordon, "--session", "s", "--", "true")
+    bad = [
+        b"\xff" * 100, frame(STDIN, b"x"), frame(SIGNAL, b"1234"), frame(DECLINE), good + good, frame(HELLO, b""),
+        frame(HELLO, length=0xffffffff), frame(HELLO, length=(128 << 10) + 1), good + frame(STDIN, length=(64 << 10) + 1),
+        good + frame(STDIN, b"not asked for"), b"x" * (4 << 20) + b"y",
+    ]
+    for sent in bad:
+        with daemon.connect() as connection:
+            try:
+                connection.sendall(sent)
+            except ConnectionError:
+                continue
+            assert is_closed(connection), sent[:20]
+    # A HELLO of another version, or that is none, is declined; half of one waits and disturbs nobody.
+    halves = []
+    for cut in (1, 7, 8, 20, len(good) - 1):
+        halves.append(daemon.connect())
+        halves[-1].sendall(good[:cut])
+    with daemon.connect() as connection:
+        connection.sendall(frame(HELLO, struct.pack("<IIII", 99, 1, 0, 0) + b"\0"))
+        assert connection.recv(8) == frame(DECLINE)
+    for half in halves:
+        half.close()
+    with daemon.connect() as connection:
+        connection.sendall(good)
+        assert connection.recv(100)[0] == END
+    assert wait_until(lambda: daemon.status()["clients"] == 1)
+
+
+def test_flood(cordon, daemon):
+    """More than a client may have under way is refused, call by call; others are served meanwhile."""
+    daemon.start()
+    with daemon.rpc() as rpc:
+        for i in range(100):
+            rpc.send("run", i, argv=["cat"], settings={"session": "s"}, stdin={"stream": True})
+        refused = []
+        while len(refused) < 36:
+            said = rpc.read()
+            refused += [said["id"]] if "error" in said else []
+        assert refused == list(range(64, 100))
+        assert cordon("run", "--session", "other", "--", "echo", "served").stdout == "served\n"
+    assert wait_until(lambda: daemon.status()["running"] == 0)
+
+
+def test_slow_reader(cordon, daemon):
+    """A client that does not read gets no more, its command waits, and its timeout holds."""
+    daemon.start()
+    with daemon.connect() as connection:
+        connection.sendall(hello(cordon, "--session", "s", "--timeout", "2s", "--", "yes", "x" * 99, flags=7))
+        assert wait_until(lambda: any(row["row"] == "result" for row in rows(cordon)))
+        row = next(row for row in rows(cordon) if row["row"] == "result")
+        assert row["timed_out"] is True and row["stdout"]["bytes"] < 8 << 20, row
+        assert cordon("run", "--session", "other", "--", "echo", "served").stdout == "served\n"
+        received = b""
+        while len(received) < 16 or received[-12] != END:
+            part = connection.recv(1 << 20)
+            assert part
+            received = received[-16:] + part
+        assert received[-4:] == struct.pack("<I", 124)
+
+
+@needs("root")
+def test_another_user(cordon, daemon, tmp_path):
+    daemon.start()
+    os.chmod(daemon.path, 0o777)
+    for directory in (daemon.path.parent, *daemon.path.parent.parents):
+        if directory.is_relative_to(tmp_path) or directory == tmp_path:
+            os.chmod(directory, 0o755)
+    code = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+            "try:\n s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\\n'); print(s.recv(100))\nexcept ConnectionError: print(b'')")
+    place = subprocess.run(["/usr/bin/python3", "-c", "import os,sys; os.chdir(sys.argv[1])", daemon.path.parent], user=65534)
+    if place.returncode:
+        os.chmod(tmp_path.parent, 0o755)
+        os.chmod(tmp_path.parent.parent, 0o755)
+    said = subprocess.run(["/usr/bin/python3", "-c", code, daemon.path], user=65534, group=65534, extra_groups=[], cwd="/",
+                          capture_output=True, text=True)
+    assert said.stdout == "b''\n", said
+    assert daemon.status()["clients"] == 1
+
+
+def test_not_from_inside(cordon, daemon, tmp_path):
+    """What has another mount namespace is not talked to, even where it finds the socket."""
+    daemon.start()
+    code = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+            "try:\n s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\\n'); print(s.recv(100))\nexcept ConnectionError: print(b'')")
+    said = subprocess.run(["unshare", "--user", "--map-current-user", "--mount", "/usr/bin/python3", "-c", code, daemon.path],
+                          capture_output=True, text=True)
+    assert said.stdout == "b''\n", said
+    inside = cordon("run", "--socket", daemon.path, "--", "true")
+    assert inside.returncode == 125 and "cordon's own data cannot be granted" in inside.stderr
