@@ -1,8 +1,10 @@
 """The program's first code: `cordon run` in a session speaks to a daemon before there is a libc. Here the daemon is a script, so
 that each frame is seen and each can be odd; what comes of it with a real one is for test_serve.py."""
 import ctypes
+import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import struct
@@ -430,3 +432,90 @@ if IS_ROOT:
         other.stdout.readline()
         assert cordon("run", "--session", "s", "-c", "exit 6").returncode == 6
         assert other.communicate(timeout=PATIENCE)[0] == "0\n"
+
+
+# ---- a real daemon ---------------------------------------------------------------------------------------------------
+
+class Served:
+    """`cordon serve`, and three ways to run a command of a session: by it from the first code, by it from the whole program,
+    and without it."""
+    def __init__(self, cordon):
+        self.cordon, self.process = cordon, cordon.popen("serve", text=True)
+        assert "listening" in self.process.stdout.readline()
+        around = {**cordon.env, "XDG_DATA_HOME": f"{cordon.data}/../{cordon.data.name}"}  # which the first code leaves alone
+        self.ways = {"fast": ([], cordon.env), "whole": ([], around), "alone": (["--no-daemon"], cordon.env)}
+
+    def run(self, way, *words, **options):
+        own, env = self.ways[way]
+        done = self.cordon("run", "--session", "s", *own, *words, text=False, **{"env": env, **options})
+        return done.returncode, done.stdout, done.stderr
+
+    def count(self):
+        """How many commands there were, and how many of them from the first code."""
+        with socket.socket(socket.AF_UNIX) as talk:
+            talk.settimeout(PATIENCE)
+            talk.connect(os.fspath(self.cordon.data / "cordon/daemon.sock"))
+            talk.sendall(b'{"jsonrpc":"2.0","id":1,"method":"status"}\n')
+            result = json.loads(talk.makefile().readline())["result"]
+        return result["served"], result["fast"]
+
+
+@pytest.fixture
+def served(cordon):
+    made = Served(cordon)
+    yield made
+    made.process.terminate()
+    made.process.communicate(timeout=PATIENCE)
+
+
+SAME = [
+    (["--", "sh", "-c", "echo out; echo err >&2; exit 7"], {}), (["-c", "kill -9 $$"], {}), (["-c", "kill -s USR1 $$"], {}),
+    (["--", "/nonexistent/program"], {}), (["--", "/etc/passwd"], {}), (["--", "program-that-is-not-there"], {}), ([], {}),
+    (["--timeout", "soon", "--", "true"], {}), (["--timeout", "100ms", "--", "sleep", "30"], {}),
+    (["-c", "head -c 3000000 /dev/zero"], {}), (["--quiet", "--max-output", "10", "-c", "seq 1000; seq 1000 >&2"], {}),
+    (["--", "cat"], {"input": b"x" * 500_000}), (["--", "true"], {"input": b"x" * 500_000}), (["--", "wc", "-c"], {}),
+    (["--pass-env", "COLOUR", "-c", "echo $COLOUR $PATH $LANG; pwd"], {}), (["--cwd", "..", "--", "true"], {}),
+    (["--json", "--", "/nonexistent/program"], {}), (["--json", "--max-output", "nothing", "--", "true"], {}),
+    (["--net", "all", "--no-ask", "--", "true"], {}), (["--", "sh", "-c", 'echo "$#" "$1" "$3"', "sh", "", " ", "\udcff"], {}),
+]
+
+
+def test_three_ways_one_result(served):
+    served.cordon.env["COLOUR"] = served.ways["whole"][1]["COLOUR"] = "blue"
+    hide = re.compile(rb"[0-9A-HJKMNP-TV-Z]{26}|after [0-9.]+ s")  # ids, and how long exactly it took
+    for count, (words, options) in enumerate(SAME, 1):
+        seen = {way: [hide.sub(b"", part) if isinstance(part, bytes) else part for part in served.run(way, *words, **options)]
+                for way in served.ways}
+        assert seen["fast"] == seen["whole"] == seen["alone"], words
+        assert served.count() == (2 * count, count), words
+
+
+def test_a_signal_by_the_first_code(served):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        process = served.cordon.popen("run", "--session", "s", "-c", "echo ready; exec sleep 300")
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(number)
+        assert finish(process)[0] == 128 + number
+    assert served.count() == (3, 3)
+
+
+def test_stopping_what_runs_in_the_daemon(served):
+    process = served.cordon.popen("run", "--session", "s", "-c", "while :; do echo x; sleep 0.01; done")
+    process.stdout.readline()
+    process.send_signal(signal.SIGTSTP)
+    assert wait_until(lambda: state(process.pid) == "T")
+    inside = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and b"echo x; sleep 0.01" in command_line(pid)
+              and int(pid) != process.pid]
+    assert inside and wait_until(lambda: all(state(pid) == "T" for pid in inside))
+    process.send_signal(signal.SIGCONT)
+    assert wait_until(lambda: all(state(pid) != "T" for pid in inside))
+    process.stdout.close()
+    assert process.wait(timeout=PATIENCE) == 141
+    process.stderr.close()
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
