@@ -98,6 +98,8 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 	if (!execution->run.in_slot)
 		return launch_start(launch, err);
 	execution->run.supervision.pidfd = take_fd(&execution->run.slot.pidfd);
+	if (execution->run.in_shell)
+		return slot_send_line(execution->run.supervision.control_fd, launch->argv[2], err);
 	int ordered = slot_order(&execution->run.slot, launch, &begun, err);
 	/* Nobody was told anything: the next attempt has another place, or none. */
 	if (ordered < 0 && !begun)
@@ -124,6 +126,10 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	if (!execution->run.in_slot && warm_make(execution))
 		limits_started(execution);
 	options.control_fd = execution->run.in_slot ? take_fd(&execution->run.slot.control_fd) : -1;
+	int shell_fd[3];
+	for (int i = 0; i < 3; i++)
+		shell_fd[i] = take_fd(&execution->run.stdio_fd[i]);
+	options.stdio_fd = execution->run.in_shell ? shell_fd : NULL;
 	execution->run.prepared = true;
 	if (supervise_prepare(supervision, &options, launch, err) < 0 || start_program(execution, err) < 0)
 		return -1;

@@ -112,6 +112,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->run.launch.report_fd = execution->run.home_fd = -1;
 	execution->run.launch.pidfd = -1;
 	execution->run.slot = (struct slot){ -1, -1, -1, false };
+	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = -1;
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -124,10 +125,12 @@ void execute_free(struct execution *execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd,
-	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd };
+	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
+	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2] };
 	egress_free(execution);
 	driver_release(&execution->run.held);
 	slot_end(&execution->run.slot);
+	warm_unreserve(execution);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
 	cgroup_ahead_end(execution->run.ahead);
@@ -156,6 +159,8 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 			err->step = (int32_t)to_profile[i].step;
 			return -1;
 		}
+		if (start && to_profile[i].step == CORDON_STEP_SESSION)
+			warm_reserve(execution);
 	}
 	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
 		if (to_start[i].step == CORDON_STEP_AUDIT && !record)

@@ -29,6 +29,7 @@ struct job;
 struct json;
 struct ledger;
 struct warm;
+struct warm_place;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
@@ -120,7 +121,10 @@ struct execution {
 		struct launch launch;
 		struct driver_held held;
 		struct slot slot;                   /* the place in walls that are up, */
-		bool in_slot;                       /* if it has one */
+		bool in_slot;                       /* if it has one, */
+		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
+		int stdio_fd[3];
+		struct warm_place *reserved;        /* whose id it has taken over; or NULL */
 		struct supervision supervision;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
@@ -183,6 +187,9 @@ void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
 bool warm_make(struct execution *execution);
 void warm_refill(struct execution *execution);
+/* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's. */
+void warm_reserve(struct execution *execution);
+void warm_unreserve(struct execution *execution);
 /* Does a place wait in the session, for whatever walls? */
 bool warm_expects(struct execution *execution);
 /* After the driver prepared: places for such commands are made from now on. */

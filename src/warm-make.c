@@ -1,5 +1,6 @@
 /* Moulds and places: see warm.h. */
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,7 +76,9 @@ int warm_mould_new(const struct execution *execution, uint64_t shared, struct wa
 	struct warm_mould *mould = calloc(1, sizeof(*mould));
 	if (!mould)
 		return fail_oom(err);
+	static atomic_uint_fast64_t serial;
 	mould->plan.fd = -1;
+	mould->serial = ++serial;
 	mould->wanted = warm_is_fresh(execution) ? WARM_FRESH_PLACES : 1;
 	if (fill(mould, execution) < 0 || slot_plan_make(&execution->run.launch, shared, &mould->plan, err) < 0) {
 		warm_mould_free(mould);
@@ -89,6 +92,9 @@ void warm_mould_free(struct warm_mould *mould)
 {
 	if (mould->plan.fd >= 0)
 		close(mould->plan.fd);
+	if (mould->shell)
+		warm_place_free(mould->shell);
+	warm_shell_free(mould->wish);
 	arena_free(&mould->arena);
 	free(mould);
 }
@@ -137,5 +143,6 @@ void warm_place_free(struct warm_place *place)
 	if (pidfd >= 0)
 		linger_add(pidfd, &place->group);
 	cgroup_remove(&place->group);
+	warm_shell_free(place->shell);
 	free(place);
 }

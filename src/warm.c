@@ -21,7 +21,7 @@ struct warm {
 	pthread_t thread;
 	bool has_thread, ending;
 	struct warm_house *buckets[BUCKETS];
-	unsigned houses, places;
+	unsigned houses, places, shells;
 };
 
 static uint64_t now_ms(void)
@@ -63,8 +63,10 @@ static struct warm_house *unlink_house(struct warm *warm, struct warm_house **li
 	struct warm_house *house = *link;
 	*link = house->next;
 	warm->houses--;
-	for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
+	for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
 		warm->places -= mould->count;
+		warm->shells -= mould->shell != NULL;
+	}
 	house->left = true;
 	house->next = NULL;
 	return house->users ? NULL : house;
@@ -139,6 +141,14 @@ static void push_place(struct warm *warm, struct warm_mould *mould, struct warm_
 	warm->places++;
 }
 
+static struct warm_place *take_shell(struct warm *warm, struct warm_mould *mould)
+{
+	struct warm_place *place = mould->shell;
+	mould->shell = NULL;
+	warm->shells--;
+	return place;
+}
+
 /* With the lock, which is let go meanwhile. What cannot be made is not tried again before the next command asks. */
 static void refill(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
 {
@@ -166,16 +176,58 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	pthread_mutex_lock(&warm->lock);
 }
 
+/* The same for a shell that was wished for. */
+static void park(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
+{
+	struct warm_place *place = NULL;
+	struct warm_house *gone;
+	struct cordon_error ignored;
+	struct warm_shell *shell = warm_shell_copy(mould->wish);
+	house->users++;
+	mould->parking = true;
+	pthread_mutex_unlock(&warm->lock);
+	bool made = shell && warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
+	pthread_mutex_lock(&warm->lock);
+	mould->parking = mould->park = false;
+	bool keep = parked && !house->left && !mould->shell && warm->shells < WARM_SHELLS_MAX;
+	if (keep) {
+		place->serial = mould->serial;
+		mould->shell = place;
+		warm->shells++;
+	}
+	leave(house, &gone);
+	pthread_mutex_unlock(&warm->lock);
+	if (!parked)
+		warm_shell_free(shell);
+	if (made && !keep)
+		warm_place_free(place);
+	if (gone)
+		free_house(gone);
+	pthread_mutex_lock(&warm->lock);
+}
+
+static bool wants_place(const struct warm *warm, const struct warm_mould *mould)
+{
+	return mould->count + mould->making < mould->wanted && warm->places < WARM_PLACES_MAX;
+}
+
+static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
+{
+	return mould->park && !mould->shell && !mould->parking && warm->shells < WARM_SHELLS_MAX;
+}
+
 /* With the lock. Whether there was something to make. */
 static bool refill_one(struct warm *warm)
 {
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
-			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
-				if (mould->count + mould->making < mould->wanted && warm->places < WARM_PLACES_MAX) {
-					refill(warm, house, mould);
-					return true;
-				}
+			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
+				if (!wants_shell(warm, mould) && !wants_place(warm, mould))
+					continue;
+				(wants_shell(warm, mould) ? park : refill)(warm, house, mould);
+				return true;
+			}
 	return false;
 }
 
@@ -193,8 +245,8 @@ static bool expire_one(struct warm *warm, uint64_t now)
 				return true;
 			}
 			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
-				if (mould->places && now - mould->used_ms > WARM_PLACE_IDLE_MS) {
-					struct warm_place *place = pop_place(warm, mould);
+				if ((mould->places || mould->shell) && now - mould->used_ms > WARM_PLACE_IDLE_MS) {
+					struct warm_place *place = mould->shell ? take_shell(warm, mould) : pop_place(warm, mould);
 					mould->wanted = 0;
 					pthread_mutex_unlock(&warm->lock);
 					warm_place_free(place);
@@ -302,7 +354,7 @@ static bool is_for(const struct execution *execution)
 
 static bool is_alive(const struct warm_place *place)
 {
-	struct pollfd ended = { .fd = place->slot.socket_fd, .events = POLLIN };
+	struct pollfd ended = { .fd = place->shell ? place->slot.control_fd : place->slot.socket_fd, .events = POLLIN };
 	return poll(&ended, 1, 0) == 0;
 }
 
@@ -324,7 +376,18 @@ static void adopt(struct execution *execution, struct warm_place *place)
 	execution->run.slot = place->slot;
 	execution->run.group = place->group;
 	execution->run.in_slot = true;
+	execution->run.in_shell = place->shell;
+	for (int i = 0; place->shell && i < 3; i++)
+		execution->run.stdio_fd[i] = take_fd(&place->shell->stdio_fd[i]);
+	warm_shell_free(place->shell);
 	free(place);
+}
+
+static void copy_texts(struct execution *execution, const struct warm_mould *mould)
+{
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		execution->run.isolation[wall] = mould->isolation[wall] ? arena_strdup(&execution->arena, mould->isolation[wall])
+		                                                       : NULL;
 }
 
 /* With the lock: a place of this mould, and its texts. */
@@ -332,10 +395,77 @@ static struct warm_place *take_ready(struct warm *warm, struct execution *execut
 {
 	struct warm_place *place = pop_place(warm, mould);
 	mould->wanted = warm_is_fresh(execution) ? WARM_FRESH_PLACES : 1;
-	for (int wall = 0; place && wall < CORDON_WALL_MAX; wall++)
-		execution->run.isolation[wall] = mould->isolation[wall] ? arena_strdup(&execution->arena, mould->isolation[wall])
-		                                                       : NULL;
+	if (place)
+		copy_texts(execution, mould);
 	return place;
+}
+
+/* ---- parked shells ---------------------------------------------------------------------------------------------- */
+
+/* A job is known by its id before it has walls. */
+void warm_reserve(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_place *place = NULL;
+	if (!warm || execution->request->job || execution->request->tty || !warm_shell_is_for(execution))
+		return;
+	const char *id = house_id(execution), *name = execution->request->argv.items[0];
+	pthread_mutex_lock(&warm->lock);
+	for (struct warm_house *house = *bucket_of(warm, id); house && !place; house = house->next)
+		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould && !place; mould = mould->next)
+			if (mould->shell && !strcmp(mould->shell->shell->name, name))
+				place = take_shell(warm, mould);
+	pthread_mutex_unlock(&warm->lock);
+	if (place && !is_alive(place)) {
+		warm_place_free(place);
+		place = NULL;
+	}
+	if (place)
+		memcpy(execution->audit.id, place->shell->id, sizeof(execution->audit.id));
+	execution->run.reserved = place;
+}
+
+void warm_unreserve(struct execution *execution)
+{
+	if (execution->run.reserved)
+		warm_place_free(execution->run.reserved);
+	execution->run.reserved = NULL;
+}
+
+/* With the lock. What differs from the wish before it is parked when it has been wished for twice. */
+static void wish(struct warm_mould *mould, const struct execution *execution)
+{
+	bool same = mould->wish && warm_shell_same(mould->wish, execution);
+	mould->park = same || !mould->wish;
+	if (same || !warm_shell_is_for(execution))
+		return;
+	warm_shell_free(mould->wish);
+	mould->wish = warm_shell_new(execution);
+	mould->park = mould->park && mould->wish;
+}
+
+/* The shell that was reserved, if that is what the walk asks for. */
+static bool take_reserved(struct execution *execution, const struct profile_key *key)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_place *place = execution->run.reserved;
+	struct warm_house *house;
+	pthread_mutex_lock(&warm->lock);
+	struct warm_mould *mould = find_mould(warm, house_id(execution), key, &house);
+	bool same = mould && place && place->serial == mould->serial && warm_shell_same(place->shell, execution);
+	if (mould)
+		wish(mould, execution);
+	if (same) {
+		copy_texts(execution, mould);
+		house->used_ms = mould->used_ms = now_ms();
+	}
+	pthread_mutex_unlock(&warm->lock);
+	if (same) {
+		execution->run.reserved = NULL;
+		adopt(execution, place);
+	}
+	warm_unreserve(execution);
+	return same;
 }
 
 /* With the lock, which is let go meanwhile: one that is being made, and that nobody else waits for, is there sooner than
@@ -362,6 +492,8 @@ bool warm_take(struct execution *execution)
 	struct profile_key key;
 	if (!is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
 		return false;
+	if (warm_shell_is_for(execution) && take_reserved(execution, &key))
+		return true;
 	do {
 		if (place)
 			warm_place_free(place);
@@ -382,7 +514,7 @@ bool warm_take(struct execution *execution)
 bool warm_expects(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
-	bool waits = false;
+	bool waits = execution->run.reserved;
 	if (!warm)
 		return false;
 	const char *id = house_id(execution);
@@ -452,13 +584,14 @@ static struct warm_mould *unlink_oldest(struct warm *warm, struct warm_house *ho
 	struct warm_mould **oldest = NULL;
 	unsigned count = 0;
 	for (struct warm_mould **link = &house->moulds; *link; link = &(*link)->next, count++)
-		if (!(*link)->making && !(*link)->awaited && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
+		if (!(*link)->making && !(*link)->parking && !(*link)->awaited && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
 			oldest = link;
 	if (count < WARM_MOULDS_MAX || !oldest)
 		return NULL;
 	struct warm_mould *mould = *oldest;
 	*oldest = mould->next;
 	warm->places -= mould->count;
+	warm->shells -= mould->shell != NULL;
 	return mould;
 }
 
@@ -551,6 +684,8 @@ bool warm_make(struct execution *execution)
 	struct warm_mould *mould;
 	if (!found(execution, &house, &mould, &ignored))
 		return false;
+	mould->wish = warm_shell_new(execution);
+	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
 	bool made = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, slot, &ignored) == 0;
 	if (!made || slot_await_ready(slot, &ignored) < 0) {

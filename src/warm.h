@@ -14,14 +14,30 @@
 #define WARM_HOUSES_MAX 4096
 #define WARM_MOULDS_MAX 4               /* of one session; the one unused longest goes */
 #define WARM_PLACES_MAX 64              /* that wait, of all */
+#define WARM_SHELLS_MAX 16              /* that are parked, of all */
 #define WARM_FRESH_PLACES 2             /* that wait, of walls that are to be fresh for every command */
 #define WARM_PLACE_IDLE_MS 60000
 #define WARM_HOUSE_IDLE_MS 600000
+
+/* A shell that is wished for, or is parked: what it is started with. */
+struct warm_shell {
+	struct arena arena;             /* its texts */
+	char id[ID_SIZE];               /* in its environment */
+	const char *name, *cwd;
+	int cwd_fd;
+	struct strings environment, candidates;
+	bool judged;                    /* the program is this file */
+	uint64_t device, inode;
+	uint64_t stamp;                 /* of the files that it may be */
+	int stdio_fd[3];                /* our ends of its pipes, once it is parked */
+};
 
 struct warm_place {
 	struct warm_place *next;
 	struct slot slot;
 	struct cgroup group;
+	struct warm_shell *shell;       /* parked in it; or NULL */
+	uint64_t serial;                /* the mould's, of one with a shell */
 };
 
 struct warm_mould {
@@ -36,6 +52,10 @@ struct warm_mould {
 	struct cgroup_bounds bounds;
 	uint32_t held;                  /* what a group has to hold, the plan's rlimits being made for that */
 	struct warm_place *places;
+	uint64_t serial;                /* never another's */
+	struct warm_shell *wish;        /* for a parked shell; or NULL */
+	struct warm_place *shell;       /* a place that has one; or NULL */
+	bool park, parking;             /* one is to be made, is being made */
 	unsigned count, wanted, making, awaited;
 	uint64_t used_ms;
 };
@@ -67,3 +87,16 @@ int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, 
                    struct cordon_error *err) must_check;
 /* Nobody has used it. */
 void warm_place_free(struct warm_place *place);
+
+/* ---- warm-shell.c: parked shells. None of it takes a lock. ------------------------------------------------------- */
+
+/* A shell and its line, and nothing else? */
+bool warm_shell_is_for(const struct execution *execution);
+/* From an execution whose walls are decided on. NULL: it is for none, or memory is short. */
+struct warm_shell *warm_shell_new(const struct execution *execution);
+struct warm_shell *warm_shell_copy(const struct warm_shell *shell);
+void warm_shell_free(struct warm_shell *shell);
+/* Would the execution start this very shell? */
+bool warm_shell_same(const struct warm_shell *shell, const struct execution *execution);
+/* In a ready place, which has the shell then, under a new id. On failure the place is of no more use. */
+int warm_shell_park(struct warm_shell *shell, struct warm_place *place, struct cordon_error *err) must_check;

@@ -5,10 +5,12 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 
 #include "base/compat.h"
 #include "run/launch.h"
+#include "run/shell-park.h"
 #include "run/slot.h"
 #include "run/sys.h"
 
@@ -103,13 +105,26 @@ static int refuse_program(struct launch *launch, const char *path)
 	return launch->check_program ? refuse_privileged(launch, path, &info) : 0;
 }
 
+/* So much of the placeholder that it begins on a page. */
+static void fit_place(struct launch *launch, const char *path)
+{
+	const char **argv = (const char **)(uintptr_t)launch->argv;
+	size_t size = shell_place_size(path, launch->environment), there = sys_strlen(argv[2]) + 1;
+	argv[2] += there > size ? there - size : 0;
+}
+
 static int execute(struct launch *launch)
 {
+	const char *place = launch->traced ? launch->argv[2] : NULL;
 	long result = -ENOENT;
 	const char *denied = NULL;
 	for (const char *const *path = launch->candidates; *path; path++) {
 		if (refuse_program(launch, *path) < 0)
 			return -1;
+		if (place) {
+			((const char **)(uintptr_t)launch->argv)[2] = place;
+			fit_place(launch, *path);
+		}
 		result = sys_3(SYS_execve, *path, launch->argv, launch->environment);
 		if (result == -EACCES || result == -EPERM)
 			denied = *path;
@@ -173,7 +188,11 @@ static int await_orders(struct launch *launch)
 	if (launch->slot_fd < 0)
 		return 0;
 	tell_sealed(launch);
-	return slot_await(launch) < 0 || enter_cwd(launch) < 0 ? -1 : 0;
+	if (slot_await(launch) < 0 || enter_cwd(launch) < 0)
+		return -1;
+	/* Without its parent to stop it, it would run the placeholder. */
+	long result = launch->traced ? sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : 0;
+	return result < 0 ? launch_unavailable(launch, result, "run", "ptrace", "a shell cannot be parked here") : 0;
 }
 
 void launch_command(void *argument)

@@ -72,6 +72,7 @@ int slot_await(struct launch *launch)
 	launch->candidates = orders->candidates;
 	launch->argv = orders->argv;
 	launch->environment = orders->environment;
+	launch->traced = orders->traced;
 	launch->program_judged = orders->program_judged;
 	launch->program_device = orders->program_device;
 	launch->program_inode = orders->program_inode;

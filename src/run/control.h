@@ -11,13 +11,17 @@ enum control_kind {
 	CONTROL_TERMINAL,       /* from the child, before init is up: carries the terminal's master descriptor */
 	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
 	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
+	CONTROL_PARK,           /* to init of a slot: the command will be a shell, to be parked (shell-park.h) */
+	CONTROL_PARKING,        /* from init: it waits for that, so the command may have its orders */
+	CONTROL_PARKED,         /* from init: the shell waits for its line; or a negative errno, and there is none */
+	CONTROL_LINE,           /* to init: the line, behind the message */
 };
 
 #define CONTROL_LISTENERS_MAX 64        /* in one message */
 
 struct control_message {
 	int32_t kind;
-	int32_t value;                  /* the signal, the wait status, or how many listeners are spoken of */
+	int32_t value;                  /* the signal, the wait status, how many listeners are spoken of, or how it went */
 	uint64_t made;                  /* which of those are there, the first of them in the lowest bit */
 	uint64_t cpu_us, max_rss_kb;
 	uint64_t read_bytes, written_bytes;     /* of storage */

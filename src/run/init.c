@@ -137,7 +137,7 @@ static void obey(bool pid_namespace, long command)
 		return;
 	if (message.kind == CONTROL_SIGNAL && message.value > 0 && message.value <= 64)
 		sys_2(SYS_kill, -command, message.value);
-	else if (message.kind == CONTROL_KILL)
+	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !init_park(command)))
 		report(pid_namespace, SIGKILL, now_us());
 }
 

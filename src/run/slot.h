@@ -48,6 +48,7 @@ struct slot_orders {
 	const char *const *candidates, *const *argv, *const *environment;
 	uint64_t program_device, program_inode;
 	bool program_judged;
+	bool traced;                    /* the last of three arguments is the place of a parked shell's line */
 };
 
 /* A struct and all that it points to, in one run of bytes: at the places that `fixups` tells there are offsets from the
@@ -95,6 +96,10 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
  * where it failed before the slot could have had the orders: nothing ran, and it can be tried elsewhere. */
 int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
+/* Instead: a ready one gets a shell, which waits for its line. `launch` has it all but the line, which is not looked at. */
+int slot_park(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
+/* The line of the shell that was parked at the other end of the control socket. It runs from then on. */
+int slot_send_line(int control_fd, const char *line, struct cordon_error *err) must_check;
 
 /* In bytes of this capacity; 0: too large. Offsets into the bytes. */
 struct slot_packer {
@@ -123,5 +128,7 @@ void slot_tell_failure(const struct launch *launch, int fd);
 void keeper_serve(void) __attribute__((noreturn));
 /* In a slot: raises the walls, and is its init to the end. */
 void launch_slot(struct launch *launch) __attribute__((noreturn));
+/* Of init: parks the shell that the command becomes, and lets it go when its line has come. False: that will not run. */
+bool init_park(long command);
 /* The life of an init; it has CONTROL_FD. */
 void init_serve(const char *mode, long command) __attribute__((noreturn));

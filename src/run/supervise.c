@@ -73,6 +73,14 @@ static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
 	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
 }
 
+int supervise_pipes(int ret_ours[3], int ret_theirs[3])
+{
+	for (int i = 0; i < 3; i++)
+		if (make_pipe(&ret_ours[i], &ret_theirs[i], i > 0) < 0)
+			return -1;
+	return 0;
+}
+
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err)
 {
@@ -85,7 +93,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
-	int control[2], *child = supervision->child_fd, *streams = supervision->stream_fd;
+	int control[2], *child = supervision->child_fd, made[3] = { -1, -1, -1 };
 	if (!(supervision->chunk = malloc(CHUNK)))
 		return fail_oom(err);
 	if (options->control_fd >= 0) {
@@ -96,9 +104,12 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	} else {
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
 	}
-	if (!options->tty && (make_pipe(&supervision->stdin_fd, &child[0], false) < 0 ||
-	                      make_pipe(&streams[CORDON_STDOUT], &child[1], true) < 0 ||
-	                      make_pipe(&streams[CORDON_STDERR], &child[2], true) < 0))
+	bool piped = options->tty || options->stdio_fd || supervise_pipes(made, child) == 0;
+	const int *ours = options->stdio_fd ? options->stdio_fd : made;
+	supervision->stdin_fd = ours[0];
+	supervision->stream_fd[CORDON_STDOUT] = ours[CORDON_STDOUT];
+	supervision->stream_fd[CORDON_STDERR] = ours[CORDON_STDERR];
+	if (!piped)
 		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
 	memcpy(launch->stdio, child, sizeof(launch->stdio));
 	launch->control_fd = child[3];

@@ -14,6 +14,7 @@
 
 struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
+	const int *stdio_fd;            /* our ends of the pipes of a command that has the others, taken; NULL: to be made */
 	int control_fd;                 /* our end of the socket to an init that is there already, taken; -1: it is to be made */
 	bool tty;
 	uint64_t wall_ms;               /* 0: no limit */
@@ -50,6 +51,8 @@ struct supervision {
 	size_t pending_start, pending_length;
 };
 
+/* Our ends of a command's pipes, and its own. On failure those that were made are in there, too; the rest is left. */
+int supervise_pipes(int ret_ours[3], int ret_theirs[3]) must_check;
 /* Makes the descriptors and puts the child's ends into `launch`. */
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err) must_check;

@@ -1,0 +1,58 @@
+/* The supervisor's half of a parked shell: see slot.h and shell-park.h. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/compat.h"
+#include "run/control.h"
+#include "run/shell-park.h"
+#include "run/slot.h"
+
+#define PARK_MS 10000                   /* far more than a shell takes to start */
+
+static int await(int control_fd, int kind, struct cordon_error *err)
+{
+	struct control_message message = { .kind = 0 };
+	struct pollfd news = { .fd = control_fd, .events = POLLIN };
+	int count;
+	do
+		count = poll(&news, 1, PARK_MS);
+	while (count < 0 && errno == EINTR);
+	if (count <= 0 || recv(control_fd, &message, sizeof(message), MSG_DONTWAIT) != sizeof(message) ||
+	    message.kind != kind || message.value < 0)
+		return fail(err, CORDON_E_INTERNAL, message.kind == kind ? -message.value : EPROTO, "shell", "it cannot be parked");
+	return 0;
+}
+
+int slot_park(struct slot *slot, const struct launch *launch, struct cordon_error *err)
+{
+	bool begun;
+	const struct control_message park = { .kind = CONTROL_PARK };
+	auto_free char *place = malloc(SHELL_PLACE_MAX);
+	if (!place)
+		return fail_oom(err);
+	memset(place, 'x', SHELL_PLACE_MAX - 1);
+	place[SHELL_PLACE_MAX - 1] = '\0';
+	const char *const argv[] = { launch->argv[0], launch->argv[1], place, NULL };
+	struct launch shell = *launch;
+	shell.argv = argv;
+	shell.traced = true;
+	/* Only when init waits for it may the command stop. */
+	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
+	    await(slot->control_fd, CONTROL_PARKING, err) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
+	return slot_order(slot, &shell, &begun, err) < 0 ? -1 : await(slot->control_fd, CONTROL_PARKED, err);
+}
+
+int slot_send_line(int control_fd, const char *line, struct cordon_error *err)
+{
+	struct control_message message = { .kind = CONTROL_LINE };
+	struct iovec parts[] = { { &message, sizeof(message) }, { (void *)(uintptr_t)line, strlen(line) } };
+	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
+	if (sendmsg(control_fd, &header, MSG_NOSIGNAL) < 0)
+		return fail(err, CORDON_E_SESSION_BUSY, errno, "slot", "the shell that was kept for the session is gone");
+	return 0;
+}

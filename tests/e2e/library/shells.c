@@ -1,0 +1,95 @@
+/* Lines for a shell, run one after the other in a session: `shells NAME parked|cold FILE`, where FILE has them separated by
+ * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. Whether the shell was parked is told by the
+ * command's id, which is then older than the request. A line that was to be run parked and was not is run again. */
+#include <fcntl.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "embed.h"
+
+#define PATIENCE_MS 30000
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static uint64_t made_ms(const char *id)
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	uint64_t number = 0;
+	for (int i = 0; i < 10; i++)
+		number = number << 5 | (uint64_t)(strchr(digits, id[i]) - digits);
+	return number;
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+static struct cordon_result *run(struct cordon *cordon, const char *name, const char *line)
+{
+	struct cordon_error err;
+	struct cordon_request *request;
+	struct cordon_result *result;
+	const char *const argv[] = { name, "-c", line, NULL };
+	int input = open(getenv("INPUT"), O_RDONLY | O_CLOEXEC);
+	CHECK(input >= 0);
+	MUST(cordon_request_new(&request, &err));
+	MUST(cordon_request_set(request, "session", "shells", &err));
+	MUST(cordon_request_command(request, argv, &err));
+	cordon_request_stdin(request, input);
+	MUST(cordon_run(cordon, request, &result, &err));
+	cordon_request_unref(request);
+	close(input);
+	return result;
+}
+
+static void tell(struct cordon *cordon, const char *name, const char *line, bool parked)
+{
+	for (uint64_t begun = now_ms(), before;; pause_ms(2)) {
+		pause_ms(2);
+		before = now_ms();
+		struct cordon_result *result = run(cordon, name, line);
+		bool was = made_ms(result->audit_id) < before;
+		if (was == parked || before - begun > PATIENCE_MS) {
+			printf("%d %d %d %zu %zu\n", was, result->exit_code, result->signal, result->stdout_length, result->stderr_length);
+			fwrite(result->stdout_data, 1, result->stdout_length, stdout);
+			fwrite(result->stderr_data, 1, result->stderr_length, stdout);
+			cordon_result_unref(result);
+			return;
+		}
+		cordon_result_unref(result);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static char text[1 << 20];
+	struct cordon *cordon;
+	struct cordon_error err;
+	struct cordon_request *settings;
+	char *json;
+	CHECK(argc == 4);
+	bool parked = !strcmp(argv[2], "parked");
+	const struct cordon_options options = { .cold = !parked };
+	FILE *file = fopen(argv[3], "r");
+	CHECK(file);
+	size_t length = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	MUST(cordon_open(&options, &cordon, &err));
+	MUST(cordon_request_new(&settings, &err));
+	MUST(cordon_request_set(settings, "workspace", getenv("WORKSPACE"), &err));
+	MUST(cordon_session_new(cordon, "shells", settings, &json, &err));
+	free(json);
+	cordon_request_unref(settings);
+	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+		tell(cordon, argv[1], text + at, parked);
+	MUST(cordon_session_end(cordon, "shells", false, &err));
+	cordon_unref(cordon);
+	return 0;
+}

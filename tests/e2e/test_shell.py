@@ -1,0 +1,71 @@
+"""A shell that was parked before its line came is the shell: what it prints, and how it ends, compared with a bare one and with
+one that is started behind the same walls."""
+import pathlib
+import subprocess
+
+import pytest
+
+from lab import embed, leftovers, needs  # noqa: F401
+
+HERE = pathlib.Path(__file__).parent
+LINES = (HERE / "data/shell-lines").read_bytes().rstrip(b"\n").split(b"\n%%\n")
+INPUT = b"one\ntwo\nthree"
+# What depends on the machine around a sandbox, and is no matter of the shell: compared between the two that are inside.
+INSIDE_ONLY = (b"env | ", b"ulimit ", b"/etc/passwd", b"SHLVL", b"echo *[", b"~root")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return embed(HERE / "library/shells.c", tmp_path_factory.mktemp("shells"))
+
+
+def told(cordon, program, shell, how, lines, **more):
+    """(parked, status, stdout, stderr) of each line."""
+    source, given = cordon.data.parent / "input", cordon.data.parent / "lines"
+    source.write_bytes(INPUT)
+    given.write_bytes(b"".join(line + b"\0" for line in lines))
+    data = cordon.data.parent / ("data-" + how + shell.replace("/", "-"))
+    env = {**cordon.env, "XDG_DATA_HOME": str(data), "WORKSPACE": str(cordon.workspace), "INPUT": str(source), **more}
+    done = subprocess.run([program, shell, how, given], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    results, rest = [], done.stdout
+    while rest:
+        head, rest = rest.split(b"\n", 1)
+        parked, code, signal, out, err = map(int, head.split())
+        results.append((bool(parked), code if code >= 0 else -signal, rest[:out], rest[out:out + err]))
+        rest = rest[out + err:]
+    assert len(results) == len(lines)
+    return results
+
+
+def bare(cordon, shell, line):
+    done = subprocess.run([shell, "-c", line], input=INPUT, capture_output=True, cwd=cordon.workspace,
+                          env={"PATH": "/usr/bin:/bin", "HOME": "/", "LC_ALL": "C.UTF-8"})
+    return done.returncode, done.stdout, done.stderr
+
+
+def compare(cordon, program, shell, lines):
+    cordon.env["LC_ALL"] = "C.UTF-8"
+    parked = told(cordon, program, shell, "parked", lines)
+    cold = told(cordon, program, shell, "cold", lines)
+    wrong = []
+    for line, (was, *one), (_, *other) in zip(lines, parked, cold):
+        outside = other if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line))
+        if not was or one != other or one != outside:
+            wrong.append((line, "parked" if was else "NOT PARKED", one, other, outside))
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@needs("gcc", "unsanitized", "mount-namespace")
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_every_line_does_what_it_does_in_a_bare_shell(cordon, program, leftovers, shell):
+    # bash has more of everything.
+    compare(cordon, program, shell, LINES if shell == "bash" else LINES[::2])
+
+
+@needs("gcc", "unsanitized", "mount-namespace")
+def test_names_and_sizes(cordon, program, leftovers):
+    lines = [b":", b"echo $0", b"", b" ", b"echo '" + bytes(byte for byte in range(1, 256) if byte != 39) + b"'",
+             b"echo " + b"y" * 20000]
+    for shell in ("/bin/sh", "sh", "/bin/bash"):
+        compare(cordon, program, shell, lines)

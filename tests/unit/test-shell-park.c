@@ -1,0 +1,265 @@
+/* A parked shell is the shell: a line of tests/e2e/data/shell-lines does the same bare and parked, and what is no shell is not
+ * parked. Without walls here; tests/e2e/test_shell.py has the same lines behind them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/shell-park.h"
+
+#define OUTPUT_MAX 65536
+#define LINES_MAX 256
+
+static const char input[] = "one\ntwo\nthree";
+static const char *const environment[] = { "PATH=/usr/bin:/bin", "HOME=/", "LC_ALL=C.UTF-8", "VALUE=of some length", NULL };
+
+struct outcome {
+	int status;
+	size_t size[2];
+	char output[2][OUTPUT_MAX];
+};
+
+struct started {
+	pid_t pid;
+	FILE *streams[2];
+};
+
+/* What is written goes to files, so that nobody waits for anybody. */
+static struct started start(const char *path, const char *const *argv, bool traced)
+{
+	struct started started;
+	int ends[2];
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(write(ends[1], input, sizeof(input) - 1), sizeof(input) - 1);
+	for (int i = 0; i < 2; i++)
+		assert_non_null(started.streams[i] = tmpfile());
+	started.pid = fork();
+	if (started.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (traced && ptrace(PTRACE_TRACEME, 0, 0, 0) < 0)
+			_exit(126);
+		dup2(ends[0], 0);
+		dup2(fileno(started.streams[0]), 1);
+		dup2(fileno(started.streams[1]), 2);
+		close_range(3, ~0U, 0);
+		execve(path, (char **)(uintptr_t)argv, (char **)(uintptr_t)environment);
+		_exit(127);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	assert_true(started.pid > 0);
+	return started;
+}
+
+static void finish(struct started *started, struct outcome *ret_outcome)
+{
+	assert_int_equal(waitpid(started->pid, &ret_outcome->status, 0), started->pid);
+	for (int i = 0; i < 2; i++) {
+		ssize_t size = pread(fileno(started->streams[i]), ret_outcome->output[i], OUTPUT_MAX, 0);
+		assert_true(size >= 0);
+		ret_outcome->size[i] = (size_t)size;
+		fclose(started->streams[i]);
+	}
+}
+
+static void run_bare(const char *path, const char *line, struct outcome *ret_outcome)
+{
+	const char *const argv[] = { strrchr(path, '/') + 1, "-c", line, NULL };
+	struct started started = start(path, argv, false);
+	finish(&started, ret_outcome);
+}
+
+/* A word that begins on a page when `path` is executed, but for so many bytes. */
+static char *make_place(const char *path, size_t short_of)
+{
+	size_t size = shell_place_size(path, environment) - short_of;
+	char *place = malloc(size);
+	assert_non_null(place);
+	memset(place, 'x', size - 1);
+	place[size - 1] = '\0';
+	return place;
+}
+
+static long park(const char *path, struct started *ret_started, struct parked_shell *ret_shell)
+{
+	char *place = make_place(path, 0);
+	const char *const argv[] = { strrchr(path, '/') + 1, "-c", place, NULL };
+	*ret_started = start(path, argv, true);
+	free(place);
+	return shell_park(ret_started->pid, ret_shell);
+}
+
+static void run_parked(const char *path, const char *line, struct outcome *ret_outcome)
+{
+	struct started started;
+	struct parked_shell shell;
+	assert_int_equal(park(path, &started, &shell), 0);
+	assert_int_equal(shell_go(&shell, line, strlen(line)), 0);
+	finish(&started, ret_outcome);
+}
+
+/* ---- the lines -------------------------------------------------------------------------------------------------- */
+
+static size_t read_lines(char *text, size_t size, char *lines[LINES_MAX])
+{
+	FILE *file = fopen(SOURCE_DIR "/tests/e2e/data/shell-lines", "re");
+	assert_non_null(file);
+	size_t length = fread(text, 1, size - 1, file), count = 0;
+	assert_true(length > 0 && length < size - 1);
+	fclose(file);
+	text[length] = '\0';
+	for (char *at = text; at; count++) {
+		char *end = strstr(at, "\n%%\n");
+		assert_true(count < LINES_MAX);
+		lines[count] = at;
+		if (end)
+			*end = '\0';
+		at = end ? end + 4 : NULL;
+	}
+	return count;
+}
+
+static bool compare(const char *path, const char *line)
+{
+	static struct outcome bare, parked;
+	run_bare(path, line, &bare);
+	run_parked(path, line, &parked);
+	bool same = bare.status == parked.status;
+	for (int i = 0; i < 2; i++)
+		same = same && bare.size[i] == parked.size[i] && !memcmp(bare.output[i], parked.output[i], bare.size[i]);
+	if (!same)
+		print_error("%s -c '%.200s'\nbare: %x [%.*s] [%.*s]\nparked: %x [%.*s] [%.*s]\n", path, line, bare.status,
+		            (int)bare.size[0], bare.output[0], (int)bare.size[1], bare.output[1], parked.status,
+		            (int)parked.size[0], parked.output[0], (int)parked.size[1], parked.output[1]);
+	return same;
+}
+
+static const char *const shells[] = { "/bin/bash", "/bin/dash", "/bin/sh" };
+
+static void test_lines(void **state)
+{
+	static char text[OUTPUT_MAX];
+	char *lines[LINES_MAX];
+	size_t count = read_lines(text, sizeof(text), lines);
+	(void)state;
+	assert_true(count > 100);
+	size_t differ = 0;
+	/* Those that are left out here are run in tests/e2e/test_shell.py. */
+	for (size_t shell = 0; shell < 3; shell++)
+		for (size_t i = shell; i < count; i += 3)
+			differ += !compare(shells[shell], lines[i]);
+	assert_int_equal(differ, 0);
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	char *line = malloc(SHELL_LINE_MAX + 2);
+	for (size_t shell = 0; shell < 2; shell++) {
+		assert_true(compare(shells[shell], ""));
+		for (size_t size = SHELL_LINE_MAX - 1; size <= SHELL_LINE_MAX; size++) {
+			memset(line, 'y', size);
+			memcpy(line, "printf %s ", 10);
+			line[size] = '\0';
+			assert_true(compare(shells[shell], line));
+		}
+		for (int byte = 1; byte < 256; byte++)
+			line[byte - 1] = (char)byte;
+		memcpy(line, "echo '", 6);
+		line['\'' - 1] = ' ';
+		memcpy(line + 255, "'", 2);
+		assert_true(compare(shells[shell], line));
+	}
+	struct started started;
+	struct parked_shell shell;
+	assert_int_equal(park("/bin/dash", &started, &shell), 0);
+	memset(line, ' ', SHELL_LINE_MAX + 1);
+	assert_int_equal(shell_go(&shell, line, SHELL_LINE_MAX + 1), -E2BIG);
+	assert_int_equal(waitpid(started.pid, NULL, 0), -1);
+	for (int i = 0; i < 2; i++)
+		fclose(started.streams[i]);
+	free(line);
+}
+
+/* $SECONDS counts from when the line was given. */
+static void test_clock(void **state)
+{
+	(void)state;
+	struct started started;
+	struct parked_shell shell;
+	static struct outcome outcome;
+	const char line[] = "echo $SECONDS; [ $(($(date +%s) - $(printf '%(%s)T' -2))) -le 1 ] && echo now";
+	assert_int_equal(park("/bin/bash", &started, &shell), 0);
+	sleep(2);
+	assert_int_equal(shell_go(&shell, line, strlen(line)), 0);
+	finish(&started, &outcome);
+	/* A second may just have begun. */
+	assert_true(!memcmp(outcome.output[0], "0\nnow\n", 6) || !memcmp(outcome.output[0], "1\nnow\n", 6));
+}
+
+/* ---- what is not parked ----------------------------------------------------------------------------------------- */
+
+static long park_as(const char *path, const char *const *argv)
+{
+	struct started started = start(path, argv, true);
+	struct parked_shell shell;
+	long result = shell_park(started.pid, &shell);
+	for (int i = 0; i < 2; i++)
+		fclose(started.streams[i]);
+	/* Gone, and reaped. */
+	assert_int_equal(waitpid(started.pid, NULL, 0), -1);
+	assert_int_equal(errno, ECHILD);
+	return result;
+}
+
+static void test_not_parked(void **state)
+{
+	(void)state;
+	char *place = make_place("/bin/dash", 0), *shifted = make_place("/bin/dash", 1), *large = malloc(8 * SHELL_PAGE + strlen(place) + 1);
+	assert_non_null(large);
+	memset(large, 'x', 8 * SHELL_PAGE);
+	strcpy(large + 8 * SHELL_PAGE, place);
+	const char *const whole[] = { "x", "-c", place, NULL }, *const few[] = { "dash", place, NULL },
+	           *const many[] = { "dash", "-c", place, "more", NULL }, *const moved[] = { "dash", "-c", shifted, NULL },
+	           *const small[] = { "dash", "-c", ":", NULL }, *const long_one[] = { "dash", "-c", large, NULL },
+	           /* Too little of it is left. */
+	           *const page[] = { "dash", "-c", place + SHELL_PAGE, NULL };
+	assert_int_equal(park_as("/no/such/program", whole), -ECHILD);
+	/* Ends without its line. */
+	assert_int_equal(park_as("/bin/true", whole), -ECHILD);
+	assert_int_equal(park_as("/bin/dash", few), -EPROTO);
+	assert_int_equal(park_as("/bin/dash", many), -EPROTO);
+	assert_int_equal(park_as("/bin/dash", moved), -EPROTO);
+	assert_int_equal(park_as("/bin/dash", small), -EPROTO);
+	assert_int_equal(park_as("/bin/dash", page), -EPROTO);
+	assert_int_equal(park_as("/bin/dash", long_one), -EPROTO);
+	free(place);
+	free(shifted);
+	free(large);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_not_parked),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
