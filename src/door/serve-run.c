@@ -291,7 +291,8 @@ static void watch(struct served *run)
 {
 	event_assign(&run->ready, run->server->base, run->is_stalled ? -1 : cordon_execution_fd(run->execution),
 	             run->is_stalled ? EV_PERSIST : EV_READ | EV_PERSIST, on_ready, run);
-	event_add(&run->ready, run->is_stalled ? &(struct timeval){ .tv_sec = STALLED_S } : NULL);
+	static const struct timeval later = { .tv_sec = STALLED_S };
+	event_add(&run->ready, run->is_stalled ? &later : NULL);
 }
 
 static void on_ready(evutil_socket_t fd, short what, void *arg)
