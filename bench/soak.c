@@ -145,11 +145,12 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &files);
 	make_sessions(sessions);
 	while (fgets(line, sizeof(line), stdin)) {
-		long commands = 0, seconds = 0;
-		if (sscanf(line, "%ld %ld", &commands, &seconds) != 2)
+		long commands = 0;
+		double seconds = 0;
+		if (sscanf(line, "%ld %lf", &commands, &seconds) != 2)
 			give_up("not understood: %s", line);
 		left = commands ? commands : INT64_MAX;
-		end_us = seconds ? now_us() + (double)seconds * 1e6 : 1e300;
+		end_us = seconds > 0 ? now_us() + seconds * 1e6 : 1e300;
 		run_all(sessions);
 		printf("done\n");
 		fflush(stdout);

@@ -66,13 +66,13 @@ def soak(*words):
     assert done.returncode == 0 and "nothing is wrong" in done.stdout, done.stdout + done.stderr
     ran = re.search(r"intact; ([\d,]+) of ([\d,]+) commands that ran have their rows", done.stdout)
     assert ran and ran.group(1) == ran.group(2) != "0"
-    found = re.findall(r"^(.*?) +([\d,]+) +([\d,]+)$", done.stdout, re.MULTILINE)
-    assert "descriptors" in [name for name, _, _ in found] and all(after != "0" for name, _, after in found if "process" in name)
+    found = re.findall(r"^(.*?) +([\d,]+) +([\d,]+) +([\d,]+)$", done.stdout, re.MULTILINE)
+    assert "descriptors" in [name for name, *_ in found] and all("0" not in looks for name, *looks in found if "process" in name)
     return done.stdout
 
 
 def test_a_soak_of_the_library_finds_everything_as_it_was():
-    assert "10 commands ran in 2 sessions by library" in soak("--commands", "10", "--sessions", "2", "--by", "library")
+    assert "20 commands ran in 2 sessions by library" in soak("--commands", "10", "--sessions", "2", "--by", "library")
 
 
 def test_a_daemon_that_is_killed_loses_nothing_of_the_ledger():
