@@ -13,6 +13,10 @@
 /* Memory is counted in batches: a limit may be met this much below it. */
 #define NEAR_SHARE 16
 
+/* Of a command's memory, what the kernel needs until its program is loaded, and for each mount. */
+#define START_BYTES (UINT64_C(512) << 10)
+#define WALL_BYTES UINT64_C(1024)
+
 /* Those that a control group can hold. Disk space is watched by the supervisor. */
 static const enum cordon_wall walls[] = {
 	CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU,
@@ -124,11 +128,32 @@ static int refuse_late_disk(const struct execution *execution, struct cordon_err
 	return fail_remedy(err, "work in a directory on ext4, XFS, F2FS or tmpfs, or change limits.required");
 }
 
+/* Until the program is loaded its process is in the caller's memory: if the kernel ended it for want of memory there, it would
+ * end the caller with it. So what starting takes must fit: the program's words, which the kernel copies, and what it keeps of
+ * the walls. That was 75 KiB with few of them. */
+static int require_room(const struct execution *execution, struct cordon_error *err)
+{
+	const struct profile *profile = &execution->profile.profile;
+	const struct strings *const words[] = { &profile->argv, &profile->environment };
+	uint64_t needed = START_BYTES + profile->mounts.count * WALL_BYTES;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		for (size_t j = 0; j < words[i]->count; j++)
+			needed += strlen(words[i]->items[j]) + sizeof(char *) + 1;
+	if (!(execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) || needed <= profile->limits.memory_bytes)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, "memory", "starting this command takes %" PRIu64 " bytes, more than it may have",
+	     needed);
+	fail_boundary(err, cordon_wall_name(CORDON_WALL_LIMIT_MEMORY));
+	return fail_remedy(err, "raise the limit on memory (--memory), or pass what is long through a file or its input");
+}
+
 /* A limit per process is none on a tree of processes: only a group holds that. */
 int limits_require(const struct execution *execution, struct cordon_error *err)
 {
 	const struct cgroup *group = &execution->run.group;
 	const struct profile *profile = &execution->profile.profile;
+	if (require_room(execution, err) < 0)
+		return -1;
 	if ((profile->required & profile->walls & WALL_BIT(LIMIT_DISK)) && !execution->run.disk.prompt)
 		return refuse_late_disk(execution, err);
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {

@@ -161,6 +161,16 @@ def test_very_little_memory(cordon, leftovers):
     assert value.get("oom_killed") or value["error"]["class"] in ("spawn_sandbox_unavailable", "internal"), value
 
 
+@needs("cgroup")
+@drivers("namespaces", "landlock", "local")
+def test_less_memory_than_starting_takes(cordon, leftovers, driver):
+    """The kernel copies a program's words while its process is still in the caller's memory: cordon would be killed with it."""
+    words = ["--driver", driver, "--memory", "1M", "--", "true", *["x" * 100000] * 12]
+    error = refused(cordon, *words)
+    assert error["class"] == "invalid_request" and error["boundary"] == "limit_memory" and "--memory" in error["remediation"]
+    assert result(cordon, *words[:3], "4M", *words[4:])["exit_code"] == 0
+
+
 # ---- processes -------------------------------------------------------------------------------------------------------
 
 CROWD = """
