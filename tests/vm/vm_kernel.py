@@ -76,7 +76,8 @@ class Apt:
 
     def unpack(self, place, packages, resolve=False):
         """resolve: not the package, but the kernel it depends on. Lists may be older than what they name: asked again then."""
-        if (place / "complete").exists():
+        complete, wanted = place / "complete", " ".join(packages)
+        if complete.exists() and complete.read_text() == wanted:
             return
         for attempt in range(2):
             try:
@@ -94,7 +95,7 @@ class Apt:
         for package in place.glob("*.deb"):
             run("dpkg-deb", "-x", package, place)
             package.unlink()
-        (place / "complete").touch()
+        complete.write_text(wanted)
 
 
 def kernel(arch, release, cache):
