@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from conftest import PATIENCE, state, wait_until
+from conftest import PATIENCE, PROGRAM, state, wait_until
 from lab import IS_ROOT, missing
 
 pytestmark = missing("unsanitized")  # whose program is libc's from its first instruction
@@ -436,18 +436,30 @@ if IS_ROOT:
 
 # ---- a real daemon ---------------------------------------------------------------------------------------------------
 
+def without_entry(place):
+    """The same program, which starts where libc would have it."""
+    symbols = subprocess.run(["nm", PROGRAM], capture_output=True, text=True, check=True).stdout
+    start = int(re.search("^([0-9a-f]+) [Tt] _start$", symbols, re.M)[1], 16)
+    image = bytearray(pathlib.Path(PROGRAM).read_bytes())
+    struct.pack_into("=Q", image, 24, start)
+    (place / "cordon").write_bytes(image)
+    (place / "cordon").chmod(0o755)
+    return str(place / "cordon")
+
+
 class Served:
     """`cordon serve`, and three ways to run a command of a session: by it from the first code, by it from the whole program,
     and without it."""
-    def __init__(self, cordon):
+    def __init__(self, cordon, place):
+        self.ways = {"fast": (PROGRAM, []), "whole": (without_entry(place), []), "alone": (PROGRAM, ["--no-daemon"])}
         self.cordon, self.process = cordon, cordon.popen("serve", text=True)
         assert "listening" in self.process.stdout.readline()
-        around = {**cordon.env, "XDG_DATA_HOME": f"{cordon.data}/../{cordon.data.name}"}  # which the first code leaves alone
-        self.ways = {"fast": ([], cordon.env), "whole": ([], around), "alone": (["--no-daemon"], cordon.env)}
 
-    def run(self, way, *words, **options):
-        own, env = self.ways[way]
-        done = self.cordon("run", "--session", "s", *own, *words, text=False, **{"env": env, **options})
+    def run(self, way, *words, input=None):
+        program, own = self.ways[way]
+        given = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
+        done = subprocess.run([program, "run", "--session", "s", *own, *words], env=self.cordon.env, cwd=self.cordon.workspace,
+                              capture_output=True, timeout=PATIENCE, start_new_session=True, **given)
         return done.returncode, done.stdout, done.stderr
 
     def count(self):
@@ -461,8 +473,8 @@ class Served:
 
 
 @pytest.fixture
-def served(cordon):
-    made = Served(cordon)
+def served(cordon, tmp_path):
+    made = Served(cordon, tmp_path)
     yield made
     made.process.terminate()
     made.process.communicate(timeout=PATIENCE)
@@ -481,7 +493,7 @@ SAME = [
 
 
 def test_three_ways_one_result(served):
-    served.cordon.env["COLOUR"] = served.ways["whole"][1]["COLOUR"] = "blue"
+    served.cordon.env["COLOUR"] = "blue"
     hide = re.compile(rb"[0-9A-HJKMNP-TV-Z]{26}|after [0-9.]+ s")  # ids, and how long exactly it took
     for count, (words, options) in enumerate(SAME, 1):
         seen = {way: [hide.sub(b"", part) if isinstance(part, bytes) else part for part in served.run(way, *words, **options)]
