@@ -67,65 +67,100 @@ static int tear_down(void **state)
 
 /* ---- inside ----------------------------------------------------------------------------------------------------- */
 
+struct name {
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	};
+	socklen_t size;
+};
+
+static struct name name_of(const char *address, uint16_t port)
+{
+	struct name name = { .v4 = { .sin_family = AF_INET, .sin_port = htons(port) }, .size = sizeof(name.v4) };
+	if (inet_pton(AF_INET, address, &name.v4.sin_addr) == 1)
+		return name;
+	name = (struct name){ .v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) }, .size = sizeof(name.v6) };
+	return inet_pton(AF_INET6, address, &name.v6.sin6_addr) == 1 ? name : (struct name){ .size = 0 };
+}
+
 /* 0 or the errno. */
 static int reach(int type, const char *address, uint16_t port)
 {
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
-	if (!is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) != 1)
-		return EINVAL;
-	int fd = socket(is_v4 ? AF_INET : AF_INET6, type, 0);
-	int result = is_v4 ? connect(fd, (struct sockaddr *)&v4, sizeof(v4)) : connect(fd, (struct sockaddr *)&v6, sizeof(v6));
-	return result < 0 ? errno : 0;
+	struct name name = name_of(address, port);
+	int fd = socket(name.any.sa_family, type, 0);
+	return connect(fd, &name.any, name.size) < 0 ? errno : 0;
 }
 
 /* The same for having an address to oneself. */
 static int take_place(int type, const char *address, uint16_t port)
 {
 	static const int options[] = { SO_REUSEADDR, SO_REUSEPORT }, yes = 1;
-	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	bool is_v4 = inet_pton(AF_INET, address, &v4.sin_addr) == 1;
-	if (!is_v4 && inet_pton(AF_INET6, address, &v6.sin6_addr) != 1)
-		return EINVAL;
-	int fd = socket(is_v4 ? AF_INET : AF_INET6, type, 0);
+	struct name name = name_of(address, port);
+	int fd = socket(name.any.sa_family, type, 0);
 	for (size_t i = 0; i < 2; i++)
 		if (setsockopt(fd, SOL_SOCKET, options[i], &yes, sizeof(yes)) < 0)
 			return ENOTSUP;
-	int result = is_v4 ? bind(fd, (struct sockaddr *)&v4, sizeof(v4)) : bind(fd, (struct sockaddr *)&v6, sizeof(v6));
+	int result = bind(fd, &name.any, name.size);
 	if (result == 0 && type == SOCK_STREAM)
 		result = listen(fd, 1);
 	return result < 0 ? errno : 0;
 }
 
-#define INSIDE(condition)                       \
-	do {                                    \
-		if (!(condition))               \
-			return __LINE__ - line; \
-	} while (0)
+/* What comes of it: 0, an errno, or ANY of them. */
+#define ANY (-1)
+struct attempt {
+	int type;
+	const char *address;
+	uint16_t port;
+	int answer;
+};
 
-/* Runs it in a new network namespace once the listeners are there, and then takes them. `before` may be NULL. */
-static void with_listeners(int (*before)(void), int (*inside)(void))
+/* The number of the first that has another answer, or 0. */
+static int try_all(int (*try)(int, const char *, uint16_t), const struct attempt *attempts, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int answer = try(attempts[i].type, attempts[i].address, attempts[i].port);
+		if (attempts[i].answer == ANY ? !answer : answer != attempts[i].answer)
+			return (int)i + 1;
+	}
+	return 0;
+}
+
+/* Runs it in a new network namespace, where it must return 0. */
+static void in_namespace(int (*inside)(const void *), const void *arg)
 {
 	int status;
+	launch.listeners = plan.listeners;
+	launch.listener_count = plan.count;
 	pid_t child = fork();
-	if (child == 0) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-			_exit(255);
-		launch.listeners = plan.listeners;
-		launch.listener_count = plan.count;
-		if (launch_raise_loopback(&launch) < 0 || (before && before()) || launch_listen(&launch) < 0) {
-			fprintf(stderr, "# %s: %s\n", launch.error.reason, strerror(launch.error.os_errno));
-			_exit(254);
-		}
-		_exit(inside ? inside() : 0);
-	}
+	if (child == 0)
+		_exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0 ? 255 : inside(arg));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == 255)
 		skip_cannot("userns", "no network namespace");
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+struct visit {
+	int (*before)(void), (*after)(void);    /* either may be NULL */
+};
+
+static int listen_inside(const void *arg)
+{
+	const struct visit *visit = arg;
+	if (launch_raise_loopback(&launch) == 0 && !(visit->before && visit->before()) && launch_listen(&launch) == 0)
+		return visit->after ? visit->after() : 0;
+	fprintf(stderr, "# %s: %s\n", launch.error.reason, strerror(launch.error.os_errno));
+	return 254;
+}
+
+/* What is done before and after the listeners are there; and then takes them. */
+static void with_listeners(int (*before)(void), int (*after)(void))
+{
+	in_namespace(listen_inside, &(struct visit){ before, after });
 	assert_int_equal(supervise_take_listeners(&supervision, fds, plan.count, NULL), 0);
 }
 
@@ -141,13 +176,8 @@ static int option(int fd, int name)
 
 static void get_name(int fd, struct address *ret_address, uint16_t *ret_port)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-	} name;
-	socklen_t size = sizeof(name);
-	assert_int_equal(getsockname(fd, &name.any, &size), 0);
+	struct name name = { .size = sizeof(name) };
+	assert_int_equal(getsockname(fd, &name.any, &name.size), 0);
 	bool is_v4 = name.any.sa_family == AF_INET;
 	*ret_address = (struct address){ .length = is_v4 ? 4 : 16 };
 	memcpy(ret_address->bytes, is_v4 ? (void *)&name.v4.sin_addr : (void *)&name.v6.sin6_addr, ret_address->length);
@@ -202,23 +232,24 @@ static void need_v6(void)
 
 static int dial(void)
 {
-	static const int line = __LINE__;
-	INSIDE(reach(SOCK_STREAM, "198.18.0.1", 3128) == 0);
-	INSIDE(reach(SOCK_STREAM, "198.18.0.1", 53) == 0);
-	INSIDE(reach(SOCK_DGRAM, "198.18.0.1", 53) == 0);
-	INSIDE(reach(SOCK_STREAM, "198.18.1.1", 22) == 0);
-	INSIDE(reach(SOCK_STREAM, "2001:2::1:1", 22) == 0);
-	INSIDE(reach(SOCK_STREAM, "198.19.7.9", 443) == 0);
-	INSIDE(reach(SOCK_STREAM, "2001:2::2:77", 443) == 0);
-	INSIDE(reach(SOCK_STREAM, "127.0.0.1", 22) == ECONNREFUSED);
-	INSIDE(reach(SOCK_STREAM, "198.18.1.2", 22) == ECONNREFUSED);
-	INSIDE(reach(SOCK_STREAM, "198.18.0.1", 22) == ECONNREFUSED);
-	INSIDE(reach(SOCK_STREAM, "198.20.0.1", 443) == ENETUNREACH);
-	INSIDE(reach(SOCK_STREAM, "198.17.255.254", 443) == ENETUNREACH);
-	INSIDE(reach(SOCK_STREAM, "203.0.113.1", 443) == ENETUNREACH);
-	INSIDE(reach(SOCK_STREAM, "2001:3::1", 443) == ENETUNREACH);
-	INSIDE(reach(SOCK_STREAM, "2001:2:1::1", 443) == ENETUNREACH);
-	return 0;
+	static const struct attempt attempts[] = {
+		{ SOCK_STREAM, "198.18.0.1", 3128, 0 },
+		{ SOCK_STREAM, "198.18.0.1", 53, 0 },
+		{ SOCK_DGRAM, "198.18.0.1", 53, 0 },
+		{ SOCK_STREAM, "198.18.1.1", 22, 0 },
+		{ SOCK_STREAM, "2001:2::1:1", 22, 0 },
+		{ SOCK_STREAM, "198.19.7.9", 443, 0 },
+		{ SOCK_STREAM, "2001:2::2:77", 443, 0 },
+		{ SOCK_STREAM, "127.0.0.1", 22, ECONNREFUSED },
+		{ SOCK_STREAM, "198.18.1.2", 22, ECONNREFUSED },
+		{ SOCK_STREAM, "198.18.0.1", 22, ECONNREFUSED },
+		{ SOCK_STREAM, "198.20.0.1", 443, ENETUNREACH },
+		{ SOCK_STREAM, "198.17.255.254", 443, ENETUNREACH },
+		{ SOCK_STREAM, "203.0.113.1", 443, ENETUNREACH },
+		{ SOCK_STREAM, "2001:3::1", 443, ENETUNREACH },
+		{ SOCK_STREAM, "2001:2:1::1", 443, ENETUNREACH },
+	};
+	return try_all(reach, attempts, ARRAY_SIZE(attempts));
 }
 
 static void test_reached(void **state)
@@ -240,23 +271,24 @@ static void test_reached(void **state)
 
 static int usurp(void)
 {
-	static const int line = __LINE__;
-	INSIDE(take_place(SOCK_STREAM, "198.18.0.1", 3128) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "0.0.0.0", 3128) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "::", 3128) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "198.18.0.1", 53) == EADDRINUSE);
-	INSIDE(take_place(SOCK_DGRAM, "198.18.0.1", 53) == EADDRINUSE);
-	INSIDE(take_place(SOCK_DGRAM, "0.0.0.0", 53) == EADDRINUSE);
-	INSIDE(take_place(SOCK_DGRAM, "::", 53) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "198.18.1.1", 22) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "2001:2::1:1", 22) != 0);
-	INSIDE(take_place(SOCK_STREAM, "198.19.0.1", 443) == EADDRINUSE);
-	INSIDE(take_place(SOCK_STREAM, "2001:2::2:1", 443) != 0);
-	INSIDE(take_place(SOCK_STREAM, "::", 443) == EADDRINUSE);
-	/* What is nobody's is the command's. */
-	INSIDE(take_place(SOCK_STREAM, "127.0.0.1", 22) == 0);
-	INSIDE(take_place(SOCK_STREAM, "198.18.0.1", 8080) == 0);
-	return 0;
+	static const struct attempt attempts[] = {
+		{ SOCK_STREAM, "198.18.0.1", 3128, EADDRINUSE },
+		{ SOCK_STREAM, "0.0.0.0", 3128, EADDRINUSE },
+		{ SOCK_STREAM, "::", 3128, EADDRINUSE },
+		{ SOCK_STREAM, "198.18.0.1", 53, EADDRINUSE },
+		{ SOCK_DGRAM, "198.18.0.1", 53, EADDRINUSE },
+		{ SOCK_DGRAM, "0.0.0.0", 53, EADDRINUSE },
+		{ SOCK_DGRAM, "::", 53, EADDRINUSE },
+		{ SOCK_STREAM, "198.18.1.1", 22, EADDRINUSE },
+		{ SOCK_STREAM, "2001:2::1:1", 22, ANY },
+		{ SOCK_STREAM, "198.19.0.1", 443, EADDRINUSE },
+		{ SOCK_STREAM, "2001:2::2:1", 443, ANY },
+		{ SOCK_STREAM, "::", 443, EADDRINUSE },
+		/* What is nobody's is the command's. */
+		{ SOCK_STREAM, "127.0.0.1", 22, 0 },
+		{ SOCK_STREAM, "198.18.0.1", 8080, 0 },
+	};
+	return try_all(take_place, attempts, ARRAY_SIZE(attempts));
 }
 
 static void test_not_shared(void **state)
@@ -292,10 +324,11 @@ static int disable_v6(void)
 
 static int dial_v4(void)
 {
-	static const int line = __LINE__;
-	INSIDE(reach(SOCK_STREAM, "198.18.1.1", 22) == 0);
-	INSIDE(reach(SOCK_STREAM, "2001:2::1:1", 22) != 0);
-	return 0;
+	static const struct attempt attempts[] = {
+		{ SOCK_STREAM, "198.18.1.1", 22, 0 },
+		{ SOCK_STREAM, "2001:2::1:1", 22, ANY },
+	};
+	return try_all(reach, attempts, ARRAY_SIZE(attempts));
 }
 
 static void test_without_v6(void **state)
@@ -313,36 +346,23 @@ static void test_without_v6(void **state)
 }
 
 /* A place that is taken already is an error, and none of the others is left behind. */
-static int take_proxy(void)
+static int find_it_taken(const void *arg)
 {
-	return take_place(SOCK_STREAM, "0.0.0.0", 3128);
+	(void)arg;
+	if (launch_raise_loopback(&launch) < 0 || take_place(SOCK_STREAM, "0.0.0.0", 3128))
+		return 254;
+	int next = dup(0);
+	close(next);
+	bool refused = launch_listen(&launch) < 0 && launch.failed && launch.error.os_errno == EADDRINUSE &&
+	               launch.error.class == CORDON_E_SPAWN_SANDBOX_UNAVAILABLE && !strcmp(launch.error.boundary, "network");
+	return refused && dup(0) == next ? 0 : 1;
 }
 
 static void test_taken(void **state)
 {
 	(void)state;
-	int status;
 	plan_for("example.com:22", NULL);
-	launch.listeners = plan.listeners;
-	launch.listener_count = plan.count;
-	pid_t child = fork();
-	if (child == 0) {
-		if (unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-			_exit(255);
-		if (launch_raise_loopback(&launch) < 0 || take_proxy())
-			_exit(254);
-		int next = dup(0);
-		close(next);
-		bool refused = launch_listen(&launch) < 0 && launch.failed && launch.error.os_errno == EADDRINUSE &&
-		               launch.error.class == CORDON_E_SPAWN_SANDBOX_UNAVAILABLE &&
-		               !strcmp(launch.error.boundary, "network");
-		_exit(refused && dup(0) == next ? 0 : 1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 255)
-		skip_cannot("userns", "no network namespace");
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	in_namespace(find_it_taken, NULL);
 }
 
 /* What is not as it was agreed on is refused, and what came with it closed. */

@@ -50,6 +50,21 @@ static void hear_head(int fd, char *text, size_t size)
 	}
 }
 
+#define HEAD_SIZE 4096
+
+/* A client that has said this; the server that was dialled for it has got the head. */
+static int ask(struct proxy_ground *ground, const char *request, int *ret_server, char head[HEAD_SIZE])
+{
+	int client = ground_client(ground);
+	ground_say(ground, client, request);
+	*ret_server = ground_accept(ground);
+	hear_head(*ret_server, head, HEAD_SIZE);
+	return client;
+}
+
+#define GET "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n"
+#define POST "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n"
+
 static void expect_row(struct proxy_ground *ground, enum proxy_decision decision, const char *host, unsigned status,
                        const char *why)
 {
@@ -61,12 +76,10 @@ static void expect_row(struct proxy_ground *ground, enum proxy_decision decision
 static void test_requests_on_one_connection(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char head[4096];
-	int client = ground_client(ground);
-	ground_say(ground, client, "GET http://A.test.:%/path?q=1 HTTP/1.1\r\nHost: a.test:%\r\nProxy-Connection: keep-alive\r\n"
-	                           "X-Hop: 1\r\nConnection: x-hop\r\nUpgrade: websocket\r\nProxy-Authorization: secret\r\nAccept: */*\r\n\r\n");
-	int server = ground_accept(ground);
-	hear_head(server, head, sizeof(head));
+	char head[HEAD_SIZE];
+	int server, client = ask(ground, "GET http://A.test.:%/path?q=1 HTTP/1.1\r\nHost: a.test:%\r\n"
+	                         "Proxy-Connection: keep-alive\r\nX-Hop: 1\r\nConnection: x-hop\r\nUpgrade: websocket\r\n"
+	                         "Proxy-Authorization: secret\r\nAccept: */*\r\n\r\n", &server, head);
 	assert_true(!strncmp(head, "GET /path?q=1 HTTP/1.1\r\nHost: a.test:", 37));
 	assert_non_null(strstr(head, "Accept: */*\r\n"));
 	assert_non_null(strstr(head, CLOSE));
@@ -99,12 +112,9 @@ static void test_requests_on_one_connection(void **state)
 static void test_pipelined(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
-	int client = ground_client(ground);
-	ground_say(ground, client, "POST http://a.test:%/1 HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\n\r\nabc"
-	                           "GET http://c.test:%/2 HTTP/1.1\r\nHost: c.test:%\r\n\r\n");
-	int server = ground_accept(ground);
-	hear_head(server, text, sizeof(text));
+	char text[HEAD_SIZE];
+	int server, client = ask(ground, "POST http://a.test:%/1 HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\n\r\nabc"
+	                         "GET http://c.test:%/2 HTTP/1.1\r\nHost: c.test:%\r\n\r\n", &server, text);
 	ground_hear(ground, server, "abc");
 	ground_say(ground, server, "HTTP/1.1 204 No Content\r\n\r\n");
 	/* Not a byte of the second went to the first one's server. */
@@ -126,27 +136,23 @@ static const struct body_case {
 	const char *request, *response, *body;
 	bool is_kept;
 } bodies[] = {
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", OK "Content-Length: 0\r\n\r\n", "", true },
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
-	  "3\r\nabc\r\n0\r\n\r\n", true },
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", OK "\r\nuntil it closes", "until it closes", false },
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nConnection: close\r\n\r\n", OK "Content-Length: 2\r\n\r\nok", "ok", false },
+	{ GET "\r\n", OK "Content-Length: 0\r\n\r\n", "", true },
+	{ GET "\r\n", OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", true },
+	{ GET "\r\n", OK "\r\nuntil it closes", "until it closes", false },
+	{ GET "Connection: close\r\n\r\n", OK "Content-Length: 2\r\n\r\nok", "ok", false },
 	{ "GET http://a.test:%/ HTTP/1.0\r\n\r\n", OK "Content-Length: 2\r\n\r\nok", "ok", false },
 	{ "HEAD http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", OK "Content-Length: 1000\r\n\r\n", "", true },
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "", true },
-	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", OK "Content-Length: 2\r\nConnection: close\r\n\r\nok", "ok", true },
+	{ GET "\r\n", "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", "", true },
+	{ GET "\r\n", OK "Content-Length: 2\r\nConnection: close\r\n\r\nok", "ok", true },
 };
 
 static void test_bodies(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
+	char text[HEAD_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
 		const struct body_case *row = &bodies[i];
-		int client = ground_client(ground);
-		ground_say(ground, client, row->request);
-		int server = ground_accept(ground);
-		hear_head(server, text, sizeof(text));
+		int server, client = ask(ground, row->request, &server, text);
 		ground_say(ground, server, row->response);
 		close(server);
 		hear_head(client, text, sizeof(text));
@@ -168,12 +174,8 @@ static void test_bodies(void **state)
 static void test_continue(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
-	int client = ground_client(ground);
-	ground_say(ground, client, "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nExpect: 100-continue\r\n"
-	                           "Transfer-Encoding: chunked\r\n\r\n");
-	int server = ground_accept(ground);
-	hear_head(server, text, sizeof(text));
+	char text[HEAD_SIZE];
+	int server, client = ask(ground, POST "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", &server, text);
 	assert_non_null(strcasestr(text, "Expect: 100-continue\r\n"));
 	ground_say(ground, server, "HTTP/1.1 100 Continue\r\n\r\n");
 	hear_head(client, text, sizeof(text));
@@ -196,11 +198,8 @@ static void test_continue(void **state)
 static void test_early_answer(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
-	int client = ground_client(ground);
-	ground_say(ground, client, "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 1000000\r\n\r\nsome");
-	int server = ground_accept(ground);
-	hear_head(server, text, sizeof(text));
+	char text[HEAD_SIZE];
+	int server, client = ask(ground, POST "Content-Length: 1000000\r\n\r\nsome", &server, text);
 	ground_hear(ground, server, "some");
 	ground_say(ground, server, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
 	close(server);
@@ -229,13 +228,10 @@ static const struct {
 static void test_bad_responses(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
+	char text[HEAD_SIZE];
 	for (size_t i = 0; i <= ARRAY_SIZE(bad_responses); i++) {
 		bool is_long = i == ARRAY_SIZE(bad_responses);
-		int client = ground_client(ground);
-		ground_say(ground, client, "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n");
-		int server = ground_accept(ground);
-		hear_head(server, text, sizeof(text));
+		int server, client = ask(ground, GET "\r\n", &server, text);
 		if (is_long) {
 			memset(text, 'a', sizeof(text));
 			memcpy(text, OK "X: ", sizeof(OK) + 2);
@@ -262,12 +258,9 @@ static void test_cut_responses(void **state)
 		OK "Transfer-Encoding: chunked\r\n\r\n3;ext=1\r\nabc\r\n0\r\n\r\n",
 	};
 	struct proxy_ground *ground = *state;
-	char text[4096];
+	char text[HEAD_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(cut); i++) {
-		int client = ground_client(ground);
-		ground_say(ground, client, "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n");
-		int server = ground_accept(ground);
-		hear_head(server, text, sizeof(text));
+		int server, client = ask(ground, GET "\r\n", &server, text);
 		ground_say(ground, server, cut[i]);
 		close(server);
 		assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
@@ -280,11 +273,8 @@ static void test_cut_responses(void **state)
 static void test_bad_chunks(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char text[4096];
-	int client = ground_client(ground);
-	ground_say(ground, client, "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nTransfer-Encoding: chunked\r\n\r\n");
-	int server = ground_accept(ground);
-	hear_head(server, text, sizeof(text));
+	char text[HEAD_SIZE];
+	int server, client = ask(ground, POST "Transfer-Encoding: chunked\r\n\r\n", &server, text);
 	ground_say(ground, client, "3\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n");
 	assert_int_equal(ground_hear_all(server, text, sizeof(text)), -1);
 	assert_string_equal(text, "");
@@ -352,12 +342,9 @@ static void pour_through(int from, int to)
 static void test_large_bodies(void **state)
 {
 	struct proxy_ground *ground = *state;
-	char head[4096];
-	int client = ground_client(ground);
+	char head[HEAD_SIZE];
 	sprintf(head, "POST http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\nContent-Length: %zu\r\n\r\n", MUCH);
-	ground_say(ground, client, head);
-	int server = ground_accept(ground);
-	hear_head(server, head, sizeof(head));
+	int server, client = ask(ground, head, &server, head);
 	pour_through(client, server);
 	sprintf(head, OK "Content-Length: %zu\r\n\r\n", MUCH);
 	ground_say(ground, server, head);
