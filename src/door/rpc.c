@@ -15,9 +15,10 @@ static bool is_shallow(const char *line, size_t length)
 	size_t depth = 0;
 	bool in_string = false;
 	for (size_t i = 0; i < length; i++) {
-		if (in_string) {
-			i += line[i] == '\\';
-			in_string = i >= length || line[i] != '"' || line[i - 1] == '\\';
+		if (in_string && line[i] == '\\') {
+			i++;
+		} else if (in_string) {
+			in_string = line[i] != '"';
 		} else if (line[i] == '"') {
 			in_string = true;
 		} else if (line[i] == '{' || line[i] == '[') {

@@ -1,0 +1,54 @@
+/* Any bytes as a line of JSON-RPC: a call has what its users count on, and the answer to whatever it is can be read. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "door/rpc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+static void look_at_bytes(struct rpc_call *call)
+{
+	char *data, *again;
+	size_t length, size;
+	struct json json;
+	if (!rpc_take_bytes(call->params, &data, &length))
+		return;
+	json_init(&json);
+	json_object_begin(&json);
+	rpc_bytes(&json, data, length);
+	json_object_end(&json);
+	char *text = json_take(&json);
+	json_t *object = json_loads(text, 0, NULL);
+	must(object && rpc_take_bytes(object, &again, &size) && size == length && (!size || !memcmp(data, again, size)));
+	json_decref(object);
+	free(text);
+	free(data);
+	free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rpc_call call;
+	const char *why = NULL;
+	size_t length;
+	enum rpc_code code = rpc_parse((const char *)data, size, &call, &why);
+	must((code == RPC_OK) == (call.whole != NULL) && strlen(call.id) < RPC_ID_MAX);
+	if (code == RPC_OK) {
+		must(call.method && json_is_object(call.params));
+		look_at_bytes(&call);
+	}
+	char *line = rpc_error(call.id, code, why ? why : "", NULL, &length);
+	json_t *said = json_loadb(line, length, 0, NULL);
+	must(said && line[length - 1] == '\n' && !memchr(line, '\n', length - 1));
+	json_decref(said);
+	free(line);
+	json_decref(call.whole);
+	return 0;
+}
