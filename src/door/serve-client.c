@@ -2,6 +2,7 @@
  * same files have the same names: what runs inside walls has a mount namespace of its own, and were it ever to find the
  * socket, nobody would listen. */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "door/wire.h"
 
 #define READ_SIZE (64u << 10)
+#define HALF_CLOSED_MS 50
 
 /* ---- out: from any thread ----------------------------------------------------------------------------------------- */
 
@@ -118,6 +120,28 @@ static bool make_room(struct client *client)
 	return true;
 }
 
+/* libevent does not tell of a hang-up that is nothing to read. */
+static void look_after(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *client = arg;
+	struct pollfd ready = { .fd = client->fd };
+	(void)fd, (void)what;
+	poll(&ready, 1, 0);
+	if (ready.revents & (POLLHUP | POLLERR) || (client->pending == 1 && !client_unread(client)))
+		client_drop(client);
+}
+
+/* It says no more: either it is gone, or it waits for what it has asked. */
+static void end_reading(struct client *client)
+{
+	if (!client->kind || !client->kind->may_half_close)
+		return client_drop(client);
+	event_del(&client->readable);
+	event_assign(&client->readable, client->server->base, -1, EV_PERSIST, look_after, client);
+	event_add(&client->readable, &(struct timeval){ .tv_usec = HALF_CLOSED_MS * 1000 });
+	look_after(-1, 0, client);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
@@ -128,7 +152,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (length <= 0)
-		return client_drop(client);
+		return end_reading(client);
 	client->in_to += (size_t)length;
 	if (!client->kind)
 		client->kind = (unsigned char)client->in[0] >= WIRE_HELLO ? &client_frames : &client_rpc;

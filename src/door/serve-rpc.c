@@ -326,4 +326,4 @@ static bool rpc_take(struct client *client)
 	return false;
 }
 
-const struct client_kind client_rpc = { rpc_take, RPC_LINE_MAX };
+const struct client_kind client_rpc = { rpc_take, RPC_LINE_MAX, true };

@@ -65,6 +65,7 @@ struct client_kind {
 	/* Takes what it can of client->in. False: it makes no sense, or is too much; the client is dropped. */
 	bool (*take)(struct client *client);
 	size_t in_max;
+	bool may_half_close;                    /* who says no more may still want the answers */
 };
 extern const struct client_kind client_frames, client_rpc;
 

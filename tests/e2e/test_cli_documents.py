@@ -45,7 +45,7 @@ def test_the_manual_is_complete(cordon, page):
     plain = text.replace("\\-", "-")
     sections = re.findall(r"^\.SH (.*)$", text, re.M)
     assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "OPTIONS", "EXIT STATUS", "ERRORS",
-                        "ENVIRONMENT", "FILES", "EXAMPLES", "NOTES", "SEE ALSO"]
+                        "ENVIRONMENT", "THE DAEMON", "FILES", "EXAMPLES", "NOTES", "SEE ALSO"]
     assert "@" not in text and "cordon " + cordon("version").stdout.split()[1] in text
     for option in options_of(cordon, "run"):
         assert f"\\fB{option}\\fR" in plain, option

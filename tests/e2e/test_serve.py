@@ -436,6 +436,21 @@ def test_rpc_run(cordon, daemon):
         assert rpc.call("signal", run="long", signal="TERM")["error"]["code"] == -32602
 
 
+def test_rpc_of_one_breath(cordon, daemon):
+    """Whoever has said everything still gets the answers; whoever is gone altogether ends what runs."""
+    daemon.start()
+    with daemon.rpc() as rpc:
+        rpc.send("run", 1, argv=["sh", "-c", "sleep 0.2; echo done"], settings={"session": "s"})
+        rpc.connection.shutdown(socket.SHUT_WR)
+        assert rpc.answer(1)["result"]["stdout"] == "done\n" and rpc.read() is None
+    rpc = daemon.rpc()
+    rpc.send("run", 1, argv=["sleep", "64.5"], settings={"session": "s"})
+    assert rpc.read()["method"] == "started"
+    rpc.connection.shutdown(socket.SHUT_WR)
+    rpc.__exit__()
+    assert wait_until(lambda: not running("sleep\x0064.5"))
+
+
 def test_rpc_terminal(cordon, daemon):
     daemon.start()
     with daemon.rpc() as rpc:
