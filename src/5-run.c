@@ -99,7 +99,7 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 		return launch_start(launch, err);
 	execution->run.supervision.pidfd = take_fd(&execution->run.slot.pidfd);
 	if (execution->run.in_shell)
-		return slot_send_line(execution->run.supervision.control_fd, launch->argv[2], err);
+		return slot_run_line(execution->run.supervision.control_fd, execution->run.shell_pidfd, err);
 	int ordered = slot_order(&execution->run.slot, launch, &begun, err);
 	/* Nobody was told anything: the next attempt has another place, or none. */
 	if (ordered < 0 && !begun)

@@ -123,7 +123,7 @@ struct execution {
 		struct slot slot;                   /* the place in walls that are up, */
 		bool in_slot;                       /* if it has one, */
 		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
-		int stdio_fd[3];
+		int stdio_fd[3], shell_pidfd;
 		struct warm_place *reserved;        /* whose id it has taken over; or NULL */
 		struct supervision supervision;
 		bool prepared, started;
@@ -187,7 +187,8 @@ void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
 bool warm_make(struct execution *execution);
 void warm_refill(struct execution *execution);
-/* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's. */
+/* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
+ * gets the line, so that this is done when the walk is; only then it runs. */
 void warm_reserve(struct execution *execution);
 void warm_unreserve(struct execution *execution);
 /* Does a place wait in the session, for whatever walls? */

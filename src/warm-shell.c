@@ -78,6 +78,7 @@ static struct warm_shell *make(const char *id, const char *name, const char *cwd
 		return NULL;
 	for (int i = 0; i < 3; i++)
 		shell->stdio_fd[i] = -1;
+	shell->pidfd = -1;
 	memcpy(shell->id, id, sizeof(shell->id));
 	shell->cwd_fd = fcntl(cwd_fd, F_DUPFD_CLOEXEC, 3);
 	shell->name = arena_strdup(&shell->arena, name);
@@ -131,6 +132,8 @@ void warm_shell_free(struct warm_shell *shell)
 			close(shell->stdio_fd[i]);
 	if (shell->cwd_fd >= 0)
 		close(shell->cwd_fd);
+	if (shell->pidfd >= 0)
+		close(shell->pidfd);
 	arena_free(&shell->arena);
 	free(shell);
 }
@@ -149,7 +152,8 @@ bool warm_shell_same(const struct warm_shell *shell, const struct execution *exe
 {
 	const struct profile *profile = &execution->profile.profile;
 	const struct place *program = &execution->capability.program;
-	if (!warm_shell_is_for(execution) || strcmp(shell->name, profile->argv.items[0]) || strcmp(shell->cwd, profile->cwd) ||
+	if (!warm_shell_is_for(execution) || strcmp(execution->request->argv.items[2], profile->argv.items[2]) ||
+	    strcmp(shell->name, profile->argv.items[0]) || strcmp(shell->cwd, profile->cwd) ||
 	    shell->environment.count != profile->environment.count || shell->candidates.count != profile->candidates.count ||
 	    shell->judged != (program->path != NULL) ||
 	    (shell->judged && (shell->device != program->device || shell->inode != program->inode)) ||
@@ -196,7 +200,7 @@ int warm_shell_park(struct warm_shell *shell, struct warm_place *place, struct c
 		.stdio = { theirs[0], theirs[1], theirs[2] },
 	};
 	if (parked == 0)
-		parked = slot_park(&place->slot, &launch, err);
+		parked = slot_park(&place->slot, &launch, &shell->pidfd, err);
 	for (int i = 0; i < 3; i++)
 		if (theirs[i] >= 0)
 			close(theirs[i]);

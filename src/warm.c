@@ -379,6 +379,8 @@ static void adopt(struct execution *execution, struct warm_place *place)
 	execution->run.in_shell = place->shell;
 	for (int i = 0; place->shell && i < 3; i++)
 		execution->run.stdio_fd[i] = take_fd(&place->shell->stdio_fd[i]);
+	if (place->shell)
+		execution->run.shell_pidfd = take_fd(&place->shell->pidfd);
 	warm_shell_free(place->shell);
 	free(place);
 }
@@ -416,7 +418,8 @@ void warm_reserve(struct execution *execution)
 			if (mould->shell && !strcmp(mould->shell->shell->name, name))
 				place = take_shell(warm, mould);
 	pthread_mutex_unlock(&warm->lock);
-	if (place && !is_alive(place)) {
+	struct cordon_error ignored;
+	if (place && (!is_alive(place) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
 		warm_place_free(place);
 		place = NULL;
 	}

@@ -1,4 +1,5 @@
 /* init of a slot whose command is a shell that waits for its line: see shell-park.h. */
+#include <signal.h>
 #include <sys/socket.h>
 
 #include "run/control.h"
@@ -6,10 +7,30 @@
 #include "run/slot.h"
 #include "run/sys.h"
 
-static void tell(int kind, long value)
+/* With a descriptor, unless it is below 0. */
+static void tell(int kind, long value, long fd)
 {
 	struct control_message message = { .kind = kind, .value = (int32_t)value };
-	sys6(SYS_sendto, CONTROL_FD, (long)&message, sizeof(message), MSG_NOSIGNAL, 0, 0);
+	struct iovec part = { &message, sizeof(message) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	*(int *)(void *)CMSG_DATA(&control.header) = (int)fd;
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = fd < 0 ? NULL : &control,
+	                         .msg_controllen = fd < 0 ? 0 : sizeof(control) };
+	sys_3(SYS_sendmsg, CONTROL_FD, &header, MSG_NOSIGNAL);
+}
+
+static long park(long command, struct parked_shell *shell)
+{
+	tell(CONTROL_PARKING, 0, -1);
+	long result = shell_park(command, shell);
+	long pidfd = result < 0 ? result : sys_2(SYS_pidfd_open, command, 0);
+	tell(CONTROL_PARKED, pidfd < 0 ? pidfd : 0, pidfd);
+	if (pidfd >= 0)
+		sys_1(SYS_close, pidfd);
+	return pidfd < 0 ? pidfd : 0;
 }
 
 bool init_park(long command)
@@ -19,13 +40,12 @@ bool init_park(long command)
 		char line[SHELL_LINE_MAX + 1];
 	} told;
 	static struct parked_shell shell;
-	tell(CONTROL_PARKING, 0);
-	long result = shell_park(command, &shell);
-	tell(CONTROL_PARKED, result);
-	if (result < 0)
+	if (park(command, &shell) < 0)
 		return false;
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&told, sizeof(told), 0, 0, 0);
 	if (length < (long)sizeof(told.message) || told.message.kind != CONTROL_LINE)
 		return false;
-	return shell_go(&shell, told.line, (size_t)length - sizeof(told.message)) == 0;
+	long result = shell_go(&shell, told.line, (size_t)length - sizeof(told.message), SIGSTOP);
+	tell(CONTROL_WRITTEN, result, -1);
+	return result == 0;
 }

@@ -292,7 +292,7 @@ long shell_park(long pid, struct parked_shell *ret_shell)
 	return result > 0 ? -ECHILD : result;
 }
 
-long shell_go(struct parked_shell *shell, const char *line, size_t length)
+long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal)
 {
 	struct user_regs_struct now = shell->registers;
 	struct timespec clock;
@@ -314,7 +314,7 @@ long shell_go(struct parked_shell *shell, const char *line, size_t length)
 	}
 	long result = set_arguments(shell, &now, length, from, to, parts);
 	if (result == 0)
-		result = trace(PTRACE_DETACH, shell->pid, 0, NULL);
+		result = trace(PTRACE_DETACH, shell->pid, 0, (void *)(uintptr_t)signal);
 	if (result < 0)
 		discard(shell->pid);
 	return result > 0 ? -ECHILD : result;
@@ -329,10 +329,11 @@ long shell_park(long pid, struct parked_shell *ret_shell)
 	return -ENOSYS;
 }
 
-long shell_go(struct parked_shell *shell, const char *line, size_t length)
+long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal)
 {
 	(void)line;
 	(void)length;
+	(void)signal;
 	discard(shell->pid);
 	return -ENOSYS;
 }

@@ -97,9 +97,11 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
 int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
 /* Instead: a ready one gets a shell, which waits for its line. `launch` has it all but the line, which is not looked at. */
-int slot_park(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
-/* The line of the shell that was parked at the other end of the control socket. It runs from then on. */
-int slot_send_line(int control_fd, const char *line, struct cordon_error *err) must_check;
+int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, struct cordon_error *err) must_check;
+/* Its line. It is written where it belongs while the caller goes on; nothing of it is run. */
+int slot_write_line(const struct slot *slot, const char *line, struct cordon_error *err) must_check;
+/* From now on it runs. */
+int slot_run_line(int control_fd, int pidfd, struct cordon_error *err) must_check;
 
 /* In bytes of this capacity; 0: too large. Offsets into the bytes. */
 struct slot_packer {
