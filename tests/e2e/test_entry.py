@@ -511,19 +511,23 @@ def test_a_signal_by_the_first_code(served):
     assert served.count() == (3, 3)
 
 
-def test_stopping_what_runs_in_the_daemon(served):
-    process = served.cordon.popen("run", "--session", "s", "-c", "while :; do echo x; sleep 0.01; done")
-    process.stdout.readline()
-    process.send_signal(signal.SIGTSTP)
-    assert wait_until(lambda: state(process.pid) == "T")
-    inside = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and b"echo x; sleep 0.01" in command_line(pid)
-              and int(pid) != process.pid]
-    assert inside and wait_until(lambda: all(state(pid) == "T" for pid in inside))
-    process.send_signal(signal.SIGCONT)
-    assert wait_until(lambda: all(state(pid) != "T" for pid in inside))
-    process.stdout.close()
-    assert process.wait(timeout=PATIENCE) == 141
-    process.stderr.close()
+def test_stopping_what_runs_in_the_daemon(served, tmp_path):
+    loop = f"while :; do echo {tmp_path}; sleep 0.01; done"
+    process = served.cordon.popen("run", "--session", "s", "-c", loop)
+    try:
+        process.stdout.readline()
+        process.send_signal(signal.SIGTSTP)
+        assert wait_until(lambda: state(process.pid) == "T")
+        inside = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != process.pid
+                  and loop.encode() in command_line(pid)]
+        assert inside and wait_until(lambda: all(state(pid) == "T" for pid in inside))
+        process.send_signal(signal.SIGCONT)
+        assert wait_until(lambda: all(state(pid) != "T" for pid in inside))
+        process.stdout.close()
+        assert process.wait(timeout=PATIENCE) == 141
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def command_line(pid):
