@@ -111,7 +111,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 		id_make(execution->audit.id);
 	execution->run.launch.report_fd = execution->run.home_fd = -1;
 	execution->run.launch.pidfd = -1;
-	execution->run.slot = (struct slot){ -1, -1, -1, false };
+	execution->run.slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
 	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = execution->run.shell_pidfd = -1;
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;

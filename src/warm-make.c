@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/kernel-mounts.h"
 #include "run/linger.h"
 #include "warm.h"
 
@@ -26,7 +27,8 @@ uint64_t warm_shared(const struct execution *execution)
 	return shared;
 }
 
-/* What renewing and sending need of it: the sources of what is mounted with mapped owners, and how many there are. */
+/* What renewing and sending need of it: the sources of what is mounted with mapped owners, and how many there are; and what
+ * is looked at again before a place is used. */
 static struct launch_root *copy_root(struct arena *arena, const struct launch_root *root)
 {
 	struct launch_root *copy = arena_alloc(arena, sizeof(*copy));
@@ -36,7 +38,10 @@ static struct launch_root *copy_root(struct arena *arena, const struct launch_ro
 	*copy = *root;
 	for (size_t i = 0; i < root->count; i++) {
 		ops[i] = root->ops[i];
-		ops[i].target = NULL;
+		if (!slot_covers_has(root, i))
+			ops[i].target = NULL;
+		else if (!(ops[i].target = arena_strdup(arena, ops[i].target)))
+			return NULL;
 		if (ops[i].source && !(ops[i].source = arena_strdup(arena, ops[i].source)))
 			return NULL;
 	}
@@ -114,7 +119,8 @@ int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, 
 	struct warm_place *place = calloc(1, sizeof(*place));
 	if (!place)
 		return fail_oom(err);
-	place->slot = (struct slot){ -1, -1, -1, false };
+	place->slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
+	place->mounts = kernel_mounts_version();
 	launch.root = &root;
 	cgroup_make(&mould->search, &mould->bounds, &place->group);
 	cgroup_enter(&place->group, &launch);
@@ -126,6 +132,8 @@ int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, 
 	arena_free(&arena);
 	if (made == 0)
 		made = slot_await_ready(&place->slot, err);
+	if (made == 0 && !(place->covers = slot_covers_new(&place->slot, mould->launch.root)))
+		made = fail(err, CORDON_E_INTERNAL, 0, "slot", "not everything is covered in the place that was made ahead");
 	if (made < 0) {
 		warm_place_free(place);
 		return -1;
@@ -144,5 +152,6 @@ void warm_place_free(struct warm_place *place)
 		linger_add(pidfd, &place->group);
 	cgroup_remove(&place->group);
 	warm_shell_free(place->shell);
+	free(place->covers);
 	free(place);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "run/linger.h"
 
@@ -358,6 +359,12 @@ static bool is_alive(const struct warm_place *place)
 	return poll(&ended, 1, 0) == 0;
 }
 
+/* Its walls were decided on before; are they what has been decided on now? The walk has seen the workspace since. */
+static bool is_sound(const struct execution *execution, const struct warm_place *place)
+{
+	return place->mounts == execution->profile.mounts && slot_covers_hold(&place->slot, place->covers) && is_alive(place);
+}
+
 /* With the lock. */
 static struct warm_mould *find_mould(struct warm *warm, const char *id, const struct profile_key *key,
                                      struct warm_house **ret_house)
@@ -382,6 +389,8 @@ static void adopt(struct execution *execution, struct warm_place *place)
 	if (place->shell)
 		execution->run.shell_pidfd = take_fd(&place->shell->pidfd);
 	warm_shell_free(place->shell);
+	close(take_fd(&execution->run.slot.root_fd));
+	free(place->covers);
 	free(place);
 }
 
@@ -390,6 +399,8 @@ static void copy_texts(struct execution *execution, const struct warm_mould *mou
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		execution->run.isolation[wall] = mould->isolation[wall] ? arena_strdup(&execution->arena, mould->isolation[wall])
 		                                                       : NULL;
+	if (execution->run.isolation[CORDON_WALL_MASKED])
+		execution->run.isolation[CORDON_WALL_MASKED] = driver_masked_text(&execution->arena, &execution->profile.profile);
 }
 
 /* With the lock: a place of this mould, and its texts. */
@@ -463,6 +474,7 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 		house->used_ms = mould->used_ms = now_ms();
 	}
 	pthread_mutex_unlock(&warm->lock);
+	same = same && is_sound(execution, place);
 	if (same) {
 		execution->run.reserved = NULL;
 		adopt(execution, place);
@@ -507,7 +519,7 @@ bool warm_take(struct execution *execution)
 		pthread_mutex_unlock(&warm->lock);
 		if (gone)
 			free_house(gone);
-	} while (place && !is_alive(place));
+	} while (place && !is_sound(execution, place));
 	if (place)
 		adopt(execution, place);
 	return place;
@@ -699,6 +711,7 @@ bool warm_make(struct execution *execution)
 		return false;
 	}
 	execution->run.in_slot = true;
+	close(take_fd(&slot->root_fd));
 	add_mould(warm, house, mould);
 	return true;
 }

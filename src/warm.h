@@ -9,6 +9,7 @@
  * thread makes another, off the command's way. It also takes down what was not used for long; all of it is bounded. */
 #pragma once
 #include "execute.h"
+#include "run/slot-covers.h"
 #include "run/slot.h"
 
 #define WARM_HOUSES_MAX 4096
@@ -35,6 +36,8 @@ struct warm_shell {
 struct warm_place {
 	struct warm_place *next;
 	struct slot slot;
+	struct slot_covers *covers;     /* what is mounted in it where others can change names */
+	uint64_t mounts;                /* the version of the host's, of which its own are copies */
 	struct cgroup group;
 	struct warm_shell *shell;       /* parked in it; or NULL */
 	uint64_t serial;                /* the mould's, of one with a shell */

@@ -136,6 +136,12 @@ void driver_describe(const struct profile *profile, const struct driver_mechanis
 			isolation[rows[i].wall] = rows[i].mechanism;
 }
 
+const char *driver_masked_text(struct arena *arena, const struct profile *profile)
+{
+	const char *text = profile->unmasked ? arena_printf(arena, "mounts; unseen: %s", profile->unmasked) : NULL;
+	return text ? text : "mounts";
+}
+
 const char *driver_landlock_text(struct arena *arena, const struct launch *launch)
 {
 	if (!launch->seal.landlock_abi)

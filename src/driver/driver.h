@@ -70,5 +70,7 @@ struct driver_mechanism {
 /* Writes the rows of walls that are asked for; every other wall that is asked for is "none". */
 void driver_describe(const struct profile *profile, const struct driver_mechanism *rows, size_t count,
                      const char *isolation[CORDON_WALL_MAX]);
+/* What is hidden by mounts, and what was not looked at for lack of time. */
+const char *driver_masked_text(struct arena *arena, const struct profile *profile);
 /* "Landlock ABI 7" */
 const char *driver_landlock_text(struct arena *arena, const struct launch *launch);

@@ -148,12 +148,11 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	                       : facts->caller_is_root && classic ? "caller's user (no mount_setattr to map owners with)"
 	                       : facts->caller_is_root ? "caller's user (the filesystem cannot map owners)"
 	                                               : "caller's user, unprivileged";
-	const char *masked = profile->unmasked ? arena_printf(arena, "mounts; unseen: %s", profile->unmasked) : "mounts";
 	const struct driver_mechanism rows[] = {
 		{ CORDON_WALL_FILESYSTEM, classic ? "mount namespace, by classic calls" : "mount namespace" },
 		{ CORDON_WALL_FILESYSTEM_SECOND, landlock },
 		{ CORDON_WALL_PROTECTED, "mounts, and a check at the end" },
-		{ CORDON_WALL_MASKED, masked ? masked : "mounts" },
+		{ CORDON_WALL_MASKED, driver_masked_text(arena, profile) },
 		{ CORDON_WALL_SOCKETS, "mounts" },
 		{ CORDON_WALL_PROC, "procfs of its own pid namespace" },
 		{ CORDON_WALL_DEVICES, "mounts" },

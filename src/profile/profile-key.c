@@ -44,14 +44,13 @@ static void put_mounts(struct writer *writer, const struct mount_plan *plan)
 static void put_walls(struct writer *writer, const struct profile *profile)
 {
 	const struct limits *limits = &profile->limits;
-	/* What the supervisor holds by itself (time, output, disk space) is not in them. */
+	/* What the supervisor holds by itself (time, output, disk space) is not in them, nor what was not looked at. */
 	const uint64_t numbers[] = { profile->walls, profile->required, profile->seccomp, (uint64_t)profile->network,
 	                             profile->spawn, profile->tty, (uint64_t)profile->view, limits->memory_bytes,
 	                             limits->cpu_percent, limits->processes, limits->open_files, limits->tmp_bytes };
 	put(writer, numbers, sizeof(numbers));
 	put_text(writer, profile->driver);
 	put_text(writer, profile->cgroup);
-	put_text(writer, profile->unmasked);
 	put_mounts(writer, &profile->mounts);
 	put_number(writer, profile->landlock.count);
 	for (size_t i = 0; i < profile->landlock.count; i++) {

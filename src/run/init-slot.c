@@ -58,17 +58,36 @@ static long settle(struct launch *launch)
 	return sys_2(SYS_capset, &header, none) < 0 ? -1 : CONTROL_FD + 1;
 }
 
+/* With the root, by which is seen whether what lies in it is still where it was put. */
+static long tell_ready(long slot)
+{
+	struct slot_reply ready = { .kind = SLOT_READY };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec part = { &ready, offsetof(struct slot_reply, error) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	long root = sys_4(SYS_openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	if (root < 0)
+		return root;
+	*(int *)(void *)CMSG_DATA(&control.header) = (int)root;
+	long result = sys_3(SYS_sendmsg, slot, &header, MSG_NOSIGNAL);
+	sys_1(SYS_close, root);
+	return result;
+}
+
 void launch_slot(struct launch *launch)
 {
 	long command = -1;
-	struct slot_reply ready = { .kind = SLOT_READY };
 	launch->root_fd = -1;
 	if (raise_slot(launch, &command) < 0) {
 		slot_tell_failure(launch, launch->slot_fd);
 		sys_exit(1);
 	}
 	long slot = settle(launch);
-	if (slot < 0 || sys6(SYS_sendto, slot, (long)&ready, offsetof(struct slot_reply, error), MSG_NOSIGNAL, 0, 0) < 0)
+	if (slot < 0 || tell_ready(slot) < 0)
 		sys_exit(1);
 	sys_1(SYS_close, slot);
 	init_serve(launch->init_mode, command);

@@ -143,17 +143,24 @@ static void pack_root(struct slot_packer *packer, uint32_t launch_at, const stru
 		                slot_pack_bytes(packer, trees, root->count * sizeof(*trees)));
 }
 
+/* What is empty lies nowhere. */
+static uint32_t pack_array(struct slot_packer *packer, uint32_t field, const void *items, size_t size)
+{
+	uint32_t at = slot_pack_bytes(packer, items, size);
+	if (size)
+		slot_pack_point(packer, field, at);
+	return at;
+}
+
 static void pack_seal(struct slot_packer *packer, uint32_t at, const struct launch_seal *seal)
 {
-	uint32_t rules = slot_pack_bytes(packer, seal->rules, seal->rule_count * sizeof(*seal->rules));
-	slot_pack_point(packer, FIELD(at, struct launch, seal.rules), rules);
+	uint32_t rules = pack_array(packer, FIELD(at, struct launch, seal.rules), seal->rules,
+	                            seal->rule_count * sizeof(*seal->rules));
 	for (size_t i = 0; i < seal->rule_count && !packer->full; i++)
 		slot_pack_text(packer, FIELD(rules + (uint32_t)(i * sizeof(*seal->rules)), struct landlock_rule, path),
 		               seal->rules[i].path);
-	slot_pack_point(packer, FIELD(at, struct launch, seal.filter),
-	                slot_pack_bytes(packer, seal->filter, seal->filter_length * sizeof(*seal->filter)));
-	slot_pack_point(packer, FIELD(at, struct launch, seal.rlimits),
-	                slot_pack_bytes(packer, seal->rlimits, seal->rlimit_count * sizeof(*seal->rlimits)));
+	pack_array(packer, FIELD(at, struct launch, seal.filter), seal->filter, seal->filter_length * sizeof(*seal->filter));
+	pack_array(packer, FIELD(at, struct launch, seal.rlimits), seal->rlimits, seal->rlimit_count * sizeof(*seal->rlimits));
 }
 
 /* What a slot's user is in the keeper's namespace, it is in its own: "1000 65530 1" is "1000 1000 1" there. */
@@ -253,7 +260,7 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 	                         .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	if (sendmsg(keeper->socket_fd, &header, MSG_NOSIGNAL) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "keeper", "the keeper of the session is gone");
-	*ret_slot = (struct slot){ take_fd(&ours), take_fd(&control_ours), -1, false };
+	*ret_slot = (struct slot){ .socket_fd = take_fd(&ours), .control_fd = take_fd(&control_ours), .pidfd = -1, .root_fd = -1 };
 	return 0;
 }
 
@@ -301,12 +308,10 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err)
 			continue;
 		if (count <= 0 || receive(slot, &reply, &fd) <= 0)
 			return fail(err, CORDON_E_INTERNAL, 0, "slot", "no place for the command could be made ready");
-		if (reply.kind == SLOT_STARTED)
-			slot->pidfd = fd;
-		else if (reply.kind == SLOT_FAILED)
+		if (reply.kind == SLOT_FAILED)
 			return told_failure(&reply, err);
-		else
-			slot->ready = true;
+		*(reply.kind == SLOT_STARTED ? &slot->pidfd : &slot->root_fd) = fd;
+		slot->ready = slot->root_fd >= 0;
 	}
 	return 0;
 }
@@ -357,4 +362,5 @@ void slot_end(struct slot *slot)
 	close_fd(&slot->socket_fd);
 	close_fd(&slot->control_fd);
 	close_fd(&slot->pidfd);
+	close_fd(&slot->root_fd);
 }

@@ -33,7 +33,7 @@ enum { SLOT_REQUEST_PLAN, SLOT_REQUEST_CONTROL, SLOT_REQUEST_SOCKET, SLOT_REQUES
 
 enum slot_reply_kind {
 	SLOT_STARTED = 1,               /* with a pidfd */
-	SLOT_READY,
+	SLOT_READY,                     /* with its root */
 	SLOT_FAILED,                    /* with the error */
 };
 
@@ -74,6 +74,7 @@ struct slot_plan {
 
 struct slot {
 	int socket_fd, control_fd, pidfd;
+	int root_fd;                    /* its root directory, of a ready one */
 	bool ready;
 };
 

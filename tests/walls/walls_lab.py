@@ -1,8 +1,9 @@
 """How rows are run. Rows of a kind share one sandbox, where each attempt is a process of its own; each answer is kept.
 
 A mode is a driver of the real program ("namespaces", "landlock", "bwrap"), or the walls that a row is to be seen to escape
-without: names for the program that can leave walls out, LOCAL or BARE. An answer is (escaped | contained | broken | refused,
-what was said)."""
+without: names for the program that can leave walls out, LOCAL or BARE. Or it is one of WAYS: in walls that were up before the
+command came, those of a session ("warm") or such as share nothing ("parked"); walls may be left out there, too. An answer is
+(escaped | contained | broken | refused, what was said)."""
 import fcntl
 import json
 import os
@@ -17,7 +18,10 @@ import time
 from walls_rows import BARE, Found, JUDGES, LOCAL, ROWS
 
 DRIVERS = ("namespaces", "landlock", "bwrap")
+WAYS = ("warm", "parked")
+WITHOUT = " without "
 PATIENCE = 60
+TOGETHER = 80  # attempts of one command in walls that were up: one with very many words has its own raised
 
 
 def wait_until(condition, seconds):
@@ -41,9 +45,15 @@ def marked(mark):
     return found
 
 
+def way_of(mode):
+    """The way, or "" where the walls are raised for the command, and the walls to leave out."""
+    way, _, walls = mode.partition(WITHOUT)
+    return (way, walls) if way in WAYS else ("", mode if mode not in (*DRIVERS, LOCAL, BARE) else "")
+
+
 class Lab:
-    def __init__(self, world, cordon, unwalled):
-        self.world, self.cordon, self.unwalled, self.answers = world, cordon, unwalled, {}
+    def __init__(self, world, cordon, unwalled, warm=None):
+        self.world, self.cordon, self.unwalled, self.warm, self.answers = world, cordon, unwalled, warm, {}
 
     # ---- asking ----
     def answer(self, row, mode):
@@ -59,7 +69,7 @@ class Lab:
         if row.how in ("alone", "next", "init-kill", "kill-cordon", "output", "terminal", "stdio"):
             return [row]
         return [other for other in ROWS if (other.how, other.options) == (row.how, row.options) and
-                (mode in DRIVERS or other.without == mode)]
+                (mode in (*DRIVERS, *WAYS) or other.without == (way_of(mode)[1] or mode))]
 
     def set(self, row, mode, answer, said=""):
         self.answers[(row.name, mode)] = (answer, said)
@@ -78,18 +88,22 @@ class Lab:
         program = [str(self.world.attempt), *words]
         if mode == BARE:
             return program
+        way, walls = way_of(mode)
         driver = mode if mode in DRIVERS else "local" if mode == LOCAL else "namespaces"
-        cordon = self.cordon if mode in DRIVERS or mode == LOCAL else self.unwalled
+        cordon = self.warm if way else self.unwalled if walls else self.cordon
         timeout = [] if "--timeout" in options else ["--timeout", "40s"]
-        return [cordon, "run", "--quiet", "--driver", driver, "--workspace", str(ws), "--read", str(self.world.tools), *timeout,
-                *self.fill(options, ws), "--", *program]
+        if way == "warm" and "--view" in options:  # that is the configuration's to say for a session
+            options = ["--config", "{host_view}"]
+        return [cordon, "run", "--quiet", *["--fresh"][:way == "parked"], "--driver", driver, "--workspace", str(ws), "--read",
+                str(self.world.tools), *timeout, *self.fill(options, ws), "--", *program]
 
     def env(self, mode):
-        walls = mode if mode not in (*DRIVERS, LOCAL, BARE) else ""
-        return {**self.world.env, "CORDON_UNWALL": walls}
+        return {**self.world.env, "CORDON_UNWALL": way_of(mode)[1]}
 
-    def run(self, mode, ws, options, words, **more):
-        return self.execute(self.argv(mode, ws, options, words), self.env(mode), ws, **more)
+    def run(self, mode, ws, options, words, first=None, **more):
+        """first: words of the attempt program that runs before in the same session, where there is a way."""
+        env = {**self.env(mode), **({"WARM_FIRST": "\n".join(first)} if first else {})}
+        return self.execute(self.argv(mode, ws, options, words), env, ws, **more)
 
     # ---- on this machine: what another machine does in its own way ----
     def execute(self, argv, env, cwd, files=None, secret=None):
@@ -199,18 +213,22 @@ class Lab:
         return words
 
     # ---- the ways ----
-    def run_batch(self, rows, mode, first=(), **more):
-        ws = self.world.workspace()
-        done = self.run(mode, ws, rows[0].options, [*first, *self.words_of(rows, ws)], **more)
-        self.take(rows, mode, ws, *done)
+    def run_batch(self, rows, mode, before=(), **more):
+        for some in [rows[at:at + TOGETHER] for at in range(0, len(rows), TOGETHER)] if way_of(mode)[0] else [rows]:
+            ws = self.world.workspace()
+            done = self.run(mode, ws, some[0].options, [*before, *self.words_of(some, ws)], **more)
+            self.take(some, mode, ws, *done)
 
     def run_inline(self, rows, mode):
-        self.run_batch(rows, mode, first=["--inline"])
+        self.run_batch(rows, mode, before=["--inline"])
 
     def run_far(self, rows, mode):
-        """With a home that is not beneath /tmp, which is always private."""
+        """With a home that is not beneath /tmp, which is always private. Root's is where the user that its commands become cannot
+        get to, and so cannot cover what is in it: for those no place is made ahead."""
         with self.world.far():
+            self.world.env["WARM_MADE"] = "1"
             self.run_batch(rows, mode)
+            del self.world.env["WARM_MADE"]
 
     def run_alone(self, rows, mode):
         """Ended before it could answer: the host looks."""
@@ -224,7 +242,11 @@ class Lab:
         """One command makes the file, the next one looks for it."""
         ws = self.world.workspace()
         row = rows[0]
-        status, output, errors = self.run(mode, ws, row.options, ["create", *self.fill(row.words[1:], ws)])
+        make = ["create", *self.fill(row.words[1:], ws)]
+        if way_of(mode)[0]:
+            self.take(rows, mode, ws, *self.run(mode, ws, row.options, self.words_of(rows, ws), first=make))
+            return
+        status, output, errors = self.run(mode, ws, row.options, make)
         if status not in (0, 1):
             self.set(row, mode, "broken", output + errors)
             return

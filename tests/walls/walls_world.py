@@ -82,6 +82,7 @@ class World:
             write(path, "as it was\n" * 4)
         write(self.base / "granted/deep/.env", self.text)
         write(self.base / "ungrouped/cordon/config.toml", '[limits]\ncgroup = "none"\n')
+        self.names["host_view"] = write(self.base / "host-view.toml", '[sandbox]\nview = "host-readonly"\n')
         shutil.copy(self.attempt, out / "tool")
         device = next((path for path in map(pathlib.Path, ("/dev/fuse", "/dev/net/tun", "/dev/autofs", "/dev/kvm",
                                                            "/dev/kmsg")) if self.opens(path)), None)

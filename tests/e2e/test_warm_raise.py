@@ -1,0 +1,130 @@
+"""Walls that stay up between commands are those that the next command's own walk decides on: whatever changed meanwhile, it
+has what it would have had if nothing had stayed up. Each scene is played both ways, and must end the same."""
+import os
+import re
+import shutil
+
+import pytest
+
+from conftest import Cordon
+from lab import missing
+from warm_lab import Warm
+
+pytestmark = missing("mount-namespace")
+CONFIG = "[core]\n\tbare = false\n"
+DENIED = "Permission denied"
+
+
+def write(path, text="old\n"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def replace(path, text="new secret\n"):
+    """As an editor saves."""
+    os.replace(write(path.with_name("saving"), text), path)
+
+
+def remake(path, text="new secret\n"):
+    path.unlink()
+    write(path, text)
+
+
+def move_away(path, text="new secret\n"):
+    """Out of the workspace, on the same filesystem: whatever lies over it goes along."""
+    os.rename(path, path.parents[1] / f"away-{os.urandom(4).hex()}" if path.parent.name == "workspace" else
+              path.parents[2] / f"away-{os.urandom(4).hex()}")
+    write(path, text)
+
+
+def exchange(one, other):
+    os.rename(one, one.with_name("between"))
+    os.rename(other, one)
+    os.rename(one.with_name("between"), other)
+
+
+def replace_tree(path, name, text):
+    shutil.move(path, path.with_name(path.name + "-before"))
+    write(path / name, text)
+
+
+def repository(ws):
+    write(ws / "r/.git/config", CONFIG)
+    write(ws / "r/.git/HEAD", "ref: refs/heads/main\n")
+    write(ws / "r/.git/hooks/pre-commit", "#!/bin/sh\n")
+
+
+# name: (what is there, what is done between two commands, by whom: a function of the workspace or a line that a command runs,
+# the line whose outcome counts, what it must say)
+SCENES = {
+    "a-secret-is-saved": (lambda ws: write(ws / ".env"), lambda ws: replace(ws / ".env"), "cat .env", DENIED),
+    "a-secret-is-made-again": (lambda ws: write(ws / ".env"), lambda ws: remake(ws / ".env"), "cat .env", DENIED),
+    "a-secret-is-moved-away": (lambda ws: write(ws / ".env"), lambda ws: move_away(ws / ".env"), "cat .env", DENIED),
+    "a-deep-secret-is-saved": (lambda ws: write(ws / "a/b/.env"), lambda ws: replace(ws / "a/b/.env"), "cat a/b/.env", DENIED),
+    "the-directory-of-a-secret-is-replaced": (lambda ws: write(ws / "a/b/.env"), lambda ws: replace_tree(ws / "a", "b/.env", "new secret\n"),
+                                              "cat a/b/.env a-before/b/.env", f"{DENIED}.*{DENIED}"),
+    "the-directory-of-a-secret-is-moved-away": (lambda ws: write(ws / "a/.env"), lambda ws: move_away(ws / "a/.env"), "cat a/.env", DENIED),
+    "a-hidden-directory-is-made-again": (lambda ws: write(ws / ".ssh/id_ed25519"), lambda ws: (
+        shutil.rmtree(ws / ".ssh"), write(ws / ".ssh/id_ed25519", "new secret\n")), "cat .ssh/id_ed25519", DENIED),
+    "two-hidden-things-change-places": (lambda ws: (write(ws / "a/.ssh/x"), write(ws / "b/.aws/x"), repository(ws)), lambda ws: (
+        exchange(ws / "a/.ssh", ws / "r/.git/hooks"), write(ws / "a/.ssh/x", "new secret\n")), "cat a/.ssh/x", DENIED),
+    "a-secret-appears": (lambda ws: None, lambda ws: write(ws / "conf/.env", "new secret\n"), "cat conf/.env", DENIED),
+    "a-command-makes-a-secret": (lambda ws: None, "mkdir conf; echo new secret > conf/.env; cat conf/.env", "cat conf/.env", DENIED),
+    "a-secret-goes": (lambda ws: write(ws / ".env"), lambda ws: (ws / ".env").unlink(), "cat .env", "No such file"),
+    "a-secret-gets-another-name": (lambda ws: write(ws / ".env"), lambda ws: os.rename(ws / ".env", ws / "plain"), "cat plain", "old"),
+    "a-configuration-of-git-is-written": (repository, lambda ws: replace(ws / "r/.git/config", CONFIG), "echo evil >> r/.git/config",
+                                          "Read-only|denied|cannot create"),
+    "a-repository-is-cloned": (lambda ws: None, repository, "echo evil >> r/.git/config", "Read-only|denied|cannot create"),
+    "hooks-are-made-again": (repository, lambda ws: (shutil.rmtree(ws / "r/.git/hooks"), write(ws / "r/.git/hooks/pre-push")),
+                             "echo evil >> r/.git/hooks/pre-push", "Read-only|denied|cannot create"),
+    "a-command-cannot-move-a-secret": (lambda ws: write(ws / "a/.env"), "mv a b; mv a/.env plain; rm -rf a", "cat a/.env b/.env plain",
+                                       f"{DENIED}.*No such file.*No such file"),
+    "the-workspace-is-another-one": (lambda ws: write(ws / "file"), lambda ws: replace_tree(ws, "file", "another\n"), "cat file", None),
+    "a-link-leads-elsewhere": (lambda ws: (write(ws / "one/.env"), write(ws / "two/x", "new secret\n"), (ws / "link").symlink_to("one")),
+                               lambda ws: ((ws / "link").unlink(), os.rename(ws / "two/x", ws / "two/.env"), (ws / "link").symlink_to("two")),
+                               "cat link/.env", DENIED),
+    "a-directory-becomes-a-link": (lambda ws: (write(ws / "a/.env"), write(ws.parent / "outside/.env", "new secret\n")), lambda ws: (
+        shutil.rmtree(ws / "a"), (ws / "a").symlink_to(ws.parent / "outside")), "cat a/.env", "No such file|denied"),
+    "nothing-changes": (lambda ws: write(ws / ".env"), lambda ws: None, "cat .env", DENIED),
+}
+
+
+def play(place, scene, cold=False, fresh=False):
+    """(what the last command said, the places that the commands had)"""
+    prepare, change, line, _ = scene
+    place.mkdir()
+    cordon = Cordon(place / "workspace", place / "data")
+    cordon.workspace.mkdir()
+    prepare(cordon.workspace)
+    warm = Warm(cordon, cold=cold)
+    try:
+        warm.session("s")
+        settings = {"fresh": "true"} if fresh else {}
+        first = warm.shell("true", **settings)
+        if not cold:
+            warm.await_place()
+        if isinstance(change, str):
+            warm.shell(change, **settings)
+        else:
+            change(cordon.workspace)
+        if not cold and isinstance(change, str):
+            warm.await_place()
+        second = warm.shell(line, **settings)
+    finally:
+        warm.close()
+    said = second["error"]["class"] if "error" in second else f"{second['exit_code']} {second['stdout']}{second['stderr']}"
+    return said.replace("\n", " ").replace(str(place), ""), first.get("place"), second.get("place")
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_the_next_command_has_the_walls_of_now(tmp_path, name):
+    scene = SCENES[name]
+    plain, was, _ = play(tmp_path / "cold", scene, cold=True)
+    assert was == "cold" and (scene[3] is None or re.search(scene[3], plain)), plain
+    for kind in ("warm", "parked"):
+        said, was, came = play(tmp_path / kind, scene, fresh=kind == "parked")
+        assert said == plain and "secret" not in said, (kind, said, plain)
+        assert was == "made" and came in ("made", "taken", None), (was, came)
+        if name == "nothing-changes":
+            assert came == "taken"

@@ -1,0 +1,147 @@
+"""A process that keeps walls up between commands (tests/support/warm-lab.c), and what can be seen of it from outside."""
+import json
+import os
+import pathlib
+import selectors
+import signal
+import subprocess
+
+from conftest import PATIENCE, descendants
+from lab import ROOT, wait_until
+
+BUILD = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build")
+PROGRAM = BUILD / "tests/walls/warm-lab"
+
+
+class Ended(Exception):
+    """The process has gone."""
+
+
+class Warm:
+    def __init__(self, cordon, config=None, cold=False):
+        self.cordon, self.names, self.lines, self.rest, self.said = cordon, 0, [], b"", {}
+        self.process = subprocess.Popen([PROGRAM], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, start_new_session=True)
+        os.set_blocking(self.process.stdout.fileno(), False)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.process.stdout, selectors.EVENT_READ)
+        self.config, self.cold = config, cold
+        self.open()
+
+    # ---- talking ----
+    def tell(self, what, **more):
+        self.process.stdin.write(json.dumps({"do": what, **more}).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        """Reads what there is into .lines; output of commands goes into .said."""
+        assert self.selector.select(PATIENCE), "nothing is said"
+        read = self.process.stdout.read()
+        if read == b"":
+            raise Ended(self.process.wait())
+        *lines, self.rest = (self.rest + (read or b"")).split(b"\n")
+        for line in map(json.loads, lines):
+            if "said" in line:
+                self.said[line["name"]] = self.said.get(line["name"], "") + line["said"]
+            else:
+                self.lines.append(line)
+
+    def take(self, wanted):
+        while True:
+            for i, line in enumerate(self.lines):
+                if wanted(line):
+                    return self.lines.pop(i)
+            self.hear()
+
+    def ask(self, what, **more):
+        self.tell(what, **more)
+        answer = self.take(lambda line: "name" not in line)
+        assert "error" not in answer, answer
+        return answer
+
+    # ---- what it does ----
+    def open(self):
+        self.ask("open", data=str(self.cordon.data / "cordon"), config=self.config and str(self.config), cold=self.cold)
+
+    def session(self, name, **settings):
+        self.ask("session", id=name, settings=pairs(workspace=str(self.cordon.workspace), **settings))
+
+    def start(self, *argv, session="s", **settings):
+        """Its name, to be waited for."""
+        self.names += 1
+        name = f"{self.names}"
+        if session:
+            settings["session"] = session
+        self.tell("run", name=name, settings=pairs(**settings), argv=[str(word) for word in argv])
+        return name
+
+    def wait(self, name):
+        return self.take(lambda line: line.get("name") == name)
+
+    def wait_said(self, name, text):
+        while text not in self.said.get(name, ""):
+            assert not any(line.get("name") == name for line in self.lines), self.lines
+            self.hear()
+
+    def run(self, *argv, session="s", **settings):
+        return self.wait(self.start(*argv, session=session, **settings))
+
+    def shell(self, line, session="s", **settings):
+        return self.run("/bin/sh", "-c", line, session=session, **settings)
+
+    def ready(self, session="s", **settings):
+        """Walls are up, and a place waits."""
+        first = self.shell("true", session=session, **settings)
+        assert first.get("exit_code") == 0 and first["place"] != "cold", first
+        self.await_place()
+
+    def await_place(self):
+        assert self.ask("await")["done"]
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.stdin.close()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process.stdout.close()
+
+
+def pairs(**settings):
+    return [[key.replace("_", "-"), value] for key, values in settings.items()
+            for value in (values if isinstance(values, list) else [values])]
+
+
+# ---- seen from outside -----------------------------------------------------------------------------------------------
+
+def called(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def parts(warm):
+    """Of its process: the keepers, the inits of places, and what these have started."""
+    found = {"keepers": [], "inits": [], "commands": []}
+    for pid in descendants(warm.process.pid):
+        name = called(pid)
+        kind = "keepers" if name == "cordon-keeper" else "inits" if name == "cordon-init" else "commands"
+        found[kind].append(pid)
+    return found
+
+
+def kill(pids):
+    """And waits until they are gone."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() and state(pid) not in "ZX" for pid in pids))
+
+
+def state(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
