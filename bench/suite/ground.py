@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("BUILD", "build")
 LIBRARIES = ["-ljansson", "-lsodium", "-lcares", "-lpthread"]
+PATIENCE_S = 30
 UID = 61234  # whom root becomes: nobody else's, and without an entry anywhere
 # Exits, and does nothing else: what is left is what starting it costs.
 NOOP = """
@@ -91,21 +93,33 @@ class Ground:
             raise RuntimeError(f"{program.name} ended with {done.returncode}")
         return parse(done.stdout)
 
-    def has_daemon(self):
+    def is_served_by(self, process):
         with socket.socket(socket.AF_UNIX) as client:
-            return client.connect_ex(str(self.home / "data/cordon/daemon.sock")) == 0
+            if client.connect_ex(str(self.home / "data/cordon/daemon.sock")):
+                return False
+            listener, _, _ = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+            return listener == process.pid
+
+    def start_daemon(self):
+        """`cordon serve`, ready. One that was killed a moment ago may be in its way: a process that it was just starting."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            if wait_until(lambda: self.is_served_by(process), process):
+                return process
+            process.kill()
+            complaint = process.communicate()[1]
+        raise RuntimeError(f"the daemon does not start: {complaint}")
 
     @contextlib.contextmanager
     def daemon(self):
-        """`cordon serve`, ready; yields its process, or None where this build has none."""
+        """The daemon meanwhile; None where this build has none."""
         if subprocess.run([self.cordon, "serve", "--help"], capture_output=True).returncode:
             yield None
             return
-        process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
+        process = self.start_daemon()
         try:
-            if not wait_until(self.has_daemon, process):
-                raise RuntimeError("the daemon does not start")
             yield process
         finally:
             process.terminate()
@@ -120,7 +134,7 @@ def parse(text):
     return found
 
 
-def wait_until(condition, process, seconds=30):
+def wait_until(condition, process, seconds=PATIENCE_S):
     """True as soon as the condition holds; False if the process ended, or time is up."""
     deadline = time.monotonic() + seconds
     while not condition():
