@@ -18,8 +18,9 @@
 #include "warm.h"
 
 static const char *const shells[] = { "bash", "dash", "sh" };
-/* A shell that finds one of these reads a file when it starts, which may be another one later. */
-static const char *const reading[] = { "BASH_ENV=", "ENV=", "SSH_CLIENT=", "SSH2_CLIENT=" };
+/* bash as some build it reads a file when it starts and finds one of these, which may be another one later. What always makes
+ * a shell read one is in no command's environment (policy/env.c). */
+static const char *const reading[] = { "SSH_CLIENT=", "SSH2_CLIENT=" };
 
 bool warm_shell_is_for(const struct execution *execution)
 {

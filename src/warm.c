@@ -184,14 +184,16 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	struct warm_house *gone;
 	struct cordon_error ignored;
 	struct warm_shell *shell = warm_shell_copy(mould->wish);
+	unsigned wishes = mould->wishes;
 	house->users++;
 	mould->parking = true;
+	mould->park = false;
 	pthread_mutex_unlock(&warm->lock);
 	bool made = shell && warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
 	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
-	mould->parking = mould->park = false;
-	bool keep = parked && !house->left && !mould->shell && warm->shells < WARM_SHELLS_MAX;
+	mould->parking = false;
+	bool keep = parked && !house->left && wishes == mould->wishes && !mould->shell && warm->shells < WARM_SHELLS_MAX;
 	if (keep) {
 		place->serial = mould->serial;
 		mould->shell = place;
@@ -446,16 +448,19 @@ void warm_unreserve(struct execution *execution)
 	execution->run.reserved = NULL;
 }
 
-/* With the lock. What differs from the wish before it is parked when it has been wished for twice. */
-static void wish(struct warm_mould *mould, const struct execution *execution)
+/* With the lock. What differs from the wish before it is parked when it has been wished for twice. Returns what was parked for
+ * that one, to be freed without the lock; or NULL. */
+static struct warm_place *wish(struct warm *warm, struct warm_mould *mould, const struct execution *execution)
 {
 	bool same = mould->wish && warm_shell_same(mould->wish, execution);
 	mould->park = same || !mould->wish;
-	if (same || !warm_shell_is_for(execution))
-		return;
+	if (same)
+		return NULL;
 	warm_shell_free(mould->wish);
 	mould->wish = warm_shell_new(execution);
+	mould->wishes++;
 	mould->park = mould->park && mould->wish;
+	return mould->shell ? take_shell(warm, mould) : NULL;
 }
 
 /* The shell that was reserved, if that is what the walk asks for. */
@@ -463,12 +468,13 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 {
 	struct warm *warm = execution->cordon->warm;
 	struct warm_place *place = execution->run.reserved;
+	struct warm_place *old = NULL;
 	struct warm_house *house;
 	pthread_mutex_lock(&warm->lock);
 	struct warm_mould *mould = find_mould(warm, house_id(execution), key, &house);
 	bool same = mould && place && place->serial == mould->serial && warm_shell_same(place->shell, execution);
 	if (mould)
-		wish(mould, execution);
+		old = wish(warm, mould, execution);
 	if (same) {
 		copy_texts(execution, mould);
 		house->used_ms = mould->used_ms = now_ms();
@@ -480,6 +486,8 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 		adopt(execution, place);
 	}
 	warm_unreserve(execution);
+	if (old)
+		warm_place_free(old);
 	return same;
 }
 

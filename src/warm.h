@@ -57,6 +57,7 @@ struct warm_mould {
 	struct warm_place *places;
 	uint64_t serial;                /* never another's */
 	struct warm_shell *wish;        /* for a parked shell; or NULL */
+	unsigned wishes;                /* so many there were */
 	struct warm_place *shell;       /* a place that has one; or NULL */
 	bool park, parking;             /* one is to be made, is being made */
 	unsigned count, wanted, making, awaited;

@@ -1,9 +1,14 @@
 /* What the programs here share: each is a small embedding program, linked with libcordon as anybody's would be. */
 #pragma once
 #include <cordon.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define PATIENCE_MS 30000
 
 #define CHECK(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 #define MUST(call) ((call) < 0 ? must_failed(__FILE__, __LINE__, &err) : (void)0)
@@ -33,4 +38,26 @@ static inline struct cordon_request *shell(const char *line)
 		MUST(cordon_request_set(request, "driver", getenv("DRIVER"), &err));
 	MUST(cordon_request_command(request, argv, &err));
 	return request;
+}
+
+static inline uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static inline void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+/* Was it run by a shell that was parked before? Its id is then older than the request. */
+static inline bool was_parked(const struct cordon_result *result, uint64_t asked_ms)
+{
+	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+	uint64_t made_ms = 0;
+	for (int i = 0; i < 10; i++)
+		made_ms = made_ms << 5 | (uint64_t)(strchr(digits, result->audit_id[i]) - digits);
+	return made_ms < asked_ms;
 }

@@ -2,34 +2,9 @@
  * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. Whether the shell was parked is told by the
  * command's id, which is then older than the request. A line that was to be run parked and was not is run again. */
 #include <fcntl.h>
-#include <stdint.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "embed.h"
-
-#define PATIENCE_MS 30000
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static uint64_t made_ms(const char *id)
-{
-	static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-	uint64_t number = 0;
-	for (int i = 0; i < 10; i++)
-		number = number << 5 | (uint64_t)(strchr(digits, id[i]) - digits);
-	return number;
-}
-
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
-}
 
 static struct cordon_result *run(struct cordon *cordon, const char *name, const char *line)
 {
@@ -55,7 +30,7 @@ static void tell(struct cordon *cordon, const char *name, const char *line, bool
 		pause_ms(2);
 		before = now_ms();
 		struct cordon_result *result = run(cordon, name, line);
-		bool was = made_ms(result->audit_id) < before;
+		bool was = was_parked(result, before);
 		if (was == parked || before - begun > PATIENCE_MS) {
 			printf("%d %d %d %zu %zu\n", was, result->exit_code, result->signal, result->stdout_length, result->stderr_length);
 			fwrite(result->stdout_data, 1, result->stdout_length, stdout);
