@@ -19,6 +19,14 @@ def program(tmp_path_factory):
     return embed(HERE / "library/shells.c", tmp_path_factory.mktemp("shells"))
 
 
+@needs("gcc", "unsanitized", "mount-namespace", "traced")
+def test_only_a_command_that_would_start_the_very_same_takes_it(cordon, leftovers, tmp_path):
+    program = embed(HERE / "library/parked.c", tmp_path)
+    done = subprocess.run([program], env={**cordon.env, "WORKSPACE": str(cordon.workspace)}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == "fine\n", done.stderr
+
+
 def told(cordon, program, shell, how, lines, **more):
     """(parked, status, stdout, stderr) of each line."""
     source, given = cordon.data.parent / "input", cordon.data.parent / "lines"
@@ -56,14 +64,14 @@ def compare(cordon, program, shell, lines):
     assert not wrong, "\n".join(map(str, wrong))
 
 
-@needs("gcc", "unsanitized", "mount-namespace")
+@needs("gcc", "unsanitized", "mount-namespace", "traced")
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_every_line_does_what_it_does_in_a_bare_shell(cordon, program, leftovers, shell):
     # bash has more of everything.
     compare(cordon, program, shell, LINES if shell == "bash" else LINES[::2])
 
 
-@needs("gcc", "unsanitized", "mount-namespace")
+@needs("gcc", "unsanitized", "mount-namespace", "traced")
 def test_names_and_sizes(cordon, program, leftovers):
     lines = [b":", b"echo $0", b"", b" ", b"echo '" + bytes(byte for byte in range(1, 256) if byte != 39) + b"'",
              b"echo " + b"y" * 20000]
