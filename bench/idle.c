@@ -1,7 +1,8 @@
 /* Sessions that are warm and do nothing, for bench/run, which looks at the machine's memory meanwhile. Lines on stdin:
  *
  *     make N          until N are there and warm; prints "make SECONDS"
- *     exec RUNS       /bin/true in one of them each, at random; prints "idle exec p50 p90 p99", in microseconds, each after a rest
+ *     exec RUNS N     /bin/true in one of the first N, at random; prints "idle exec p50 p90 p99", in microseconds, each
+ *                     after a rest
  *
  * They are there until stdin ends. */
 #include <cordon.h>
@@ -13,7 +14,7 @@
 #include "sample.h"
 
 static struct cordon *cordon;
-static unsigned long made;
+static unsigned long made, among;
 
 static void must(int result, const struct cordon_error *err)
 {
@@ -49,7 +50,7 @@ static void run_one(const void *arg)
 	struct cordon_error err;
 	(void)arg;
 	must(cordon_request_new(&request, &err), &err);
-	must(cordon_request_set(request, "session", name_of((unsigned long)rand() % made), &err), &err);
+	must(cordon_request_set(request, "session", name_of((unsigned long)rand() % among), &err), &err);
 	must(cordon_request_command(request, argv, &err), &err);
 	must(cordon_run(cordon, request, &result, &err), &err);
 	if (result->exit_code != 0)
@@ -72,7 +73,7 @@ int main(void)
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "make %lu", &number) == 1)
 			make(number);
-		else if (sscanf(line, "exec %lu", &number) == 1 && made)
+		else if (sscanf(line, "exec %lu %lu", &number, &among) == 2 && among && among <= made)
 			interleave("idle", &exec, 1, number, 1000);
 		else
 			give_up("not understood: %s", line);
