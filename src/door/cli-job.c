@@ -1,4 +1,5 @@
 /* `cordon job`: one row per action; how one is started is in job-start.c. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +119,8 @@ struct tail {
 	enum cordon_stream stream;
 	uint64_t at;                    /* where it goes on */
 	uint64_t skip;                  /* lines that are not printed */
-	bool escape, ended;
+	uint64_t missed;                /* bytes that were gone before they were read */
+	bool escape, ended, begun;
 	char *chunk;
 	size_t length;
 };
@@ -131,6 +133,8 @@ static int read_chunk(struct tail *tail, int wait_ms, struct cordon_error *err)
 	/* Half a character waits for its other half, if that may come. */
 	size_t cut = tail->escape && !output.ended ? utf8_cut_tail(tail->chunk, output.length) : 0;
 	tail->length = output.length - (cut < output.length ? cut : 0);
+	tail->missed += tail->begun ? output.from - tail->at : 0;
+	tail->begun = true;
 	tail->at = output.from + tail->length;
 	tail->ended = output.ended;
 	return 0;
@@ -178,8 +182,8 @@ static int count_lines(struct tail *tail, uint64_t last, struct cordon_error *er
 	} while (tail->length);
 	lines += final != '\n';
 	tail->skip = lines > last ? lines - last : 0;
-	tail->at = 0;
-	tail->ended = false;
+	tail->at = tail->missed = 0;
+	tail->ended = tail->begun = false;
 	return 0;
 }
 
@@ -205,6 +209,9 @@ static int act_tail(struct cordon *cordon, const struct options *options, const 
 		if (!follow && !tail.length)
 			break;
 	}
+	if (tail.missed)
+		fprintf(stderr, "cordon: %" PRIu64 " bytes are missing: they were written faster than they were read\n", tail.missed);
+	fflush(stderr);
 	return 0;
 }
 
