@@ -4,12 +4,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/compat.h"
 
 int blob_open(const char *name, const unsigned char *bytes, size_t size)
 {
+	/* Going beyond it would end the caller. */
+	struct rlimit most;
+	if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < size)
+		return -EFBIG;
 	/* Kernels before 6.3 do not know MFD_EXEC; later ones may be told to want it. */
 	auto_close int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
 	if (fd < 0 && errno == EINVAL)

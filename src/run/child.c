@@ -220,11 +220,15 @@ static void become_init(struct launch *launch, long command)
 /* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. */
 long launch_clone_command(struct launch *launch)
 {
-	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | SIGCHLD;
 	launch->loading = 1;
 	launch->network = NETWORK_AWAITED;
 	launch->sealed = 0;
-	return sys_clone(flags, (char *)launch->command_stack + launch->stack_size, NULL, &launch->loading, launch_command, launch);
+	long pid = sys_clone(flags, (char *)launch->command_stack + launch->stack_size, &launch->command, &launch->loading,
+	                     launch_command, launch);
+	if (pid < 0)
+		launch->loading = 0;
+	return pid;
 }
 
 /* Until it has become the program, or is gone: when it leaves our memory the kernel clears the word, and wakes us. */

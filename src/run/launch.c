@@ -1,6 +1,7 @@
 /* The caller's half of launch.h's picture: stacks, the clone, and what a failure in the child means. */
 #include "run/launch.h"
 
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +125,18 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
+/* A `first` that was ended leaves the command in our memory, on a stack that is about to go. Mostly there is nothing to
+ * wait for: it has become the program. In a pid namespace the kernel ends it, with its first process. */
+static void await_command(struct launch *launch)
+{
+	struct timespec pause = { .tv_nsec = 1000000 };
+	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE) && launch->command > 0) {
+		if (!(launch->namespaces & CLONE_NEWPID))
+			kill(launch->command, SIGKILL);
+		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, &pause);
+	}
+}
+
 int launch_start(struct launch *launch, struct cordon_error *err)
 {
 	char *stacks = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -140,6 +154,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	long pid = launch->become ? clone_become(launch, stacks + 2 * STACK_SIZE) : launch_clone(launch, 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	await_command(launch);
 	munmap(stacks, 3 * STACK_SIZE);
 
 	if (pid < 0)

@@ -110,6 +110,7 @@ struct launch {
 	/* Filled by `first`. */
 	int root_fd;                    /* the private root, before it is switched to; -1 where there is none */
 	int hidden_fd;                  /* a directory in it that /proc covers */
+	int command;                    /* its pid, as `first` has it */
 	int loading;                    /* 0 once `command` has left this memory */
 	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
 	enum launch_network {
