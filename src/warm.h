@@ -8,6 +8,8 @@
  * A place is taken by a command whose own walk decided on walls of the same key; else one is made on the spot. Then the
  * thread makes another, off the command's way. It also takes down what was not used for long; all of it is bounded. */
 #pragma once
+#include <pthread.h>
+
 #include "execute.h"
 #include "run/slot-covers.h"
 #include "run/slot.h"
@@ -74,6 +76,41 @@ struct warm_house {
 	uint64_t used_ms;
 	char id[];                      /* the session's; "": of no session */
 };
+
+#define WARM_BUCKETS 1024
+
+struct warm {
+	pthread_mutex_t lock;
+	pthread_cond_t wanted, made;
+	pthread_t thread;
+	bool has_thread, ending;
+	struct warm_house *buckets[WARM_BUCKETS];
+	unsigned houses, places, shells;
+};
+
+/* ---- warm.c, warm-thread.c, warm-take.c: what they need of each other -------------------------------------------- */
+
+uint64_t warm_now_ms(void);
+struct warm_house **warm_bucket(struct warm *warm, const char *id);
+/* Of the walls that the execution is for. */
+const char *warm_house_id(const struct execution *execution);
+/* Without the lock, like all that is taken down. */
+void warm_house_free(struct warm_house *house);
+/* With the lock; *link leads to it. It is the caller's to free, unless somebody is busy with it: then NULL. */
+struct warm_house *warm_house_unlink(struct warm *warm, struct warm_house **link);
+/* With the lock, of a user; *ret_free is to be freed without it, or NULL. */
+void warm_house_leave(struct warm_house *house, struct warm_house **ret_free);
+/* With the lock. */
+struct warm_mould *warm_mould_find(struct warm *warm, const char *id, const struct profile_key *key,
+                                   struct warm_house **ret_house);
+/* With the lock: a place that waits, or NULL; the one with a shell, which is there. */
+struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould);
+struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould);
+
+/* With the lock. Without a thread there is none that waits: each command has its place made on the spot. */
+void warm_wake(struct warm *warm);
+/* May its walls stay up? */
+bool warm_is_for(const struct execution *execution);
 
 /* ---- warm-make.c: making them. None of it takes a lock. ---------------------------------------------------------- */
 

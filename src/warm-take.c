@@ -1,0 +1,233 @@
+/* Which place a command takes: see warm.h. */
+#include "warm.h"
+
+#include <poll.h>
+#include <string.h>
+
+const char *warm_house_id(const struct execution *execution)
+{
+	return warm_is_fresh(execution) ? "" : execution->session.id;
+}
+
+static bool fits(const struct profile *profile)
+{
+	size_t size = 0;
+	const struct strings *const lists[] = { &profile->argv, &profile->environment, &profile->candidates };
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (size_t j = 0; j < lists[i]->count; j++)
+			size += strlen(lists[i]->items[j]) + 32;
+	return size < SLOT_ORDERS_MAX / 2;
+}
+
+bool warm_is_for(const struct execution *execution)
+{
+	const uint32_t needed = WALL_BIT(FILESYSTEM) | WALL_BIT(PROCESSES) | WALL_BIT(DESCRIPTORS);
+	const struct profile *profile = &execution->profile.profile;
+	return execution->cordon->warm && !execution->probe && execution->session.driver->renew && !execution->request->tty &&
+	       (profile->walls & needed) == needed && (warm_is_fresh(execution) || !execution->session.one_off) &&
+	       execution->session.config->walls != WALLS_COLD && fits(profile);
+}
+
+static bool is_alive(const struct warm_place *place)
+{
+	struct pollfd ended = { .fd = place->shell ? place->slot.control_fd : place->slot.socket_fd, .events = POLLIN };
+	return poll(&ended, 1, 0) == 0;
+}
+
+/* Its walls were decided on before; are they what has been decided on now? The walk has seen the workspace since. */
+static bool is_sound(const struct execution *execution, const struct warm_place *place)
+{
+	return place->mounts == execution->profile.mounts && slot_covers_hold(&place->slot, place->covers) && is_alive(place);
+}
+
+/* With the lock. */
+struct warm_mould *warm_mould_find(struct warm *warm, const char *id, const struct profile_key *key,
+                                     struct warm_house **ret_house)
+{
+	for (struct warm_house *house = *warm_bucket(warm, id); house; house = house->next)
+		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould; mould = mould->next)
+			if (profile_key_same(&mould->key, key)) {
+				*ret_house = house;
+				return mould;
+			}
+	return NULL;
+}
+
+static void adopt(struct execution *execution, struct warm_place *place)
+{
+	execution->run.slot = place->slot;
+	execution->run.group = place->group;
+	execution->run.in_slot = true;
+	execution->run.in_shell = place->shell;
+	for (int i = 0; place->shell && i < 3; i++)
+		execution->run.stdio_fd[i] = take_fd(&place->shell->stdio_fd[i]);
+	if (place->shell)
+		execution->run.shell_pidfd = take_fd(&place->shell->pidfd);
+	warm_shell_free(place->shell);
+	close(take_fd(&execution->run.slot.root_fd));
+	free(place->covers);
+	free(place);
+}
+
+static void copy_texts(struct execution *execution, const struct warm_mould *mould)
+{
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
+		execution->run.isolation[wall] = mould->isolation[wall] ? arena_strdup(&execution->arena, mould->isolation[wall])
+		                                                       : NULL;
+	if (execution->run.isolation[CORDON_WALL_MASKED])
+		execution->run.isolation[CORDON_WALL_MASKED] = driver_masked_text(&execution->arena, &execution->profile.profile);
+}
+
+/* With the lock: a place of this mould, and its texts. */
+static struct warm_place *take_ready(struct warm *warm, struct execution *execution, struct warm_mould *mould)
+{
+	struct warm_place *place = warm_place_pop(warm, mould);
+	mould->wanted = warm_is_fresh(execution) ? WARM_FRESH_PLACES : 1;
+	if (place)
+		copy_texts(execution, mould);
+	return place;
+}
+
+/* ---- parked shells ---------------------------------------------------------------------------------------------- */
+
+/* A job is known by its id before it has walls. */
+void warm_reserve(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_place *place = NULL;
+	if (!warm || execution->request->job || execution->request->tty || !warm_shell_is_for(execution))
+		return;
+	const char *id = warm_house_id(execution), *name = execution->request->argv.items[0];
+	pthread_mutex_lock(&warm->lock);
+	for (struct warm_house *house = *warm_bucket(warm, id); house && !place; house = house->next)
+		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould && !place; mould = mould->next)
+			if (mould->shell && !strcmp(mould->shell->shell->name, name))
+				place = warm_shell_pop(warm, mould);
+	pthread_mutex_unlock(&warm->lock);
+	struct cordon_error ignored;
+	if (place && (!is_alive(place) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
+		warm_place_free(place);
+		place = NULL;
+	}
+	if (place)
+		memcpy(execution->audit.id, place->shell->id, sizeof(execution->audit.id));
+	execution->run.reserved = place;
+}
+
+void warm_unreserve(struct execution *execution)
+{
+	if (execution->run.reserved)
+		warm_place_free(execution->run.reserved);
+	execution->run.reserved = NULL;
+}
+
+/* With the lock. What differs from the wish before it is parked when it has been wished for twice. Returns what was parked for
+ * that one, to be freed without the lock; or NULL. */
+static struct warm_place *wish(struct warm *warm, struct warm_mould *mould, const struct execution *execution)
+{
+	bool same = mould->wish && warm_shell_same(mould->wish, execution);
+	mould->park = same || !mould->wish;
+	if (same)
+		return NULL;
+	warm_shell_free(mould->wish);
+	mould->wish = warm_shell_new(execution);
+	mould->wishes++;
+	mould->park = mould->park && mould->wish;
+	return mould->shell ? warm_shell_pop(warm, mould) : NULL;
+}
+
+/* The shell that was reserved, if that is what the walk asks for. */
+static bool take_reserved(struct execution *execution, const struct profile_key *key)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_place *place = execution->run.reserved;
+	struct warm_place *old = NULL;
+	struct warm_house *house;
+	pthread_mutex_lock(&warm->lock);
+	struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), key, &house);
+	bool same = mould && place && place->serial == mould->serial && warm_shell_same(place->shell, execution);
+	if (mould)
+		old = wish(warm, mould, execution);
+	if (same) {
+		copy_texts(execution, mould);
+		house->used_ms = mould->used_ms = warm_now_ms();
+	}
+	pthread_mutex_unlock(&warm->lock);
+	same = same && is_sound(execution, place);
+	if (same) {
+		execution->run.reserved = NULL;
+		adopt(execution, place);
+	}
+	warm_unreserve(execution);
+	if (old)
+		warm_place_free(old);
+	return same;
+}
+
+/* With the lock, which is let go meanwhile: one that is being made, and that nobody else waits for, is there sooner than
+ * another would be. *ret_free is to be freed without the lock, or NULL. */
+static struct warm_place *take_or_await(struct warm *warm, struct execution *execution, struct warm_house *house,
+                                        struct warm_mould *mould, struct warm_house **ret_free)
+{
+	house->users++;
+	mould->awaited++;
+	while (!mould->places && mould->making >= mould->awaited)
+		pthread_cond_wait(&warm->made, &warm->lock);
+	mould->awaited--;
+	house->used_ms = mould->used_ms = warm_now_ms();
+	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
+	warm_house_leave(house, ret_free);
+	return place;
+}
+
+bool warm_take(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	struct warm_house *house, *gone;
+	struct warm_place *place = NULL;
+	struct profile_key key;
+	if (!warm_is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
+		return false;
+	if (warm_shell_is_for(execution) && take_reserved(execution, &key))
+		return true;
+	do {
+		if (place)
+			warm_place_free(place);
+		gone = NULL;
+		pthread_mutex_lock(&warm->lock);
+		struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), &key, &house);
+		place = mould ? take_or_await(warm, execution, house, mould, &gone) : NULL;
+		pthread_mutex_unlock(&warm->lock);
+		if (gone)
+			warm_house_free(gone);
+	} while (place && !is_sound(execution, place));
+	if (place)
+		adopt(execution, place);
+	return place;
+}
+
+/* Whether one waits is known before what walls are wanted; mostly it is the right one. */
+bool warm_expects(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	bool waits = execution->run.reserved;
+	if (!warm)
+		return false;
+	const char *id = warm_house_id(execution);
+	pthread_mutex_lock(&warm->lock);
+	for (struct warm_house *house = *warm_bucket(warm, id); house && !waits; house = house->next)
+		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould && !waits; mould = mould->next)
+			waits = mould->count;
+	pthread_mutex_unlock(&warm->lock);
+	return waits;
+}
+
+void warm_refill(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	if (!execution->run.in_slot)
+		return;
+	pthread_mutex_lock(&warm->lock);
+	warm_wake(warm);
+	pthread_mutex_unlock(&warm->lock);
+}

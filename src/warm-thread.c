@@ -1,0 +1,181 @@
+/* The thread that looks after walls that are up: it makes places and parked shells ahead, and takes down what was not used for
+ * long; see warm.h. */
+#include "warm.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "run/linger.h"
+
+#define TICK_MS 1000
+
+struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould)
+{
+	struct warm_place *place = mould->places;
+	if (!place)
+		return NULL;
+	mould->places = place->next;
+	mould->count--;
+	warm->places--;
+	return place;
+}
+
+static void push_place(struct warm *warm, struct warm_mould *mould, struct warm_place *place)
+{
+	place->next = mould->places;
+	mould->places = place;
+	mould->count++;
+	warm->places++;
+}
+
+struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould)
+{
+	struct warm_place *place = mould->shell;
+	mould->shell = NULL;
+	warm->shells--;
+	return place;
+}
+
+/* With the lock, which is let go meanwhile. What cannot be made is not tried again before the next command asks. */
+static void refill(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
+{
+	struct warm_place *place = NULL;
+	struct warm_house *gone;
+	struct cordon_error ignored;
+	house->users++;
+	mould->making++;
+	pthread_mutex_unlock(&warm->lock);
+	bool made = warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	pthread_mutex_lock(&warm->lock);
+	mould->making--;
+	pthread_cond_broadcast(&warm->made);
+	if (!made)
+		mould->wanted = 0;
+	bool keep = made && !house->left && warm->places < WARM_PLACES_MAX;
+	if (keep)
+		push_place(warm, mould, place);
+	warm_house_leave(house, &gone);
+	pthread_mutex_unlock(&warm->lock);
+	if (made && !keep)
+		warm_place_free(place);
+	if (gone)
+		warm_house_free(gone);
+	pthread_mutex_lock(&warm->lock);
+}
+
+/* The same for a shell that was wished for. */
+static void park(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
+{
+	struct warm_place *place = NULL;
+	struct warm_house *gone;
+	struct cordon_error ignored;
+	struct warm_shell *shell = warm_shell_copy(mould->wish);
+	unsigned wishes = mould->wishes;
+	house->users++;
+	mould->parking = true;
+	mould->park = false;
+	pthread_mutex_unlock(&warm->lock);
+	bool made = shell && warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
+	pthread_mutex_lock(&warm->lock);
+	mould->parking = false;
+	bool keep = parked && !house->left && wishes == mould->wishes && !mould->shell && warm->shells < WARM_SHELLS_MAX;
+	if (keep) {
+		place->serial = mould->serial;
+		mould->shell = place;
+		warm->shells++;
+	}
+	warm_house_leave(house, &gone);
+	pthread_mutex_unlock(&warm->lock);
+	if (!parked)
+		warm_shell_free(shell);
+	if (made && !keep)
+		warm_place_free(place);
+	if (gone)
+		warm_house_free(gone);
+	pthread_mutex_lock(&warm->lock);
+}
+
+static bool wants_place(const struct warm *warm, const struct warm_mould *mould)
+{
+	return mould->count + mould->making < mould->wanted && warm->places < WARM_PLACES_MAX;
+}
+
+static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
+{
+	return mould->park && !mould->shell && !mould->parking && warm->shells < WARM_SHELLS_MAX;
+}
+
+/* With the lock. Whether there was something to make. */
+static bool refill_one(struct warm *warm)
+{
+	for (size_t i = 0; i < WARM_BUCKETS; i++)
+		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
+			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
+				if (!wants_shell(warm, mould) && !wants_place(warm, mould))
+					continue;
+				(wants_shell(warm, mould) ? park : refill)(warm, house, mould);
+				return true;
+			}
+	return false;
+}
+
+/* With the lock. What nobody used for long; one at a time, since the lock is let go. */
+static bool expire_one(struct warm *warm, uint64_t now)
+{
+	for (size_t i = 0; i < WARM_BUCKETS; i++)
+		for (struct warm_house **link = &warm->buckets[i]; *link; link = &(*link)->next) {
+			struct warm_house *house = *link;
+			if (!house->users && now - house->used_ms > WARM_HOUSE_IDLE_MS) {
+				warm_house_unlink(warm, link);
+				pthread_mutex_unlock(&warm->lock);
+				warm_house_free(house);
+				pthread_mutex_lock(&warm->lock);
+				return true;
+			}
+			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
+				if ((mould->places || mould->shell) && now - mould->used_ms > WARM_PLACE_IDLE_MS) {
+					struct warm_place *place = mould->shell ? warm_shell_pop(warm, mould) : warm_place_pop(warm, mould);
+					mould->wanted = 0;
+					pthread_mutex_unlock(&warm->lock);
+					warm_place_free(place);
+					pthread_mutex_lock(&warm->lock);
+					return true;
+				}
+		}
+	return false;
+}
+
+static void *look_after(void *argument)
+{
+	struct warm *warm = argument;
+	pthread_mutex_lock(&warm->lock);
+	while (!warm->ending) {
+		if (refill_one(warm) || expire_one(warm, warm_now_ms()))
+			continue;
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += TICK_MS / 1000;
+		if (warm->houses)
+			pthread_cond_timedwait(&warm->wanted, &warm->lock, &until);
+		else
+			pthread_cond_wait(&warm->wanted, &warm->lock);
+		linger_sweep();
+		keeper_sweep(false);
+	}
+	pthread_mutex_unlock(&warm->lock);
+	return NULL;
+}
+
+/* With the lock. Without a thread there is none that waits: each command has its place made on the spot. */
+void warm_wake(struct warm *warm)
+{
+	sigset_t all, before;
+	if (!warm->has_thread) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		warm->has_thread = pthread_create(&warm->thread, NULL, look_after, warm) == 0;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_signal(&warm->wanted);
+}
