@@ -309,7 +309,7 @@ def spent(pid):
 @pytest.mark.parametrize("kind", ["named", "own"])
 def test_it_costs_next_to_nothing(quiet, kind):
     """A large workspace in which nothing grows, while the command works. What it costs where others write, as they may here in
-    one that is named, is in tests/unit/test-disk.c."""
+    one that is named, is in tests/unit/test-disk-cost.c."""
     words = ["--disk", "1T"] if kind == "named" else ["--session", "s"]
     assert quiet("run", *words, "--", "true").returncode == 0
     place = quiet.workspace if kind == "named" else next((quiet.data / "cordon/workspaces").iterdir())

@@ -122,7 +122,7 @@ def programs(arch, root, build, cache):
     Apt(arch, cache).unpack(sysroot, LIBRARIES)
     if not (own / "build.ninja").exists():
         (cache / f"{arch}.ini").write_text(CROSS.format(sysroot.resolve()))
-        run("meson", "setup", own, root, "--cross-file", cache / f"{arch}.ini", "-Dtests=true")
+        run("meson", "setup", own, root, "--cross-file", cache / f"{arch}.ini", "-Dtests=true", "-Ddebug=false")
     run("ninja", "-C", own, "cordon", "cordon-unwalled")
     return own
 

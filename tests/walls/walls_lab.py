@@ -52,6 +52,9 @@ def way_of(mode):
 
 
 class Lab:
+    # What a command has time for that must have left everything behind when it runs out; and what it would take, in seconds.
+    time_to_leave, time_to_stay = "1500ms", "5"
+
     def __init__(self, world, cordon, unwalled, warm=None):
         self.world, self.cordon, self.unwalled, self.warm, self.answers = world, cordon, unwalled, warm, {}
 
@@ -312,7 +315,7 @@ class Lab:
 
     def run_leave_timeout(self, rows, mode):
         """The command itself would stay as well; its time runs out."""
-        self.run_leave(rows, mode, ["--timeout", "1500ms"], ["--", "outlast", "5", "/dev/null"])
+        self.run_leave(rows, mode, ["--timeout", self.time_to_leave], ["--", "outlast", self.time_to_stay, "/dev/null"])
 
     def run_kill_cordon(self, rows, mode):
         ws = self.world.workspace()
