@@ -11,6 +11,7 @@
 #include "current.h"
 #include "execute.h"
 #include "gate.h"
+#include "run/kernel-mounts.h"
 #include "session-row.h"
 #include "session/workspace.h"
 
@@ -145,8 +146,8 @@ static int open_record(struct execution *execution, struct cordon_error *err)
 	if (!execution->dry)
 		gate_sweep(execution->cordon);
 	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
-	                            : registry_use(&execution->arena, data_dir, id, &first, &execution->session.lock_fd,
-	                                           record, &found, err);
+	                            : registry_kept_use(execution->cordon->sessions, &execution->arena, id, &first,
+	                                                execution->mounts, &execution->session.hold, record, &found, err);
 	if (opened < 0)
 		return -1;
 	if (!found && !execution->dry &&
@@ -247,6 +248,8 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	const char *named = execution->request->session;
 	if (!named && !execution->probe)
 		named = current_session();
+	execution->mounts = kernel_mounts_version();
+	vigil_hear(execution->cordon->vigil);
 	execution->session.one_off = !named;
 	execution->session.id = named ? named : execution->audit.id;
 	if ((named && registry_check_id(named, err) < 0) || take_config(execution, false, err) < 0)

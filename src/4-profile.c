@@ -14,7 +14,6 @@
 #include "policy/egress.h"
 #include "policy/env.h"
 #include "profile/unwall.h"
-#include "run/kernel-mounts.h"
 #include "session/beneath.h"
 #include "session/host-tools.h"
 #include "session/host-view.h"
@@ -234,7 +233,7 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 		.environment = (const char *const *)request_environment(request), .chosen = choose ? chosen : NULL,
 		.writable = &writable, .workspace = input->workspace.path, .inside_home = input->home,
 		.tools_dir = config->tools_dir, .only_tools_dir = input->view == VIEW_BARE && !choose,
-		.mounts = execution->profile.mounts, .user = execution->profile.facts.uid,
+		.mounts = execution->mounts, .user = execution->profile.facts.uid,
 	};
 	if (host_tools_find(arena, execution->cordon->tools, &wanted, &tools, err) < 0)
 		return -1;
@@ -331,8 +330,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	};
 	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;
-	uint64_t mounts = execution->profile.mounts = kernel_mounts_version();
-	vigil_hear(execution->cordon->vigil);
+	uint64_t mounts = execution->mounts;
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,

@@ -204,7 +204,7 @@ struct name_rules run_name_rules(const struct execution *execution)
 struct names_keep run_names_keep(const struct execution *execution)
 {
 	bool once = execution->session.one_off && !execution->request->workspace;
-	return (struct names_keep){ execution->profile.cache_fd, once ? NULL : execution->cordon->names, execution->profile.mounts };
+	return (struct names_keep){ execution->profile.cache_fd, once ? NULL : execution->cordon->names, execution->mounts };
 }
 
 /* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */

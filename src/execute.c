@@ -55,6 +55,10 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return -1;
 	}
+	if (!(cordon->sessions = registry_kept_new(cordon->vigil, cordon->data_dir))) {
+		cordon_unref(cordon);
+		return fail_oom(err);
+	}
 	if (options && options->many)
 		open_files_raise();
 	*ret_cordon = cordon;
@@ -74,6 +78,7 @@ void cordon_unref(struct cordon *cordon)
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
 	names_memory_free(cordon->names);
+	registry_kept_free(cordon->sessions);
 	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
 	vigil_free(cordon->vigil);
@@ -102,7 +107,8 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->cordon = cordon;
 	execution->request = request;
 	execution->dry = dry;
-	execution->session.lock_fd = execution->session.workspace_fd = execution->session.scratch_fd = -1;
+	execution->session.hold = SESSION_HOLD_NONE;
+	execution->session.workspace_fd = execution->session.scratch_fd = -1;
 	execution->cwd.fd = execution->profile.cache_fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)
@@ -124,7 +130,7 @@ void execute_free(struct execution *execution)
 	if (!execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
-	                       &execution->profile.cache_fd, &execution->run.launch.report_fd, &execution->session.lock_fd,
+	                       &execution->profile.cache_fd, &execution->run.launch.report_fd,
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
 	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2],
 	                       &execution->run.shell_pidfd };
@@ -145,6 +151,7 @@ void execute_free(struct execution *execution)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		if (*owned[i] >= 0)
 			close(*owned[i]);
+	registry_kept_release(execution->cordon->sessions, &execution->session.hold);
 	config_unref(execution->session.config);
 	arena_free(&execution->arena);
 	free(execution);

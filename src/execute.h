@@ -18,7 +18,7 @@
 #include "session/jobs.h"
 #include "session/names.h"
 #include "session/planted.h"
-#include "session/registry.h"
+#include "session/registry-kept.h"
 
 struct config_store;
 struct egress;
@@ -40,6 +40,7 @@ struct cordon {
 	struct vigil *vigil;                    /* over what of the host the following know */
 	struct host_view *view;
 	struct host_tools_kept *tools;
+	struct registry_kept *sessions;
 	struct names_memory *names;             /* NULL: nothing is kept */
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
 	struct approver approver;
@@ -74,12 +75,13 @@ struct execution {
 	enum cordon_step done;                  /* the last step that was taken */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
+	uint64_t mounts;                        /* the host's, which version of them was there when it began */
 
 	struct {
 		const char *id;
 		bool one_off;                       /* no session was named: whoever makes the request grants what it asks for */
 		struct session_record record;       /* of a session */
-		int lock_fd;                        /* held while its command runs, so that it is not removed; or -1 */
+		struct session_hold hold;           /* while its command runs, so that it is not removed */
 		const struct config *config;        /* the policy in force for this command */
 		const char *note;                   /* what is wrong with a file of the configuration, said once; or NULL */
 		const struct driver *driver;
@@ -106,7 +108,6 @@ struct execution {
 	} capability;
 	struct {
 		struct driver_facts facts;
-		uint64_t mounts;                    /* the host's, which version of them */
 		struct profile profile;
 		struct looked_at *trees;
 		size_t tree_count;

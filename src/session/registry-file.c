@@ -19,7 +19,7 @@
 #include "session/registry-json.h"
 #include "session/workspace.h"
 
-#define RECORD "session.json"
+#define RECORD REGISTRY_RECORD
 #define RECORD_NEW "session.json.new"   /* being written, or what a killed writer left */
 #define RECORD_SIZE_MAX ((size_t)8 << 20)
 #define ATTEMPTS 100                    /* each lost to somebody who removed the session */

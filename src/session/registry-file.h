@@ -5,6 +5,7 @@
 #include "session/registry.h"
 
 #define REGISTRY_DIRECTORY "sessions"
+#define REGISTRY_RECORD "session.json"
 #define REGISTRY_LOCK "lock"            /* exclusive while the record is made, changed or removed */
 #define REGISTRY_USE "use"              /* shared while a command runs in the session, exclusive while it is removed */
 

@@ -63,7 +63,7 @@ int registry_read(struct arena *arena, const char *data_dir, const char *id, str
 	return 0;
 }
 
-static int check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
+int registry_check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
 {
 	const char *other = NULL;
 	if (first && first->workspace && (!record->workspace || strcmp(record->workspace, first->workspace)))
@@ -116,7 +116,7 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
 		             where_read(arena, &where, directory, &record, &found, err) < 0))
 			return -1;
 	}
-	if (check_agrees(&record, first, err) < 0)
+	if (registry_check_agrees(&record, first, err) < 0)
 		return -1;
 	*ret_record = record;
 	*ret_made = made;
@@ -188,7 +188,7 @@ int registry_use(struct arena *arena, const char *data_dir, const char *id, cons
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_USE, LOCK_SH, true, &directory, &lock, err) < 0 ||
 	    where_read(arena, &where, directory, &record, &found, err) < 0 ||
-	    (found && check_agrees(&record, first, err) < 0))
+	    (found && registry_check_agrees(&record, first, err) < 0))
 		return -1;
 	if (found)
 		*ret_record = record;

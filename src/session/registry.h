@@ -74,6 +74,9 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
 
+/* Is it what `first` asks for? Whatever that leaves out is not asked for. */
+int registry_check_agrees(const struct session_record *record, const struct session_record *first,
+                          struct cordon_error *err) must_check;
 /* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. With
  * it comes the record, or *ret_found is false: it makes none, and is followed by registry_open() then. `first` is as there. */
 int registry_use(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
