@@ -11,7 +11,6 @@
 #include "current.h"
 #include "execute.h"
 #include "gate.h"
-#include "run/kernel-mounts.h"
 #include "session-row.h"
 #include "session/workspace.h"
 
@@ -30,7 +29,8 @@ static int take_config(struct execution *execution, bool keep, struct cordon_err
 	int taken = execution->probe ? config_builtin(&config, err)
 	                             : config_store_take(execution->cordon->config, session, execution->session.config,
 	                                                 execution->session.workspace_fd,
-	                                                 execution->session.workspace.path, !keep, &config, err);
+	                                                 execution->session.workspace.path, !keep, execution->mounts,
+	                                                 &config, err);
 	if (taken < 0)
 		return -1;
 	config_unref(execution->session.config);
@@ -248,8 +248,7 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	const char *named = execution->request->session;
 	if (!named && !execution->probe)
 		named = current_session();
-	execution->mounts = kernel_mounts_version();
-	vigil_hear(execution->cordon->vigil);
+	execution->mounts = execute_hear(execution->cordon);
 	execution->session.one_off = !named;
 	execution->session.id = named ? named : execution->audit.id;
 	if ((named && registry_check_id(named, err) < 0) || take_config(execution, false, err) < 0)

@@ -30,9 +30,10 @@ static int resolve_all(struct execution *execution, const struct strings *paths,
 	return 0;
 }
 
-static int refuse_kernel(const char *path, struct cordon_error *err)
+/* `fd` is what is there, where that is open already; or -1. */
+static int refuse_kernel(const char *path, int fd, struct cordon_error *err)
 {
-	if (cgroup_shows(path)) {
+	if (cgroup_shows(path, fd)) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "control groups cannot be granted: they hold the limits");
 		return fail_boundary(err, "cgroup_view");
 	}
@@ -56,7 +57,7 @@ static int refuse_places(struct execution *execution, const struct places *place
 				fail_boundary(err, "filesystem");
 				return fail_remedy(err, "grant what is needed inside it, or see --view, --device and --socket");
 			}
-		if (refuse_kernel(path, err) < 0)
+		if (refuse_kernel(path, -1, err) < 0)
 			return -1;
 		bool own = path_within(path, execution->session.workspace.path);
 		if (!own && path_within(path, execution->cordon->data_dir)) {
@@ -123,7 +124,7 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    resolve_all(execution, &set->sockets, &execution->capability.sockets, err) < 0 ||
 	    resolve_all(execution, &set->programs, &execution->capability.programs, err) < 0)
 		return -1;
-	if (refuse_kernel(execution->session.workspace.path, err) < 0 ||
+	if (refuse_kernel(execution->session.workspace.path, execution->session.workspace_fd, err) < 0 ||
 	    refuse_places(execution, &execution->capability.reads, err) < 0 ||
 	    refuse_places(execution, &execution->capability.writes, err) < 0 ||
 	    refuse_places(execution, &execution->capability.devices, err) < 0 ||

@@ -148,9 +148,7 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	                                                                  sizeof(*execution->profile.trees));
 	if (!execution->profile.trees || !cache)
 		return fail_oom(err);
-	execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (execution->profile.cache_fd < 0 && !execution->dry && (mkdir(cache, 0700) == 0 || errno == EEXIST))
-		execution->profile.cache_fd = open(cache, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	execution->profile.names = (struct names_place){ .path = cache, .may_make = !execution->dry, .fd = -1 };
 	if (look_at(execution, &execution->session.workspace, execution->session.workspace_fd, true, input, err) < 0)
 		return -1;
 	for (size_t i = 0; i < writes->count; i++)
@@ -330,7 +328,8 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	};
 	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;
-	uint64_t mounts = execution->mounts;
+	/* Once more: somebody may have been waited for since the walk began. */
+	uint64_t mounts = execution->mounts = execute_hear(execution->cordon);
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "execute.h"
 #include "run/control.h"
-#include "run/kernel-mounts.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
  * before it, this is what a large tree costs, and that is to be less than 2 ms. */
@@ -201,10 +200,10 @@ struct name_rules run_name_rules(const struct execution *execution)
 	return (struct name_rules){ execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
 }
 
-struct names_keep run_names_keep(const struct execution *execution)
+struct names_keep run_names_keep(struct execution *execution)
 {
 	bool once = execution->session.one_off && !execution->request->workspace;
-	return (struct names_keep){ execution->profile.cache_fd, once ? NULL : execution->cordon->names, execution->mounts };
+	return (struct names_keep){ &execution->profile.names, once ? NULL : execution->cordon->names, execution->mounts };
 }
 
 /* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */
@@ -233,7 +232,7 @@ static int look_behind_masks(struct execution *execution, struct arena *arena, c
 		fresh = !was_masked(arena, &tree->before, after->items[i].path);
 	if (!fresh)
 		return 0;
-	const struct names_keep nothing = { .cache_dir_fd = -1 };
+	const struct names_keep nothing = { 0 };
 	if (names_find(arena, tree->fd, tree->place.path, &rules, &nothing, UINT64_MAX, &all, err) < 0)
 		return -1;
 	size_t kept = 0;
@@ -254,10 +253,9 @@ static int judge_names(struct execution *execution, struct arena *arena, const s
 	struct names_keep keep = run_names_keep(execution);
 	struct names after;
 	int rounds = 0;
-	keep.mounts = kernel_mounts_version();
 	do {
 		arena_free(arena);
-		vigil_hear(execution->cordon->vigil);
+		keep.mounts = execute_hear(execution->cordon);
 		if (names_find(arena, tree->fd, tree->place.path, &rules, &keep, NAMES_AFTER_BUDGET_US, &after, err) < 0)
 			return -1;
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));

@@ -51,7 +51,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	}
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
-	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0) {
+	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0 ||
+	    config_store_watch(cordon->config, cordon->vigil, err) < 0) {
 		cordon_unref(cordon);
 		return -1;
 	}
@@ -94,6 +95,12 @@ int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_
 	return 0;
 }
 
+uint64_t execute_hear(struct cordon *cordon)
+{
+	vigil_hear(cordon->vigil);
+	return kernel_mounts_version();
+}
+
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
 
 int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
@@ -109,7 +116,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->dry = dry;
 	execution->session.hold = SESSION_HOLD_NONE;
 	execution->session.workspace_fd = execution->session.scratch_fd = -1;
-	execution->cwd.fd = execution->profile.cache_fd = -1;
+	execution->cwd.fd = execution->profile.names.fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
@@ -130,7 +137,7 @@ void execute_free(struct execution *execution)
 	if (!execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
-	                       &execution->profile.cache_fd, &execution->run.launch.report_fd,
+	                       &execution->profile.names.fd, &execution->run.launch.report_fd,
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
 	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2],
 	                       &execution->run.shell_pidfd };

@@ -75,7 +75,7 @@ struct execution {
 	enum cordon_step done;                  /* the last step that was taken */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
-	uint64_t mounts;                        /* the host's, which version of them was there when it began */
+	uint64_t mounts;                        /* the host's, which version of them was there when it was last looked at */
 
 	struct {
 		const char *id;
@@ -111,7 +111,7 @@ struct execution {
 		struct profile profile;
 		struct looked_at *trees;
 		size_t tree_count;
-		int cache_fd;
+		struct names_place names;           /* where what is known of them is kept */
 	} profile;
 	struct {
 		struct cgroup_ahead *ahead;         /* what is to become the group, from the profile's step on; or NULL */
@@ -160,7 +160,7 @@ int run_step_warm(struct execution *execution, struct cordon_error *err) must_ch
 /* The names to look for in a tree, before and after. Where nothing can be covered, none is overlooked because it would be. */
 struct name_rules run_name_rules(const struct execution *execution);
 /* Where they are kept. A directory that is made for one command is not looked at again. */
-struct names_keep run_names_keep(const struct execution *execution);
+struct names_keep run_names_keep(struct execution *execution);
 /* All texts are copied, as much of them as is of use. -1 when memory is short. */
 int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
                    const char *grant) must_check;
@@ -240,6 +240,8 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err) must_check;
 
+/* Takes in what the vigil is told, and which version of the mounts this is. */
+uint64_t execute_hear(struct cordon *cordon);
 /* The beginning of a walk, before its first step. */
 int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
                 struct cordon_error *err) must_check;

@@ -37,7 +37,7 @@ static bool is_alive(const struct warm_place *place)
 /* Its walls were decided on before; are they what has been decided on now? The walk has seen the workspace since. */
 static bool is_sound(const struct execution *execution, const struct warm_place *place)
 {
-	return place->mounts == execution->profile.mounts && slot_covers_hold(&place->slot, place->covers) && is_alive(place);
+	return place->mounts == execution->mounts && slot_covers_hold(&place->slot, place->covers) && is_alive(place);
 }
 
 /* With the lock. */

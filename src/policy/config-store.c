@@ -46,6 +46,9 @@ struct config_store {
 	struct snapshot *snapshots[SNAPSHOTS_MAX];
 	struct snapshot *plain;                 /* of no file at all; or NULL */
 	uint64_t ticks;
+	/* Over the two files and what is kept of good ones; or NULL. The workspace's file is looked at each time. */
+	struct vigil_post *post;
+	bool without_files;                     /* none of them is there, while it stands */
 };
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
@@ -111,6 +114,12 @@ int config_store_open(const char *data_dir, const char *only, struct config_stor
 	return result;
 }
 
+int config_store_watch(struct config_store *store, struct vigil *vigil, struct cordon_error *err)
+{
+	store->post = vigil_post_new(vigil);
+	return store->post ? 0 : fail_oom(err);
+}
+
 const struct config_files *config_store_files(const struct config_store *store)
 {
 	return &store->names;
@@ -128,6 +137,7 @@ void config_store_unref(struct config_store *store)
 	free(store->projects);
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		config_watched_free(&store->files[i]);
+	vigil_post_free(store->post);
 	config_unref(store->plain ? &store->plain->config : NULL);
 	config_version_unref(store->defaults);
 	pthread_mutex_destroy(&store->mutex);
@@ -293,7 +303,7 @@ static int find_project(struct config_store *store, const struct config_place *p
 	return 0;
 }
 
-static int bring_up(struct config_store *store, int workspace_fd, const char *workspace_path, bool dry,
+static int bring_up(struct config_store *store, bool stands, int workspace_fd, const char *workspace_path, bool dry,
                     struct config_version **layers, struct config_watched **watched, struct cordon_error *err)
 {
 	uncleared char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
@@ -310,7 +320,8 @@ static int bring_up(struct config_store *store, int workspace_fd, const char *wo
 			continue;
 		const struct config_place place = layer == CONFIG_PROJECT ? project
 			: (struct config_place){ layer, AT_FDCWD, watched[layer]->path, watched[layer]->path };
-		if (config_look(&store->shelf, watched[layer], &place, err) < 0 ||
+		bool known = layer != CONFIG_PROJECT && stands && watched[layer]->looked;
+		if ((!known && config_look(&store->shelf, watched[layer], &place, err) < 0) ||
 		    config_settle(&store->shelf, watched[layer], layers, dry, err) < 0)
 			return -1;
 		layers[layer] = watched[layer]->good;
@@ -348,7 +359,7 @@ static int with_note(struct snapshot **snapshot, struct arena *arena, const char
 	return 0;
 }
 
-static int take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
+static int take(struct config_store *store, bool stands, const char *session_id, int workspace_fd, const char *workspace_path,
                 bool dry, struct snapshot **ret_snapshot, struct cordon_error *err)
 {
 	struct config_version *layers[CONFIG_LAYER_MAX] = { 0 };
@@ -358,7 +369,7 @@ static int take(struct config_store *store, const char *session_id, int workspac
 	if (!store->defaults && config_version_default(&store->defaults, err) < 0)
 		return -1;
 	store->shelf.defaults = store->defaults;
-	if (bring_up(store, workspace_fd, workspace_path, dry, layers, watched, err) < 0 ||
+	if (bring_up(store, stands, workspace_fd, workspace_path, dry, layers, watched, err) < 0 ||
 	    find_snapshot(store, layers, session_id, &snapshot, err) < 0)
 		return -1;
 	const char *note = gather_news(&arena, store, watched, dry);
@@ -378,18 +389,40 @@ static bool is_missing(int directory_fd, const char *path)
 }
 
 /* Nor one that was good and is kept. */
-static bool has_no_file(const struct config_store *store, const struct config *earlier, int workspace_fd)
+static bool are_missing(const struct config_store *store, const char *kept)
 {
-	uncleared char kept[PATH_MAX];
-	if (store->names.only || !store->shelf.data_dir || (workspace_fd >= 0 && !is_missing(workspace_fd, CONFIG_PROJECT_NAME)))
-		return false;
-	if (earlier && store->plain && earlier == &store->plain->config)
-		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		if (store->files[i].path && !is_missing(AT_FDCWD, store->files[i].path))
 			return false;
-	return (size_t)snprintf(kept, sizeof(kept), "%s/config", store->shelf.data_dir) < sizeof(kept) &&
-	       is_missing(AT_FDCWD, kept);
+	return is_missing(AT_FDCWD, kept);
+}
+
+/* Are all but the workspace's as they were when this was last asked? If not, they are watched from here on. */
+static bool stands(struct config_store *store, uint64_t mounts)
+{
+	uncleared char kept[PATH_MAX];
+	if (store->post && vigil_stands(store->post, mounts))
+		return true;
+	store->without_files = false;
+	bool kept_somewhere = store->shelf.data_dir &&
+	                      (size_t)snprintf(kept, sizeof(kept), "%s/config", store->shelf.data_dir) < sizeof(kept);
+	if (store->post) {
+		vigil_begin(store->post, mounts);
+		for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
+			if (store->files[i].path)
+				vigil_watch(store->post, store->files[i].path);
+		if (kept_somewhere)
+			vigil_watch(store->post, kept);
+	}
+	store->without_files = kept_somewhere && are_missing(store, kept);
+	return false;
+}
+
+static bool has_no_file(const struct config_store *store, const struct config *earlier, int workspace_fd)
+{
+	if (store->names.only || !store->shelf.data_dir || (workspace_fd >= 0 && !is_missing(workspace_fd, CONFIG_PROJECT_NAME)))
+		return false;
+	return (earlier && store->plain && earlier == &store->plain->config) || store->without_files;
 }
 
 static int take_plain(struct config_store *store, struct snapshot **ret_snapshot, struct cordon_error *err)
@@ -409,14 +442,16 @@ static int take_plain(struct config_store *store, struct snapshot **ret_snapshot
 }
 
 static int take_locked(struct config_store *store, bool whole, const char *session_id, const struct config *earlier,
-                       int workspace_fd, const char *workspace_path, bool dry, const struct config **ret_config,
-                       struct cordon_error *err)
+                       int workspace_fd, const char *workspace_path, bool dry, uint64_t mounts,
+                       const struct config **ret_config, struct cordon_error *err)
 {
 	struct snapshot *snapshot = NULL;
 	pthread_mutex_lock(&store->mutex);
+	bool plain = earlier && store->plain && earlier == &store->plain->config;
+	bool known = !plain && stands(store, mounts);
 	int result = !whole && has_no_file(store, earlier, workspace_fd)
 		? take_plain(store, &snapshot, err)
-		: take(store, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
+		: take(store, known, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
 	pthread_mutex_unlock(&store->mutex);
 	if (result == 0)
 		*ret_config = &snapshot->config;
@@ -424,16 +459,17 @@ static int take_locked(struct config_store *store, bool whole, const char *sessi
 }
 
 int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
-                      const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
+                      const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config,
+                      struct cordon_error *err)
 {
-	return take_locked(store, false, session_id, earlier, workspace_fd, workspace_path, dry, ret_config, err);
+	return take_locked(store, false, session_id, earlier, workspace_fd, workspace_path, dry, mounts, ret_config, err);
 }
 
 int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
-                            const char *workspace_path, bool dry, const struct config **ret_config,
+                            const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config,
                             struct cordon_error *err)
 {
-	return take_locked(store, true, session_id, NULL, workspace_fd, workspace_path, dry, ret_config, err);
+	return take_locked(store, true, session_id, NULL, workspace_fd, workspace_path, dry, mounts, ret_config, err);
 }
 
 int config_builtin(const struct config **ret_config, struct cordon_error *err)
@@ -442,7 +478,7 @@ int config_builtin(const struct config **ret_config, struct cordon_error *err)
 	struct config_store *store;
 	if (config_store_open_files(NULL, &none, &store, err) < 0)
 		return -1;
-	int result = config_store_take_whole(store, NULL, -1, NULL, true, ret_config, err);
+	int result = config_store_take_whole(store, NULL, -1, NULL, true, 0, ret_config, err);
 	config_store_unref(store);
 	return result;
 }

@@ -3,6 +3,7 @@
  * without it. What is wrong is `config_invalid` at FILE:LINE:COLUMN, with the nearest key where one was misspelt. */
 #pragma once
 #include "base/arena.h"
+#include "base/vigil.h"
 #include "base/cleanup.h"
 #include "policy/address.h"
 #include "policy/capability.h"
@@ -66,14 +67,18 @@ struct config_store;
  * good texts are kept. */
 int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store,
                       struct cordon_error *err) must_check;
+/* From now on they are watched, in a process that will ask again. */
+int config_store_watch(struct config_store *store, struct vigil *vigil, struct cordon_error *err) must_check;
 void config_store_unref(struct config_store *store);
 
 /* The settings for the next command of this session (NULL: a one-off), in the workspace `workspace_fd` (-1: not known
- * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each. `earlier` is
+ * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each, or nothing
+ * where they are watched. `earlier` is
  * what was taken for this very command when its workspace was not known yet, or NULL: files that were not there then are
- * not looked for again. `dry`: keeps nothing on disk. The snapshot is the caller's to config_unref(). */
+ * not looked for again. `dry`: keeps nothing on disk. `mounts` is
+ * the version of the watch. The snapshot is the caller's to config_unref(). */
 int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
-                      const char *workspace_path, bool dry, const struct config **ret_config, struct cordon_error *err)
+                      const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config, struct cordon_error *err)
 	must_check;
 /* What is in force without any file; for probes. */
 int config_builtin(const struct config **ret_config, struct cordon_error *err) must_check;

@@ -83,10 +83,12 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 	}
 }
 
-bool cgroup_shows(const char *path)
+bool cgroup_shows(const char *path, int known_fd)
 {
 	if (path_within(path, ROOT) || path_within(ROOT, path))
 		return true;
+	if (known_fd >= 0)
+		return cgroup_file_version(known_fd);
 	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
 	return fd >= 0 && cgroup_file_version(fd);
 }

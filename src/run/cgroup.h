@@ -86,8 +86,8 @@ extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
 /* Looks for a place, and closes it again: for `cordon doctor`. */
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
-/* Would this path, which is resolved, show the tree of groups? */
-bool cgroup_shows(const char *path);
+/* Would this path, which is resolved, show the tree of groups? `known_fd` is what is there, where that is open; or -1. */
+bool cgroup_shows(const char *path, int known_fd);
 /* Forgets the place that was found, until the next leaf is made. */
 void cgroup_forget(void);
 /* Is it known that there is no place, and why? */

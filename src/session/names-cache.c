@@ -66,6 +66,18 @@ void names_cache_key_make(uint64_t device, uint64_t inode, const char *root_path
 	sodium_bin2hex(ret_key->name, sizeof(ret_key->name), ret_key->bytes, sizeof(ret_key->bytes));
 }
 
+int names_cache_place(struct names_place *place)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+	if (!place || place->tried)
+		return place ? place->fd : -1;
+	place->tried = true;
+	place->fd = open(place->path, flags);
+	if (place->fd < 0 && place->may_make && (mkdir(place->path, 0700) == 0 || errno == EEXIST))
+		place->fd = open(place->path, flags);
+	return place->fd;
+}
+
 /* ---- Reading ---------------------------------------------------------------------------------------------------- */
 
 static bool name_is_sound(const struct names_table *table, uint32_t name, size_t length)
@@ -208,7 +220,7 @@ void names_cache_store(int dir_fd, const struct names_cache_key *key, const stru
 {
 	char name[sizeof(key->name) + 4];
 	size_t size = names_cache_size(table);
-	auto_free char *bytes = size > NAMES_CACHE_SIZE_MAX ? NULL : malloc(size);
+	auto_free char *bytes = dir_fd < 0 || size > NAMES_CACHE_SIZE_MAX ? NULL : malloc(size);
 	if (!bytes)
 		return;
 	names_cache_write(bytes, key, table, cursor);

@@ -18,6 +18,9 @@ struct names_cache_key {
 void names_cache_key_make(uint64_t device, uint64_t inode, const char *root_path, const struct name_rules *rules,
                           struct names_cache_key *ret_key);
 
+/* The place's descriptor, or -1: there is none. */
+int names_cache_place(struct names_place *place);
+
 /* A descriptor of the file, and the table and cursor in it; -1 where there is none to be used. */
 int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table, uint32_t *ret_cursor);
 

@@ -287,7 +287,7 @@ static void store(const struct names_walk *walk, struct finding *finding, size_t
 		if (names_table_pack(&walk->table, &packed) < 0)
 			return;
 		make_key(walk, finding);
-		names_cache_store(finding->keep->cache_dir_fd, &finding->key, &packed, finding->cursor);
+		names_cache_store(names_cache_place(finding->keep->place), &finding->key, &packed, finding->cursor);
 		names_table_free(&packed);
 	} else if (unchecked && finding->cache_fd >= 0) {
 		names_cache_set_cursor(finding->cache_fd, finding->cursor);
@@ -301,9 +301,9 @@ static void load(struct names_walk *walk, struct finding *finding)
 	if (finding->tree && names_memory_load(finding->tree, keep->mounts, walk)) {
 		finding->cursor = finding->tree->cursor;
 		finding->known = true;
-	} else if (keep->cache_dir_fd >= 0) {
+	} else if (names_cache_place(keep->place) >= 0) {
 		make_key(walk, finding);
-		finding->cache_fd = names_cache_load(keep->cache_dir_fd, &finding->key, &walk->table, &finding->cursor);
+		finding->cache_fd = names_cache_load(keep->place->fd, &finding->key, &walk->table, &finding->cursor);
 		finding->known = finding->cache_fd >= 0;
 	}
 }
@@ -322,7 +322,7 @@ static int find(struct arena *arena, struct names_walk *walk, struct finding *fi
 		            "the directory cannot be searched for names to hide");
 	if (answer(arena, walk, ret_names, err) < 0)
 		return -1;
-	if (finding->keep->cache_dir_fd >= 0)
+	if (finding->keep->place)
 		store(walk, finding, ret_names->unchecked);
 	if (finding->tree)
 		names_memory_store(finding->tree, walk, finding->cursor);

@@ -41,8 +41,14 @@ struct name_rules {
 /* Where what was found is kept. All may be left out. */
 struct names_memory;
 struct vigil;
+/* A directory that only cordon can write, opened when it is first asked for, and made if that may be. */
+struct names_place {
+	const char *path;
+	bool may_make, tried;
+	int fd;                         /* then, or -1; to be closed by whose place it is */
+};
 struct names_keep {
-	int cache_dir_fd;               /* a directory that only cordon can write; or -1 */
+	struct names_place *place;      /* of the files; or NULL */
 	struct names_memory *memory;    /* of a process that will look again; what its vigil has heard by then is what counts */
 	uint64_t mounts;                /* the version for that */
 };

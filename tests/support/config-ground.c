@@ -24,6 +24,7 @@
 char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
 int workspace_fd = -1;
 struct config_store *store;
+struct vigil *vigil;
 
 void ground_open_store(void)
 {
@@ -31,7 +32,7 @@ void ground_open_store(void)
 	const struct config_files files = { .system = system_file, .user = user_file, .home = "/home/me" };
 	config_store_unref(store);
 	store = NULL;
-	if (config_store_open_files(data, &files, &store, &err) < 0)
+	if (config_store_open_files(data, &files, &store, &err) < 0 || (vigil && config_store_watch(store, vigil, &err) < 0))
 		fail_msg("%s", err.reason);
 }
 
@@ -52,14 +53,30 @@ int ground_setup(void **state)
 	return 0;
 }
 
+int ground_setup_watched(void **state)
+{
+	vigil = vigil_new();
+	assert_non_null(vigil);
+	return ground_setup(state);
+}
+
 int ground_teardown(void **state)
 {
 	(void)state;
 	config_store_unref(store);
 	store = NULL;
+	vigil_free(vigil);
+	vigil = NULL;
 	close(workspace_fd);
 	remove_tree(AT_FDCWD, root);
 	return 0;
+}
+
+uint64_t ground_hear(void)
+{
+	if (vigil)
+		vigil_hear(vigil);
+	return 1;
 }
 
 void ground_put(const char *path, const char *text)
@@ -73,7 +90,7 @@ const struct config *ground_take(const char *session, bool dry)
 {
 	const struct config *config;
 	struct cordon_error err = { 0 };
-	if (config_store_take(store, session, NULL, workspace_fd, workspace, dry, &config, &err) < 0)
+	if (config_store_take(store, session, NULL, workspace_fd, workspace, dry, ground_hear(), &config, &err) < 0)
 		fail_msg("%s: %s", err.subject, err.reason);
 	return config;
 }
@@ -93,7 +110,7 @@ void ground_expect_refused(const char *subject, const char *part)
 {
 	const struct config *config = NULL;
 	struct cordon_error err = { 0 };
-	assert_true(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, &config, &err) < 0);
+	assert_true(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, ground_hear(), &config, &err) < 0);
 	assert_null(config);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 	assert_string_equal(err.boundary, "configuration");

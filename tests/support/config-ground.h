@@ -9,10 +9,14 @@
 extern char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
 extern int workspace_fd;
 extern struct config_store *store;
+extern struct vigil *vigil;             /* over its files; or NULL */
 
 void ground_open_store(void);
 int ground_setup(void **state);
+int ground_setup_watched(void **state);
 int ground_teardown(void **state);
+/* Takes in what was told; the version to take a configuration with. */
+uint64_t ground_hear(void);
 void ground_put(const char *path, const char *text);
 const struct config *ground_take(const char *session, bool dry);
 

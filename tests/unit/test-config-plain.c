@@ -60,7 +60,7 @@ static void test_plain(void **state)
 	assert_true(plain.approval.timeout_ms == whole->approval.timeout_ms && plain.approval.queue == whole->approval.queue &&
 	            plain.approval.denials_to_pause == whole->approval.denials_to_pause);
 	/* A file, wherever it comes, is read; and so is none where one was. */
-	assert_int_equal(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, &taken, &err), 0);
+	assert_int_equal(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, ground_hear(), &taken, &err), 0);
 	assert_int_equal(taken->baseline.limits.processes, a->limits.processes);
 	config_unref(taken);
 	config_unref(whole);

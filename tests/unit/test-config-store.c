@@ -34,7 +34,7 @@ static const struct config *take_after(const struct config *earlier, int directo
 {
 	const struct config *config;
 	struct cordon_error err = { 0 };
-	if (config_store_take(store, NULL, earlier, directory, workspace, true, &config, &err) < 0)
+	if (config_store_take(store, NULL, earlier, directory, workspace, true, ground_hear(), &config, &err) < 0)
 		fail_msg("%s: %s", err.subject, err.reason);
 	return config;
 }
@@ -255,7 +255,7 @@ static void many_workspaces(void **state)
 				ground_put(file, text);
 			}
 			auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			assert_int_equal(config_store_take(store, NULL, NULL, fd, path, false, &config, &err), 0);
+			assert_int_equal(config_store_take(store, NULL, NULL, fd, path, false, ground_hear(), &config, &err), 0);
 			assert_int_equal(config->baseline.limits.memory_bytes >> 20, (uint64_t)i + 1);
 			if (round)
 				config_unref(held[i]);
@@ -342,6 +342,7 @@ static void processes_tell_once(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
+#define WATCHED(name) { #name " (watched)", name, ground_setup_watched, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_there_is_the_default),
 		TEST(a_command_looks_once),
@@ -357,6 +358,19 @@ int main(void)
 		TEST(threads_share_it),
 		TEST(threads_meet_changes),
 		TEST(processes_tell_once),
+		WATCHED(nothing_there_is_the_default),
+		WATCHED(a_command_looks_once),
+		WATCHED(changes_are_seen_at_once),
+		WATCHED(unchanged_is_shared),
+		WATCHED(the_last_good_stays),
+		WATCHED(dry_keeps_nothing),
+		WATCHED(kept_texts_are_private),
+		WATCHED(a_tighter_system_wins),
+		WATCHED(projects_fall_back_too),
+		WATCHED(many_workspaces),
+		WATCHED(threads_share_it),
+		WATCHED(threads_meet_changes),
+		WATCHED(processes_tell_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

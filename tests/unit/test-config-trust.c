@@ -105,6 +105,8 @@ static void the_only_file_must_be_good(void **state)
 	ground_put(user_file, "broken");
 	config_store_unref(store);
 	assert_int_equal(config_store_open_files(data, &files, &store, &err), 0);
+	if (vigil)
+		assert_int_equal(config_store_watch(store, vigil, &err), 0);
 	ground_expect_refused("only.toml", "cannot read");
 	ground_put(only, "limits.memory = \"70M\"\n");
 	ground_expect(70, NULL);
@@ -172,6 +174,7 @@ static void what_is_kept_is_not_trusted(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
+#define WATCHED(name) { #name " (watched)", name, ground_setup_watched, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		TEST(planted_projects_are_refused),
 		TEST(foreign_files_are_refused),
@@ -180,6 +183,12 @@ int main(void)
 		TEST(the_only_file_must_be_good),
 		TEST(names_come_from_the_environment),
 		TEST(what_is_kept_is_not_trusted),
+		WATCHED(planted_projects_are_refused),
+		WATCHED(foreign_files_are_refused),
+		WATCHED(what_others_write_is_refused),
+		WATCHED(links_to_a_users_own_file_are_followed),
+		WATCHED(the_only_file_must_be_good),
+		WATCHED(what_is_kept_is_not_trusted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,8 @@ static const struct names *find(struct place_under_test *test, bool cached, uint
 {
 	struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
-	const struct names_keep keep = { .cache_dir_fd = cached ? test->cache_fd : -1, .memory = cached ? test->memory : NULL };
+	struct names_place place = { .tried = true, .fd = test->cache_fd };
+	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? test->memory : NULL };
 	if (test->vigil)
 		vigil_hear(test->vigil);
 	if (names_find(&test->arena, test->root_fd, test->root, &rules, &keep, budget_us, &test->names, &err) < 0)
@@ -227,7 +228,7 @@ static void test_absolute_glob(void **state)
 	struct cordon_error err = { 0 };
 	assert_int_equal(strings_add(&test->arena, &bad, "a/../b"), 0);
 	struct name_rules rules = { &bad, NULL, NULL };
-	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), -1);
+	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 }, 0, &test->names, &err), -1);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 }
 
@@ -462,12 +463,12 @@ static void test_unusable_root(void **state)
 	struct cordon_error err = { 0 };
 	if (geteuid()) {
 		assert_int_equal(chmod(test->root, 0300), 0);
-		assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), -1);
+		assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 }, 0, &test->names, &err), -1);
 		assert_int_equal(err.class, CORDON_E_CAPABILITY_DENIED);
 		assert_int_equal(chmod(test->root, 0700), 0);
 	}
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(names_find(&test->arena, proc, "/proc", &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 0, &test->names, &err), 0);
+	assert_int_equal(names_find(&test->arena, proc, "/proc", &rules, &(struct names_keep){ 0 }, 0, &test->names, &err), 0);
 	assert_int_equal(test->names.directories, 1);
 	close(proc);
 }
@@ -616,7 +617,7 @@ static void compare_with_afresh(struct place_under_test *test, const char *about
 	const struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
 	find(test, true, BUDGET_US);
-	assert_int_equal(names_find(&other.arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 },
+	assert_int_equal(names_find(&other.arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 },
 	                            BUDGET_US, &other.names, &err), 0);
 	test->arena = other.arena;
 	if (test->names.count != other.names.count || test->names.directories != other.names.directories)

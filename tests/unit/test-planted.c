@@ -64,7 +64,7 @@ static void find(struct repository *test, struct names *ret_names)
 {
 	struct name_rules rules = { NULL, &test->set.protect, &test->set.exempt };
 	struct cordon_error err;
-	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ .cache_dir_fd = -1 }, 800, ret_names, &err), 0);
+	assert_int_equal(names_find(&test->arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 }, 800, ret_names, &err), 0);
 }
 
 static void record(struct repository *test, uint64_t budget_us)
