@@ -46,8 +46,8 @@ def stage(root, account, build, build_files):
     for name in ("tests", "include", "src", "bench", "docs", "examples", "packaging"):
         shutil.copytree(root / name, place / name, symlinks=True,
                         ignore=shutil.ignore_patterns("__pycache__"))
-    (place / build).mkdir()
     for name in build_files:
+        (place / build / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / build / name, place / build / name)
     subprocess.run(["chmod", "-R", "u=rwX,go=rX", str(place)], check=True)
     return place, place
