@@ -1,6 +1,5 @@
 /* `cordon job`: one row per action; how one is started is in job-start.c. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,32 +75,12 @@ static int act_wait(struct cordon *cordon, const struct options *options, const 
 
 /* ---- kill -------------------------------------------------------------------------------------------------------- */
 
-/* 15, TERM or SIGTERM. */
-static int parse_signal(const char *text, int *ret_signal, struct cordon_error *err)
-{
-	uint64_t number;
-	const char *name = strncmp(text, "SIG", 3) ? text : text + 3;
-	if (text_parse_number(text, NSIG - 1, &number) && number) {
-		*ret_signal = (int)number;
-		return 0;
-	}
-	for (int signal = 1; signal < NSIG; signal++) {
-		const char *known = sigabbrev_np(signal);
-		if (known && !strcmp(known, name)) {
-			*ret_signal = signal;
-			return 0;
-		}
-	}
-	fail(err, CORDON_E_INVALID_REQUEST, 0, text, "there is no such signal");
-	return fail_remedy(err, "name one such as TERM or 15");
-}
-
 static int act_kill(struct cordon *cordon, const struct options *options, const char *id, struct cordon_error *err)
 {
 	const char *named = options_value(options, "signal");
 	auto_free char *json = NULL;
 	int signal = 0;
-	if ((named && parse_signal(named, &signal, err) < 0) || cordon_job_kill(cordon, id, signal, err) < 0)
+	if ((named && job_signal(named, &signal, err) < 0) || cordon_job_kill(cordon, id, signal, err) < 0)
 		return -1;
 	if (!options_flag(options, "json"))
 		return 0;

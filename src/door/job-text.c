@@ -2,12 +2,15 @@
  * escaped. */
 #include "door/job-text.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "base/visible.h"
 #include "door/cell.h"
 #include "door/json-indent.h"
@@ -55,6 +58,25 @@ int job_status(const char *job)
 		return STATUS_TIMED_OUT;
 	long signal = NUMBER(job, "signal"), code = NUMBER(job, "exit_code");
 	return signal ? STATUS_SIGNAL + (int)signal : code < 0 ? STATUS_REFUSED : (int)code;
+}
+
+int job_signal(const char *text, int *ret_signal, struct cordon_error *err)
+{
+	uint64_t number;
+	const char *name = strncmp(text, "SIG", 3) ? text : text + 3;
+	if (text_parse_number(text, NSIG - 1, &number) && number) {
+		*ret_signal = (int)number;
+		return 0;
+	}
+	for (int signal = 1; signal < NSIG; signal++) {
+		const char *known = sigabbrev_np(signal);
+		if (known && !strcmp(known, name)) {
+			*ret_signal = signal;
+			return 0;
+		}
+	}
+	fail(err, CORDON_E_INVALID_REQUEST, 0, text, "there is no such signal");
+	return fail_remedy(err, "name one such as TERM or 15");
 }
 
 void job_print_started(FILE *out, const char *job, bool json)

@@ -1,9 +1,10 @@
 /* JSON-RPC 2.0, a line each way: one row per method. What may wait is done by a worker; what concerns a run at once. */
 #include "door/serve-rpc.h"
 
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "door/job-text.h"
 
 #define PENDING_MAX 64  /* calls and runs of one client */
 
@@ -162,12 +163,12 @@ static int job_poll(struct cordon *cordon, json_t *params, char **ret_json, stru
 
 static int job_kill(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
-	json_int_t signal = json_integer_value(json_object_get(params, "signal"));
+	const char *id, *name = optional_text(params, "signal");
+	int signal = 0;
 	(void)ret_json;
-	if (signal < 0 || signal > INT_MAX)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, "signal", "there is no such signal");
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_job_kill(cordon, id, (int)signal, err);
+	if (text_of(params, "id", &id, err) < 0 || (name && job_signal(name, &signal, err) < 0))
+		return -1;
+	return cordon_job_kill(cordon, id, signal, err);
 }
 
 /* ---- the daemon itself ---------------------------------------------------------------------------------------------- */

@@ -457,6 +457,8 @@ def test_jobs_by_remote_calls(cordon, daemon):
         assert wait_until(lambda: call("job.poll", id=job["id"])["result"]["stderr"]["bytes"] == 4)
         assert call("job.poll", id=job["id"], stdout_from=2)["result"]["stdout"]["data"] == "t\n"
         assert [each["id"] for each in call("job.list", session="s")["result"]["jobs"]] == [job["id"]]
+        assert "error" in call("job.kill", id=job["id"], signal="LOUD")
+        assert call("job.kill", id=job["id"], signal="CONT")["result"] is True
         assert call("job.kill", id=job["id"])["result"] is True
         assert call("job.poll", id=job["id"])["result"]["killed"]
         assert call("job.start", argv=["true"])["error"]["data"]["class"] == "invalid_request"
