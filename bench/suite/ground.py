@@ -44,13 +44,14 @@ class Ground:
         if os.geteuid() == 0:
             self.prefix += [f"--reuid={UID}", f"--regid={UID}", "--clear-groups"]
         self.workspace, self.home = self.place / "workspace", self.place / "home"
+        self.data = self.directory(os.environ["BENCH_DATA"]) if "BENCH_DATA" in os.environ else self.home / "data"
         for directory in (self.workspace, self.home):
             directory.mkdir()
             self.give(directory)
         # The build may lie where the user cannot read.
         self.cordon = self.place / "cordon"
         shutil.copy2(BUILD / "cordon", self.cordon)
-        self.env = {**os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.home / "data"),
+        self.env = {**os.environ, "HOME": str(self.home), "XDG_DATA_HOME": str(self.data),
                     "XDG_CONFIG_HOME": str(self.home / "none"), "XDG_RUNTIME_DIR": str(self.home / "run")}
 
     def directory(self, where):
@@ -95,7 +96,7 @@ class Ground:
 
     def is_served_by(self, process):
         with socket.socket(socket.AF_UNIX) as client:
-            if client.connect_ex(str(self.home / "data/cordon/daemon.sock")):
+            if client.connect_ex(str(self.data / "cordon/daemon.sock")):
                 return False
             listener, _, _ = struct.unpack("iII", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
             return listener == process.pid

@@ -72,7 +72,7 @@ def describe_machine(ground, load_before, peers):
         f"- {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, {version(ground.cordon, '--version') or 'cordon'}",
         f"- Linux {platform.release()}, {platform.machine()}; {os.cpu_count()} processors, "
         f"{grep('/proc/cpuinfo', r'^model name.*: (.*)$')}; {memory:.0f} GB of memory",
-        f"- {len(pathlib.Path('/proc/self/mountinfo').read_text().splitlines())} mounts; cordon's data on {filesystem(ground.place)}",
+        f"- {len(pathlib.Path('/proc/self/mountinfo').read_text().splitlines())} mounts; cordon's data on {filesystem(ground.data.parent)}",
         f"- load {load_before} before and {load()} after; run by {who}",
         f"- beside: {', '.join(peers) or 'no other sandbox'}",
     ]
