@@ -164,10 +164,26 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 	return same;
 }
 
+/* With the lock, which is let go meanwhile. The plan is there; to make it anew would take as long again. */
+static struct warm_place *make_now(struct warm *warm, struct execution *execution, struct warm_house *house,
+                                   struct warm_mould *mould)
+{
+	struct warm_place *place = NULL;
+	struct cordon_error ignored;
+	mould->awaited++;
+	pthread_mutex_unlock(&warm->lock);
+	bool made = warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	pthread_mutex_lock(&warm->lock);
+	mould->awaited--;
+	if (made)
+		copy_texts(execution, mould);
+	return place;
+}
+
 /* With the lock, which is let go meanwhile: one that is being made, and that nobody else waits for, is there sooner than
- * another would be. *ret_free is to be freed without the lock, or NULL. */
+ * another would be. *ret_made: there was none. *ret_free is to be freed without the lock, or NULL. */
 static struct warm_place *take_or_await(struct warm *warm, struct execution *execution, struct warm_house *house,
-                                        struct warm_mould *mould, struct warm_house **ret_free)
+                                        struct warm_mould *mould, bool *ret_made, struct warm_house **ret_free)
 {
 	house->users++;
 	mould->awaited++;
@@ -176,6 +192,9 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	mould->awaited--;
 	house->used_ms = mould->used_ms = warm_now_ms();
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
+	*ret_made = !place && !house->left;
+	if (*ret_made)
+		place = make_now(warm, execution, house, mould);
 	warm_house_leave(house, ret_free);
 	return place;
 }
@@ -186,24 +205,28 @@ bool warm_take(struct execution *execution)
 	struct warm_house *house, *gone;
 	struct warm_place *place = NULL;
 	struct profile_key key;
+	bool made = false, sound = false;
 	if (!warm_is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
 		return false;
 	if (warm_shell_is_for(execution) && take_reserved(execution, &key))
 		return true;
-	do {
-		if (place)
-			warm_place_free(place);
+	while (!sound && !made) {
 		gone = NULL;
 		pthread_mutex_lock(&warm->lock);
 		struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), &key, &house);
-		place = mould ? take_or_await(warm, execution, house, mould, &gone) : NULL;
+		place = mould ? take_or_await(warm, execution, house, mould, &made, &gone) : NULL;
 		pthread_mutex_unlock(&warm->lock);
 		if (gone)
 			warm_house_free(gone);
-	} while (place && !is_sound(execution, place));
-	if (place)
+		if (!place)
+			return false;
+		sound = is_sound(execution, place);
+		if (!sound)
+			warm_place_free(place);
+	}
+	if (sound)
 		adopt(execution, place);
-	return place;
+	return sound;
 }
 
 /* Whether one waits is known before what walls are wanted; mostly it is the right one. */
