@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "cordon.h"
 #include "door/cli.h"
@@ -20,6 +21,7 @@
 #include "door/serve.h"
 
 #define BACKLOG 512
+#define LOCK_PATIENCE 1000
 #define PRESSED_MS 20
 /* So long clients have to read what they are told at the end. */
 #define PATIENCE_S 5
@@ -167,7 +169,8 @@ static int take_lock(const char *directory, int *ret_fd, struct cordon_error *er
 	auto_close int fd = parent < 0 ? -1 : openat(parent, "daemon.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, directory, "the daemon's lock cannot be opened");
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	/* One that was killed a moment ago may have left children which have not become what they are to be. */
+	if (lock_wait(fd, LOCK_EX, LOCK_PATIENCE) < 0) {
 		fail(err, CORDON_E_SESSION_BUSY, 0, directory, "a daemon is running here already");
 		return fail_remedy(err, "use that one, or end it first");
 	}

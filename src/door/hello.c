@@ -1,7 +1,9 @@
 /* Finding the daemon: see hello.h. */
 #include "door/hello.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,8 +31,10 @@ int hello_connect(void)
 		return -1;
 	int connected = connect(fd, (const struct sockaddr *)&place.address, sizeof(place.address));
 	cleanup_close(&place.directory_fd);
-	/* Whoever else listens there would get our environment, and could say that anything has happened. */
-	if (connected < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid())
+	/* Whoever else listens there would get our environment, and could say that anything has happened. And a socket outlives
+	 * who was killed as long as a child of it has it. */
+	if (connected < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid() ||
+	    peer.pid <= 0 || (kill(peer.pid, 0) < 0 && errno == ESRCH))
 		return -1;
 	return take_fd(&fd);
 }

@@ -107,6 +107,13 @@ static int session_remove(struct cordon *cordon, json_t *params, char **ret_json
 	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_remove(cordon, id, err);
 }
 
+static int session_warm(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+{
+	const char *id;
+	(void)ret_json;
+	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_warm(cordon, id, err);
+}
+
 static int approvals_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
 	(void)params;
@@ -219,6 +226,7 @@ static const struct method methods[] = {
 	{ "session.remove", NULL, session_remove },
 	{ "session.resume", NULL, session_resume },
 	{ "session.show", NULL, session_show },
+	{ "session.warm", NULL, session_warm },
 	{ "signal", rpc_signal, NULL },
 	{ "status", status, NULL },
 	{ "stdin", rpc_stdin, NULL },

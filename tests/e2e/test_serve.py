@@ -325,10 +325,10 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
 
 def test_one_at_a_time(cordon, daemon):
     daemon.start()
-    second = cordon("serve")
-    assert second.returncode == 125 and "a daemon is running here already" in second.stderr
-    error = json.loads(cordon("serve", "--json").stdout)["error"]
-    assert error["class"] == "session_busy" and error["remediation"]
+    second = cordon("serve", "--json")
+    error = json.loads(second.stdout)["error"]
+    assert second.returncode == 125 and error["class"] == "session_busy" and error["remediation"]
+    assert error["reason"] == "a daemon is running here already"
     assert cordon("run", "--session", "s", "--", "true").returncode == 0 and daemon.status()["served"] == 1
     assert os.stat(daemon.path).st_mode & 0o777 == 0o600
 
@@ -473,6 +473,7 @@ def test_rpc_sessions(cordon, daemon, workspace):
         assert rows_of(cordon, error["data"]["audit_id"])[-1]["row"] == "denial"
         assert rpc.call("session.resume", id="one")["result"] is True
         assert rpc.run("true", session="one")["result"]["exit_code"] == 0
+        assert rpc.call("session.warm", id="one")["result"] is True
         assert rpc.call("session.end", id="one")["result"] is True
         assert rpc.call("session.show", id="one")["result"]["state"] == "ended"
         assert rpc.call("session.remove", id="one")["result"] is True
