@@ -6,6 +6,8 @@ import struct
 import subprocess
 import zlib
 
+import pytest
+
 from lab import ROOT, missing
 
 pytestmark = missing("gcc", "unsanitized", "mount-namespace")
@@ -47,6 +49,19 @@ def test_it_measures_and_writes_a_table_and_a_chart(tmp_path):
     width, height, rows = pixels((tmp_path / "results/results.png").read_bytes())
     assert width > 500 and height > 200 and bytes((0, 107, 164)) * 20 in rows, "no bar of ours"
     assert set(pathlib.Path("/tmp").glob("cordon-bench.*")) <= before
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "bench").glob("*.c")))
+def test_the_programs_fit_the_sources(name):
+    done = subprocess.run(["cc", "-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Iinclude", "-Isrc", "-Itests",
+                           f"bench/{name}.c"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_part_that_breaks_is_told(tmp_path):
+    done = bench(tmp_path / "results", BENCH_ONLY="sessions", BENCH_SESSIONS="nonsense")
+    assert done.returncode == 1 and "broken: sessions" in done.stderr
+    assert "this part broke: ValueError" in (tmp_path / "results/results.md").read_text()
 
 
 def test_an_unknown_part_is_refused(tmp_path):
