@@ -1,6 +1,5 @@
 /* Step 6: the ledger. An intent row is written before the command starts and a result row closes it; a refusal gets a
  * denial row. Arguments are recorded by their shape and a hash, never by value: they may hold secrets. */
-#include <sodium/crypto_hash_sha256.h>
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "audit/ledger.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/utc.h"
 #include "execute.h"
 
@@ -85,10 +85,10 @@ static void write_command(struct json *json, const struct strings *argv)
 		size_t length = strlen(argv->items[i]);
 		if (i < 64)
 			json_uint(json, length);
-		crypto_hash_sha256_update(&state, (const unsigned char *)argv->items[i], length + 1);
+		sha256_update(&state, argv->items[i], length + 1);
 	}
 	json_array_end(json);
-	crypto_hash_sha256_final(&state, hash);
+	sha256_final(&state, hash);
 	json_key_string(json, "argv_sha256", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
 }
 

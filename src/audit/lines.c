@@ -3,9 +3,9 @@
 #include "audit/lines.h"
 
 #include <errno.h>
-#include <sodium/crypto_hash_sha256.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "audit/ledger.h"
 
 #define CAPACITY (LEDGER_LINE_MAX + SEAL_LENGTH + 1)
@@ -57,14 +57,14 @@ static int pass_over(struct lines *lines, struct line *ret_line)
 		const char *begin = lines->buffer + lines->start;
 		const char *newline = memchr(begin, '\n', lines->end - lines->start);
 		size_t length = newline ? (size_t)(newline - begin) : lines->end - lines->start;
-		crypto_hash_sha256_update(&state, (const unsigned char *)begin, length);
+		sha256_update(&state, begin, length);
 		ret_line->length += length;
 		ret_line->ended = newline;
 		take(lines, length + (newline != NULL));
 		if (!newline)
 			got = fill(lines);
 	}
-	crypto_hash_sha256_final(&state, ret_line->hash);
+	sha256_final(&state, ret_line->hash);
 	return got < 0 ? -1 : 1;
 }
 

@@ -2,9 +2,10 @@
  * spaces to one size, so that the next one can be written over the last. */
 #include "audit/seal.h"
 
+#include "base/sha256.h"
+
 #include <inttypes.h>
 #include <sodium/crypto_generichash.h>
-#include <sodium/crypto_hash_sha256.h>
 #include <sodium/crypto_sign.h>
 #include <sodium/utils.h>
 #include <stdio.h>
@@ -62,7 +63,7 @@ void seal_public_hex(const struct seal_key *key, char ret_hex[SEAL_PUBLIC_HEX])
 
 void seal_hash(const char *line, size_t length, unsigned char ret_hash[SEAL_HASH_SIZE])
 {
-	crypto_hash_sha256(ret_hash, (const unsigned char *)line, length);
+	sha256(ret_hash, line, length);
 }
 
 /* Of what stands before the MAC, which may be in two pieces. */
@@ -88,9 +89,9 @@ void seal_row(const struct seal_key *key, const unsigned char prev[SEAL_HASH_SIZ
 	put_hex(at, mac, sizeof(mac));
 	memcpy(at + MAC_HEX, END, LENGTH(END));
 	crypto_hash_sha256_init(&state);
-	crypto_hash_sha256_update(&state, (const unsigned char *)row, length - 1);
-	crypto_hash_sha256_update(&state, (const unsigned char *)ret_seal, SEAL_LENGTH);
-	crypto_hash_sha256_final(&state, ret_hash);
+	sha256_update(&state, row, length - 1);
+	sha256_update(&state, ret_seal, SEAL_LENGTH);
+	sha256_final(&state, ret_hash);
 }
 
 bool seal_prev(const char *line, size_t length, unsigned char ret_prev[SEAL_HASH_SIZE])

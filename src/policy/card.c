@@ -3,7 +3,6 @@
 #include "policy/card.h"
 
 #include <inttypes.h>
-#include <sodium/crypto_hash_sha256.h>
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "policy/capability-json.h"
 /* after libjansson's */
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/visible.h"
 
 #define LABEL_WIDTH 11
@@ -269,7 +269,7 @@ static char *make_content(struct arena *arena, const struct card_question *quest
 void card_hash(const char *content, char ret_hash[CARD_HASH_SIZE])
 {
 	unsigned char hash[crypto_hash_sha256_BYTES];
-	crypto_hash_sha256(hash, (const unsigned char *)content, strlen(content));
+	sha256(hash, content, strlen(content));
 	sodium_bin2hex(ret_hash, CARD_HASH_SIZE, hash, sizeof(hash));
 }
 

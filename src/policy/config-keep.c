@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sodium/crypto_hash_sha256.h>
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sha256.h"
 #include "base/toml.h"
 
 #define DIRECTORY "config"
@@ -30,8 +30,8 @@ static void hash_hex(const void *const *parts, const size_t *lengths, size_t cou
 	crypto_hash_sha256_state state;
 	crypto_hash_sha256_init(&state);
 	for (size_t i = 0; i < count; i++)
-		crypto_hash_sha256_update(&state, parts[i], lengths[i]);
-	crypto_hash_sha256_final(&state, hash);
+		sha256_update(&state, parts[i], lengths[i]);
+	sha256_final(&state, hash);
 	sodium_bin2hex(ret_hex, HEX_SIZE, hash, sizeof(hash));
 }
 

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sha256.h"
 #include "base/utf8.h"
 
 #define LOOK 3                  /* the longest sequence, less one */
@@ -106,7 +107,7 @@ void capture_add(struct capture *capture, const void *bytes, size_t length)
 {
 	if (!length)
 		return;
-	crypto_hash_sha256_update(&capture->hash, bytes, length);
+	sha256_update(&capture->hash, bytes, length);
 	if (capture->cap)
 		store(capture, bytes, length);
 	capture->total += length;
@@ -188,7 +189,7 @@ void capture_finish(struct capture *capture, struct captured *ret_captured)
 {
 	unsigned char digest[crypto_hash_sha256_BYTES];
 	size_t length = 0;
-	crypto_hash_sha256_final(&capture->hash, digest);
+	sha256_final(&capture->hash, digest);
 	for (size_t i = 0; i < sizeof(digest); i++) {
 		ret_captured->sha256[2 * i] = "0123456789abcdef"[digest[i] >> 4];
 		ret_captured->sha256[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];

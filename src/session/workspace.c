@@ -2,13 +2,13 @@
 #include "session/workspace.h"
 
 #include <fcntl.h>
-#include <sodium/crypto_hash_sha256.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/text.h"
 
 #define DATA_REMEDY "cordon records every command: give it a directory it may write, by XDG_DATA_HOME"
@@ -186,7 +186,7 @@ int workspace_hash_to(const char *session_id, char ret_hash[WORKSPACE_HASH_LENGT
 	auto_free char *text = json_take(&json);
 	if (!text)
 		return -1;
-	crypto_hash_sha256(hash, (const unsigned char *)text, strlen(text));
+	sha256(hash, text, strlen(text));
 	for (int i = 0; i < WORKSPACE_HASH_LENGTH / 2; i++) {
 		ret_hash[2 * i] = "0123456789abcdef"[hash[i] >> 4];
 		ret_hash[2 * i + 1] = "0123456789abcdef"[hash[i] & 15];
