@@ -188,6 +188,7 @@ struct cordon_result {
 	size_t denial_count;
 	const char *note;               /* what else the caller should know: a configuration file that is invalid; or NULL */
 	const char *audit_id;
+	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */
 };
 
 /* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded. */

@@ -77,6 +77,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.driver = execution->session.driver->name,
 		.note = keep(kept, execution->session.note),
 		.audit_id = keep(kept, execution->audit.id),
+		.walls = execution->run.in_shell ? "shell" : execution->run.in_slot ? "warm" : "cold",
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		result->isolation[wall] = keep(kept, execution->run.isolation[wall]);

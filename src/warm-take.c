@@ -30,7 +30,9 @@ bool warm_is_for(const struct execution *execution)
 
 static bool is_alive(const struct warm_place *place)
 {
-	struct pollfd ended = { .fd = place->shell ? place->slot.control_fd : place->slot.socket_fd, .events = POLLIN };
+	/* An init with a shell may have something to say. */
+	struct pollfd ended = { .fd = place->shell ? place->slot.control_fd : place->slot.socket_fd,
+	                        .events = place->shell ? 0 : POLLIN };
 	return poll(&ended, 1, 0) == 0;
 }
 

@@ -23,7 +23,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* Whether it was by a parked shell: the id is then older. */
+/* Whether it was by a parked shell. */
 static int run(struct asked asked, struct cordon_result **ret_result, struct cordon_error *ret_error)
 {
 	struct cordon_error err;
@@ -36,11 +36,9 @@ static int run(struct asked asked, struct cordon_result **ret_result, struct cor
 	if (asked.env)
 		MUST(cordon_request_set(request, "env", asked.env, &err));
 	MUST(cordon_request_command(request, argv, &err));
-	pause_ms(2);
-	uint64_t before = now_ms();
 	int result = cordon_run(cordon, request, ret_result, ret_error);
 	cordon_request_unref(request);
-	return result < 0 ? result : was_parked(*ret_result, before);
+	return result < 0 ? result : was_parked(*ret_result);
 }
 
 static void park(struct asked asked)

@@ -1,6 +1,6 @@
 /* Lines for a shell, run one after the other in a session: `shells NAME parked|cold FILE`, where FILE has them separated by
- * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. Whether the shell was parked is told by the
- * command's id, which is then older than the request. A line that was to be run parked and was not is run again. */
+ * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. A line that was to be run by a parked shell and was
+ * not is run again. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -26,12 +26,10 @@ static struct cordon_result *run(struct cordon *cordon, const char *name, const 
 
 static void tell(struct cordon *cordon, const char *name, const char *line, bool parked)
 {
-	for (uint64_t begun = now_ms(), before;; pause_ms(2)) {
-		pause_ms(2);
-		before = now_ms();
+	for (uint64_t begun = now_ms();; pause_ms(2)) {
 		struct cordon_result *result = run(cordon, name, line);
-		bool was = was_parked(result, before);
-		if (was == parked || before - begun > PATIENCE_MS) {
+		bool was = was_parked(result);
+		if (was == parked || now_ms() - begun > PATIENCE_MS) {
 			printf("%d %d %d %zu %zu\n", was, result->exit_code, result->signal, result->stdout_length, result->stderr_length);
 			fwrite(result->stdout_data, 1, result->stdout_length, stdout);
 			fwrite(result->stderr_data, 1, result->stderr_length, stdout);
