@@ -57,14 +57,15 @@ static void look_at_streams(struct conversation *conversation)
 	                      (can_ask() ? WIRE_CAN_ASK : 0);
 }
 
-/* Is it the daemon of this very user? Whoever else listens there must not get to know anything. */
+/* Is it the daemon of this very user, and alive? Whoever else listens there must not get to know anything; and the socket of one
+ * that was killed lives on for a moment in what it was about to start. */
 static bool dial(int fd, const struct sockaddr_un *address, size_t path_size, uint32_t user)
 {
 	struct ucred peer;
 	unsigned length = sizeof(peer);
 	return sys_3(SYS_connect, fd, address, offsetof(struct sockaddr_un, sun_path) + path_size) == 0 &&
 	       sys_5(SYS_getsockopt, fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && length == sizeof(peer) &&
-	       peer.uid == user;
+	       peer.uid == user && peer.pid > 0 && sys_2(SYS_kill, peer.pid, 0) != -ESRCH;
 }
 
 /* Without O_NONBLOCK a write could block while signals wait; set on the caller's it would be the caller's, too. */

@@ -398,6 +398,21 @@ def test_a_question_is_for_the_whole_program(cordon, daemon, terminal):
     assert shell.end() == 17
 
 
+def test_a_socket_that_outlives_its_daemon(cordon, daemon):
+    """Whoever called listen() is dead; that a child of it still has the socket makes no daemon."""
+    daemon.socket.close()
+    os.unlink(cordon.data / "cordon/daemon.sock")
+    line = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); os.fork() and os._exit(0); "
+            "print(os.getpid(), flush=True); print(len(s.accept()[0].recv(9)), len(s.accept()[0].recv(9)), flush=True)")
+    other = subprocess.Popen(["/usr/bin/python3", "-c", line, cordon.data / "cordon/daemon.sock"], text=True,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other.stdout.readline()
+    other.wait()
+    assert cordon("run", "--session", "s", "-c", "exit 6").returncode == 6
+    assert other.stdout.readline() == "0 0\n"  # the first code, and the whole program
+    other.communicate()
+
+
 @pytest.mark.parametrize("said", [b"", b"\xc3", struct.pack("=BBHI", STDOUT, 0, 0, 9) + b"part", struct.pack("=BBHI", 0x01, 0, 0, 0),
                                   struct.pack("=BBHI", STDOUT, 0, 0, 65537), struct.pack("=BBHI", STDOUT, 0, 7, 0),
                                   struct.pack("=BBHI", END, 0, 0, 3) + b"123", struct.pack("=BBHI", MORE, 0, 0, 4) + b"123",
