@@ -25,7 +25,7 @@
 #define PRESSED_MS 20
 /* So long clients have to read what they are told at the end. */
 #define PATIENCE_S 5
-#define STARTS_FEW 4
+#define STARTS_FEW 5    /* one of them is the loop */
 #define STARTS_MOST 128
 #define CALLS_FEW 1
 #define CALLS_MOST 8
@@ -68,6 +68,54 @@ static void on_posted(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void server_start(struct server *server, struct task *task)
+{
+	if (!server->own) {
+		server->own = task;
+		event_base_loopbreak(server->base);
+		return;
+	}
+	pool_add(&server->starts, task);
+	server_press(server);
+}
+
+/* The loop, until it is over, or another thread has it. */
+static void lead(struct task *task)
+{
+	struct server *server = (struct server *)((char *)task - offsetof(struct server, lead));
+	while (!server->is_over) {
+		event_base_loop(server->base, EVLOOP_NO_EXIT_ON_EMPTY);
+		struct task *own = server->own;
+		server->own = NULL;
+		if (own && !server->is_over && pool_hand(&server->starts, &server->lead))
+			return own->act(own);
+		if (own)
+			pool_add(&server->starts, own);
+		server_press(server);
+	}
+	pthread_mutex_lock(&server->end_lock);
+	server->has_ended = true;
+	pthread_cond_signal(&server->ended);
+	pthread_mutex_unlock(&server->end_lock);
+}
+
+static void leave_loop(struct server *server)
+{
+	server->is_over = true;
+	event_base_loopbreak(server->base);
+}
+
+/* Signals come to this thread, and libevent tells them to whoever leads. */
+static void await_end(struct server *server)
+{
+	server->lead.act = lead;
+	pool_add(&server->starts, &server->lead);
+	pthread_mutex_lock(&server->end_lock);
+	while (!server->has_ended)
+		pthread_cond_wait(&server->ended, &server->end_lock);
+	pthread_mutex_unlock(&server->end_lock);
+}
+
 void server_press(struct server *server)
 {
 	struct timeval soon = interval(PRESSED_MS);
@@ -96,7 +144,7 @@ void server_settle(struct server *server)
 {
 	if (atomic_load(&server->is_ending)) {
 		if (!server->run_count && !server->call_count && is_told(server))
-			event_base_loopbreak(server->base);
+			leave_loop(server);
 		return;
 	}
 	struct timeval later = interval(server->idle_ms);
@@ -111,7 +159,7 @@ void server_settle(struct server *server)
 void server_end(struct server *server)
 {
 	if (atomic_exchange(&server->is_ending, true)) {
-		event_base_loopbreak(server->base); /* told twice */
+		leave_loop(server); /* told twice */
 		return;
 	}
 	event_del(&server->listening);
@@ -147,7 +195,7 @@ static void on_patience(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *server = arg;
 	(void)fd, (void)what;
-	event_base_loopbreak(server->base);
+	leave_loop(server);
 }
 
 static void on_connection(evutil_socket_t fd, short what, void *arg)
@@ -247,7 +295,7 @@ static int serve(struct server *server, const char *directory, struct cordon_err
 		printf("cordon: listening at %s/%s\n", directory, strrchr(place.address.sun_path, '/') + 1);
 		fflush(stdout);
 		server_settle(server);
-		event_base_dispatch(server->base);
+		await_end(server);
 		unlink(place.address.sun_path);
 		close_server(server);
 	}
@@ -270,7 +318,8 @@ static int open_library(const struct options *options, struct server *server, co
 
 int cli_serve(char **words)
 {
-	struct server server = { .listen_fd = -1, .wake_fd = -1, .post_lock = PTHREAD_MUTEX_INITIALIZER };
+	struct server server = { .listen_fd = -1, .wake_fd = -1, .post_lock = PTHREAD_MUTEX_INITIALIZER,
+	                         .end_lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 	struct options options;
 	struct cordon_error err;
 	const char *directory;

@@ -9,7 +9,7 @@
 /* With the lock held. */
 static struct task *wait_for_task(struct pool *pool)
 {
-	while (!pool->first && !pool->is_ending) {
+	while (!pool->handed && !pool->first && !pool->is_ending) {
 		struct timespec until;
 		bool spare = pool->threads > pool->few;
 		clock_gettime(CLOCK_REALTIME, &until);
@@ -18,12 +18,13 @@ static struct task *wait_for_task(struct pool *pool)
 		int waited = spare ? pthread_cond_timedwait(&pool->changed, &pool->lock, &until)
 		                   : pthread_cond_wait(&pool->changed, &pool->lock);
 		pool->idle--;
-		if (waited && !pool->first)
+		if (waited && !pool->handed && !pool->first)
 			return NULL;
 	}
-	struct task *task = pool->first;
-	if (!task)
-		return NULL;
+	struct task *task = pool->handed;
+	pool->handed = NULL;
+	if (task || !(task = pool->first))
+		return task;
 	pool->first = task->next;
 	pool->last = pool->first ? pool->last : &pool->first;
 	pool->waiting--;
@@ -79,6 +80,19 @@ void pool_add(struct pool *pool, struct task *task)
 	pthread_mutex_unlock(&pool->lock);
 	if (wake)
 		pthread_cond_signal(&pool->changed);
+}
+
+bool pool_hand(struct pool *pool, struct task *task)
+{
+	pthread_mutex_lock(&pool->lock);
+	/* Those that were woken and have not come yet are among the idle. */
+	bool handed = pool->idle > pool->waiting && !pool->handed;
+	if (handed)
+		pool->handed = task;
+	pthread_mutex_unlock(&pool->lock);
+	if (handed)
+		pthread_cond_signal(&pool->changed);
+	return handed;
 }
 
 bool pool_is_pressed(struct pool *pool)

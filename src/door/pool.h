@@ -15,6 +15,7 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct task *first, **last;
+	struct task *handed;            /* comes before these */
 	size_t few, most;
 	size_t threads, idle, waiting;
 	uint64_t taken, taken_before;
@@ -23,6 +24,8 @@ struct pool {
 
 void pool_open(struct pool *pool, size_t few, size_t most);
 void pool_add(struct pool *pool, struct task *task);
+/* Where a thread is idle it takes this one at once, before all others. False: none is, and nothing was done. */
+bool pool_hand(struct pool *pool, struct task *task);
 /* Is there something that no thread has taken yet? From any thread. */
 bool pool_is_pressed(struct pool *pool);
 /* To be called every now and then while it is pressed: one thread more where none took anything since. */

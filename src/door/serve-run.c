@@ -268,8 +268,7 @@ void run_begin(struct served *run, struct client *client, const struct served_ki
 	run->server->run_count++;
 	run->server->served_count++;
 	run->task.act = start;
-	pool_add(&run->server->starts, &run->task);
-	server_press(run->server);
+	server_start(run->server, &run->task);
 }
 
 /* ---- in the loop --------------------------------------------------------------------------------------------------- */
@@ -280,8 +279,7 @@ static void leave_loop(struct served *run)
 	event_del(&run->grace);
 	run->in_loop = false;
 	run->task.act = finish;
-	pool_add(&run->server->starts, &run->task);
-	server_press(run->server);
+	server_start(run->server, &run->task);
 }
 
 static void on_ready(evutil_socket_t fd, short what, void *arg);

@@ -4,6 +4,9 @@
  *     accepts, reads what clients send, steps      --->    cordon_start(), then the first moments of a command;
  *     commands that take longer, writes on         <---    cordon_execution_result(); all that may wait
  *
+ * The loop is itself a task of the pool: a thread that finds a command to start in it hands the loop to an idle one and starts
+ * the command, so that no thread has to be woken before it. "In the loop" is still one thread at a time.
+ *
  * A run belongs to one thread at a time: handed over by pool_add() and by server_post(), never shared. What may be touched
  * by several is marked below. What is sent to a client goes through client_send(), from any thread. */
 #pragma once
@@ -37,6 +40,12 @@ struct server {
 	struct event_base *base;
 	struct cordon *cordon;
 	struct pool starts, calls;
+	struct task lead;                       /* the loop */
+	struct task *own;                       /* what the thread that leads is to do when it has handed the loop on */
+	pthread_mutex_t end_lock;               /* over the next: */
+	pthread_cond_t ended;
+	bool has_ended;
+	bool is_over;                           /* the loop is to be left; the loop's */
 	bool has_config;                        /* a file was named: clients of frames have another */
 	char mount_namespace[64];
 	int listen_fd, wake_fd;
@@ -56,6 +65,8 @@ void server_post(struct server *server, struct post *post);
 void server_end(struct server *server);
 /* Something has ended. */
 void server_settle(struct server *server);
+/* From the loop: a worker is to do this, at best the thread that found it. */
+void server_start(struct server *server, struct task *task);
 /* Work was given to a pool. */
 void server_press(struct server *server);
 
