@@ -15,8 +15,8 @@ static void must(bool holds)
 
 static void look_at_bytes(struct rpc_call *call)
 {
-	char *data, *again;
-	size_t length, size;
+	char *data, *again = NULL;
+	size_t length, size = 0;
 	struct json json;
 	if (!rpc_take_bytes(call->params, &data, &length))
 		return;
