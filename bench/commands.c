@@ -2,6 +2,7 @@
  * Interleaved, in one run, so that ratios can be trusted where microseconds cannot.
  *
  *     commands times RUNS REST-US     how long each takes: a line "SUBJECT WAY p50 p90 p99", in microseconds
+ *                                     and, by the library, "SUBJECT WAY walls COLD WARM SHELL": how many were started how
  *     commands rate SECONDS           one after another without a rest: a line "SUBJECT WAY N", per second
  *
  * Read from stdin, a line each, words separated by tabs:
@@ -39,7 +40,11 @@ struct line {
 struct way {
 	const struct line *line, *subject;
 	struct cordon *library;         /* of a request */
+	size_t *started;                /* the same: so many times for each of walls[] */
 };
+
+static const char *const walls[] = { "cold", "warm", "shell" };
+enum { WALLS = sizeof(walls) / sizeof(walls[0]) };
 
 static char why[2048];
 
@@ -104,6 +109,8 @@ static bool run_request(const struct way *way)
 		snprintf(why, sizeof(why), "it ended with %d", result->exit_code);
 		fine = false;
 	}
+	for (size_t i = 0; fine && i < WALLS; i++)
+		way->started[i] += strcmp(result->walls, walls[i]) == 0;
 	cordon_result_unref(result);
 	cordon_request_unref(request);
 	return fine;
@@ -155,12 +162,20 @@ static bool read_line(struct line *line)
 	return true;
 }
 
+static void end_way(const struct way *way)
+{
+	cordon_unref(way->library);
+	free(way->started);
+}
+
 /* Whether it works at all. */
 static bool make_way(struct way *way, const struct line *line, const struct line *subject)
 {
 	struct cordon_error err;
 	struct cordon_options options = { 0 };
-	*way = (struct way){ line, subject, NULL };
+	*way = (struct way){ .line = line, .subject = subject, .started = calloc(WALLS, sizeof(size_t)) };
+	if (!way->started)
+		give_up("no memory");
 	for (size_t i = 3; is(line, "request") && i < line->count; i++)
 		set_option(&options, line->words[i]);
 	if (is(line, "request") && cordon_open(&options, &way->library, &err) < 0)
@@ -168,7 +183,7 @@ static bool make_way(struct way *way, const struct line *line, const struct line
 	if (try(way))
 		return true;
 	printf("%s %s\tabsent\t%s\n", subject->words[1], line->words[1], why);
-	cordon_unref(way->library);
+	end_way(way);
 	return false;
 }
 
@@ -187,8 +202,12 @@ static void measure(const struct line *lines, size_t count, const struct line *s
 		interleave(subject->words[1], variants, found, strtoul(argv[2], NULL, 10), (unsigned)atoi(argv[3]));
 	else
 		measure_rate(subject->words[1], variants, found, atof(argv[2]));
-	for (size_t i = 0; i < found; i++)
-		cordon_unref(ways[i].library);
+	for (size_t i = 0; i < found; i++) {
+		if (ways[i].library && strcmp(argv[1], "times") == 0)
+			printf("%s %s walls\t%zu\t%zu\t%zu\n", subject->words[1], variants[i].name, ways[i].started[0],
+			       ways[i].started[1], ways[i].started[2]);
+		end_way(&ways[i]);
+	}
 }
 
 /* Nothing comes from the commands, and their complaints are no part of the table; spawning has nothing to redirect. */
