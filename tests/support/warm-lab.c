@@ -17,6 +17,7 @@
 #include "execute.h"
 
 #define RUNS_MAX 64
+#define WORDS_MAX 512
 #define PATIENCE_MS 20000
 
 static struct run {
@@ -96,14 +97,14 @@ static void pass_on(void *arg, enum cordon_stream stream, const void *data, size
 static int fill(struct cordon_request *request, json_t *told)
 {
 	json_t *settings = json_object_get(told, "settings"), *argv = json_object_get(told, "argv"), *setting, *word;
-	const char *words[64] = { NULL };
+	const char *words[WORDS_MAX + 1] = { NULL };
 	size_t i;
 	json_array_foreach(settings, i, setting)
 		if (cordon_request_set(request, json_string_value(json_array_get(setting, 0)),
 		                       json_string_value(json_array_get(setting, 1)), &err) < 0)
 			return -1;
 	json_array_foreach(argv, i, word)
-		words[i < 63 ? i : 63] = i < 63 ? json_string_value(word) : NULL;
+		words[i < WORDS_MAX ? i : WORDS_MAX] = i < WORDS_MAX ? json_string_value(word) : NULL;
 	return argv ? cordon_request_command(request, words, &err) : 0;
 }
 
