@@ -139,19 +139,34 @@ void warm_free(struct warm *warm)
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* With the lock. One whose keeper is gone is nobody's any more; *ret_free is to be freed without the lock. */
+static struct warm_house *find_house(struct warm *warm, const char *id, uint64_t shared, struct warm_house **ret_free)
+{
+	for (struct warm_house **link = warm_bucket(warm, id); *link; link = &(*link)->next) {
+		if (strcmp((*link)->id, id) || (*link)->shared != shared)
+			continue;
+		if (keeper_is_alive(&(*link)->keeper))
+			return *link;
+		*ret_free = warm_house_unlink(warm, link);
+		break;
+	}
+	return NULL;
+}
+
 /* The session's house with its keeper, of which the caller is a user. NULL where there can be none. */
 static struct warm_house *enter_house(struct warm *warm, const struct execution *execution, uint64_t shared,
                                       struct cordon_error *err)
 {
 	const char *id = warm_house_id(execution);
-	struct warm_house *house, *made;
+	struct warm_house *made, *gone = NULL;
 	pthread_mutex_lock(&warm->lock);
-	for (house = *warm_bucket(warm, id); house && (strcmp(house->id, id) || house->shared != shared);)
-		house = house->next;
+	struct warm_house *house = find_house(warm, id, shared, &gone);
 	if (house)
 		house->users++;
 	bool full = warm->houses >= WARM_HOUSES_MAX;
 	pthread_mutex_unlock(&warm->lock);
+	if (gone)
+		warm_house_free(gone);
 	if (house)
 		return house;
 	if (full) {

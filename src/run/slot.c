@@ -55,6 +55,12 @@ static struct leaving {
 	int pidfd;
 } *leaving;
 
+bool keeper_is_alive(const struct keeper *keeper)
+{
+	struct pollfd ended = { .fd = keeper->socket_fd, .events = POLLIN };
+	return poll(&ended, 1, 0) == 0;
+}
+
 void keeper_end(struct keeper *keeper)
 {
 	struct leaving *item = keeper->pidfd >= 0 ? malloc(sizeof(*item)) : NULL;

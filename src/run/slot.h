@@ -81,6 +81,7 @@ struct slot {
 /* Starts a keeper of these namespaces (CLONE_NEWNET, CLONE_NEWUTS; a user namespace it always has) for slots of `launch`,
  * which a driver prepared. */
 int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *ret_keeper, struct cordon_error *err) must_check;
+bool keeper_is_alive(const struct keeper *keeper);
 /* Closes it: it ends when its slots have, which go on. Those that did are reaped by the sweep, or with `wait` all of them:
  * for when no command runs any more. */
 void keeper_end(struct keeper *keeper);

@@ -1,4 +1,5 @@
 """A process that keeps walls up between commands (tests/support/warm-lab.c), and what can be seen of it from outside."""
+import contextlib
 import json
 import os
 import pathlib
@@ -6,7 +7,7 @@ import selectors
 import signal
 import subprocess
 
-from conftest import PATIENCE, descendants
+from conftest import PATIENCE, descendants, is_running
 from lab import ROOT, wait_until
 
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build")
@@ -123,25 +124,28 @@ def called(pid):
         return ""
 
 
+def numbers(pid):
+    """Its number in each namespace, from the outermost in."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return []
+    return [int(number) for number in status.partition("NSpid:")[2].splitlines()[0].split()]
+
+
 def parts(warm):
-    """Of its process: the keepers, the inits of places, and what these have started."""
+    """Of its process: the keepers, the inits of places, and the commands in these or what waits to become one."""
     found = {"keepers": [], "inits": [], "commands": []}
     for pid in descendants(warm.process.pid):
-        name = called(pid)
-        kind = "keepers" if name == "cordon-keeper" else "inits" if name == "cordon-init" else "commands"
-        found[kind].append(pid)
+        inside = numbers(pid)[len(numbers(warm.process.pid)):]
+        if inside or numbers(pid):
+            found["keepers" if not inside else "inits" if inside == [1] else "commands"].append(pid)
     return found
 
 
 def kill(pids):
     """And waits until they are gone."""
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    assert wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() and state(pid) not in "ZX" for pid in pids))
-
-
-def state(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return "X"
+        with contextlib.suppress(ProcessLookupError):  # with the one before
+            os.kill(pid, signal.SIGKILL)
+    assert wait_until(lambda: not any(map(is_running, pids)))
