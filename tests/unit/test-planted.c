@@ -31,12 +31,12 @@ struct repository {
 	struct planted planted;
 };
 
-static int setup(void **state)
+static int setup_in(void **state, const char *directory)
 {
 	struct repository *test = calloc(1, sizeof(*test));
 	assert_non_null(test);
-	strcpy(test->root, "/tmp/cordon-planted-XXXXXX");
-	strcpy(test->quarantine, "/tmp/cordon-planted-XXXXXX");
+	snprintf(test->root, sizeof(test->root), "%s/cordon-planted-XXXXXX", directory);
+	strcpy(test->quarantine, test->root);
 	assert_non_null(mkdtemp(test->root));
 	assert_non_null(mkdtemp(test->quarantine));
 	test->root_fd = open(test->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -45,6 +45,17 @@ static int setup(void **state)
 	assert_int_equal(strings_add(&test->arena, &test->set.protect, "IDENTITY.md"), 0);
 	*state = test;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_in(state, "/tmp");
+}
+
+/* For what takes a disk's filesystem long. */
+static int setup_in_memory(void **state)
+{
+	return setup_in(state, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 }
 
 static int teardown(void **state)
@@ -542,7 +553,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
 		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_other_filesystem),
-		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names), ROW(test_too_many),
+		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names),
+		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test(test_git_files),
 		cmocka_unit_test(test_configurations),
 	};

@@ -2,6 +2,7 @@
 
 The programs are named by CORDON_BIN or CORDON, and CORDON_UNWALLED_BIN or CORDON_UNWALLED; otherwise they are build/cordon and
 build/cordon-unwalled beside the sources. The table is walls_rows.py."""
+import functools
 import json
 import os
 import pathlib
@@ -31,11 +32,15 @@ def lab(tmp_path_factory):
     world.close()
 
 
+@functools.lru_cache(None)
+def lack(probe):
+    done = subprocess.run([ROOT / "tests/support/probe", probe], capture_output=True, text=True)
+    return f"cannot: {probe}: {done.stdout.strip()}" if done.returncode else None
+
+
 def require(probe):
-    if probe:
-        done = subprocess.run([ROOT / "tests/support/probe", probe], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"cannot: {probe}: {done.stdout.strip()}")
+    if probe and lack(probe):
+        pytest.skip(lack(probe))
 
 
 def expected(row, driver):
