@@ -75,8 +75,7 @@ int cwd_step(struct execution *execution, struct cordon_error *err)
 	execution->cwd.fd = -1;
 	if (!cwd) {
 		execution->cwd.path = execution->session.workspace.path;
-		if (execution->session.workspace_fd >= 0)
-			execution->cwd.fd = fcntl(execution->session.workspace_fd, F_DUPFD_CLOEXEC, 3);
+		execution->cwd.fd = execution->session.workspace_fd;
 	} else if (find_cwd(execution, cwd, err) < 0) {
 		return -1;
 	}

@@ -109,8 +109,7 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (!place->is_directory)
 		return 0;
 	*tree = (struct looked_at){ .place = *place, .writable = writable,
-	                            .fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3)
-	                                          : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
+	                            .fd = fd >= 0 ? fd : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;

@@ -153,8 +153,12 @@ void execute_free(struct execution *execution)
 	run_step_clean(execution);
 	if (execution->session.job && !execution->run.started)
 		jobs_leave(execution->session.job, true);
+	/* Where the command works is often where it starts. */
+	if (execution->cwd.fd == execution->session.workspace_fd)
+		execution->cwd.fd = -1;
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
-		close(execution->profile.trees[i].fd);
+		if (execution->profile.trees[i].fd != execution->session.workspace_fd)
+			close(execution->profile.trees[i].fd);
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		if (*owned[i] >= 0)
 			close(*owned[i]);

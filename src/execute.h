@@ -51,7 +51,7 @@ struct cordon {
 /* A tree in which names were looked for, before the command and again after it. */
 struct looked_at {
 	struct place place;
-	int fd;
+	int fd;                                 /* of the workspace, that one's own */
 	bool writable;
 	struct names before;
 	struct planted_before planted;          /* of a writable one */
@@ -95,7 +95,7 @@ struct execution {
 	} session;
 	struct {
 		const char *path;
-		int fd;
+		int fd;                             /* that of the workspace, where it is that */
 	} cwd;
 	struct {
 		struct capability_set set;

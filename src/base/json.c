@@ -100,11 +100,16 @@ void json_key(struct json *json, const char *key)
 	json->after_key = true;
 }
 
+/* What stands for itself. */
+static const bool plain_bytes[256] = { [0x20 ... 0x21] = true, [0x23 ... 0x5b] = true, [0x5d ... 0x7e] = true };
+
 static void append_quoted(struct json *json, const char *bytes, size_t length)
 {
 	static const char escapes[32] = { ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't' };
 	append(json, "\"", 1);
 	for (size_t at = 0, plain = 0; at <= length;) {
+		while (at < length && plain_bytes[(unsigned char)bytes[at]])
+			at++;
 		unsigned char byte = at < length ? (unsigned char)bytes[at] : '"';
 		size_t sequence = at < length && byte >= 0x80 ? utf8_sequence(bytes + at, length - at) : 1;
 		if (at < length && sequence && byte >= 0x20 && byte != '"' && byte != '\\' && byte != 0x7f) {

@@ -9,7 +9,8 @@ from lab import ROOT, drivers, embed, leftovers, needs, rows  # noqa: F401
 SOURCES = pathlib.Path(__file__).parent / "library"
 # Some have tests of their own, which look at more.
 PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c")
-                  if path.stem not in ("conversations", "threads", "egress", "environments", "shells", "parked"))
+                  if path.stem not in ("conversations", "threads", "egress", "environments", "shells", "parked",
+                                    "changes"))
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +130,9 @@ def test_the_header_stands_alone(tmp_path):
         subprocess.run(["cc", *words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source], check=True)
     if subprocess.run(["sh", "-c", "command -v c++"], capture_output=True).returncode == 0:
         subprocess.run(["c++", "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "-I", ROOT / "include", source], check=True)
+
+
+@needs("gcc", "unsanitized")
+def test_what_changes_between_two_commands_counts(cordon, compiled, leftovers, tmp_path):
+    (tmp_path / "home").mkdir()
+    run(cordon, compiled("changes"), PLACE=str(tmp_path / "home"), XDG_CONFIG_HOME=str(tmp_path / "configuration"))
