@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "run/shell-park.h"
 #include "warm.h"
 
@@ -92,10 +93,22 @@ static struct warm_shell *make(const char *id, const char *name, const char *cwd
 	return shell;
 }
 
+/* Could a command have put it there? Then init would not let it begin ahead: run/init-shell.c. */
+static bool is_commands_own(const struct execution *execution)
+{
+	const struct strings *candidates = &execution->profile.profile.candidates;
+	for (size_t i = 0; i < candidates->count; i++)
+		for (size_t j = 0; j < execution->profile.tree_count; j++)
+			if (execution->profile.trees[j].writable &&
+			    path_within(candidates->items[i], execution->profile.trees[j].place.path))
+				return true;
+	return false;
+}
+
 struct warm_shell *warm_shell_new(const struct execution *execution)
 {
 	const struct profile *profile = &execution->profile.profile;
-	if (!warm_shell_is_for(execution))
+	if (!warm_shell_is_for(execution) || is_commands_own(execution))
 		return NULL;
 	for (size_t i = 0; i < profile->environment.count; i++)
 		for (size_t j = 0; j < ARRAY_SIZE(reading); j++)

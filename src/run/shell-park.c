@@ -170,6 +170,20 @@ static long run_to_line(const struct parked_shell *shell, struct user_regs_struc
 	return -EPROTO;
 }
 
+long shell_open(long pid, const char *name, int flags)
+{
+	char path[64] = "/proc/", digits[24];
+	size_t length = 6, count = 0;
+	for (long rest = pid; rest; rest /= 10)
+		digits[count++] = (char)('0' + rest % 10);
+	while (count)
+		path[length++] = digits[--count];
+	for (; *name && length < sizeof(path) - 1; name++)
+		path[length++] = *name;
+	path[length] = '\0';
+	return sys_4(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC, 0);
+}
+
 /* The numbers of /proc/PID/stat that the kernel wants told again to be told of a shorter line. */
 static long read_memory(struct parked_shell *shell)
 {
@@ -181,16 +195,8 @@ static long read_memory(struct parked_shell *shell)
 	} wanted[] = { { 26, &memory->start_code }, { 27, &memory->end_code },    { 28, &memory->start_stack },
 		       { 45, &memory->start_data }, { 46, &memory->end_data },    { 47, &memory->start_brk },
 		       { 48, &arg_start },          { 50, &memory->env_start },   { 51, &memory->env_end } };
-	char text[1024], path[32] = "/proc/", digits[24];
-	size_t length = 6, count = 0;
-	for (long rest = shell->pid; rest; rest /= 10)
-		digits[count++] = (char)('0' + rest % 10);
-	while (count)
-		path[length++] = digits[--count];
-	for (const char *end = "/stat"; *end; end++)
-		path[length++] = *end;
-	path[length] = '\0';
-	long fd = sys_4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	char text[1024];
+	long fd = shell_open(shell->pid, "/stat", O_RDONLY);
 	long got = fd < 0 ? fd : sys_3(SYS_read, fd, text, sizeof(text));
 	if (fd >= 0)
 		sys_1(SYS_close, fd);
@@ -249,12 +255,15 @@ static long set_arguments(struct parked_shell *shell, const struct user_regs_str
 	return result ? result : (long)failed;
 }
 
-static long park(struct parked_shell *shell)
+static long park(struct parked_shell *shell, long (*judge)(long pid))
 {
 	struct user_regs_struct now;
 	const uint64_t none[4] = { 0 };
-	uint64_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL;
+	/* A process that it made would go on while it stands. */
+	uint64_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
 	long result = resume(0, shell->pid, SIGTRAP);
+	if (result == 0 && judge)
+		result = judge(shell->pid);
 	if (result == 0)
 		result = trace(PTRACE_SETOPTIONS, shell->pid, 0, (void *)(uintptr_t)options);
 	if (result == 0)
@@ -281,10 +290,10 @@ static long park(struct parked_shell *shell)
 	return result;
 }
 
-long shell_park(long pid, struct parked_shell *ret_shell)
+long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell)
 {
 	struct parked_shell shell = { .pid = pid };
-	long result = park(&shell);
+	long result = park(&shell, judge);
 	if (result < 0)
 		discard(pid);
 	if (result == 0)
@@ -322,8 +331,9 @@ long shell_go(struct parked_shell *shell, const char *line, size_t length, int s
 
 #else
 
-long shell_park(long pid, struct parked_shell *ret_shell)
+long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell)
 {
+	(void)judge;
 	(void)ret_shell;
 	discard(pid);
 	return -ENOSYS;

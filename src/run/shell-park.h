@@ -54,11 +54,15 @@ static inline size_t shell_place_size(const char *path, const char *const *envir
 }
 
 /* `pid` is a child that asked to be traced by its parent, the caller, and then executes the shell. Waits until it stands
- * where it needs its line. 0, or a negative errno: then it is gone, and reaped. */
-long shell_park(long pid, struct parked_shell *ret_shell);
+ * where it needs its line. 0, or a negative errno: then it is gone, and reaped. `judge`, unless it is NULL, is asked before
+ * the program's first instruction, and refuses it by a negative errno. One that makes a process is no shell to be parked; that
+ * process is stopped, and the caller's to end. */
+long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell);
 /* Gives it this line, which has no NUL in it, and lets it go with this signal: with SIGSTOP it stands still until it is
  * continued, 0 is none. 0, or a negative errno: then nothing of the line has been run, the shell is gone, and reaped. */
 long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal);
 
+/* A file of its /proc directory; `name` begins with '/'. A descriptor or a negative errno. x86_64 only. */
+long shell_open(long pid, const char *name, int flags);
 /* Of parking; the program's headers are where the kernel told it. */
 long shell_find_clock(struct parked_shell *shell, uint64_t headers, uint64_t count);

@@ -102,7 +102,7 @@ static long park(const char *path, struct started *ret_started, struct parked_sh
 	const char *const argv[] = { strrchr(path, '/') + 1, "-c", place, NULL };
 	*ret_started = start(path, argv, true);
 	free(place);
-	return shell_park(ret_started->pid, ret_shell);
+	return shell_park(ret_started->pid, NULL, ret_shell);
 }
 
 static void run_parked(const char *path, const char *line, struct outcome *ret_outcome)
@@ -253,17 +253,30 @@ static void test_stopped(void **state)
 
 /* ---- what is not parked ----------------------------------------------------------------------------------------- */
 
-static long park_as(const char *path, const char *const *argv)
+static long park_judged(const char *path, const char *const *argv, long (*judge)(long pid))
 {
 	struct started started = start(path, argv, true);
 	struct parked_shell shell;
-	long result = shell_park(started.pid, &shell);
+	long result = shell_park(started.pid, judge, &shell);
 	for (int i = 0; i < 2; i++)
 		fclose(started.streams[i]);
 	/* Gone, and reaped. */
 	assert_int_equal(waitpid(started.pid, NULL, 0), -1);
 	assert_int_equal(errno, ECHILD);
 	return result;
+}
+
+static long park_as(const char *path, const char *const *argv)
+{
+	return park_judged(path, argv, NULL);
+}
+
+static long refuse(long pid)
+{
+	char path[64], program[64];
+	snprintf(path, sizeof(path), "/proc/%ld/exe", pid);
+	ssize_t length = readlink(path, program, sizeof(program));
+	return length > 4 && !memcmp(program + length - 4, "dash", 4) ? -EPERM : -EIO;
 }
 
 static void test_not_parked(void **state)
@@ -281,6 +294,7 @@ static void test_not_parked(void **state)
 	assert_int_equal(park_as("/no/such/program", whole), -ECHILD);
 	/* Ends without its line. */
 	assert_int_equal(park_as("/bin/true", whole), -ECHILD);
+	assert_int_equal(park_judged("/bin/dash", whole, refuse), -EPERM);
 	assert_int_equal(park_as("/bin/dash", few), -EPROTO);
 	assert_int_equal(park_as("/bin/dash", many), -EPROTO);
 	assert_int_equal(park_as("/bin/dash", moved), -EPROTO);

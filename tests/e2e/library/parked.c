@@ -57,6 +57,18 @@ static void park(struct asked asked)
 	pause_ms(100);
 }
 
+/* What a command can have written would be code that runs while nobody asked for it. */
+static void never_parks(struct asked asked)
+{
+	struct cordon_error err;
+	struct cordon_result *result;
+	for (int i = 0; i < 4; i++) {
+		CHECK(run(asked, &result, &err) == 0);
+		cordon_result_unref(result);
+		pause_ms(50);
+	}
+}
+
 static void says(struct asked asked, int code, const char *output)
 {
 	struct cordon_error err;
@@ -101,7 +113,7 @@ static void check_replaced(void)
 	snprintf(shell, sizeof(shell), "%s", path_of("sh"));
 	snprintf(command, sizeof(command), "cp /bin/dash %s", shell);
 	CHECK(system(command) == 0);
-	park((struct asked){ shell, ":", NULL, NULL });
+	never_parks((struct asked){ shell, ":", NULL, NULL });
 	snprintf(command, sizeof(command), "cp /bin/bash %s.new && mv %s.new %s", shell, shell, shell);
 	CHECK(system(command) == 0);
 	says((struct asked){ shell, "echo ${BASH_VERSION:+bash}", NULL, NULL }, 0, "bash\n");
