@@ -53,14 +53,15 @@ def bare(cordon, shell, line):
 
 
 def compare(cordon, program, shell, lines):
+    """A shell that is started behind the same walls is asked where a bare one cannot tell, and now and then."""
     cordon.env["LC_ALL"] = "C.UTF-8"
-    parked = told(cordon, program, shell, "parked", lines)
-    cold = told(cordon, program, shell, "cold", lines)
+    inside = [line for number, line in enumerate(lines) if number % 4 == 0 or any(word in line for word in INSIDE_ONLY)]
+    cold = dict(zip(inside, (rest for _, *rest in told(cordon, program, shell, "cold", inside))))
     wrong = []
-    for line, (was, *one), (_, *other) in zip(lines, parked, cold):
-        outside = other if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line))
-        if not was or one != other or one != outside:
-            wrong.append((line, "parked" if was else "NOT PARKED", one, other, outside))
+    for line, (was, *one) in zip(lines, told(cordon, program, shell, "parked", lines)):
+        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line))
+        if not was or one != outside or one != cold.get(line, one):
+            wrong.append((line, "parked" if was else "NOT PARKED", one, cold.get(line), outside))
     assert not wrong, "\n".join(map(str, wrong))
 
 
