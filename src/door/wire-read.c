@@ -78,14 +78,15 @@ bool wire_hello(const char *body, size_t length, struct wire_words *ret_words)
 	size_t room = length - sizeof(hello);
 	if (hello.version != WIRE_VERSION || hello.word_count > room || hello.environment_count > room - hello.word_count)
 		return false;
-	const char **strings = calloc((size_t)hello.word_count + hello.environment_count + 2, sizeof(*strings));
-	if (!strings)
+	struct wire_words words = { .flags = hello.flags };
+	words.words = calloc((size_t)hello.word_count + hello.environment_count + 2, sizeof(*words.words));
+	if (!words.words)
 		return false;
-	struct wire_words words = { strings, strings + hello.word_count + 1, NULL, hello.flags };
+	words.environment = words.words + hello.word_count + 1;
 	if (!take_strings(&at, end, words.words, hello.word_count) ||
 	    !take_strings(&at, end, words.environment, hello.environment_count) || !(words.cwd = take_string(&at, end)) ||
 	    at != end) {
-		free(strings);
+		free(words.words);
 		return false;
 	}
 	*ret_words = words;
