@@ -243,11 +243,10 @@ static int listen_at(const struct daemon_place *place, struct server *server, st
 static int open_server(struct server *server, struct cordon_error *err)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
-	ssize_t length = readlink("/proc/self/ns/mnt", server->mount_namespace, sizeof(server->mount_namespace) - 1);
 	signal(SIGPIPE, SIG_IGN);
 	server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	server->base = event_base_new();
-	if (length <= 0 || server->wake_fd < 0 || !server->base)
+	if (!peer_ourselves(&server->ourselves) || server->wake_fd < 0 || !server->base)
 		return fail(err, CORDON_E_INTERNAL, errno, NULL, "the loop of the daemon cannot be made");
 	pool_open(&server->starts, STARTS_FEW, STARTS_MOST);
 	pool_open(&server->calls, CALLS_FEW, CALLS_MOST);

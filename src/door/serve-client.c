@@ -3,7 +3,6 @@
  * socket, nobody would listen. */
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -162,22 +161,11 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 /* ---- its life ----------------------------------------------------------------------------------------------------- */
 
-static bool is_welcome(const struct server *server, int fd)
-{
-	struct ucred peer;
-	socklen_t length = sizeof(peer);
-	char path[64], space[sizeof(server->mount_namespace)] = "";
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid())
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)peer.pid);
-	ssize_t read = readlink(path, space, sizeof(space) - 1);
-	return read > 0 && !strcmp(space, server->mount_namespace);
-}
-
 void client_accept(struct server *server, int fd)
 {
 	struct client *client = NULL;
-	if (server->client_count < CLIENTS_MAX && is_welcome(server, fd))
+	pid_t pid;
+	if (server->client_count < CLIENTS_MAX && peer_is_welcome(&server->ourselves, fd, &pid))
 		client = calloc(1, sizeof(*client));
 	if (client)
 		client->out = evbuffer_new();
@@ -188,6 +176,7 @@ void client_accept(struct server *server, int fd)
 	}
 	client->server = server;
 	client->fd = fd;
+	client->pid = pid;
 	pthread_mutex_init(&client->lock, NULL);
 	client->pending = 1; /* the connection itself */
 	client->next = server->clients;

@@ -67,7 +67,8 @@ static bool is_for_us(struct framed *framed)
 	static const char *const others[] = { "help", "tty", "config", "no-daemon" };
 	const struct wire_words *words = &framed->words;
 	struct cordon_error err;
-	if (framed->run.server->has_config || !words->words[0] || !is_at_home(words->environment))
+	if (framed->run.server->has_config || !peer_is_alike(&framed->run.server->ourselves, framed->run.client->fd, framed->run.client->pid) ||
+	    !words->words[0] || !is_at_home(words->environment))
 		return false;
 	enum command_id command = command_find(words->words[0]);
 	framed->run.is_job = command == COMMAND_JOB && words->words[1] && !strcmp(words->words[1], "start");

@@ -18,6 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "door/peer.h"
 #include "door/pool.h"
 
 #define CLIENTS_MAX 1024
@@ -47,7 +48,7 @@ struct server {
 	bool has_ended;
 	bool is_over;                           /* the loop is to be left; the loop's */
 	bool has_config;                        /* a file was named: clients of frames have another */
-	char mount_namespace[64];
+	struct peer ourselves;
 	int listen_fd, wake_fd;
 	struct event listening, waking, signals[3], pressed, idle, patience;
 	uint64_t idle_ms;                       /* 0: for ever */
@@ -85,6 +86,7 @@ struct client {
 	struct client *next, **previous;
 	const struct client_kind *kind;         /* NULL until the first byte */
 	int fd;
+	pid_t pid;
 	struct event readable, writable;
 	struct post arm;
 	char *in;
