@@ -133,9 +133,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	if (supervise_prepare(supervision, &options, launch, err) < 0 || start_program(execution, err) < 0)
 		return -1;
 	driver_release(&execution->run.held);
-	if (execution->run.in_slot)
-		warm_refill(execution);
-	else
+	if (!execution->run.in_slot)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;

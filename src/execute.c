@@ -141,6 +141,7 @@ void execute_free(struct execution *execution)
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
 	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2],
 	                       &execution->run.shell_pidfd };
+	warm_refill(execution);
 	egress_free(execution);
 	driver_release(&execution->run.held);
 	slot_end(&execution->run.slot);

@@ -125,6 +125,7 @@ struct execution {
 		bool in_slot;                       /* if it has one, */
 		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
 		int stdio_fd[3], shell_pidfd;
+		bool refilled;                      /* it was told that the next command may want another place */
 		struct warm_place *reserved;        /* whose id it has taken over; or NULL */
 		struct supervision supervision;
 		bool prepared, started;
@@ -182,7 +183,7 @@ int limits_pause(struct execution *execution, struct cordon_error *err) must_che
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
 /* Of step 5, warm.c: walls that are up already. A place that is ready, with its group and what holds each wall; or, after
- * the driver prepared, one that is made. False: it starts as if there were none. Once it runs, another may be made. */
+ * the driver prepared, one that is made. False: it starts as if there were none. Once it has ended, another may be made. */
 struct warm *warm_new(void);
 void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);

@@ -84,7 +84,7 @@ int warm_mould_new(const struct execution *execution, uint64_t shared, struct wa
 	static atomic_uint_fast64_t serial;
 	mould->plan.fd = -1;
 	mould->serial = ++serial;
-	mould->wanted = warm_is_fresh(execution) ? WARM_FRESH_PLACES : 1;
+	mould->wanted = warm_is_fresh(execution) ? WARM_MORE_PLACES : 1;
 	if (fill(mould, execution) < 0 || slot_plan_make(&execution->run.launch, shared, &mould->plan, err) < 0) {
 		warm_mould_free(mould);
 		return fail_oom(err);

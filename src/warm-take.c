@@ -84,7 +84,6 @@ static void copy_texts(struct execution *execution, const struct warm_mould *mou
 static struct warm_place *take_ready(struct warm *warm, struct execution *execution, struct warm_mould *mould)
 {
 	struct warm_place *place = warm_place_pop(warm, mould);
-	mould->wanted = warm_is_fresh(execution) ? WARM_FRESH_PLACES : 1;
 	if (place)
 		copy_texts(execution, mould);
 	return place;
@@ -192,7 +191,9 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	while (!mould->places && mould->making >= mould->awaited)
 		pthread_cond_wait(&warm->made, &warm->lock);
 	mould->awaited--;
-	house->used_ms = mould->used_ms = warm_now_ms();
+	uint64_t now = warm_now_ms();
+	mould->wanted = warm_is_fresh(execution) || now - mould->used_ms < WARM_SOON_MS ? WARM_MORE_PLACES : 1;
+	house->used_ms = mould->used_ms = now;
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
 	*ret_made = !place && !house->left;
 	if (*ret_made)
@@ -250,8 +251,9 @@ bool warm_expects(struct execution *execution)
 void warm_refill(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
-	if (!execution->run.in_slot)
+	if (!execution->run.in_slot || execution->run.refilled)
 		return;
+	execution->run.refilled = true;
 	pthread_mutex_lock(&warm->lock);
 	warm_wake(warm);
 	pthread_mutex_unlock(&warm->lock);

@@ -96,9 +96,29 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	pthread_mutex_lock(&warm->lock);
 }
 
-static bool wants_place(const struct warm *warm, const struct warm_mould *mould)
+static bool wants_place(const struct warm_mould *mould)
 {
-	return mould->count + mould->making < mould->wanted && warm->places < WARM_PLACES_MAX;
+	return mould->count + mould->making < mould->wanted;
+}
+
+/* With the lock, which is let go meanwhile. Of all that wait, the one whose walls were not used for longest goes for one that is
+ * wanted now. */
+static bool make_room(struct warm *warm, const struct warm_mould *wanted)
+{
+	struct warm_mould *oldest = NULL;
+	for (size_t i = 0; i < WARM_BUCKETS; i++)
+		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
+			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
+				if (mould->places && mould->used_ms < (oldest ? oldest : wanted)->used_ms)
+					oldest = mould;
+	if (!oldest)
+		return false;
+	struct warm_place *place = warm_place_pop(warm, oldest);
+	oldest->wanted = 0;
+	pthread_mutex_unlock(&warm->lock);
+	warm_place_free(place);
+	pthread_mutex_lock(&warm->lock);
+	return true;
 }
 
 static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
@@ -106,15 +126,20 @@ static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
 	return mould->park && !mould->shell && !mould->parking && warm->shells < WARM_SHELLS_MAX;
 }
 
-/* With the lock. Whether there was something to make. */
+/* With the lock. Whether there was something to make, or to take down for that: then it is looked again. */
 static bool refill_one(struct warm *warm)
 {
 	for (size_t i = 0; i < WARM_BUCKETS; i++)
 		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
 			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
-				if (!wants_shell(warm, mould) && !wants_place(warm, mould))
+				if (wants_shell(warm, mould))
+					park(warm, house, mould);
+				else if (!wants_place(mould))
 					continue;
-				(wants_shell(warm, mould) ? park : refill)(warm, house, mould);
+				else if (warm->places < WARM_PLACES_MAX)
+					refill(warm, house, mould);
+				else if (!make_room(warm, mould))
+					continue;
 				return true;
 			}
 	return false;

@@ -18,7 +18,8 @@
 #define WARM_MOULDS_MAX 4               /* of one session; the one unused longest goes */
 #define WARM_PLACES_MAX 64              /* that wait, of all */
 #define WARM_SHELLS_MAX 16              /* that are parked, of all */
-#define WARM_FRESH_PLACES 2             /* that wait, of walls that are to be fresh for every command */
+#define WARM_MORE_PLACES 2              /* that wait, of walls that are to be fresh for every command, or where one... */
+#define WARM_SOON_MS 100                /* ...came as soon as this after another */
 #define WARM_PLACE_IDLE_MS 60000
 #define WARM_HOUSE_IDLE_MS 600000
 
