@@ -15,6 +15,7 @@
 
 #include "api/policy.h"
 #include "base/json.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "execute.h"
@@ -291,7 +292,7 @@ static int end_and_clear(struct change *change, const char *id, struct arena *ar
 {
 	struct cordon *cordon = change->cordon;
 	struct session_record record;
-	auto_close int alone = -1;
+	auto_unlock int alone = -1;
 	if (end_jobs(change, id, arena, err) < 0 || registry_exclude(cordon->data_dir, id, &alone, err) < 0 || change_session(change, id, arena, &record, err) < 0 ||
 	    (!record.workspace && move_aside(arena, session_workspaces(cordon, arena, &record), id, &leaving[0], err) < 0))
 		return -1;

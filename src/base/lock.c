@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/file.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FIRST_PAUSE_NS 20000
 #define LONGEST_PAUSE_NS 500000
@@ -22,4 +23,12 @@ int lock_wait(int fd, int operation, int patience_ms)
 			pause.tv_nsec *= 2;
 	}
 	return 0;
+}
+
+void lock_release(int *fd)
+{
+	if (*fd < 0)
+		return;
+	flock(*fd, LOCK_UN);
+	close(take_fd(fd));
 }

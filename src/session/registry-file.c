@@ -141,7 +141,8 @@ int where_lock(const struct where *where, const char *name, int operation, bool 
                struct cordon_error *err)
 {
 	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-		auto_close int directory = -1, lock = -1;
+		auto_close int directory = -1;
+		auto_unlock int lock = -1;
 		bool there = false;
 		if (where_open(where, make, &directory, err) < 0)
 			return -1;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "base/lock.h"
 #include "session/registry-file.h"
 
 /* Each has a descriptor. The one that was used longest ago makes room. */
@@ -49,7 +50,9 @@ struct registry_kept *registry_kept_new(struct vigil *vigil, const char *data_di
 
 static void forget(struct kept_session *session)
 {
-	if (session->lock_fd >= 0)
+	if (session->pid == getpid())
+		lock_release(&session->lock_fd);
+	else if (session->lock_fd >= 0)
 		close(take_fd(&session->lock_fd));
 	arena_free(&session->arena);
 }
@@ -141,7 +144,7 @@ static int renew(struct registry_kept *kept, struct kept_session *session, uint6
 	vigil_watch_name(session->post, path);
 	snprintf(path, sizeof(path), "%s/" REGISTRY_RECORD, where.path);
 	vigil_watch(session->post, path);
-	auto_close int lock = -1;
+	auto_unlock int lock = -1;
 	if (registry_use(&session->arena, kept->data_dir, session->id, NULL, &lock, &session->record, ret_found, err) < 0)
 		return -1;
 	if (!*ret_found)
@@ -210,8 +213,7 @@ int registry_kept_use(struct registry_kept *kept, struct arena *arena, const cha
 
 void registry_kept_release(struct registry_kept *kept, struct session_hold *hold)
 {
-	if (hold->lock_fd >= 0)
-		close(take_fd(&hold->lock_fd));
+	lock_release(&hold->lock_fd);
 	struct kept_session *session = hold->kept;
 	hold->kept = NULL;
 	if (!session)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "base/lock.h"
 #include "base/text.h"
 #include "base/utc.h"
 #include "base/utf8.h"
@@ -102,7 +103,8 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
 {
 	struct where where = { 0 };
 	struct session_record record;
-	auto_close int directory = -1, lock = -1;
+	auto_close int directory = -1;
+	auto_unlock int lock = -1;
 	bool found = false, made = false;
 	if (registry_read(arena, data_dir, id, &record, &found, err) < 0)
 		return -1;
@@ -136,7 +138,8 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 {
 	struct where where = { 0 };
 	struct session_record record;
-	auto_close int directory = -1, lock = -1;
+	auto_close int directory = -1;
+	auto_unlock int lock = -1;
 	bool found = false;
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
@@ -164,7 +167,8 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 int registry_remove(const char *data_dir, const char *id, struct cordon_error *err)
 {
 	struct where where = { 0 };
-	auto_close int directory = -1, lock = -1;
+	auto_close int directory = -1;
+	auto_unlock int lock = -1;
 	bool found = false;
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
@@ -182,7 +186,8 @@ int registry_use(struct arena *arena, const char *data_dir, const char *id, cons
 {
 	struct where where = { 0 };
 	struct session_record record;
-	auto_close int directory = -1, lock = -1;
+	auto_close int directory = -1;
+	auto_unlock int lock = -1;
 	bool found = false;
 	/* What the lock was found in cannot be removed any more: the record is that of this session or of none. */
 	if (find(data_dir, id, &where, err) < 0 ||

@@ -1,0 +1,124 @@
+/* Walls that stay up, in a process with threads: commands of the same session and of others at a time, sessions that end
+ * meanwhile, and two thousand commands after which there are as many descriptors, and as much memory, as before. */
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "embed.h"
+
+#define THREADS 6
+#define ROUNDS 25
+#define COMMANDS 2000
+#define BEFORE 200              /* until everything is there that is kept */
+
+static struct cordon *cordon;
+static atomic_int left_to_do;
+
+static struct cordon_request *request_in(const char *session, const char *word, bool fresh)
+{
+	struct cordon_error err;
+	struct cordon_request *request;
+	const char *const argv[] = { "/bin/echo", word, NULL };
+	MUST(cordon_request_new(&request, &err));
+	MUST(cordon_request_set(request, "session", session, &err));
+	if (fresh)
+		MUST(cordon_request_set(request, "fresh", "true", &err));
+	MUST(cordon_request_command(request, argv, &err));
+	return request;
+}
+
+static void echo(const char *session, const char *word, bool fresh)
+{
+	struct cordon_error err;
+	struct cordon_result *result;
+	struct cordon_request *request = request_in(session, word, fresh);
+	MUST(cordon_run(cordon, request, &result, &err));
+	CHECK(result->exit_code == 0 && result->stdout_length == strlen(word) + 1 &&
+	      !memcmp(result->stdout_data, word, strlen(word)));
+	cordon_result_unref(result);
+	cordon_request_unref(request);
+}
+
+/* In a session of its own, in the one of all, and with nothing shared; its own ends now and then, with its walls up. */
+static void *work(void *argument)
+{
+	struct cordon_error err;
+	long number = (long)argument;
+	for (int i = 0; i < ROUNDS; i++) {
+		char own[32], word[32];
+		snprintf(own, sizeof(own), "own/%ld-%d", number, i / 5);
+		snprintf(word, sizeof(word), "%ld.%d", number, i);
+		echo(own, word, false);
+		echo("all", word, i % 3 == 0);
+		if (i % 5 == 4) {
+			MUST(cordon_session_end(cordon, own, true, &err));
+			MUST(cordon_session_remove(cordon, own, &err));
+		}
+	}
+	return NULL;
+}
+
+static void *go_on(void *argument)
+{
+	while (atomic_fetch_sub(&left_to_do, 1) > 0)
+		echo("all", "x", false);
+	return argument;
+}
+
+static void in_threads(void *(*function)(void *), int count)
+{
+	pthread_t threads[THREADS];
+	for (long i = 0; i < count; i++)
+		CHECK(pthread_create(&threads[i], NULL, function, (void *)i) == 0);
+	for (int i = 0; i < count; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+}
+
+static int descriptors(void)
+{
+	int count = 0;
+	DIR *directory = opendir("/proc/self/fd");
+	CHECK(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+/* A keeper is a child of ours, and there are no others but of a command that has just ended. */
+static int children(void)
+{
+	char path[64], line[4096] = "";
+	int count = 0;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	FILE *file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file))
+		for (const char *at = line; *at; at++)
+			count += *at == ' ';
+	if (file)
+		fclose(file);
+	return count;
+}
+
+int main(void)
+{
+	struct cordon_error err;
+	MUST(cordon_open(NULL, &cordon, &err));
+	echo("all", "first", false);
+	in_threads(work, THREADS);
+	atomic_store(&left_to_do, BEFORE);
+	in_threads(go_on, 2);
+	int descriptors_before = descriptors();
+	size_t memory_before = mallinfo2().uordblks;
+	atomic_store(&left_to_do, COMMANDS);
+	in_threads(go_on, 2);
+	CHECK(descriptors() <= descriptors_before + 24); /* what lingers for a moment, of as many commands as can at a time */
+	CHECK(mallinfo2().uordblks <= memory_before + 128 * 1024);
+	CHECK(children() >= 1);
+	cordon_unref(cordon);
+	CHECK(children() == 0);
+	printf("fine\n");
+	return 0;
+}
