@@ -97,8 +97,8 @@ int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_
 
 uint64_t execute_hear(struct cordon *cordon)
 {
-	vigil_hear(cordon->vigil);
-	return kernel_mounts_version();
+	/* Where nothing is watched yet, nothing is compared with it either. */
+	return vigil_hear(cordon->vigil) || cordon->warm ? kernel_mounts_version() : 0;
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */

@@ -185,12 +185,14 @@ static bool read_events(struct vigil *vigil)
 	return false;
 }
 
-void vigil_hear(struct vigil *vigil)
+bool vigil_hear(struct vigil *vigil)
 {
 	pthread_mutex_lock(&vigil->mutex);
-	if (vigil->fd >= 0 && (vigil->pid != getpid() || !read_events(vigil)))
+	bool watching = vigil->fd >= 0;
+	if (watching && (vigil->pid != getpid() || !read_events(vigil)))
 		break_all(vigil);
 	pthread_mutex_unlock(&vigil->mutex);
+	return watching;
 }
 
 bool vigil_stands(const struct vigil_post *post, uint64_t version)

@@ -23,8 +23,8 @@ void vigil_free(struct vigil *vigil);
 struct vigil_post *vigil_post_new(struct vigil *vigil);
 void vigil_post_free(struct vigil_post *post);
 
-/* Takes in what has happened until now. */
-void vigil_hear(struct vigil *vigil);
+/* Takes in what has happened until now. False: nothing is watched at all. */
+bool vigil_hear(struct vigil *vigil);
 /* Is everything as it was, by what has been heard? `version` is what inotify does not tell (a mount): another one breaks
  * the post as a change does. */
 bool vigil_stands(const struct vigil_post *post, uint64_t version);
