@@ -248,7 +248,7 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	const char *named = execution->request->session;
 	if (!named && !execution->probe)
 		named = current_session();
-	execution->mounts = execute_hear(execution->cordon);
+	execution->mounts = execute_hear(execution->cordon, false);
 	execution->session.one_off = !named;
 	execution->session.id = named ? named : execution->audit.id;
 	if ((named && registry_check_id(named, err) < 0) || take_config(execution, false, err) < 0)

@@ -328,7 +328,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;
 	/* Once more: somebody may have been waited for since the walk began. */
-	uint64_t mounts = execution->mounts = execute_hear(execution->cordon);
+	uint64_t mounts = execution->mounts = execute_hear(execution->cordon, true);
 	struct strings toolchains = { 0 };
 	struct profile_input input = {
 		.abilities = { driver->name, driver->private_root, driver->network_namespace,

@@ -253,7 +253,7 @@ static int judge_names(struct execution *execution, struct arena *arena, const s
 	int rounds = 0;
 	do {
 		arena_free(arena);
-		keep.mounts = execute_hear(execution->cordon);
+		keep.mounts = execute_hear(execution->cordon, true);
 		if (names_find(arena, tree->fd, tree->place.path, &rules, &keep, NAMES_AFTER_BUDGET_US, &after, err) < 0)
 			return -1;
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));

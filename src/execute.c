@@ -95,10 +95,12 @@ int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_
 	return 0;
 }
 
-uint64_t execute_hear(struct cordon *cordon)
+uint64_t execute_hear(struct cordon *cordon, bool again)
 {
 	/* Where nothing is watched yet, nothing is compared with it either. */
-	return vigil_hear(cordon->vigil) || cordon->warm ? kernel_mounts_version() : 0;
+	if (!vigil_hear(cordon->vigil) && !cordon->warm)
+		return 0;
+	return again ? kernel_mounts_version_again() : kernel_mounts_version();
 }
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */

@@ -241,8 +241,8 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err) must_check;
 
-/* Takes in what the vigil is told, and which version of the mounts this is. */
-uint64_t execute_hear(struct cordon *cordon);
+/* Takes in what the vigil is told, and which version of the mounts this is. `again`: in the same walk. */
+uint64_t execute_hear(struct cordon *cordon, bool again);
 /* The beginning of a walk, before its first step. */
 int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
                 struct cordon_error *err) must_check;

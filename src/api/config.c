@@ -251,7 +251,7 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 	auto_close int fd = -1;
 	struct json json;
 	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
-	    config_store_take_whole(cordon->config, NULL, fd, place.path, true, execute_hear(cordon), &config, err) < 0)
+	    config_store_take_whole(cordon->config, NULL, fd, place.path, true, execute_hear(cordon, false), &config, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);

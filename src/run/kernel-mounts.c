@@ -122,10 +122,15 @@ static void look(uint64_t namespace)
 		fclose(table);
 }
 
-static bool is_current(uint64_t namespace)
+static bool is_unchanged(void)
 {
 	struct pollfd table = { .fd = known.fd, .events = POLLPRI };
-	return namespace && known.points && known.pid == getpid() && known.namespace == namespace && poll(&table, 1, 0) == 0;
+	return known.points && known.pid == getpid() && poll(&table, 1, 0) == 0;
+}
+
+static bool is_current(uint64_t namespace)
+{
+	return namespace && known.namespace == namespace && is_unchanged();
 }
 
 static void know(void)
@@ -135,13 +140,24 @@ static void know(void)
 		look(namespace);
 }
 
-uint64_t kernel_mounts_version(void)
+static uint64_t version_now(bool same_namespace)
 {
 	pthread_mutex_lock(&lock);
-	know();
+	if (!same_namespace || !is_unchanged())
+		know();
 	uint64_t version = known.version;
 	pthread_mutex_unlock(&lock);
 	return version;
+}
+
+uint64_t kernel_mounts_version(void)
+{
+	return version_now(false);
+}
+
+uint64_t kernel_mounts_version_again(void)
+{
+	return version_now(true);
 }
 
 /* The path is not "/", nor ends in a slash. */

@@ -9,5 +9,7 @@
 const char *kernel_mounts_beneath(const char *path);
 /* Another number after every mount and unmount, and where the root is another one. */
 uint64_t kernel_mounts_version(void);
+/* The same for who asked a moment ago, and is where it was. */
+uint64_t kernel_mounts_version_again(void);
 /* Forgets what was found. */
 void kernel_mounts_forget(void);
