@@ -231,13 +231,18 @@ static long write_parts(const struct parked_shell *shell, const struct iovec *fr
 	return written == (long)size ? 0 : written < 0 ? written : -EFAULT;
 }
 
-/* The placeholder's letters go, all of them: what is behind the line is nothing. */
-static long clear_place(const struct parked_shell *shell)
+/* The placeholder's letters go, all of them: what is behind the line is nothing, and takes no memory. */
+static long clear_place(const struct parked_shell *shell, const struct user_regs_struct *now)
 {
-	static char nothing[SHELL_PLACE_MAX];
-	struct iovec from = { nothing, shell->memory.env_start - shell->line };
-	struct iovec to = { (void *)(uintptr_t)shell->line, from.iov_len };
-	return write_parts(shell, &from, &to, 1);
+	static char nothing[SHELL_PAGE];
+	const uint64_t arguments[4] = { shell->line, SHELL_LINE_PAGES * SHELL_PAGE, MADV_DONTNEED };
+	uint64_t failed = 0, rest = shell->line + SHELL_LINE_PAGES * SHELL_PAGE;
+	struct iovec from = { nothing, shell->memory.env_start - rest };
+	struct iovec to = { (void *)(uintptr_t)rest, from.iov_len };
+	long result = call(shell, now, SYS_madvise, arguments, &failed);
+	if (result || failed)
+		return result ? result : (long)failed;
+	return from.iov_len ? write_parts(shell, &from, &to, 1) : 0;
 }
 
 /* Tells the kernel where the arguments end, so that /proc shows the line and no more. `parts` more are written with it. */
@@ -281,7 +286,7 @@ static long park(struct parked_shell *shell, long (*judge)(long pid))
 	if (result == 0)
 		result = call(shell, &now, SYS_brk, none, &shell->memory.brk);
 	if (result == 0)
-		result = clear_place(shell);
+		result = clear_place(shell, &now);
 	struct iovec from[1], to[1];
 	/* What could be refused is tried now. */
 	if (result == 0)

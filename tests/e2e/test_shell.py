@@ -46,20 +46,20 @@ def told(cordon, program, shell, how, lines, **more):
     return results
 
 
-def bare(cordon, shell, line):
+def bare(cordon, shell, line, locale):
     done = subprocess.run([shell, "-c", line], input=INPUT, capture_output=True, cwd=cordon.workspace,
-                          env={"PATH": "/usr/bin:/bin", "HOME": "/", "LC_ALL": "C.UTF-8"})
+                          env={"PATH": "/usr/bin:/bin", "HOME": "/", "LC_ALL": locale})
     return done.returncode, done.stdout, done.stderr
 
 
-def compare(cordon, program, shell, lines):
+def compare(cordon, program, shell, lines, locale="C.UTF-8"):
     """A shell that is started behind the same walls is asked where a bare one cannot tell, and now and then."""
-    cordon.env["LC_ALL"] = "C.UTF-8"
+    cordon.env["LC_ALL"] = locale
     inside = [line for number, line in enumerate(lines) if number % 4 == 0 or any(word in line for word in INSIDE_ONLY)]
     cold = dict(zip(inside, (rest for _, *rest in told(cordon, program, shell, "cold", inside))))
     wrong = []
     for line, (was, *one) in zip(lines, told(cordon, program, shell, "parked", lines)):
-        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line))
+        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line, locale))
         if not was or one != outside or one != cold.get(line, one):
             wrong.append((line, "parked" if was else "NOT PARKED", one, cold.get(line), outside))
     assert not wrong, "\n".join(map(str, wrong))
@@ -78,3 +78,9 @@ def test_names_and_sizes(cordon, program, leftovers):
              b"echo " + b"y" * 20000]
     for shell in ("/bin/sh", "sh", "/bin/bash"):
         compare(cordon, program, shell, lines)
+
+
+@needs("gcc", "unsanitized", "mount-namespace", "traced")
+def test_what_it_said_when_it_started_is_not_lost(cordon, program, leftovers):
+    compare(cordon, program, "bash", [b":", b"echo out; echo err >&2"], locale="xx_XX.UTF-8")
+    assert b"cannot change locale" in bare(cordon, "bash", ":", "xx_XX.UTF-8")[2]
