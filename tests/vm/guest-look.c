@@ -125,7 +125,7 @@ int kill_when_marked(char **words)
 	bool there = wait_for(words[0], true, 20);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	wait_for(words[0], false, 1);
+	wait_for(words[0], false, 3);
 	printf("%s\n", there ? "there" : "missing");
 	words[1] = NULL;
 	return left(words);

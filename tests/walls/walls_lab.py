@@ -149,10 +149,10 @@ class Lab:
     def kill_when_marked(self, argv, env, cwd, mark):
         """Kills what was started as soon as a process with the mark is there: (was it, what is left)."""
         process = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        there = wait_until(lambda: marked(mark), 5)
+        there = wait_until(lambda: marked(mark), 20)
         process.kill()
         process.communicate()
-        wait_until(lambda: not marked(mark), 1)
+        wait_until(lambda: not marked(mark), 3)
         return there, self.left(mark)
 
     def on_terminal(self, argv, env, cwd):
