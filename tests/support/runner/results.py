@@ -88,15 +88,19 @@ def judge_skips(cases, probe, prefix=(), env=None):
     return cases
 
 
-def try_again(cases, prepare=lambda: None):
+def passes_twice(case):
+    return all({one.outcome for one in case.again()} in ({"passed"}, {"passed", "skipped"}) for _ in range(2))
+
+
+def try_again(cases, wait_for_others=lambda: False):
     """A failed case that may be run again and passes twice by itself is unsteady, not failed: a loaded machine must not
-    hide what the other cases say. It stays marked, to be mended. What a sanitizer found is there whenever it shows."""
+    hide what the other cases say. It stays marked, to be mended. What a sanitizer found is there whenever it shows. Others that
+    take what is left of the machine are only waited for where it does not: they may take minutes."""
     wrong = [case for case in cases if case.outcome == "failed" and case.again]
     if len(wrong) <= AGAIN_MAX:
         for case in wrong:
             if re.search(r"Sanitizer|: runtime error: ", case.detail):
                 continue
-            prepare()
-            if all({one.outcome for one in case.again()} in ({"passed"}, {"passed", "skipped"}) for _ in range(2)):
+            if passes_twice(case) or (wait_for_others() and passes_twice(case)):
                 case.outcome, case.unsteady = "passed", True
     return cases
