@@ -9,11 +9,12 @@
 /* With the lock held. */
 static struct task *wait_for_task(struct pool *pool)
 {
+	/* From now on, whoever wakes it meanwhile: each that leaves wakes all the others. */
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += IDLE_S;
 	while (!pool->handed && !pool->first && !pool->is_ending) {
-		struct timespec until;
 		bool spare = pool->threads > pool->few;
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += IDLE_S;
 		pool->idle++;
 		int waited = spare ? pthread_cond_timedwait(&pool->changed, &pool->lock, &until)
 		                   : pthread_cond_wait(&pool->changed, &pool->lock);
