@@ -110,7 +110,7 @@ void warm_reserve(struct execution *execution)
 		warm_place_free(place);
 		place = NULL;
 	}
-	if (place)
+	if (place && place->shell)
 		memcpy(execution->audit.id, place->shell->id, sizeof(execution->audit.id));
 	execution->run.reserved = place;
 }

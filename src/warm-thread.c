@@ -133,14 +133,11 @@ static bool refill_one(struct warm *warm)
 		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
 			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
 				if (wants_shell(warm, mould))
-					park(warm, house, mould);
-				else if (!wants_place(mould))
-					continue;
-				else if (warm->places < WARM_PLACES_MAX)
-					refill(warm, house, mould);
-				else if (!make_room(warm, mould))
-					continue;
-				return true;
+					return park(warm, house, mould), true;
+				if (wants_place(mould) && warm->places < WARM_PLACES_MAX)
+					return refill(warm, house, mould), true;
+				if (wants_place(mould) && make_room(warm, mould))
+					return true;
 			}
 	return false;
 }

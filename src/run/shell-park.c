@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
+#include "run/sys.h"
+
 static void discard(long pid)
 {
 	sys_2(SYS_kill, pid, SIGKILL);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -47,9 +46,7 @@ int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, st
 {
 	bool begun;
 	const struct control_message park = { .kind = CONTROL_PARK };
-	auto_free char *place = malloc(SHELL_PLACE_MAX);
-	if (!place)
-		return fail_oom(err);
+	uncleared char place[SHELL_PLACE_MAX];
 	memset(place, 'x', SHELL_PLACE_MAX - 1);
 	place[SHELL_PLACE_MAX - 1] = '\0';
 	const char *const argv[] = { launch->argv[0], launch->argv[1], place, NULL };
