@@ -613,22 +613,23 @@ static void test_exempt(void **state)
 /* The names as one who never saw the tree finds them are the names that are remembered. */
 static void compare_with_afresh(struct place_under_test *test, const char *about)
 {
-	struct place_under_test other = *test;
+	struct arena arena = { 0 };
+	struct names afresh;
 	const struct name_rules rules = { &test->deny, &test->protect, &test->exempt };
 	struct cordon_error err = { 0 };
 	find(test, true, BUDGET_US);
-	assert_int_equal(names_find(&other.arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 },
-	                            BUDGET_US, &other.names, &err), 0);
-	test->arena = other.arena;
-	if (test->names.count != other.names.count || test->names.directories != other.names.directories)
+	assert_int_equal(names_find(&arena, test->root_fd, test->root, &rules, &(struct names_keep){ 0 }, BUDGET_US, &afresh, &err),
+	                 0);
+	if (test->names.count != afresh.count || test->names.directories != afresh.directories)
 		fail_msg("%s: %zu names in %zu directories, not %zu in %zu", about, test->names.count, test->names.directories,
-		         other.names.count, other.names.directories);
-	for (size_t i = 0; i < other.names.count; i++) {
-		const struct name *a = &test->names.items[i], *b = &other.names.items[i];
+		         afresh.count, afresh.directories);
+	for (size_t i = 0; i < afresh.count; i++) {
+		const struct name *a = &test->names.items[i], *b = &afresh.items[i];
 		if (strcmp(a->path, b->path) || a->kind != b->kind || a->is_directory != b->is_directory || a->inode != b->inode ||
 		    a->ctime_ns != b->ctime_ns || a->is_closed != b->is_closed || a->is_link != b->is_link)
 			fail_msg("%s: %s is %s", about, a->path, b->path);
 	}
+	arena_free(&arena);
 }
 
 /* Nothing is read and nothing is compared: a budget of nothing reaches everything. */
