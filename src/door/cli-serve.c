@@ -26,7 +26,7 @@
 /* So long clients have to read what they are told at the end. */
 #define PATIENCE_S 5
 #define STARTS_FEW 5    /* one of them is the loop */
-#define STARTS_MOST 128
+#define STARTS_MOST (RUNS_MAX + STARTS_FEW)     /* each may wait for a human, and others are not to wait with it */
 #define CALLS_FEW 1
 #define CALLS_MOST 8
 

@@ -230,6 +230,9 @@ static void release(struct client *client)
 
 void client_settle(struct client *client)
 {
+	struct server *server = client->server;
 	client->pending--;
 	release(client);
+	/* It may have been what an end waits for, also where the client stays. */
+	server_settle(server);
 }

@@ -89,7 +89,7 @@ static int take_texts(json_t *list, const char *name, const char ***ret_texts, s
 	return 0;
 }
 
-int rpc_words(json_t *params, struct cordon_request *request, struct cordon_error *err)
+static int take_words(json_t *params, struct cordon_request *request, struct cordon_error *err)
 {
 	json_t *argv = json_object_get(params, "argv"), *environment = json_object_get(params, "environment");
 	auto_free const char **words = NULL, **variables = NULL;
@@ -177,7 +177,7 @@ static bool called_ask(struct served *run, const struct cordon_card *card)
 static void called_conclude(struct served *run)
 {
 	struct called *called = (struct called *)run;
-	auto_free char *text = run->failed ? NULL : cordon_result_json(run->result);
+	auto_free char *text = run->failed ? NULL : run->is_job ? strdup(run->job) : cordon_result_json(run->result);
 	struct json json;
 	size_t length;
 	if (!text) {
@@ -210,18 +210,19 @@ static const struct served_kind called_kind = {
 	called_prepare, called_started, called_output, called_conclude, called_ask, called_settled, called_room, called_free,
 };
 
-void rpc_run(struct client *client, struct rpc_call *call)
+static void begin(struct client *client, struct rpc_call *call, bool is_job)
 {
+	struct server *server = client->server;
 	struct cordon_error err;
 	if (find(client, call->id))
 		return rpc_refuse(client, call->id, RPC_NO_REQUEST, "a run with this id is under way", NULL);
-	if (client->server->run_count >= RUNS_MAX)
-		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way", NULL);
+	if (server->run_count >= RUNS_MAX || atomic_load(&server->is_ending))
+		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way, or the daemon ends", NULL);
 	struct called *called = calloc(1, sizeof(*called));
 	struct cordon_request *request = NULL;
 	bool ready = called ? cordon_request_new(&request, &err) == 0 : (fail_oom(&err), false);
 	ready = ready && rpc_settings(json_object_get(call->params, "settings"), request, &err) == 0 &&
-	        rpc_words(call->params, request, &err) == 0 && set_input(call->params, called, &err) == 0;
+	        take_words(call->params, request, &err) == 0 && (is_job || set_input(call->params, called, &err) == 0);
 	if (!ready) {
 		cordon_request_unref(request);
 		if (called && called->run.input.waiting)
@@ -232,8 +233,20 @@ void rpc_run(struct client *client, struct rpc_call *call)
 	memcpy(called->id, call->id, sizeof(called->id));
 	called->wants_output = json_is_true(json_object_get(call->params, "output"));
 	called->run.can_ask = json_is_true(json_object_get(call->params, "ask"));
+	called->run.is_job = is_job;
 	called->run.request = request;
 	run_begin(&called->run, client, &called_kind);
+}
+
+void rpc_run(struct client *client, struct rpc_call *call)
+{
+	begin(client, call, false);
+}
+
+/* Starting one may wait for a human as a run may, and what waits so must not keep the answer from being heard. */
+void rpc_job_start(struct client *client, struct rpc_call *call)
+{
+	begin(client, call, true);
 }
 
 /* ---- to a run ------------------------------------------------------------------------------------------------------- */

@@ -138,18 +138,6 @@ static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_js
 
 /* ---- jobs ------------------------------------------------------------------------------------------------------------ */
 
-static int job_start(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	struct cordon_request *request = NULL;
-	if (cordon_request_new(&request, err) < 0)
-		return -1;
-	int result = rpc_settings(json_object_get(params, "settings"), request, err);
-	if (result == 0 && (result = rpc_words(params, request, err)) == 0)
-		result = cordon_job_start(cordon, request, ret_json, err);
-	cordon_request_unref(request);
-	return result;
-}
-
 static int job_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
 	return cordon_job_list(cordon, optional_text(params, "session"), ret_json, err);
@@ -216,7 +204,7 @@ static const struct method methods[] = {
 	{ "job.kill", NULL, job_kill },
 	{ "job.list", NULL, job_list },
 	{ "job.poll", NULL, job_poll },
-	{ "job.start", NULL, job_start },
+	{ "job.start", rpc_job_start, NULL },
 	{ "resize", rpc_resize, NULL },
 	{ "run", rpc_run, NULL },
 	{ "session.end", NULL, session_end },

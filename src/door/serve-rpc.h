@@ -8,11 +8,10 @@ void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const
 
 /* Each answers, or sees to it that there will be an answer. Borrows the call. */
 void rpc_run(struct client *client, struct rpc_call *call);
+void rpc_job_start(struct client *client, struct rpc_call *call);
 void rpc_signal(struct client *client, struct rpc_call *call);
 void rpc_resize(struct client *client, struct rpc_call *call);
 void rpc_stdin(struct client *client, struct rpc_call *call);
 
-/* `argv`, and `environment` if it is given. */
-int rpc_words(json_t *params, struct cordon_request *request, struct cordon_error *err) must_check;
 /* `settings` of a call as a request. */
 int rpc_settings(json_t *settings, struct cordon_request *request, struct cordon_error *err) must_check;

@@ -466,6 +466,36 @@ def test_jobs_by_remote_calls(cordon, daemon):
         assert "error" in call("job.start", settings={"session": "s"}) and "error" in call("job.poll")
 
 
+def test_jobs_that_wait_for_a_human_keep_nobody_else_waiting(cordon, workspace):
+    """Neither the answer, nor other sessions, nor the daemon's end."""
+    cordon.env["XDG_CONFIG_HOME"] = str(workspace.parent / "config")
+    (workspace.parent / "config/cordon").mkdir(parents=True)
+    (workspace.parent / "config/cordon/config.toml").write_text("[approval]\nqueue = true\ntimeout = \"1h\"\n")
+    daemon = cordon.popen("serve", text=True)
+    assert "listening" in daemon.stdout.readline()
+    waiting, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    with waiting, other:
+        for connection in waiting, other:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(cordon.data / "cordon/daemon.sock"))
+        answers, lines = waiting.makefile("r"), other.makefile("rw")
+
+        def call(method, **params):
+            print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), file=lines, flush=True)
+            return json.loads(lines.readline())
+        for number in range(12):
+            params = {"argv": ["sleep", "600"], "settings": {"session": f"s{number}", "timeout": "2h"}}
+            waiting.sendall(json.dumps({"jsonrpc": "2.0", "id": number, "method": "job.start", "params": params}).encode() + b"\n")
+        assert wait_until(lambda: len(call("approvals.list")["result"]["approvals"]) == 12)
+        card = call("approvals.list")["result"]["approvals"][0]
+        assert call("approvals.answer", card=card["id"], answer="once")["result"] is True
+        assert json.loads(answers.readline())["result"]["state"] == "running"
+        assert cordon("run", "--session", "another", "--", "true").returncode == 0
+        daemon.terminate()
+        assert daemon.wait(PATIENCE) == 0
+        daemon.communicate()
+
+
 def test_a_daemon_is_not_idle_while_a_job_runs(cordon):
     daemon = cordon.popen("serve", "--idle", "100ms", text=True)
     assert "listening" in daemon.stdout.readline()
