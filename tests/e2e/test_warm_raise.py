@@ -3,11 +3,12 @@ has what it would have had if nothing had stayed up. Each scene is played both w
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
 from conftest import Cordon
-from lab import missing
+from lab import IS_ROOT, missing
 from warm_lab import Warm
 
 pytestmark = missing("mount-namespace")
@@ -128,3 +129,102 @@ def test_the_next_command_has_the_walls_of_now(tmp_path, name):
         assert was == "made" and came in ("made", "taken", None), (was, came)
         if name == "nothing-changes":
             assert came == "taken"
+
+
+# ---- what people decide ------------------------------------------------------------------------------------------------
+
+WAYS = {"warm": {}, "parked": {"fresh": "true"}}
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    return WAYS[request.param]
+
+
+@pytest.fixture
+def outside(tmp_path):
+    return write(tmp_path / "outside/file", "granted\n").parent
+
+
+def test_a_grant_for_the_session(cordon, outside, way):
+    warm = Warm(cordon)
+    try:
+        warm.session("s")
+        warm.ready(**way)
+        look = f"cat {outside}/file"
+        assert "No such file" in warm.shell(look, **way)["stderr"]
+        warm.ask("approve", answer="once")
+        assert warm.shell(look, read=str(outside), **way)["stdout"] == "granted\n"
+        warm.await_place()
+        assert "No such file" in warm.shell(look, **way)["stderr"], "it was for that command"
+        warm.ask("approve", answer="session")
+        assert warm.shell(look, read=str(outside), **way)["stdout"] == "granted\n"
+        warm.ask("approve", answer="denied")
+        for _ in range(2):
+            warm.await_place()
+            done = warm.shell(look, read=str(outside), **way)
+            assert done["stdout"] == "granted\n" and done["place"] != "cold", done
+            assert "No such file" in warm.shell(look, **way)["stderr"], "who does not ask for it does not have it"
+        # What it was given for is another one now.
+        replace_tree(outside, "file", "not granted\n")
+        assert "not granted" not in str(warm.shell(look, read=str(outside), **way))
+    finally:
+        warm.close()
+
+
+# (a configuration, the line whose outcome counts, what it says with that configuration and without)
+SETTINGS = [
+    ('[capabilities]\ndeny = ["*.hidden"]\n', "cat a.hidden", DENIED, "text"),
+    ('[capabilities]\nread_only = ["{ws}/sub"]\n', "echo x > sub/made", "Read-only", "0 "),
+    ('[capabilities]\nfs_read = ["{outside}"]\n', "cat {outside}/file", "granted", "No such file"),
+    ('[capabilities]\nspawn = false\n', "/bin/echo one; /bin/echo two", "denied|not permitted|Cannot fork|fork", "two"),
+    ('[limits]\nopen_files = 64\n', "ulimit -n", "64", "1024"),
+    ('[sandbox]\nview = "bare"\n', "cat a.hidden", "program_not_found|No such file", "text"),
+]
+
+
+@pytest.mark.parametrize("text,line,with_it,without", SETTINGS, ids=[row[0].split("\n")[1].split(" ")[0] for row in SETTINGS])
+def test_a_configuration_that_changes(cordon, outside, way, text, line, with_it, without):
+    write(cordon.workspace / "a.hidden", "text\n")
+    (cordon.workspace / "sub").mkdir()
+    names = {"ws": cordon.workspace, "outside": outside}
+    config = write(cordon.data.parent / "config.toml", "# nothing\n")
+    warm = Warm(cordon, config=config)
+    try:
+        warm.session("s")
+        for now, wanted in (("# nothing\n", without), (text.format(**names), with_it), ("# nothing\n", without), (text.format(**names), with_it)):
+            replace(config, now)
+            for _ in range(2):
+                done = warm.shell(line.format(**names), **way)
+                said = done["error"]["class"] if "error" in done else f"{done['exit_code']} {done['stdout']}{done['stderr']}"
+                assert re.search(wanted, said), (now, said)
+                (cordon.workspace / "sub/made").unlink(missing_ok=True)
+    finally:
+        warm.close()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="cannot: root: only root mounts what others see")
+def test_mounts_of_the_host_that_change(cordon, way):
+    """In a namespace of its own, lest the machine's have it."""
+    inner = cordon.workspace / "inner"
+    inner.mkdir()
+    warm = Warm(cordon, prefix=["unshare", "--mount", "--propagation", "private"])
+
+    def host(*words):
+        subprocess.run(["nsenter", "-t", str(warm.process.pid), "-m", *map(str, words)], check=True)
+    try:
+        warm.session("s")
+        warm.ready(**way)
+        host("mount", "-t", "tmpfs", "none", inner)
+        host("sh", "-c", f"echo mounted > {inner}/file; echo secret > {inner}/.env")
+        for _ in range(2):
+            assert warm.shell("cat inner/file", **way)["stdout"] == "mounted\n"
+            assert DENIED in warm.shell("cat inner/.env", **way)["stderr"]
+            warm.await_place()
+        host("umount", inner)
+        assert "No such file" in warm.shell("cat inner/file", **way)["stderr"]
+        host("mount", "-t", "tmpfs", "none", inner)
+        host("sh", "-c", f"echo again > {inner}/file")
+        assert warm.shell("cat inner/file", **way)["stdout"] == "again\n"
+    finally:
+        warm.close()

@@ -19,9 +19,9 @@ class Ended(Exception):
 
 
 class Warm:
-    def __init__(self, cordon, config=None, cold=False):
+    def __init__(self, cordon, config=None, cold=False, prefix=()):
         self.cordon, self.names, self.lines, self.rest, self.said = cordon, 0, [], b"", {}
-        self.process = subprocess.Popen([PROGRAM], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*prefix, PROGRAM], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, start_new_session=True)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.selector = selectors.DefaultSelector()
@@ -107,6 +107,7 @@ class Warm:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+            assert self.process.returncode == 0, self.process.returncode
         self.process.stdout.close()
 
 
