@@ -78,14 +78,15 @@ static int follow_link(struct way *way, size_t before)
 {
 	uncleared char text[PATH_MAX];
 	ssize_t length = readlink(way->at, text, sizeof(text) - 1);
+	size_t rest = strlen(way->rest);
 	way->at[before] = '\0';
-	if (length <= 0 || ++way->links > LINKS_MAX || (size_t)length + strlen(way->rest) + 2 > sizeof(text))
+	if (length <= 0 || ++way->links > LINKS_MAX || (size_t)length + rest + 2 > sizeof(way->rest))
 		return -1;
-	text[length] = '\0';
 	if (*text == '/')
 		way->at[0] = '\0';
-	strcpy(stpcpy(text + length, "/"), way->rest);
-	strcpy(way->rest, text);
+	memmove(way->rest + length + 1, way->rest, rest + 1);
+	memcpy(way->rest, text, (size_t)length);
+	way->rest[length] = '/';
 	return 0;
 }
 
@@ -107,9 +108,11 @@ static int step(struct vigil_post *post, struct way *way)
 	status = watch_directory(post, before ? way->at : "/", name);
 	if (status != 0)
 		return status;
-	if (before + strlen(name) + 2 > sizeof(way->at))
+	size_t length = strlen(name);
+	if (before + length + 2 > sizeof(way->at))
 		return -1;
-	strcpy(stpcpy(way->at + before, "/"), name);
+	way->at[before] = '/';
+	memcpy(way->at + before + 1, name, length + 1);
 	if (lstat(way->at, &info) < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 1 : -1;
 	if (S_ISLNK(info.st_mode))
@@ -126,10 +129,11 @@ int vigil_claim_way(struct vigil_post *post, const char *path, enum vigil_end ki
 {
 	uncleared struct way way;
 	struct stat info;
-	int status = *path == '/' && strlen(path) < sizeof(way.rest) ? 0 : -1;
-	if (status < 0)
+	size_t length = strlen(path);
+	int status = 0;
+	if (*path != '/' || length >= sizeof(way.rest))
 		return -1;
-	strcpy(way.rest, path);
+	memcpy(way.rest, path, length + 1);
 	way.at[0] = '\0';
 	way.end = kind;
 	way.links = 0;
