@@ -9,6 +9,16 @@
 
 #define TICK_MS 1000
 
+static bool has_room(const struct warm *warm)
+{
+	return warm->places < warm_most(WARM_PLACES_MAX, WARM_PLACES_SHARE);
+}
+
+static bool has_room_for_shell(const struct warm *warm)
+{
+	return warm->shells < warm_most(WARM_SHELLS_MAX, WARM_SHELLS_SHARE);
+}
+
 struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould)
 {
 	struct warm_place *place = mould->places;
@@ -51,7 +61,7 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	pthread_cond_broadcast(&warm->made);
 	if (!made)
 		mould->wanted = 0;
-	bool keep = made && !house->left && warm->places < WARM_PLACES_MAX;
+	bool keep = made && !house->left && has_room(warm);
 	if (keep)
 		push_place(warm, mould, place);
 	warm_house_leave(house, &gone);
@@ -79,7 +89,7 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->parking = false;
-	bool keep = parked && !house->left && wishes == mould->wishes && !mould->shell && warm->shells < WARM_SHELLS_MAX;
+	bool keep = parked && !house->left && wishes == mould->wishes && !mould->shell && has_room_for_shell(warm);
 	if (keep) {
 		place->serial = mould->serial;
 		mould->shell = place;
@@ -123,7 +133,7 @@ static bool make_room(struct warm *warm, const struct warm_mould *wanted)
 
 static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
 {
-	return mould->park && !mould->shell && !mould->parking && warm->shells < WARM_SHELLS_MAX;
+	return mould->park && !mould->shell && !mould->parking && has_room_for_shell(warm);
 }
 
 /* With the lock. Whether there was something to make, or to take down for that: then it is looked again. */
@@ -134,7 +144,7 @@ static bool refill_one(struct warm *warm)
 			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
 				if (wants_shell(warm, mould))
 					return park(warm, house, mould), true;
-				if (wants_place(mould) && warm->places < WARM_PLACES_MAX)
+				if (wants_place(mould) && has_room(warm))
 					return refill(warm, house, mould), true;
 				if (wants_place(mould) && make_room(warm, mould))
 					return true;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 uint64_t warm_now_ms(void)
@@ -11,6 +12,13 @@ uint64_t warm_now_ms(void)
 	struct timespec time;
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
 	return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
+}
+
+unsigned warm_most(unsigned most, unsigned share)
+{
+	struct rlimit files;
+	bool few = getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur / share < most;
+	return few ? (unsigned)(files.rlim_cur / share) : most;
 }
 
 struct warm_house **warm_bucket(struct warm *warm, const char *id)
@@ -153,6 +161,17 @@ static struct warm_house *find_house(struct warm *warm, const char *id, uint64_t
 	return NULL;
 }
 
+/* With the lock. The one that was not used for longest makes room, unless somebody is busy with each of them. */
+static struct warm_house *unlink_idle(struct warm *warm)
+{
+	struct warm_house **oldest = NULL;
+	for (size_t i = 0; i < WARM_BUCKETS; i++)
+		for (struct warm_house **link = &warm->buckets[i]; *link; link = &(*link)->next)
+			if (!(*link)->users && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
+				oldest = link;
+	return oldest ? warm_house_unlink(warm, oldest) : NULL;
+}
+
 /* The session's house with its keeper, of which the caller is a user. NULL where there can be none. */
 static struct warm_house *enter_house(struct warm *warm, const struct execution *execution, uint64_t shared,
                                       struct cordon_error *err)
@@ -163,7 +182,10 @@ static struct warm_house *enter_house(struct warm *warm, const struct execution 
 	struct warm_house *house = find_house(warm, id, shared, &gone);
 	if (house)
 		house->users++;
-	bool full = warm->houses >= WARM_HOUSES_MAX;
+	unsigned most = warm_most(WARM_HOUSES_MAX, WARM_HOUSES_SHARE);
+	if (!house && !gone && warm->houses >= most)
+		gone = unlink_idle(warm);
+	bool full = warm->houses >= most;
 	pthread_mutex_unlock(&warm->lock);
 	if (gone)
 		warm_house_free(gone);

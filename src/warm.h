@@ -14,7 +14,11 @@
 #include "run/slot-covers.h"
 #include "run/slot.h"
 
+/* At most, of all; fewer where the process may have few descriptors: see warm_most(). */
 #define WARM_HOUSES_MAX 4096
+#define WARM_HOUSES_SHARE 30
+#define WARM_PLACES_SHARE 80
+#define WARM_SHELLS_SHARE 160
 #define WARM_MOULDS_MAX 4               /* of one session; the one unused longest goes */
 #define WARM_PLACES_MAX 64              /* that wait, of all */
 #define WARM_SHELLS_MAX 16              /* that are parked, of all */
@@ -92,6 +96,8 @@ struct warm {
 /* ---- warm.c, warm-thread.c, warm-take.c: what they need of each other -------------------------------------------- */
 
 uint64_t warm_now_ms(void);
+/* Descriptors are the process's own: of those that it may have, what is kept takes less than half. One for each `share`. */
+unsigned warm_most(unsigned most, unsigned share);
 struct warm_house **warm_bucket(struct warm *warm, const char *id);
 /* Of the walls that the execution is for. */
 const char *warm_house_id(const struct execution *execution);

@@ -159,6 +159,20 @@ def test_a_session_ends_while_its_command_runs(warm):
     assert ended["exit_code"] == 3 or ended["exit_code"] == 1, ended
 
 
+def test_there_are_few_descriptors(cordon, leftovers, way):  # noqa: F811
+    """They are the process's own: what stays up leaves most of them to it, and its commands run."""
+    warm = Warm(cordon, prefix=["prlimit", "--nofile=256"])
+    try:
+        places = set()
+        for i in range(40):
+            done = warm.run("/bin/true", session=f"s{i}", **way)
+            assert done.get("exit_code") == 0, done
+            places.add(done["place"])
+        assert "cold" not in places and warm.ask("descriptors")["count"] < 200, places
+    finally:
+        warm.close()
+
+
 def test_the_library_is_closed_while_places_wait(warm, way):
     for _ in range(3):
         warm.ready(**way)
