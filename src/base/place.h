@@ -18,6 +18,7 @@ struct host_entry {
 	const char *link;               /* HOST_LINK: its text */
 	enum host_kind kind;
 	uint64_t stamp;                 /* HOST_FILE: another after every change; 0 for one that is large */
+	uint64_t device, inode;         /* what it must be when it is shown; 0: whatever it is */
 };
 
 struct host_entries {

@@ -196,9 +196,13 @@ static int add_shown(struct arena *arena, const struct profile_input *input, str
 		const struct host_entry *entry = &input->shown.items[i];
 		if (is_in_scratch(input, false, entry->path) != late)
 			continue;
-		if (!mounts_add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0) ||
-		    !mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags))
+		if (!mounts_add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0))
 			return -1;
+		struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags);
+		if (!op)
+			return -1;
+		op->device = entry->device;
+		op->inode = entry->inode;
 	}
 	return 0;
 }

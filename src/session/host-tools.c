@@ -83,7 +83,8 @@ static int show(struct arena *arena, const char *path, const char *workspace, st
 	if (path_within(path, workspace) || beneath_resolve(arena, path, &place, NULL, NULL) < 0)
 		return 0;
 	return add_shown(arena, shown, &(struct host_entry){ .path = path, .source = place.path,
-	                                                     .kind = place.is_directory ? HOST_DIRECTORY : HOST_FILE });
+	                                                     .kind = place.is_directory ? HOST_DIRECTORY : HOST_FILE,
+	                                                     .device = place.device, .inode = place.inode });
 }
 
 static int mask(struct arena *arena, const char *path, struct vigil_post *post, struct places *masked)

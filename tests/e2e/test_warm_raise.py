@@ -228,3 +228,18 @@ def test_mounts_of_the_host_that_change(cordon, way):
         assert warm.shell("cat inner/file", **way)["stdout"] == "again\n"
     finally:
         warm.close()
+
+
+def test_tools_that_are_another_directory(cordon, way):
+    tools = write(cordon.data.parent / "tools/tool", "of then\n").parent
+    config = write(cordon.data.parent / "config.toml", f'[tools]\ndir = "{tools}"\n')
+    warm = Warm(cordon, config=config)
+    try:
+        warm.session("s")
+        warm.ready(**way)
+        assert warm.shell(f"cat {tools}/tool", **way)["stdout"] == "of then\n"
+        warm.await_place()
+        replace_tree(tools, "tool", "of now\n")
+        assert warm.shell(f"cat {tools}/tool", **way)["stdout"] == "of now\n"
+    finally:
+        warm.close()

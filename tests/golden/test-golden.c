@@ -83,16 +83,16 @@ static void leave_out_listing(char *text)
 /* ---- the host, the person, the defaults ------------------------------------------------------------------------- */
 
 static struct host_entry host_items[] = {
-	{ "/usr", "/usr", NULL, HOST_DIRECTORY, 0 },
-	{ "/bin", "/usr/bin", "usr/bin", HOST_LINK, 0 },
-	{ "/lib", "/usr/lib", "usr/lib", HOST_LINK, 0 },
-	{ "/lib64", "/usr/lib64", "usr/lib64", HOST_LINK, 0 },
-	{ "/opt", "/opt", NULL, HOST_DIRECTORY, 0 },
-	{ "/etc/ld.so.cache", "/etc/ld.so.cache", NULL, HOST_FILE, 0 },
-	{ "/etc/hosts", "/etc/hosts", NULL, HOST_FILE, 77 },
-	{ "/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "../run/systemd/resolve/stub-resolv.conf", HOST_FILE, 78 },
-	{ "/etc/ssl", "/etc/ssl", NULL, HOST_DIRECTORY, 0 },
-	{ "/etc/localtime", "/usr/share/zoneinfo/UTC", "/usr/share/zoneinfo/UTC", HOST_LINK, 0 },
+	{ "/usr", "/usr", NULL, HOST_DIRECTORY, 0, 0, 0 },
+	{ "/bin", "/usr/bin", "usr/bin", HOST_LINK, 0, 0, 0 },
+	{ "/lib", "/usr/lib", "usr/lib", HOST_LINK, 0, 0, 0 },
+	{ "/lib64", "/usr/lib64", "usr/lib64", HOST_LINK, 0, 0, 0 },
+	{ "/opt", "/opt", NULL, HOST_DIRECTORY, 0, 0, 0 },
+	{ "/etc/ld.so.cache", "/etc/ld.so.cache", NULL, HOST_FILE, 0, 0, 0 },
+	{ "/etc/hosts", "/etc/hosts", NULL, HOST_FILE, 77, 0, 0 },
+	{ "/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "../run/systemd/resolve/stub-resolv.conf", HOST_FILE, 78, 0, 0 },
+	{ "/etc/ssl", "/etc/ssl", NULL, HOST_DIRECTORY, 0, 0, 0 },
+	{ "/etc/localtime", "/usr/share/zoneinfo/UTC", "/usr/share/zoneinfo/UTC", HOST_LINK, 0, 0, 0 },
 };
 
 static struct capability_set capabilities;
@@ -172,7 +172,7 @@ static void with_names(struct profile_input *input)
 	static struct place masked[] = { NODE("/home/ada/project/.env"), DIRECTORY("/home/ada/project/deploy/.ssh") };
 	static const char *protect[] = { "/home/ada/project/.git/config", "/home/ada/project/.git/hooks",
 	                                 "/home/ada/project/a/b/.git/config", NULL };
-	static struct host_entry shown[] = { { "/home/ada/.nvm", "/home/ada/.nvm", NULL, HOST_DIRECTORY, 0 } };
+	static struct host_entry shown[] = { { "/home/ada/.nvm", "/home/ada/.nvm", NULL, HOST_DIRECTORY, 0, 0, 0 } };
 	input->masked = (struct places){ masked, COUNT(masked), 0 };
 	input->protect = (struct strings){ .items = protect, .count = 3 };
 	input->shown = (struct host_entries){ shown, 1, 1 };
