@@ -122,7 +122,10 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
-	if (!execution->run.in_slot && warm_make(execution))
+	bool waited = execution->run.in_slot;
+	if (!waited && warm_make(execution, err) < 0)
+		return -1;
+	if (!waited && execution->run.in_slot)
 		limits_started(execution);
 	options.control_fd = execution->run.in_slot ? take_fd(&execution->run.slot.control_fd) : -1;
 	int shell_fd[3];

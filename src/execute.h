@@ -183,11 +183,12 @@ int limits_pause(struct execution *execution, struct cordon_error *err) must_che
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
 /* Of step 5, warm.c: walls that are up already. A place that is ready, with its group and what holds each wall; or, after
- * the driver prepared, one that is made. False: it starts as if there were none. Once it has ended, another may be made. */
+ * the driver prepared, one that is made: run.in_slot. Else it starts as if there were none. Once it has ended, another may be
+ * made. */
 struct warm *warm_new(void);
 void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
-bool warm_make(struct execution *execution);
+int warm_make(struct execution *execution, struct cordon_error *err) must_check;
 void warm_refill(struct execution *execution);
 /* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
  * gets the line, so that this is done when the walk is; only then it runs. */

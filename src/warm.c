@@ -263,12 +263,12 @@ static void add_mould(struct warm *warm, struct warm_house *house, struct warm_m
 		warm_house_free(gone);
 }
 
-/* A keeper that is gone: the next command raises another. */
-static void forget_house(struct warm *warm, struct warm_house *house)
+/* Of a user. Where its keeper seems to be gone nobody is to find it any more: the next command raises another. */
+static void leave_house(struct warm *warm, struct warm_house *house, bool forget)
 {
 	struct warm_house *gone;
 	pthread_mutex_lock(&warm->lock);
-	for (struct warm_house **link = warm_bucket(warm, house->id); *link && !house->left; link = &(*link)->next)
+	for (struct warm_house **link = warm_bucket(warm, house->id); forget && *link && !house->left; link = &(*link)->next)
 		if (*link == house) {
 			warm_house_unlink(warm, link);
 			break;
@@ -295,7 +295,7 @@ static bool found(struct execution *execution, struct warm_house **ret_house, st
 	if (!house)
 		return false;
 	if (warm_mould_new(execution, shared, ret_mould, err) < 0) {
-		forget_house(warm, house);
+		leave_house(warm, house, false);
 		return false;
 	}
 	*ret_house = house;
@@ -316,27 +316,34 @@ int warm_raise(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
-bool warm_make(struct execution *execution)
+/* What a slot was given of the launch's mounts is used up, even where it failed. */
+static int renew(struct execution *execution, struct cordon_error *err)
+{
+	driver_release(&execution->run.held);
+	return execution->session.driver->renew(&execution->arena, &execution->run.launch, &execution->run.held, err);
+}
+
+int warm_make(struct execution *execution, struct cordon_error *err)
 {
 	struct warm *warm = execution->cordon->warm;
-	struct cordon_error ignored;
+	struct cordon_error failure;
 	struct warm_house *house;
 	struct warm_mould *mould;
-	if (!found(execution, &house, &mould, &ignored))
-		return false;
+	if (!found(execution, &house, &mould, &failure))
+		return 0;
 	mould->wish = warm_shell_new(execution);
 	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
-	bool made = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, slot, &ignored) == 0;
-	if (!made || slot_await_ready(slot, &ignored) < 0) {
-		if (made)
-			slot_end(slot);
+	bool begun = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, slot, &failure) == 0;
+	if (!begun || slot_await_ready(slot, &failure) < 0) {
+		slot_end(slot);
 		warm_mould_free(mould);
-		forget_house(warm, house);
-		return false;
+		/* What a slot itself tells (a workspace that changes meanwhile) is no reason to take the session's network down. */
+		leave_house(warm, house, failure.class == CORDON_E_INTERNAL);
+		return begun ? renew(execution, err) : 0;
 	}
 	execution->run.in_slot = true;
 	close(take_fd(&slot->root_fd));
 	add_mould(warm, house, mould);
-	return true;
+	return 0;
 }

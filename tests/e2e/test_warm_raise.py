@@ -3,6 +3,7 @@ has what it would have had if nothing had stayed up. Each scene is played both w
 import os
 import re
 import shutil
+import threading
 import subprocess
 
 import pytest
@@ -129,6 +130,31 @@ def test_the_next_command_has_the_walls_of_now(tmp_path, name):
         assert was == "made" and came in ("made", "taken", None), (was, came)
         if name == "nothing-changes":
             assert came == "taken"
+
+
+def test_a_secret_that_is_saved_again_and_again(cordon):
+    """While a place is made its mask may be gone: then the command has another, or none, and never fails for that. Nor does the
+    session lose its network."""
+    over = threading.Event()
+
+    def save():
+        while not over.wait(0.002):
+            replace(cordon.workspace / ".env")
+    editor = threading.Thread(target=save)
+    warm = Warm(cordon)
+    try:
+        warm.session("s")
+        write(cordon.workspace / ".env")
+        editor.start()
+        # Each has walls of its own.
+        done = [warm.shell("readlink /proc/self/ns/net", processes=str(20 + i)) for i in range(24)]
+    finally:
+        over.set()
+        editor.join()
+        warm.close()
+    assert {each["error"]["class"] for each in done if "error" in each} <= {"session_busy"}, done
+    networks = {each["stdout"] for each in done if each.get("place") not in (None, "cold")}
+    assert len(networks) == 1, networks
 
 
 # ---- what people decide ------------------------------------------------------------------------------------------------
