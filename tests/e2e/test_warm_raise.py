@@ -269,3 +269,33 @@ def test_tools_that_are_another_directory(cordon, way):
         assert warm.shell(f"cat {tools}/tool", **way)["stdout"] == "of now\n"
     finally:
         warm.close()
+
+
+def test_what_another_process_does_to_the_session(cordon, way):
+    """Somebody at a terminal, while the walls are up here: it counts for the next command."""
+    warm = Warm(cordon)
+    elsewhere = cordon.data.parent / "elsewhere"
+    write(elsewhere / "file", "elsewhere\n")
+    write(cordon.workspace / "file", "here\n")
+
+    def said():
+        done = warm.shell("cat file", **way)
+        return done["error"]["class"] if "error" in done else done["stdout"]
+
+    def people(*words):
+        done = cordon("session", *words)
+        assert done.returncode == 0, done
+    try:
+        warm.session("s")
+        for action, then in (("pause", "session_paused"), ("resume", "here\n"), ("pause", "session_paused"), ("resume", "here\n"),
+                             ("end", "session_ended")):
+            warm.shell("true", **way)
+            people(action, "s")
+            assert said() == then, action
+        warm.shell("true", session="other")  # the one that ended last is looked at still
+        people("rm", "s")
+        people("new", "s", "--workspace", str(elsewhere))
+        for _ in range(3):
+            assert said() == "elsewhere\n"
+    finally:
+        warm.close()
