@@ -75,6 +75,7 @@ void cordon_unref(struct cordon *cordon)
 	warm_free(cordon->warm);
 	linger_settle();
 	cgroup_forget();
+	disk_forget();
 	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);

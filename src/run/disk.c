@@ -2,6 +2,7 @@
 #include "run/disk.h"
 
 #include <linux/magic.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -118,6 +119,12 @@ static int64_t to_ns(struct timespec time)
 	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
+/* The file for that is kept: making one takes longer than all the rest. */
+static struct {
+	pthread_mutex_t mutex;
+	int fd;
+} dated = { PTHREAD_MUTEX_INITIALIZER, -1 };
+
 /* A date that none of the files bears that are there, and none is older than that is made from now on. No clock tells it:
  * files are dated by that of the last tick, which may be long ago on a busy machine; but since 6.13 by a finer one if
  * that must be to tell two changes of a file apart, and then all others are not dated before. So a file of ours is
@@ -126,11 +133,24 @@ static int64_t date_of_start(void)
 {
 	struct timespec now;
 	struct stat first, second;
-	auto_close int fd = memfd_create("cordon-date", MFD_CLOEXEC);
-	if (fd >= 0 && fstat(fd, &first) == 0 && fchmod(fd, 0600) == 0 && fstat(fd, &second) == 0)
+	pthread_mutex_lock(&dated.mutex);
+	if (dated.fd < 0)
+		dated.fd = memfd_create("cordon-date", MFD_CLOEXEC);
+	bool known = dated.fd >= 0 && fchmod(dated.fd, 0600) == 0 && fstat(dated.fd, &first) == 0 &&
+	             fchmod(dated.fd, 0600) == 0 && fstat(dated.fd, &second) == 0;
+	pthread_mutex_unlock(&dated.mutex);
+	if (known)
 		return to_ns(second.st_ctim) + (to_ns(first.st_ctim) == to_ns(second.st_ctim));
 	clock_gettime(CLOCK_REALTIME, &now);
 	return to_ns(now);
+}
+
+void disk_forget(void)
+{
+	pthread_mutex_lock(&dated.mutex);
+	if (dated.fd >= 0)
+		close(take_fd(&dated.fd));
+	pthread_mutex_unlock(&dated.mutex);
 }
 
 void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options)

@@ -93,3 +93,5 @@ int disk_watch_look(struct disk_watch *watch, int pidfd);
 /* The command has ended: had it passed the limit? Counts for a few milliseconds at most. */
 bool disk_watch_settle(struct disk_watch *watch);
 void disk_watch_end(struct disk_watch *watch);
+/* Closes what is kept between commands. */
+void disk_forget(void);
