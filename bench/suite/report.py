@@ -17,7 +17,7 @@ class Part:
     def goal(self, what, value, sign, bound, unit):
         """`value` None: not measured."""
         met = None if value is None else value <= bound if sign == "≤" else value >= bound
-        self.goals.append((what, "—" if value is None else f"{number(value)} {unit}", f"{sign} {number(bound)} {unit}",
+        self.goals.append((what, "—" if value is None else f"{number(value)} {unit}".rstrip(), f"{sign} {number(bound)} {unit}".rstrip(),
                            {True: "met", False: "**NOT MET**", None: "not measured"}[met]))
 
     def absent(self, what, why):
