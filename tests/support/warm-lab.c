@@ -133,6 +133,7 @@ static void end_run(struct run *run)
 {
 	struct cordon_result *result;
 	const char *place = place_of(run->execution->walk);
+	forget(&last); /* before anybody hears of the end: it holds its session */
 	if (cordon_execution_result(run->execution, &result, &err) < 0) {
 		say_error(run->name);
 	} else {
@@ -144,7 +145,6 @@ static void end_run(struct run *run)
 		cordon_result_unref(result);
 		say(line);
 	}
-	forget(&last);
 	last = *run;
 	*run = (struct run){ 0 };
 }
