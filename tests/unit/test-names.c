@@ -27,6 +27,7 @@
 #include "session/names-look.h"
 #include "session/names-walk.h"
 #include "session/names.h"
+#include "local-ground.h"
 
 #define BUDGET_US 60000000 /* more than any machine needs */
 
@@ -47,8 +48,8 @@ static int setup(void **state)
 {
 	struct place_under_test *test = calloc(1, sizeof(*test));
 	assert_non_null(test);
-	strcpy(test->root, "/tmp/cordon-names-XXXXXX");
-	strcpy(test->cache, "/tmp/cordon-names-XXXXXX");
+	snprintf(test->root, sizeof(test->root), "%s/cordon-names-XXXXXX", local_ground());
+	snprintf(test->cache, sizeof(test->cache), "%s/cordon-names-XXXXXX", local_ground());
 	assert_non_null(mkdtemp(test->root));
 	assert_non_null(mkdtemp(test->cache));
 	test->root_fd = open(test->root, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/remove.h"
+#include "local-ground.h"
 #include "session/registry-file.h"
 
 struct ground {
@@ -29,7 +30,7 @@ static int make(void **state)
 {
 	struct ground *ground = calloc(1, sizeof(*ground));
 	assert_non_null(ground);
-	strcpy(ground->top, "/tmp/test-registry-kept-XXXXXX");
+	snprintf(ground->top, sizeof(ground->top), "%s/test-registry-kept-XXXXXX", local_ground());
 	assert_non_null(mkdtemp(ground->top));
 	ground->vigil = vigil_new();
 	assert_non_null(ground->vigil);

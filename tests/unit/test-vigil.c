@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/remove.h"
+#include "local-ground.h"
 
 static char top[PATH_MAX];
 
@@ -37,8 +38,9 @@ static const char *at(const char *name)
 
 static int make(void **state)
 {
-	char name[] = "/tmp/test-vigil-XXXXXX";
+	char name[PATH_MAX];
 	(void)state;
+	snprintf(name, sizeof(name), "%s/test-vigil-XXXXXX", local_ground());
 	assert_non_null(mkdtemp(name));
 	assert_non_null(realpath(name, top));
 	static const char *const directories[] = { "a", "a/b", "a/b/c", "other" };
