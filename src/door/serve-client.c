@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -161,15 +162,33 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 
 /* ---- its life ----------------------------------------------------------------------------------------------------- */
 
+/* Commands need descriptors, too; and one more client must not take the last, for then nobody could be told so. */
+static bool has_room(const struct server *server)
+{
+	struct rlimit files;
+	return server->client_count < CLIENTS_MAX &&
+	       getrlimit(RLIMIT_NOFILE, &files) == 0 && server->client_count < files.rlim_cur / 4;
+}
+
+/* Who speaks in frames does it by itself then. */
+static void decline(int fd)
+{
+	const struct wire_head head = { .kind = WIRE_DECLINE };
+	unsigned char first;
+	if (recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) != 1 || first >= WIRE_HELLO)
+		send(fd, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void client_accept(struct server *server, int fd)
 {
-	struct client *client = NULL;
 	pid_t pid;
-	if (server->client_count < CLIENTS_MAX && peer_is_welcome(&server->ourselves, fd, &pid))
-		client = calloc(1, sizeof(*client));
+	bool welcome = peer_is_welcome(&server->ourselves, fd, &pid);
+	struct client *client = welcome && has_room(server) ? calloc(1, sizeof(*client)) : NULL;
 	if (client)
 		client->out = evbuffer_new();
 	if (!client || !client->out) {
+		if (welcome)
+			decline(fd);
 		free(client);
 		close(fd);
 		return;

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -24,8 +25,10 @@ class Daemon:
         self.cordon, self.process = cordon, None
         self.path = cordon.data / "cordon/daemon.sock"
 
-    def start(self, *words):
-        self.process = self.cordon.popen("serve", *words, text=True)
+    def start(self, *words, limit=None):
+        """`limit`: of descriptors."""
+        options = {} if limit is None else {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))}
+        self.process = self.cordon.popen("serve", *words, text=True, **options)
         line = self.process.stdout.readline()
         assert line == f"cordon: listening at {self.path}\n", (line, self.process.stderr.read())
         return self
@@ -585,6 +588,20 @@ def test_flood(cordon, daemon):
         assert refused == list(range(64, 100))
         assert cordon("run", "--session", "other", "--", "echo", "served").stdout == "served\n"
     assert wait_until(lambda: daemon.status()["running"] == 0)
+
+
+def test_more_clients_than_there_is_room_for(cordon, daemon):
+    """They are told so, and run their commands by themselves; nobody waits for a descriptor that the daemon does not have."""
+    daemon.start(limit=200)
+    idle = [daemon.connect() for _ in range(300)]
+    try:
+        done = cordon("run", "--session", "s", "--", "echo", "served")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "served\n", "")
+    finally:
+        for connection in idle:
+            connection.close()
+    assert wait_until(lambda: daemon.status()["clients"] == 1)
+    assert daemon.status()["served"] == 0
 
 
 def test_slow_reader(cordon, daemon):
