@@ -16,7 +16,7 @@
 
 /* At most, of all; fewer where the process may have few descriptors: see warm_most(). */
 #define WARM_HOUSES_MAX 4096
-#define WARM_HOUSES_SHARE 30
+#define WARM_HOUSES_SHARE 8
 #define WARM_PLACES_SHARE 80
 #define WARM_SHELLS_SHARE 160
 #define WARM_MOULDS_MAX 4               /* of one session; the one unused longest goes */
