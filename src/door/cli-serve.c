@@ -144,7 +144,7 @@ static bool is_told(struct server *server)
 void server_settle(struct server *server)
 {
 	if (atomic_load(&server->is_ending)) {
-		if (!server->run_count && !server->call_count && is_told(server))
+		if (!server->run_count && !server->call_count && (server->is_hurried || is_told(server)))
 			leave_loop(server);
 		return;
 	}
@@ -160,8 +160,9 @@ void server_settle(struct server *server)
 void server_end(struct server *server)
 {
 	if (atomic_exchange(&server->is_ending, true)) {
-		leave_loop(server); /* told twice */
-		return;
+		/* Told twice: who does not read is not waited for, but what was killed has its rows. */
+		server->is_hurried = true;
+		return server_settle(server);
 	}
 	event_del(&server->listening);
 	cleanup_close(&server->listen_fd);

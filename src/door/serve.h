@@ -55,6 +55,7 @@ struct server {
 	struct client *clients;
 	size_t client_count, run_count, call_count;
 	uint64_t served_count, fast_count;
+	bool is_hurried;                        /* the loop's: told to end twice */
 	atomic_bool is_ending;
 	pthread_mutex_t post_lock;              /* over the next: */
 	struct post *posted, **last_post;

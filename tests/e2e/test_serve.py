@@ -330,6 +330,22 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
     assert len(ended) == 1 and ended[0]["signal"] == 9 and cordon("audit", "verify").returncode == 0
 
 
+def test_daemon_told_twice(cordon, daemon, leftovers):
+    """Whoever is in a hurry does not cost the record its rows."""
+    daemon.start()
+    processes = [begun(cordon, "trap '' TERM HUP INT; echo begun; while :; do sleep 0.01; done") for _ in range(6)]
+    for _ in range(2):
+        daemon.process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)  # two of a kind that wait are one
+    for process in processes:
+        process.communicate(timeout=PATIENCE)
+    assert daemon.process.wait(PATIENCE) == 0
+    daemon.process.communicate()
+    daemon.process = None
+    kinds = [row["row"] for row in rows(cordon)]
+    assert kinds.count("result") == kinds.count("intent") == 6, kinds
+
+
 def test_one_at_a_time(cordon, daemon):
     daemon.start()
     second = cordon("serve", "--json")
