@@ -61,6 +61,10 @@ def measure_limits(ground, _peers, runs):
     data = {"HOME": str(ground.memory), "XDG_DATA_HOME": str(ground.memory)}
     found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n", env=data,
                            prefix=[])
+    absent = {name: why for name, why in found.items() if isinstance(why, str)}
+    if absent:
+        part.absent("control groups", "; ".join(f"{name} does not run here ({why})" for name, why in absent.items()))
+        return part
     part.header = ["by", "without µs", "with µs", "adds µs"]
     for name, text in (("library", "library"), ("cli", "cordon run")):
         without, with_one = (found[f"no-op {name}-{kind}"][0] for kind in ("without", "with"))

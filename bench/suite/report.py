@@ -73,7 +73,8 @@ def describe_machine(ground, load_before, peers):
         f"- Linux {platform.release()}, {platform.machine()}; {os.cpu_count()} processors, "
         f"{grep('/proc/cpuinfo', r'^model name.*: (.*)$')}; {memory:.0f} GB of memory",
         f"- {len(pathlib.Path('/proc/self/mountinfo').read_text().splitlines())} mounts; cordon's data on {filesystem(ground.data.parent)}",
-        f"- load {load_before} before and {load()} after; run by {who}",
+        f"- load {load_before} before and {load()} after; run by {who}"
+        + ("" if os.sched_getscheduler(0) == os.SCHED_OTHER else ", at real-time priority because of the load"),
         f"- beside: {', '.join(peers) or 'no other sandbox'}",
     ]
 
