@@ -36,11 +36,13 @@ def status(pid, key):
 
 
 def pss_kb(pid):
-    """What it has of memory, its share of what is shared; None where we may not know."""
+    """What it has of memory, its share of what is shared; 0 where it is gone, None where we may not know."""
     try:
         return int(grep(f"/proc/{pid}/smaps_rollup", r"^Pss:\s+(\d+)", "0"))
-    except (PermissionError, ProcessLookupError, FileNotFoundError):
+    except PermissionError:
         return None
+    except OSError:
+        return 0
 
 
 def descriptors(pid):
