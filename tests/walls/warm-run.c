@@ -128,11 +128,12 @@ static int run_first(const char *const *words)
 		return cold("the first command had no place of its own");
 	if (finish(execution) < 0)
 		return refused();
-	while (!getenv("WARM_MADE") && !warm_expects(execution->walk) && waited++ < PATIENCE_MS)
-		usleep(1000);
+	/* With its result it has ended for the library, too; then the next place is made. */
 	if (cordon_execution_result(execution, &result, &err) < 0)
 		return refused();
 	cordon_result_unref(result);
+	while (!getenv("WARM_MADE") && !warm_expects(execution->walk) && waited++ < PATIENCE_MS)
+		usleep(1000);
 	cordon_execution_unref(execution);
 	cordon_request_unref(request);
 	return waited < PATIENCE_MS ? 0 : cold("no place was made ahead");
