@@ -32,6 +32,13 @@ static void tell_hit(int number)
 		_exit(1);
 }
 
+static void set_signals(void (*handler)(int))
+{
+	for (int number = 1; number < 32; number++)
+		if (number != SIGCHLD && number != SIGPIPE)
+			signal(number, handler);
+}
+
 /* In a process of a high number, which is waited for. */
 static int take_number(void)
 {
@@ -128,11 +135,10 @@ enum answer try_stand(char **arguments)
 {
 	const char *text = arguments[0], *name = arguments[2];
 	int port = atoi(arguments[3]);
+	set_signals(SIG_IGN); /* of the one that waits for it, which gets what a whole group is sent */
 	if (take_number() < 0)
 		return broken("fork");
-	for (int number = 1; number < 32; number++)
-		if (number != SIGCHLD && number != SIGPIPE)
-			signal(number, tell_hit);
+	set_signals(tell_hit);
 	int file = put_file("/tmp", name, text);
 	struct pollfd sockets[] = {
 		{ .fd = listen_unix(name, true), .events = POLLIN }, { .fd = listen_unix(name, false), .events = POLLIN },
