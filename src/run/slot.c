@@ -336,12 +336,15 @@ static uint32_t pack_orders(struct slot_packer *packer, const struct launch *lau
 
 int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err)
 {
-	uncleared char bytes[SLOT_ORDERS_MAX];
-	uncleared struct slot_packer packer;
+	/* Not on the stack, which of a caller's thread may be small. */
+	auto_free struct slot_packer *packer = malloc(sizeof(*packer));
+	auto_free char *bytes = malloc(SLOT_ORDERS_MAX);
 	struct slot_reply reply;
 	*ret_begun = false;
-	slot_pack_begin(&packer, bytes, sizeof(bytes));
-	uint32_t size = pack_orders(&packer, launch);
+	if (!packer || !bytes)
+		return fail_oom(err);
+	slot_pack_begin(packer, bytes, SLOT_ORDERS_MAX);
+	uint32_t size = pack_orders(packer, launch);
 	if (!size)
 		return fail(err, CORDON_E_INVALID_REQUEST, E2BIG, launch->argv[0], "the arguments and environment are too long");
 	struct iovec part = { bytes, size };
