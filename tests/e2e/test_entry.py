@@ -330,7 +330,8 @@ def test_a_closed_stream_is_for_the_program(cordon, daemon, closed):
 def test_too_many_words_are_for_the_program(cordon, daemon):
     assert without_fast(cordon, daemon, "run", "--session=s", "--", "sh", "-c", 'exit $(($# == 90000 ? 6 : 1))', "sh",
                         *["a"] * 90000)[0] == 6
-    assert without_fast(cordon, daemon, "run", "--session=s", "-c", "exit 6", env={**cordon.env, "X": "x" * 130_000})[0] == 6
+    assert without_fast(cordon, daemon, "run", "--session=s", "-c", "exit 6",
+                        env={**cordon.env, "X": "x" * 100_000, "Y": "y" * 100_000})[0] == 6
 
 
 @pytest.mark.parametrize("home", ["relative", "{data}/../data", ""])

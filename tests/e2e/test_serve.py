@@ -255,7 +255,7 @@ def test_stop_and_continue(cordon, daemon):
 
 def test_broken_pipe(cordon, daemon):
     daemon.start()
-    process = cordon.popen("run", "--session", "s", "--timeout", "30s", "--", "yes", "broken-pipe-1")
+    process = cordon.popen("run", "--session", "s", "--quiet", "--timeout", "30s", "--", "yes", "broken-pipe-1")
     process.stdout.read(10)
     process.stdout.close()
     assert process.wait(PATIENCE) == 128 + signal.SIGPIPE and process.stderr.read() == b""
