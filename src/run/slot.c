@@ -109,7 +109,7 @@ static int position(struct positions *positions, int fd)
 	return positions->count++;
 }
 
-/* The parts of a control group come first: how many there are does not depend on the plan. */
+/* The parts of a control group come first: how many there are does not depend on the plan. `trees` may be NULL. */
 static void collect(const struct launch *launch, struct positions *positions, int joins[LAUNCH_JOIN_MAX], int *trees,
                     int *ret_skeleton)
 {
@@ -118,8 +118,11 @@ static void collect(const struct launch *launch, struct positions *positions, in
 	for (int i = 0; i < LAUNCH_JOIN_MAX; i++)
 		joins[i] = launch->in_group ? position(positions, launch->group_joins[i]) : -1;
 	*ret_skeleton = root->skeleton_tree >= 0 ? position(positions, root->skeleton_tree) : -1;
-	for (size_t i = 0; root->trees && i < root->count; i++)
-		trees[i] = position(positions, root->trees[i]);
+	for (size_t i = 0; root->trees && i < root->count; i++) {
+		int at = position(positions, root->trees[i]);
+		if (trees)
+			trees[i] = at;
+	}
 }
 
 #define FIELD(base, type, field) ((base) + (uint32_t)offsetof(type, field))
@@ -239,7 +242,6 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
                struct cordon_error *err)
 {
 	int own[2], control[2], joins[LAUNCH_JOIN_MAX], skeleton;
-	auto_free int *trees = calloc(launch->root->count + 1, sizeof(*trees));
 	struct positions positions;
 	struct slot_request request = { plan->namespaces, plan->size };
 	struct iovec part = { &request, sizeof(request) };
@@ -247,15 +249,13 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 		struct cmsghdr header;
 		unsigned char space[CMSG_SPACE(SLOT_DESCRIPTORS_MAX * sizeof(int))];
 	} rights;
-	if (!trees)
-		return fail_oom(err);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, own) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make a slot's socket");
 	auto_close int ours = own[0], theirs = own[1];
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
 	auto_close int control_ours = control[0], control_theirs = control[1];
-	collect(launch, &positions, joins, trees, &skeleton);
+	collect(launch, &positions, joins, NULL, &skeleton);
 	size_t count = SLOT_REQUEST_MORE + (size_t)positions.count;
 	int fds[SLOT_DESCRIPTORS_MAX] = { plan->fd, control_theirs, theirs };
 	memcpy(fds + SLOT_REQUEST_MORE, positions.fds, (size_t)positions.count * sizeof(int));
@@ -306,7 +306,7 @@ static int told_failure(const struct slot_reply *reply, struct cordon_error *err
 int slot_await_ready(struct slot *slot, struct cordon_error *err)
 {
 	while (!slot->ready || slot->pidfd < 0) {
-		struct slot_reply reply;
+		struct slot_reply reply = { 0 };
 		int fd = -1;
 		struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
 		int count = poll(&news, 1, READY_MS);
@@ -339,7 +339,7 @@ int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, 
 	/* Not on the stack, which of a caller's thread may be small. */
 	auto_free struct slot_packer *packer = malloc(sizeof(*packer));
 	auto_free char *bytes = malloc(SLOT_ORDERS_MAX);
-	struct slot_reply reply;
+	struct slot_reply reply = { 0 };
 	*ret_begun = false;
 	if (!packer || !bytes)
 		return fail_oom(err);
