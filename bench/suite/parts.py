@@ -114,6 +114,9 @@ def measure_relay(ground, _peers, runs):
         direct = found.get(f"{what} direct")
         part.rows.append((texts[kind] + count if count else kind, way, f"{value:g} {units[kind]}",
                           value / direct[0] if direct and way != "direct" else "—"))
-    part.goal("egress relay", found["throughput-1 cordon-proxy"][0] / found["throughput-1 direct"][0], "≥", 0.65, "× direct")
-    part.goal("egress relay, processor time", found["cpu-1 cordon-proxy"][0], "≤", 150, "CPU-ms per GB")
+    for count in (1, 50):
+        speed = found[f"throughput-{count} cordon-proxy"][0] / found[f"throughput-{count} direct"][0]
+        part.goal(f"egress relay, connections: {count}", speed, "≥", 0.65, "× direct")
+        part.goal(f"egress relay, connections: {count}, processor time", found[f"cpu-{count} cordon-proxy"][0], "≤", 150,
+                  "CPU-ms per GB")
     return part
