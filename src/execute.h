@@ -117,6 +117,7 @@ struct execution {
 		struct cgroup_ahead *ahead;         /* what is to become the group, from the profile's step on; or NULL */
 		struct cgroup group;                /* holds the limits; or none */
 		struct disk_watch disk;             /* holds the limit on disk space */
+		bool quota;                         /* so does the filesystem */
 		int home_fd;                        /* which it counts, too; or -1 */
 		struct driver_facts facts;          /* the profile's, and what the group holds */
 		struct launch launch;

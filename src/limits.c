@@ -8,16 +8,20 @@
 
 #include "base/text.h"
 #include "execute.h"
+#include "run/quota.h"
 #include "session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
 #define NEAR_SHARE 16
+/* Of disk space, what is too little to be given out. */
+#define SPENT_BYTES (UINT64_C(64) << 10)
 
 /* Of a command's memory, what the kernel needs until its program is loaded, and for each mount. */
 #define START_BYTES (UINT64_C(512) << 10)
 #define WALL_BYTES UINT64_C(1024)
 
-/* Those that a control group can hold. Disk space is watched by the supervisor. */
+/* Those that a control group can hold. Disk space is watched by the supervisor, and held by a filesystem
+ * that can. */
 static const enum cordon_wall walls[] = {
 	CORDON_WALL_LIMIT_MEMORY, CORDON_WALL_LIMIT_PROCESSES, CORDON_WALL_LIMIT_CPU,
 };
@@ -48,6 +52,14 @@ static struct cgroup_bounds bounds_of(const struct execution *execution, const s
 	};
 }
 
+/* A quota is none for who has the capability to ignore it, or may say of what project a file is. */
+static bool hold_disk(const struct execution *execution, const struct disk_options *options)
+{
+	const uint32_t needed = WALL_BIT(PRIVILEGES) | WALL_BIT(KERNEL_SURFACE);
+	return !options->growth && (execution->profile.profile.walls & needed) == needed &&
+	       quota_hold(options->roots[0], options->most_bytes);
+}
+
 /* A directory that was named is the caller's own: what was in it before is not the command's doing. */
 static void watch_disk(struct execution *execution)
 {
@@ -60,6 +72,7 @@ static void watch_disk(struct execution *execution)
 		.growth = execution->request->workspace || execution->session.record.workspace,
 	};
 	disk_watch_begin(&execution->run.disk, &options);
+	execution->run.quota = hold_disk(execution, &options);
 }
 
 void limits_expect(struct execution *execution)
@@ -110,7 +123,8 @@ void limits_describe(struct execution *execution)
 	const struct cgroup *group = &execution->run.group;
 	const char **isolation = execution->run.isolation;
 	if (isolation[CORDON_WALL_LIMIT_DISK])
-		isolation[CORDON_WALL_LIMIT_DISK] = execution->run.disk.prompt ? DISK_WATCH_TEXT : DISK_COUNT_TEXT;
+		isolation[CORDON_WALL_LIMIT_DISK] = execution->run.quota ? QUOTA_TEXT
+		                                    : execution->run.disk.prompt ? DISK_WATCH_TEXT : DISK_COUNT_TEXT;
 	/* A command that can write to the tree of groups can change its own. */
 	bool guarded = !isolation[CORDON_WALL_FILESYSTEM] || strcmp(isolation[CORDON_WALL_FILESYSTEM], "none");
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++)
@@ -154,7 +168,7 @@ int limits_require(const struct execution *execution, struct cordon_error *err)
 	const struct profile *profile = &execution->profile.profile;
 	if (require_room(execution, err) < 0)
 		return -1;
-	if ((profile->required & profile->walls & WALL_BIT(LIMIT_DISK)) && !execution->run.disk.prompt)
+	if ((profile->required & profile->walls & WALL_BIT(LIMIT_DISK)) && !execution->run.disk.prompt && !execution->run.quota)
 		return refuse_late_disk(execution, err);
 	for (size_t i = 0; i < ARRAY_SIZE(walls); i++) {
 		if (!(profile->required & ~group->held & (UINT32_C(1) << walls[i])))
@@ -197,6 +211,18 @@ int limits_pause(struct execution *execution, struct cordon_error *err)
 		return 0;
 	return registry_change(&execution->arena, execution->cordon->data_dir, execution->session.id, pause_record,
 	                       execution->cordon, &record, err);
+}
+
+/* The filesystem held it, and had nothing left to give. It tells nobody but who writes when it refuses. */
+static bool is_spent(struct execution *execution)
+{
+	uint64_t used;
+	struct disk_watch *disk = &execution->run.disk;
+	if (!execution->run.quota || !quota_used(execution->session.workspace_fd, &used) ||
+	    used + SPENT_BYTES < disk->options.most_bytes)
+		return false;
+	disk->used = used;
+	return true;
 }
 
 /* It ended before that was found out. */
@@ -247,7 +273,7 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	if (usage->process_refusals && tell_refused(execution, usage->process_refusals) < 0)
 		return fail_oom(err);
 	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
-	    disk_watch_settle(&execution->run.disk) && tell_disk_full(execution) < 0)
+	    (disk_watch_settle(&execution->run.disk) || is_spent(execution)) && tell_disk_full(execution) < 0)
 		return fail_oom(err);
 	supervise_leave(supervision, group);
 	return 0;

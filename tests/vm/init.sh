@@ -22,6 +22,10 @@ truncate -s 96M /vm/disk
 mke2fs -F /vm/disk >/dev/null 2>&1
 mkdir /disk
 mount -o loop /vm/disk /disk && mkdir -m 1777 /disk/work
+if [ -e /vm/quota ]; then
+	insmod /vm/quota_tree.ko && insmod /vm/quota_v2.ko
+	mkdir /quota && mount -o loop,prjquota /vm/quota /quota && chmod 1777 /quota
+fi
 
 # As a service manager would: root in a group of its own, and one that is delegated to an ordinary user.
 cd /sys/fs/cgroup

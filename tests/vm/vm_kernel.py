@@ -23,6 +23,8 @@ KERNELS = {
     ("x86_64", (6, 12)): "linux-image-6.12-cloud-amd64",
     ("aarch64", (6, 1)): "linux-image-cloud-arm64",
 }
+# Disks in files, and quotas on them.
+MODULES = ["loop", "quota_tree", "quota_v2"]
 # For a build for another architecture: what meson.build asks for.
 LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libevent-dev",
              "libevent-core-2.1-7", "libcmocka-dev", "libcmocka0",
@@ -99,12 +101,15 @@ class Apt:
 
 
 def kernel(arch, release, cache):
-    """(the kernel, its module for disks in files); kept under `cache`."""
+    """(the kernel, its modules by name); kept under `cache`."""
     place = cache / f"linux-{arch}-{'.'.join(map(str, release))}"
     Apt(arch, cache).unpack(place, [KERNELS[arch, release]], resolve=True)
     [image] = (place / "boot").glob("vmlinu*")
-    [loop] = (place / "lib/modules").rglob("loop.ko*")
-    return image, lzma.decompress(loop.read_bytes()) if loop.suffix == ".xz" else loop.read_bytes()
+    modules = {}
+    for name in MODULES:
+        [module] = (place / "lib/modules").rglob(f"{name}.ko*")
+        modules[name] = lzma.decompress(module.read_bytes()) if module.suffix == ".xz" else module.read_bytes()
+    return image, modules
 
 
 def busybox(arch, cache):
@@ -125,6 +130,14 @@ def programs(arch, root, build, cache):
         run("meson", "setup", own, root, "--cross-file", cache / f"{arch}.ini", "-Dtests=true", "-Ddebug=false")
     run("ninja", "-C", own, "cordon", "cordon-unwalled")
     return own
+
+
+def quota_disk(options, megabytes, place):
+    """An ext4 filesystem in a file."""
+    with open(place, "wb") as disk:
+        disk.truncate(megabytes << 20)
+    run(shutil.which("mkfs.ext4", path=f"{os.environ['PATH']}:/usr/sbin:/sbin") or "mkfs.ext4", *options, place)
+    return place.read_bytes()
 
 
 def lacking(arch, release, cache):

@@ -14,10 +14,10 @@ TAKE_DISK = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$i bs=1M count=1; s
 
 class Bench:
     """Runs commands through cordon, and judges what their results say."""
-    def __init__(self, steps, name, uid=None):
+    def __init__(self, steps, name, uid=None, top="/disk/work"):
         """uid: who is to work there, if not the caller."""
         self.steps, self.cases, self.number, self.uid = steps, [], 0, uid
-        self.directory = f"/disk/work/{name}-{steps.who}"
+        self.directory = f"{top}/{name}-{steps.who}"
         self.make(self.directory)
         self.env = {"PATH": "/usr/bin", "HOME": self.directory, "XDG_DATA_HOME": f"{self.directory}/data"}
 
