@@ -272,7 +272,8 @@ int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts,
 static const char *find_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
 {
 	struct stat file = { 0 };
-	if (stands(view, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
+	/* The base view begins the post, once for each command: who runs a single one watches nothing. */
+	if (vigil_stands(view->post, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
 		return arena_strdup(arena, view->user.name);
 	bool there = stat(HOST_PASSWD, &file) == 0;
 	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file)) {

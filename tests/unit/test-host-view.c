@@ -65,11 +65,36 @@ static void each_user_has_their_own_name(void **state)
 	arena_free(&arena);
 }
 
+/* A program that runs one command and ends is not to pay for what only the next would have of it. */
+static void one_command_watches_nothing(void **state)
+{
+	(void)state;
+	struct arena arena = { 0 };
+	struct vigil *vigil = vigil_new();
+	assert_non_null(vigil);
+	struct host_view *view = host_view_new(vigil);
+	struct cordon_error err;
+	struct host_entries entries;
+	assert_non_null(view);
+	for (int command = 0; command < 2; command++) {
+		assert_int_equal(vigil_hear(vigil), false);
+		assert_non_null(host_view_user(&arena, view, 1, geteuid()));
+		assert_int_equal(host_base_view(&arena, view, 1, &entries, &err), 0);
+	}
+	assert_int_equal(vigil_hear(vigil), true);
+	for (int command = 0; command < 3; command++)
+		assert_string_equal(host_view_user(&arena, view, 1, geteuid()), host_user_name(&arena, geteuid()));
+	host_view_free(view);
+	vigil_free(vigil);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kept_is_as_found),
 		cmocka_unit_test(each_user_has_their_own_name),
+		cmocka_unit_test(one_command_watches_nothing),
 	};
 	return cmocka_run_group_tests_name("host-view", tests, NULL, NULL);
 }
