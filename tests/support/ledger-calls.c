@@ -18,19 +18,9 @@
 
 #include "ledger-calls.h"
 
-time_t clock_offset;
 size_t short_write;
 bool fail_truncate, fail_sync, skip_sleep;
 int syncs;
-
-time_t time(time_t *ret)
-{
-	struct timespec now;
-	syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-	if (ret)
-		*ret = now.tv_sec + clock_offset;
-	return now.tv_sec + clock_offset;
-}
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {

@@ -2,11 +2,10 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
-#include <time.h>
 
+#include "ledger-clock.h"
 #include "ledger-ground.h"
 
-extern time_t clock_offset;
 extern size_t short_write;              /* the next writev() stops after so many bytes */
 extern bool fail_truncate, fail_sync, skip_sleep;
 extern int syncs;

@@ -20,18 +20,8 @@
 
 #include "audit/read.h"
 #include "base/cleanup.h"
+#include "ledger-clock.h"
 #include "ledger-ground.h"
-
-static time_t clock_offset;
-
-time_t time(time_t *ret)
-{
-	struct timespec now;
-	syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
-	if (ret)
-		*ret = now.tv_sec + clock_offset;
-	return now.tv_sec + clock_offset;
-}
 
 static int setup(void **state)
 {
