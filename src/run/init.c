@@ -88,23 +88,29 @@ static bool careless;
 enum { careless = false };
 #endif
 
+/* Reaps what has ended. In a pid namespace whoever lives is our child or a descendant of one: where there is none, nobody is left. */
+static bool is_alone(void)
+{
+	long pid;
+	while ((pid = sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL)) > 0)
+		;
+	return pid == -ECHILD;
+}
+
+/* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
 static void kill_rest(bool pid_namespace)
 {
-	if (careless)
-		return;
-	for (;;) {
-		int options = pid_namespace ? 0 : WNOHANG;
-		if (pid_namespace)
+	struct timespec pause = { .tv_nsec = 1000000 };
+	while (!careless && !is_alone()) {
+		if (pid_namespace) {
 			sys_2(SYS_kill, -1, SIGKILL);
-		else
-			kill_children();
-		long pid;
-		while ((pid = sys_4(SYS_wait4, -1, NULL, options | __WALL, NULL)) > 0)
-			;
-		if (pid == -ECHILD)
-			return;
-		struct timespec pause = { .tv_nsec = 1000000 };
-		sys_2(SYS_nanosleep, &pause, NULL);
+			while (sys_4(SYS_wait4, -1, NULL, __WALL, NULL) > 0)
+				;
+			continue;
+		}
+		kill_children();
+		if (!is_alone())
+			sys_2(SYS_nanosleep, &pause, NULL);
 	}
 }
 
@@ -130,7 +136,9 @@ static void obey(bool pid_namespace, long command)
 	struct control_message message;
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (length == 0 || (length < 0 && length != -EAGAIN && length != -EINTR)) {
-		kill_rest(pid_namespace);
+		/* With its pid 1 the kernel ends a pid namespace by itself. */
+		if (!pid_namespace)
+			kill_rest(false);
 		sys_exit(1);
 	}
 	if (length != sizeof(message))
