@@ -27,30 +27,47 @@ uint64_t warm_shared(const struct execution *execution)
 	return shared;
 }
 
-/* What renewing and sending need of it: the sources of what is mounted with mapped owners, and how many there are; and what
- * is looked at again before a place is used. */
-static struct launch_root *copy_root(struct arena *arena, const struct launch_root *root)
+/* What renewing and sending need of it, in its order: the sources of what is mounted with mapped owners; and what is looked at
+ * again before a place is used. Of most operations that is nothing, and there may be thousands of moulds. */
+static struct launch_root *copy_root(struct arena *arena, const struct launch *launch)
 {
+	const struct launch_root *root = launch->root;
 	struct launch_root *copy = arena_alloc(arena, sizeof(*copy));
-	struct mount_op *ops = arena_alloc(arena, root->count * sizeof(*ops));
+	auto_free struct mount_op *ops = malloc((root->count + 1) * sizeof(*ops));
 	if (!copy || !ops)
 		return NULL;
 	*copy = *root;
+	copy->count = 0;
 	for (size_t i = 0; i < root->count; i++) {
-		ops[i] = root->ops[i];
-		if (!slot_covers_has(root, i))
-			ops[i].target = NULL;
-		else if (!(ops[i].target = arena_strdup(arena, ops[i].target)))
+		struct mount_op *op = &ops[copy->count];
+		bool covers = slot_covers_has(root, i);
+		if (!covers && !(launch->become && driver_maps_owners(&root->ops[i])))
+			continue;
+		*op = root->ops[i];
+		op->target = covers ? arena_strdup(arena, op->target) : NULL;
+		if ((covers && !op->target) || (op->source && !(op->source = arena_strdup(arena, op->source))))
 			return NULL;
-		if (ops[i].source && !(ops[i].source = arena_strdup(arena, ops[i].source)))
-			return NULL;
+		copy->count++;
 	}
-	copy->ops = ops;
+	struct mount_op *kept = arena_alloc(arena, copy->count * sizeof(*kept));
+	copy->ops = kept ? memcpy(kept, ops, copy->count * sizeof(*kept)) : NULL;
 	copy->trees = NULL;
 	copy->skeleton_tree = -1;
 	if (root->skeleton && !(copy->skeleton = arena_strdup(arena, root->skeleton)))
 		return NULL;
-	return copy;
+	return kept ? copy : NULL;
+}
+
+/* By itself, and not in the arena: it is most of all that a mould holds. */
+static int copy_key(const struct execution *execution, struct profile_key *ret_key)
+{
+	struct arena arena = { 0 };
+	struct profile_key key;
+	char *bytes = NULL;
+	if (profile_walls_key(&arena, &execution->profile.profile, &key) == 0 && (bytes = malloc(key.length)))
+		*ret_key = (struct profile_key){ memcpy(bytes, key.bytes, key.length), key.length };
+	arena_free(&arena);
+	return bytes ? 0 : -1;
 }
 
 static int fill(struct warm_mould *mould, const struct execution *execution)
@@ -58,14 +75,13 @@ static int fill(struct warm_mould *mould, const struct execution *execution)
 	struct arena *arena = &mould->arena;
 	const struct launch *launch = &execution->run.launch;
 	mould->driver = execution->session.driver;
-	mould->launch = (struct launch){ .become = launch->become, .root = copy_root(arena, launch->root) };
+	mould->launch = (struct launch){ .become = launch->become, .root = copy_root(arena, launch) };
 	mould->bounds = execution->run.group.bounds;
 	mould->bounds.at_birth = 0;
 	mould->held = execution->run.group.held;
 	const char *cgroup = execution->run.group.ops ? execution->profile.profile.cgroup : CGROUP_NONE;
 	mould->search.directory = cgroup ? arena_strdup(arena, cgroup) : NULL;
-	if (!mould->launch.root || (cgroup && !mould->search.directory) ||
-	    profile_walls_key(arena, &execution->profile.profile, &mould->key) < 0)
+	if (!mould->launch.root || (cgroup && !mould->search.directory) || copy_key(execution, &mould->key) < 0)
 		return -1;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
 		const char *text = execution->run.isolation[wall];
@@ -101,6 +117,7 @@ void warm_mould_free(struct warm_mould *mould)
 		warm_place_free(mould->shell);
 	warm_shell_free(mould->wish);
 	arena_free(&mould->arena);
+	free((char *)(uintptr_t)mould->key.bytes);
 	free(mould);
 }
 

@@ -52,8 +52,8 @@ struct warm_place {
 
 struct warm_mould {
 	struct warm_mould *next;
+	struct profile_key key;         /* its own */
 	struct arena arena;             /* everything below */
-	struct profile_key key;
 	const struct driver *driver;
 	struct launch launch;           /* its root and what slots of it need; nothing else in it */
 	struct slot_plan plan;

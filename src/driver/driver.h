@@ -60,6 +60,8 @@ void driver_release(struct driver_held *held);
 int driver_landlock_abi(void);
 int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                 bool count_processes, struct launch_seal *ret_seal, struct cordon_error *err) must_check;
+/* Is it mounted with mapped owners for a command that becomes another user? */
+bool driver_maps_owners(const struct mount_op *op);
 void driver_set_common(const struct profile *profile, struct launch *launch);
 /* Of a driver without a network namespace: a list of hosts cannot be held there. */
 int driver_refuse_hosts(const struct profile *profile, struct cordon_error *err) must_check;

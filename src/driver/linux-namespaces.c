@@ -45,6 +45,11 @@ static int open_one(const char *source)
 	return take_fd(&tree);
 }
 
+bool driver_maps_owners(const struct mount_op *op)
+{
+	return op->kind == MOUNT_BIND && (op->flags & (MOUNT_GRANTED | MOUNT_OWNED));
+}
+
 /* The caller's own files as detached mounts with mapped owners. False where one of them cannot be had. */
 static bool open_mapped(struct arena *arena, struct launch_root *root, struct driver_held *held)
 {
@@ -57,7 +62,7 @@ static bool open_mapped(struct arena *arena, struct launch_root *root, struct dr
 	bool all = true;
 	for (size_t i = 0; i < root->count && all; i++) {
 		const struct mount_op *op = &root->ops[i];
-		if (op->kind != MOUNT_BIND || !(op->flags & (MOUNT_GRANTED | MOUNT_OWNED)))
+		if (!driver_maps_owners(op))
 			continue;
 		trees[i] = open_one(op->source);
 		all = trees[i] >= 0 || (op->flags & MOUNT_OPTIONAL);

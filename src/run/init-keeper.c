@@ -64,26 +64,25 @@ static void enter_slot(void *argument)
 	launch_slot(launch);
 }
 
-/* Tells the supervisor, on the slot's socket, who it is or that it could not be. */
-static void tell(const struct asked *asked, long pid, int pidfd)
+/* An error is large, and a keeper's stack is all the memory that it has: in a frame of its own. */
+static __attribute__((noinline)) void tell_failure(const struct asked *asked, long result)
 {
-	struct slot_reply reply = { .kind = SLOT_STARTED };
+	struct launch failed = { .failed = false };
+	launch_unavailable(&failed, result, "lifetime", "clone", "the keeper of the session cannot make a place for a command");
+	slot_tell_failure(&failed, asked->fds[SLOT_REQUEST_SOCKET]);
+}
+
+/* Tells the supervisor, on the slot's socket, who it is. */
+static void tell(const struct asked *asked, int pidfd)
+{
+	const int32_t kind = SLOT_STARTED;
 	union {
 		struct cmsghdr header;
 		unsigned char space[CMSG_SPACE(sizeof(int))];
 	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { &reply, offsetof(struct slot_reply, error) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
-	if (pid > 0) {
-		*(int *)(void *)CMSG_DATA(&control.header) = pidfd;
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-	} else {
-		struct launch failed = { .failed = false };
-		launch_unavailable(&failed, pid, "lifetime", "clone", "the keeper of the session cannot make a place for a command");
-		slot_tell_failure(&failed, asked->fds[SLOT_REQUEST_SOCKET]);
-		return;
-	}
+	struct iovec part = { (void *)(uintptr_t)&kind, offsetof(struct slot_reply, error) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	*(int *)(void *)CMSG_DATA(&control.header) = pidfd;
 	sys_3(SYS_sendmsg, asked->fds[SLOT_REQUEST_SOCKET], &header, MSG_NOSIGNAL);
 }
 
@@ -93,7 +92,10 @@ static void make_slot(struct asked *asked)
 	struct clone_args args = { .flags = asked->request.namespaces | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd,
 	                           .exit_signal = SIGCHLD };
 	long pid = sys_clone3(&args, sizeof(args), enter_slot, asked);
-	tell(asked, pid, pidfd);
+	if (pid > 0)
+		tell(asked, pidfd);
+	else
+		tell_failure(asked, pid);
 	if (pidfd >= 0)
 		sys_1(SYS_close, pidfd);
 }
