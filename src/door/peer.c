@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,13 +23,24 @@ static int read_priority(pid_t pid)
 	return errno ? PRIO_MAX + 1 : priority;
 }
 
+/* How many descriptors there may be now is everybody's own affair, and a daemon's to raise; only how high that can go is not. */
+static bool read_limits(pid_t pid, struct rlimit limits[RLIM_NLIMITS])
+{
+	for (int i = 0; i < RLIM_NLIMITS; i++)
+		if (prlimit(pid, i, NULL, &limits[i]) < 0)
+			return false;
+	limits[RLIMIT_NOFILE].rlim_cur = limits[RLIMIT_NOFILE].rlim_max;
+	return true;
+}
+
 bool peer_ourselves(struct peer *ret_peer)
 {
 	struct peer peer = { .gid = getegid(), .priority = read_priority(getpid()) };
 	read_space(getpid(), "mnt", peer.mount_space);
 	read_space(getpid(), "net", peer.net_space);
 	peer.group_count = getgroups(PEER_GROUPS_MAX, peer.groups);
-	if (!*peer.mount_space || sched_getaffinity(0, sizeof(peer.processors), &peer.processors) < 0)
+	if (!*peer.mount_space || sched_getaffinity(0, sizeof(peer.processors), &peer.processors) < 0 ||
+	    !read_limits(0, peer.limits))
 		return false;
 	*ret_peer = peer;
 	return true;
@@ -61,10 +71,12 @@ static bool has_our_groups(const struct peer *ourselves, int fd)
 
 bool peer_is_alike(const struct peer *ourselves, int fd, pid_t pid)
 {
+	struct rlimit limits[RLIM_NLIMITS];
 	cpu_set_t processors;
 	char space[64];
 	if (read_priority(pid) != ourselves->priority || sched_getaffinity(pid, sizeof(processors), &processors) < 0 ||
-	    !CPU_EQUAL(&processors, &ourselves->processors))
+	    !CPU_EQUAL(&processors, &ourselves->processors) || !read_limits(pid, limits) ||
+	    memcmp(limits, ourselves->limits, sizeof(limits)) != 0)
 		return false;
 	read_space(pid, "net", space);
 	return !strcmp(space, ourselves->net_space) && has_our_groups(ourselves, fd);

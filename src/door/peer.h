@@ -2,6 +2,7 @@
 #pragma once
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #define PEER_GROUPS_MAX 1024
@@ -12,6 +13,7 @@ struct peer {
 	int group_count;                /* negative: not known */
 	int priority;
 	cpu_set_t processors;
+	struct rlimit limits[RLIM_NLIMITS];
 };
 
 /* Ourselves. False: this cannot be told. */

@@ -203,8 +203,9 @@ def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
     assert cordon("run", "--session", "s", "--", "true", env={**cordon.env, "XDG_CONFIG_HOME": "/elsewhere"}).returncode == 0
     # It was asked, and would not. Nor where a command would have something of its caller that the daemon has not.
     assert daemon.status()["served"] == before + 1
-    for wrapper, line, expected in [(["nice", "-n", "5"], "nice", "5\n"), (["taskset", "-c", str(min(os.sched_getaffinity(0)))], "nproc", "1\n")]:
-        done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "--", line)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
+    for wrapper, line, expected in [(["nice", "-n", "5"], "nice", "5\n"), (["taskset", "-c", str(min(os.sched_getaffinity(0)))], "nproc", "1\n"),
+                                    (["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"], "ulimit -t", "100\n")]:
+        done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "-c", line)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
                               env=cordon.env, capture_output=True, text=True, start_new_session=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), wrapper
 
