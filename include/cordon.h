@@ -320,8 +320,8 @@ void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
 /* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
 /* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL: there
- * is nobody. */
-void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd);
+ * is nobody. `pid` is the process through which they are asked, for the record; 0: this one. */
+void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd, int pid);
 
 /* What waits for an answer, as `{"approvals":[…]}`. */
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;

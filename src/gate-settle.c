@@ -105,7 +105,7 @@ static int last_answer(struct arena *arena, const struct approval_wait *wait, co
 	bool found = false;
 	utc_now(now);
 	none.time = now;
-	if (approval_by_us(arena, "sweep", &none.by) < 0 || approvals_take(arena, wait, NULL, ret_answer, &found, NULL) < 0)
+	if (approval_by_process(arena, "sweep", 0, &none.by) < 0 || approvals_take(arena, wait, NULL, ret_answer, &found, NULL) < 0)
 		return -1;
 	/* Nobody can answer it from now on. */
 	if (!found && approvals_take(arena, wait, &none, ret_answer, &found, NULL) < 0)

@@ -98,7 +98,7 @@ static int prepare(struct asking *asking, struct cordon_error *err)
 	*posted = (struct approval_question){
 		.session = has_session ? question->session_id : "", .audit_id = question->audit_id,
 		.time = arena_strdup(asking->arena, now), .tool = question->tool, .program = question->program,
-		.rule = question->rule, .pid = (uint64_t)getpid(),
+		.rule = question->rule, .pid = (uint64_t)(asking->approver->pid ? asking->approver->pid : getpid()),
 		.denials_to_pause = asking->config->approval.denials_to_pause,
 		.timeout_ms = asking->config->approval.timeout_ms ? asking->config->approval.timeout_ms : TIMEOUT_MS,
 	};
@@ -132,7 +132,7 @@ static int our_answer(struct asking *asking, enum approval_outcome outcome, cons
 	utc_now(now);
 	struct approval_answer answer = { .outcome = outcome, .hash = asking->card.hash, .reason = reason,
 	                                  .time = arena_strdup(asking->arena, now) };
-	if (!answer.time || approval_by_us(asking->arena, door, &answer.by) < 0)
+	if (!answer.time || approval_by_process(asking->arena, door, asking->approver->pid, &answer.by) < 0)
 		return fail_oom(err);
 	*ret_answer = answer;
 	return 0;

@@ -311,10 +311,10 @@ void cordon_request_stdin(struct cordon_request *request, int fd)
 	request->stdin_fd = fd;
 }
 
-void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd)
+void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd, int pid)
 {
 	request->has_approver = true;
-	request->approver = (struct approver){ fn, arg, interrupt_fd };
+	request->approver = (struct approver){ fn, arg, interrupt_fd, pid };
 }
 
 void cordon_request_output(struct cordon_request *request, cordon_output_fn fn, void *arg)

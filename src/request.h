@@ -14,6 +14,7 @@ struct approver {
 	cordon_approver_fn fn;                  /* or NULL */
 	void *arg;
 	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
+	int pid;                                /* of whoever is asked; 0: ours */
 };
 
 struct cordon_request {

@@ -68,7 +68,7 @@ static int answer_card(struct cordon *cordon, const char *card, const char *hash
 	gate_sweep(cordon);
 	utc_now(now);
 	struct approval_answer given = { .outcome = outcomes[answer], .reason = reason ? reason : "", .time = now };
-	int result = approval_by_us(&arena, "queue", &given.by) < 0 ?
+	int result = approval_by_process(&arena, "queue", 0, &given.by) < 0 ?
 	             fail_oom(err) : approvals_answer(&arena, cordon->data_dir, card, hash, &given, err);
 	arena_free(&arena);
 	return result;

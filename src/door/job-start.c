@@ -79,7 +79,7 @@ static int start(struct runner *runner, const struct options *options, char **re
 	    cli_open(options, &runner->cordon, err) < 0)
 		return -1;
 	bool asks = !options_flag(options, "no-ask") && prompt_open(&runner->prompt, runner->signal_fd);
-	cordon_request_approver(runner->request, asks ? prompt_ask : NULL, &runner->prompt, runner->signal_fd);
+	cordon_request_approver(runner->request, asks ? prompt_ask : NULL, &runner->prompt, runner->signal_fd, 0);
 	return cordon_job_start(runner->cordon, runner->request, ret_json, err);
 }
 

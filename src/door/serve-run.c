@@ -222,7 +222,7 @@ static bool set_up(struct served *run)
 	if (!run->request)
 		return false;
 	cordon_request_output(run->request, on_output, run);
-	cordon_request_approver(run->request, run->can_ask ? ask : NULL, run, run->interrupt_fd);
+	cordon_request_approver(run->request, run->can_ask ? ask : NULL, run, run->interrupt_fd, run->client->pid);
 	return !run->takes_input || stdin_open(run, &run->err) == 0;
 }
 

@@ -22,11 +22,12 @@
 /* ---- who we are -------------------------------------------------------------------------------------------------- */
 
 /* The controlling terminal's name, as ps has it. "" where there is none. */
-static void name_terminal(char *name, size_t size)
+static void name_terminal(int pid, char *name, size_t size)
 {
-	char text[512];
+	char path[32], text[512];
 	int number = 0;
-	auto_close int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
 	const char *after = strrchr(text, ')');
@@ -43,11 +44,12 @@ static void name_terminal(char *name, size_t size)
 		snprintf(name, size, "%u:%u", device_major, device_minor);
 }
 
-int approval_by_us(struct arena *arena, const char *door, struct approval_by *ret_by)
+int approval_by_process(struct arena *arena, const char *door, int pid, struct approval_by *ret_by)
 {
 	char terminal[32];
-	name_terminal(terminal, sizeof(terminal));
-	struct approval_by by = { .door = door, .uid = getuid(), .pid = (uint64_t)getpid() };
+	int process = pid ? pid : (int)getpid();
+	name_terminal(process, terminal, sizeof(terminal));
+	struct approval_by by = { .door = door, .uid = getuid(), .pid = (uint64_t)process };
 	if (*terminal && !(by.terminal = arena_strdup(arena, terminal)))
 		return -1;
 	*ret_by = by;

@@ -47,8 +47,8 @@ struct approval_by {
 	const char *terminal;                   /* the answerer's, or NULL */
 	uint64_t uid, pid;
 };
-/* This process. */
-int approval_by_us(struct arena *arena, const char *door, struct approval_by *ret_by) must_check;
+/* This process, or another (`pid`). */
+int approval_by_process(struct arena *arena, const char *door, int pid, struct approval_by *ret_by) must_check;
 
 struct approval_answer {
 	enum approval_outcome outcome;

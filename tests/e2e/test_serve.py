@@ -386,7 +386,9 @@ def test_asked_at_the_terminal(cordon, daemon, terminal, out, typed, status):
     assert asked.end() == status and (out / "made").exists() == (status == 0), asked.output
     assert (b"denied by a human" in asked.output) == (status == 125)
     assert daemon.status()["served"] == 1
-    assert [row["outcome"] for row in rows(cordon) if row["row"] == "approval"] == ["approved" if status == 0 else "denied"]
+    [row] = [row for row in rows(cordon) if row["row"] == "approval"]
+    assert row["outcome"] == ("approved" if status == 0 else "denied")
+    assert row["by"]["pid"] == asked.pid and row["by"]["terminal"].startswith("pts/")  # who was asked, not who asked for them
 
 
 def test_interrupted_while_asked(cordon, daemon, terminal, out):

@@ -72,7 +72,7 @@ static struct approval_wait post(struct ground *ground)
 static struct approval_answer answer_of(struct ground *ground, enum approval_outcome outcome)
 {
 	struct approval_answer answer = { .outcome = outcome, .hash = ground->hash, .reason = "", .time = "now" };
-	assert_int_equal(approval_by_us(&ground->arena, "test", &answer.by), 0);
+	assert_int_equal(approval_by_process(&ground->arena, "test", 0, &answer.by), 0);
 	return answer;
 }
 

@@ -207,7 +207,7 @@ static void test_an_approver_of_its_own(void **state)
 {
 	struct ground *ground = *state;
 	struct said said = { .ground = ground, .answer = CORDON_DENIED }, own = { .ground = ground, .answer = CORDON_APPROVED_ONCE };
-	const struct approver other = { ground_approver, &own, -1 }, nobody = { NULL, NULL, -1 };
+	const struct approver other = { ground_approver, &own, -1, 0 }, nobody = { NULL, NULL, -1, 0 };
 	cordon_approver(&ground->cordon, ground_approver, &said);
 	ground->question.approver = &other;
 	assert_int_equal(ground_ask(ground), 0);
