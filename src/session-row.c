@@ -15,10 +15,8 @@ int session_row_write(struct cordon *cordon, const char *change, const struct se
 	json_key_string(&json, "state", session_state_names[record->state]);
 	if (record->why)
 		json_key_string(&json, "why", record->why);
-	if (record->workspace) {
-		json_key(&json, "workspace");
-		path_write_json(&json, record->workspace);
-	}
+	if (record->workspace)
+		json_key_path(&json, "workspace", record->workspace);
 	if (removes_workspace)
 		json_key_bool(&json, "removes_workspace", true);
 	if (record->has_baseline) {

@@ -23,15 +23,6 @@ const char *session_jobs(const struct cordon *cordon, struct arena *arena)
 	return arena_printf(arena, "%s/" JOBS_DIRECTORY, cordon->data_dir);
 }
 
-static void write_path(struct json *json, const char *key, const char *path)
-{
-	json_key(json, key);
-	if (path)
-		path_write_json(json, path);
-	else
-		json_nil(json);
-}
-
 static const char *in(struct arena *arena, const char *parent, const struct session_record *record)
 {
 	const char *hash = workspace_hash(arena, record->id);
@@ -50,7 +41,7 @@ static void write_summary(struct json *json, const struct cordon *cordon, struct
 	json_key_string(json, "id", record->id);
 	json_key_string(json, "state", session_state_names[record->state]);
 	json_key_string(json, "why", record->why);
-	write_path(json, "workspace", workspace_of(cordon, arena, record));
+	json_key_path(json, "workspace", workspace_of(cordon, arena, record));
 	json_key_bool(json, "workspace_named", record->workspace != NULL);
 	json_key_string(json, "created", record->created);
 	json_key_string(json, "changed", record->changed);
@@ -90,8 +81,8 @@ void session_write_whole(struct json *json, const struct cordon *cordon, struct 
 {
 	json_object_begin(json);
 	write_summary(json, cordon, arena, record);
-	write_path(json, "home", record->workspace ? in(arena, session_homes(cordon, arena), record)
-	                                           : workspace_of(cordon, arena, record));
+	json_key_path(json, "home", record->workspace ? in(arena, session_homes(cordon, arena), record)
+	                                              : workspace_of(cordon, arena, record));
 	json_key(json, "baseline");
 	if (record->has_baseline)
 		capability_write_json(json, &record->baseline);

@@ -47,6 +47,15 @@ void path_write_json(struct json *json, const char *path)
 	json_object_end(json);
 }
 
+void json_key_path(struct json *json, const char *key, const char *path)
+{
+	json_key(json, key);
+	if (path)
+		path_write_json(json, path);
+	else
+		json_nil(json);
+}
+
 static int hex_digit(char digit)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -225,12 +234,9 @@ int capability_read_json(struct arena *arena, const json_t *object, struct capab
 static void write_place(struct json *json, const struct place *place)
 {
 	json_object_begin(json);
-	json_key(json, "path");
-	path_write_json(json, place->path);
-	if (place->alias) {
-		json_key(json, "alias");
-		path_write_json(json, place->alias);
-	}
+	json_key_path(json, "path", place->path);
+	if (place->alias)
+		json_key_path(json, "alias", place->alias);
 	json_key(json, "device");
 	number_write_json(json, place->device);
 	json_key(json, "inode");

@@ -17,6 +17,8 @@ bool capability_same(const struct capability_set *a, const struct capability_set
 
 /* A path may have any byte in it, and two that differ must stay different: what is not UTF-8 becomes {"hex":"…"}. */
 void path_write_json(struct json *json, const char *path);
+/* The same as a member; NULL becomes null. */
+void json_key_path(struct json *json, const char *key, const char *path);
 /* A copy, or NULL where it is not what the writer writes or memory is short. */
 const char *path_read_json(struct arena *arena, const json_t *value);
 

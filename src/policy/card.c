@@ -194,10 +194,8 @@ static void write_links(struct json *json, const struct places *places)
 		if (!places->items[i].alias)
 			continue;
 		json_object_begin(json);
-		json_key(json, "path");
-		path_write_json(json, places->items[i].alias);
-		json_key(json, "leads_to");
-		path_write_json(json, places->items[i].path);
+		json_key_path(json, "path", places->items[i].alias);
+		json_key_path(json, "leads_to", places->items[i].path);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -222,15 +220,13 @@ static char *write_content(const struct card_question *question, const struct ca
 	json_object_begin(&json);
 	json_key_string(&json, "session", question->session);
 	json_key_string(&json, "tool", question->tool);
-	json_key(&json, "program");
-	path_write_json(&json, question->program);
+	json_key_path(&json, "program", question->program);
 	json_key(&json, "argv");
 	json_array_begin(&json);
 	for (size_t i = 0; i < question->argv->count; i++)
 		path_write_json(&json, question->argv->items[i]);
 	json_array_end(&json);
-	json_key(&json, "cwd");
-	path_write_json(&json, question->cwd);
+	json_key_path(&json, "cwd", question->cwd);
 	write_variables(&json, "env", &question->env);
 	write_variables(&json, "env_pass", &question->env_pass);
 	json_key(&json, "asks_for");

@@ -17,6 +17,7 @@
 #include "base/compat.h"
 #include "run/await.h"
 #include "run/control.h"
+#include "run/receive.h"
 
 #define READY_MS 10000                  /* far more than it ever takes */
 
@@ -273,22 +274,9 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 /* One reply, and the descriptor that may come with it. -1 where none came. */
 static int receive(const struct slot *slot, struct slot_reply *reply, int *ret_fd)
 {
-	struct iovec part = { reply, sizeof(*reply) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                         .msg_controllen = sizeof(control) };
-	ssize_t length;
-	do
-		length = recvmsg(slot->socket_fd, &header, MSG_CMSG_CLOEXEC);
-	while (length < 0 && errno == EINTR);
+	ssize_t length = receive_with_fd(slot->socket_fd, reply, sizeof(*reply), 0, ret_fd);
 	if (length < (ssize_t)offsetof(struct slot_reply, error))
 		return length < 0 ? -1 : 0;
-	struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
-	if (rights && rights->cmsg_type == SCM_RIGHTS && rights->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(rights), sizeof(int));
 	if (reply->kind == SLOT_FAILED && length != sizeof(*reply))
 		reply->error = (struct cordon_error){ .class = CORDON_E_INTERNAL };
 	return 1;

@@ -18,6 +18,7 @@
 #include "run/await.h"
 #include "run/control.h"
 #include "run/linger.h"
+#include "run/receive.h"
 #include "run/supervise-input.h"
 
 #define CHUNK (64 * 1024)
@@ -121,18 +122,9 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
 {
 	struct control_message message;
-	struct iovec part = { &message, sizeof(message) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                         .msg_controllen = sizeof(control) };
-	ssize_t length = recvmsg(supervision->control_fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	struct cmsghdr *rights = length < 0 ? NULL : CMSG_FIRSTHDR(&header);
-	if (!rights || rights->cmsg_type != SCM_RIGHTS || rights->cmsg_len != CMSG_LEN(sizeof(int)))
+	ssize_t length = receive_with_fd(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT, &supervision->stdin_fd);
+	if (supervision->stdin_fd < 0)
 		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal", "no terminal was handed out");
-	memcpy(&supervision->stdin_fd, CMSG_DATA(rights), sizeof(int));
 	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);
 	supervision->stream_fd[CORDON_STDOUT] = fcntl(supervision->stdin_fd, F_DUPFD_CLOEXEC, 3);
 	return supervision->stream_fd[CORDON_STDOUT] < 0

@@ -17,15 +17,6 @@ _Static_assert(ARRAY_SIZE(session_state_names) == SESSION_STATE_MAX, "every stat
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static void write_path(struct json *json, const char *key, const char *path)
-{
-	json_key(json, key);
-	if (path)
-		path_write_json(json, path);
-	else
-		json_nil(json);
-}
-
 static void write_grant(struct json *json, const struct session_grant *grant)
 {
 	json_object_begin(json);
@@ -57,8 +48,8 @@ char *record_write(const struct session_record *record)
 	json_key_string(&json, "id", record->id);
 	json_key_string(&json, "state", session_state_names[record->state]);
 	json_key_string(&json, "why", record->why);
-	write_path(&json, "workspace", record->workspace);
-	write_path(&json, "own_root", record->own_root);
+	json_key_path(&json, "workspace", record->workspace);
+	json_key_path(&json, "own_root", record->own_root);
 	json_key_string(&json, "created", record->created);
 	json_key_string(&json, "changed", record->changed);
 	json_key(&json, "baseline");

@@ -1,16 +1,19 @@
 """What the tests of whole behaviours share: the ledger as rows, what a command left behind, and the drivers that run here."""
-import ctypes
 import functools
 import json
 import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 ROOT = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+sys.path.insert(0, str(ROOT / "tests/support"))
+from runner.orphans import adopt_orphans, living_children  # noqa: E402
+
 PROBE = ROOT / "tests/support/probe"
 IS_ROOT = os.geteuid() == 0
 DRIVERS = ["namespaces", "landlock", "bwrap", "local"]
@@ -99,31 +102,6 @@ def embed(source, place, kind="static"):
 
 
 # ---- what was left behind --------------------------------------------------------------------------------------------
-
-def adopt_orphans():
-    PR_SET_CHILD_SUBREAPER = 36
-    assert ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
-
-
-def living_children():
-    """Our living children by pid; the dead ones among the adopted are reaped."""
-    living = {}
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
-            try:
-                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-            except OSError:
-                continue
-            if state in "ZX":
-                try:
-                    os.waitpid(pid, os.WNOHANG)
-                except ChildProcessError:
-                    pass
-            else:
-                living[pid] = command or "?"
-    return living
-
 
 def wait_until(condition, seconds=60):
     deadline = time.monotonic() + seconds

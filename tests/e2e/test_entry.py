@@ -399,15 +399,21 @@ def test_a_question_is_for_the_whole_program(cordon, daemon, terminal):
     assert shell.end() == 17
 
 
-def test_a_socket_that_outlives_its_daemon(cordon, daemon):
-    """Whoever called listen() is dead; that a child of it still has the socket makes no daemon."""
+def in_its_place(cordon, daemon, line):
+    """Another process has the daemon's socket, `s`; it has said that it is ready."""
     daemon.socket.close()
     os.unlink(cordon.data / "cordon/daemon.sock")
-    line = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); os.fork() and os._exit(0); "
-            "print(os.getpid(), flush=True); print(len(s.accept()[0].recv(9)), len(s.accept()[0].recv(9)), flush=True)")
+    line = "import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); " + line
     other = subprocess.Popen(["/usr/bin/python3", "-c", line, cordon.data / "cordon/daemon.sock"], text=True,
                              stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     other.stdout.readline()
+    return other
+
+
+def test_a_socket_that_outlives_its_daemon(cordon, daemon):
+    """Whoever called listen() is dead; that a child of it still has the socket makes no daemon."""
+    other = in_its_place(cordon, daemon, "s.listen(); os.fork() and os._exit(0); print(flush=True); "
+                                         "print(len(s.accept()[0].recv(9)), len(s.accept()[0].recv(9)), flush=True)")
     other.wait()
     assert cordon("run", "--session", "s", "-c", "exit 6").returncode == 6
     assert other.stdout.readline() == "0 0\n"  # the first code, and the whole program
@@ -438,14 +444,9 @@ def test_no_words_at_all(cordon, daemon):
 
 if IS_ROOT:
     def test_another_users_daemon_is_told_nothing(cordon, daemon):
-        daemon.socket.close()
-        os.unlink(cordon.data / "cordon/daemon.sock")
         # Whose it is counts from listen() on.
-        line = ("import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); os.setresuid(*[61234] * 3); "
-                "s.listen(); print(flush=True); print(len(s.accept()[0].recv(9)))")
-        other = subprocess.Popen(["/usr/bin/python3", "-c", line, cordon.data / "cordon/daemon.sock"], text=True,
-                                 stdout=subprocess.PIPE)
-        other.stdout.readline()
+        other = in_its_place(cordon, daemon, "os.setresuid(*[61234] * 3); s.listen(); print(flush=True); "
+                                             "print(len(s.accept()[0].recv(9)))")
         assert cordon("run", "--session", "s", "-c", "exit 6").returncode == 6
         assert other.communicate(timeout=PATIENCE)[0] == "0\n"
 

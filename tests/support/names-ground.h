@@ -35,3 +35,6 @@ void ground_many(const struct ground *ground, unsigned count);
 
 bool ground_is_cached(const struct ground *ground, struct names_cache_key *ret_key);
 void ground_warm(struct ground *ground);
+
+#define ROW(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
+#define ROW_MEMORY(name) { #name " (in memory)", name, ground_setup_memory, ground_teardown, NULL }

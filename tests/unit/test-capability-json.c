@@ -10,10 +10,9 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "policy/capability-json.h"
 #include "base/json.h"
-
-static struct arena arena;
 
 static char *written(const struct capability_set *set)
 {
@@ -164,21 +163,14 @@ static void what_is_refused(void **state)
 	assert_int_equal(read_text(WITH(",\"fs_read\":[\"/x\"]"), &set), 0);
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(generated_sets, teardown),
-		cmocka_unit_test_teardown(the_baseline, teardown),
+		cmocka_unit_test_teardown(generated_sets, free_arena),
+		cmocka_unit_test_teardown(the_baseline, free_arena),
 		cmocka_unit_test(the_form),
 		cmocka_unit_test(different_stays_different),
-		cmocka_unit_test_teardown(what_is_refused, teardown),
+		cmocka_unit_test_teardown(what_is_refused, free_arena),
 	};
 	return cmocka_run_group_tests_name("capability-json", tests, NULL, NULL);
 }

@@ -12,11 +12,10 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "policy/capability.h"
 
 enum { ROUNDS = 8000, PATHS = 85, HOSTS = 316, PATH_LISTS = 5, LIMITS = 9, LEVELS = 4 };
-
-static struct arena arena;
 
 /* ---- All there is to allow -------------------------------------------------------------------------------------- */
 
@@ -422,22 +421,15 @@ static void the_excess_is_true(void **state)
 	assert_true(seen > 500);
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(within_is_inclusion, teardown),
-		cmocka_unit_test_teardown(within_is_an_order, teardown),
-		cmocka_unit_test_teardown(normalising_changes_the_form_alone, teardown),
-		cmocka_unit_test_teardown(merging_is_union, teardown),
-		cmocka_unit_test_teardown(adding_is_monotone, teardown),
-		cmocka_unit_test_teardown(the_excess_is_true, teardown),
+		cmocka_unit_test_teardown(within_is_inclusion, free_arena),
+		cmocka_unit_test_teardown(within_is_an_order, free_arena),
+		cmocka_unit_test_teardown(normalising_changes_the_form_alone, free_arena),
+		cmocka_unit_test_teardown(merging_is_union, free_arena),
+		cmocka_unit_test_teardown(adding_is_monotone, free_arena),
+		cmocka_unit_test_teardown(the_excess_is_true, free_arena),
 	};
 	return cmocka_run_group_tests_name("capability-laws", tests, make_everything, NULL);
 }

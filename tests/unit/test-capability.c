@@ -10,14 +10,13 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "policy/capability.h"
 
 #define LIST(...) { .items = (const char *[]){ __VA_ARGS__, NULL }, \
 	.count = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) }
 
 #define NOTHING { .spawn = false }
-
-static struct arena arena;
 
 static void the_baseline(void **state)
 {
@@ -227,21 +226,14 @@ static void normalising(void **state)
 	assert_true(made.spawn);
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_baseline, teardown),
+		cmocka_unit_test_teardown(the_baseline, free_arena),
 		cmocka_unit_test(single_cases),
 		cmocka_unit_test(every_limit_is_compared),
-		cmocka_unit_test_teardown(what_merging_does_not_loosen, teardown),
-		cmocka_unit_test_teardown(normalising, teardown),
+		cmocka_unit_test_teardown(what_merging_does_not_loosen, free_arena),
+		cmocka_unit_test_teardown(normalising, free_arena),
 	};
 	return cmocka_run_group_tests_name("capability", tests, NULL, NULL);
 }

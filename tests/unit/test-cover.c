@@ -9,10 +9,9 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "base/cleanup.h"
 #include "policy/cover.h"
-
-static struct arena arena;
 
 static int by_text(const void *a, const void *b)
 {
@@ -195,20 +194,13 @@ static void searching_hosts_is_looking_at_each(void **state)
 	assert_true(found > 2000);
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(searching_paths_is_looking_at_each, teardown),
-		cmocka_unit_test_teardown(paths_that_are_not_normal, teardown),
-		cmocka_unit_test_teardown(one_host_covers_another, teardown),
-		cmocka_unit_test_teardown(searching_hosts_is_looking_at_each, teardown),
+		cmocka_unit_test_teardown(searching_paths_is_looking_at_each, free_arena),
+		cmocka_unit_test_teardown(paths_that_are_not_normal, free_arena),
+		cmocka_unit_test_teardown(one_host_covers_another, free_arena),
+		cmocka_unit_test_teardown(searching_hosts_is_looking_at_each, free_arena),
 	};
 	return cmocka_run_group_tests_name("cover", tests, NULL, NULL);
 }

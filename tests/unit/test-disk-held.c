@@ -21,6 +21,7 @@
 #include "base/cleanup.h"
 #include "run/disk.h"
 #include "disk-ground.h"
+#include "process-state.h"
 
 enum hiding { IDLE, HOLDING, THREAD, LAST_THREAD, MAPPING, PRIVATE, SENDING, WRITING };
 
@@ -89,13 +90,8 @@ static void hide(int tree, enum hiding how)
 
 static bool sleeps(pid_t pid)
 {
-	char name[64], text[512];
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-	auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[length > 0 ? length : 0] = '\0';
-	const char *state = strrchr(text, ')');
-	return state && (state[2] == 'S' || state[2] == 'Z');
+	char state = process_state(pid);
+	return state == 'S' || state == 'Z';
 }
 
 /* Until both do, for good. */

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "base/cleanup.h"
 #include "policy/egress.h"
 #include "policy/env.h"
@@ -17,8 +18,6 @@
 #define LIST(...) (&(struct strings){ .items = (const char *[]){ __VA_ARGS__, NULL }, \
 	.count = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *) })
 #define CALLER(...) ((char *[]){ __VA_ARGS__, NULL })
-
-static struct arena arena;
 
 static const char *value(const struct strings *environment, const char *name)
 {
@@ -248,13 +247,6 @@ static void toolchains_do_not_hide_the_system(void **state)
 	assert_string_equal(value(&environment, "PATH"), "/usr/local/bin:/usr/bin:/bin:/go/bin:/rust/bin");
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,5 +258,5 @@ int main(void)
 		cmocka_unit_test(paths),
 		cmocka_unit_test(toolchains_do_not_hide_the_system),
 	};
-	return cmocka_run_group_tests_name("env", tests, NULL, teardown);
+	return cmocka_run_group_tests_name("env", tests, NULL, free_arena);
 }

@@ -11,6 +11,26 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
+
+static struct vigil *vigil;
+
+static int setup(void **state)
+{
+	vigil = vigil_new();
+	assert_non_null(vigil);
+	*state = host_view_new(vigil);
+	assert_non_null(*state);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	host_view_free(*state);
+	vigil_free(vigil);
+	return free_arena(state);
+}
+
 static void assert_same(const char *a, const char *b)
 {
 	assert_int_equal(!a, !b);
@@ -20,14 +40,9 @@ static void assert_same(const char *a, const char *b)
 
 static void kept_is_as_found(void **state)
 {
-	(void)state;
-	struct arena arena = { 0 };
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_view *view = host_view_new(vigil);
+	struct host_view *view = *state;
 	struct cordon_error err;
 	struct host_entries first;
-	assert_non_null(view);
 	assert_int_equal(host_base_view(&arena, view, 1, &first, &err), 0);
 	assert_true(first.count > 0);
 	for (int time = 0; time < 3; time++) {
@@ -42,40 +57,24 @@ static void kept_is_as_found(void **state)
 			assert_int_equal(again.items[i].stamp, first.items[i].stamp);
 		}
 	}
-	host_view_free(view);
-	vigil_free(vigil);
-	arena_free(&arena);
 }
 
 static void each_user_has_their_own_name(void **state)
 {
-	(void)state;
-	struct arena arena = { 0 };
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_view *view = host_view_new(vigil);
+	struct host_view *view = *state;
 	const unsigned users[] = { 0, 1, 1, 0, 4000000000, 0, 4000000000, 4000000000, geteuid() };
-	assert_non_null(view);
 	for (size_t i = 0; i < ARRAY_SIZE(users); i++)
 		assert_string_equal(host_view_user(&arena, view, 1, users[i]), host_user_name(&arena, users[i]));
 	assert_string_equal(host_view_user(&arena, view, 1, 0), "root");
 	assert_string_equal(host_view_user(&arena, view, 1, 4000000000), "user");
-	host_view_free(view);
-	vigil_free(vigil);
-	arena_free(&arena);
 }
 
 /* A program that runs one command and ends is not to pay for what only the next would have of it. */
 static void one_command_watches_nothing(void **state)
 {
-	(void)state;
-	struct arena arena = { 0 };
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_view *view = host_view_new(vigil);
+	struct host_view *view = *state;
 	struct cordon_error err;
 	struct host_entries entries;
-	assert_non_null(view);
 	for (int command = 0; command < 2; command++) {
 		assert_int_equal(vigil_hear(vigil), false);
 		assert_non_null(host_view_user(&arena, view, 1, geteuid()));
@@ -84,17 +83,14 @@ static void one_command_watches_nothing(void **state)
 	assert_int_equal(vigil_hear(vigil), true);
 	for (int command = 0; command < 3; command++)
 		assert_string_equal(host_view_user(&arena, view, 1, geteuid()), host_user_name(&arena, geteuid()));
-	host_view_free(view);
-	vigil_free(vigil);
-	arena_free(&arena);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kept_is_as_found),
-		cmocka_unit_test(each_user_has_their_own_name),
-		cmocka_unit_test(one_command_watches_nothing),
+		cmocka_unit_test_setup_teardown(kept_is_as_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(each_user_has_their_own_name, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_command_watches_nothing, setup, teardown),
 	};
 	return cmocka_run_group_tests_name("host-view", tests, NULL, NULL);
 }

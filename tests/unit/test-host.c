@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
+#include "arena-ground.h"
 #include "policy/cover.h"
 #include "policy/host.h"
 
@@ -75,8 +75,6 @@ static const struct {
 	{ "[v1.a]:80", NULL, 0 }, { "[::1]]:80", NULL, 0 }, { "[[::1]]:80", NULL, 0 }, { "x[::1]:80", NULL, 0 },
 	{ "[ ::1]:80", NULL, 0 }, { "[::1/128]:80", NULL, 0 },
 };
-
-static struct arena arena;
 
 static void what_is_a_host(void **state)
 {
@@ -205,20 +203,13 @@ static void comparing_is_as_capabilities_are_compared(void **state)
 	assert_true(covered > 2000 && not_covered > 2000);
 }
 
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(what_is_a_host, teardown),
+		cmocka_unit_test_teardown(what_is_a_host, free_arena),
 		cmocka_unit_test(a_nul_is_no_end),
 		cmocka_unit_test(what_is_wrong_is_said),
-		cmocka_unit_test_teardown(comparing_is_as_capabilities_are_compared, teardown),
+		cmocka_unit_test_teardown(comparing_is_as_capabilities_are_compared, free_arena),
 	};
 	return cmocka_run_group_tests_name("host", tests, NULL, NULL);
 }

@@ -12,17 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arena-ground.h"
 #include "cordon.h"
 #include "policy/manifest.h"
-
-static struct arena arena;
-
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
 
 static struct manifest parse(const char *text)
 {
@@ -350,11 +342,11 @@ static void files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(everything, teardown), cmocka_unit_test_teardown(little, teardown),
-		cmocka_unit_test_teardown(refusals, teardown), cmocka_unit_test_teardown(without_home, teardown),
-		cmocka_unit_test_teardown(too_much, teardown), cmocka_unit_test_teardown(matching, teardown),
-		cmocka_unit_test_teardown(nearest, teardown), cmocka_unit_test_teardown(programs, teardown),
-		cmocka_unit_test_teardown(files, teardown),
+		cmocka_unit_test_teardown(everything, free_arena), cmocka_unit_test_teardown(little, free_arena),
+		cmocka_unit_test_teardown(refusals, free_arena), cmocka_unit_test_teardown(without_home, free_arena),
+		cmocka_unit_test_teardown(too_much, free_arena), cmocka_unit_test_teardown(matching, free_arena),
+		cmocka_unit_test_teardown(nearest, free_arena), cmocka_unit_test_teardown(programs, free_arena),
+		cmocka_unit_test_teardown(files, free_arena),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

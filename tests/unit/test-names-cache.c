@@ -255,8 +255,6 @@ static void test_sealed_corruption(void **state)
 
 int main(void)
 {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-#define ROW_MEMORY(name) { #name " (in memory)", name, ground_setup_memory, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		ROW(test_small_is_not_cached), ROW(test_changes_are_seen), ROW(test_racily_clean),
 		ROW(test_budget_and_turns), ROW(test_moved_secret), ROW(test_replaced),

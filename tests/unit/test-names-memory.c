@@ -156,7 +156,6 @@ static void test_told_before_it_was_watched(void **state)
 
 int main(void)
 {
-#define ROW_MEMORY(name) { #name " (in memory)", name, ground_setup_memory, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		ROW_MEMORY(test_remembers), ROW_MEMORY(test_any_change), ROW_MEMORY(test_many_trees),
 		ROW_MEMORY(test_told_before_it_was_watched),

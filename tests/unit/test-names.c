@@ -237,8 +237,6 @@ static void test_exempt(void **state)
 
 int main(void)
 {
-#define ROW(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-#define ROW_MEMORY(name) { #name " (in memory)", name, ground_setup_memory, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		ROW(test_kinds), ROW(test_absolute_glob), ROW(test_closed_directory),
 		ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),

@@ -10,17 +10,9 @@
 
 #include <cmocka.h>
 
+#include "arena-ground.h"
 #include "cordon.h"
 #include "policy/rules.h"
-
-static struct arena arena;
-
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
 
 static void add(struct tool_rules *rules, const char *tool, const char *match, enum rule_decision decision)
 {
@@ -300,15 +292,15 @@ static void a_thousand_rules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(nothing_said_is_allowed, teardown),
-		cmocka_unit_test_teardown(the_first_match_decides, teardown),
-		cmocka_unit_test_teardown(path_lists, teardown),
-		cmocka_unit_test_teardown(denied_wins_over_allowed, teardown),
-		cmocka_unit_test_teardown(writes_that_nothing_holds, teardown),
-		cmocka_unit_test_teardown(the_strictest_layer_counts, teardown),
-		cmocka_unit_test_teardown(what_is_no_rule, teardown),
-		cmocka_unit_test_teardown(keys_change_nothing, teardown),
-		cmocka_unit_test_teardown(a_thousand_rules, teardown),
+		cmocka_unit_test_teardown(nothing_said_is_allowed, free_arena),
+		cmocka_unit_test_teardown(the_first_match_decides, free_arena),
+		cmocka_unit_test_teardown(path_lists, free_arena),
+		cmocka_unit_test_teardown(denied_wins_over_allowed, free_arena),
+		cmocka_unit_test_teardown(writes_that_nothing_holds, free_arena),
+		cmocka_unit_test_teardown(the_strictest_layer_counts, free_arena),
+		cmocka_unit_test_teardown(what_is_no_rule, free_arena),
+		cmocka_unit_test_teardown(keys_change_nothing, free_arena),
+		cmocka_unit_test_teardown(a_thousand_rules, free_arena),
 	};
 	return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
+#include "process-state.h"
 #include "run/processes.h"
 #include "run/still.h"
 
@@ -88,17 +89,6 @@ static pid_t start(void)
 	return first;
 }
 
-static char state_of(pid_t pid)
-{
-	char name[64], text[512];
-	snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-	auto_close int fd = open(name, O_RDONLY | O_CLOEXEC);
-	ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[length > 0 ? length : 0] = '\0';
-	const char *state = strrchr(text, ')');
-	return state ? state[2] : 0;
-}
-
 static unsigned long sum(void)
 {
 	return counts->by_process + counts->by_thread + counts->by_children;
@@ -126,7 +116,7 @@ static void all_but_the_first(void **state)
 			unsigned long before = sum();
 			usleep(5000);
 			assert_int_equal(sum(), before);
-			assert_int_not_equal(state_of(first), 'T');
+			assert_int_not_equal(process_state(first), 'T');
 			held++;
 		}
 		still_end(&still);

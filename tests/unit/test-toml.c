@@ -13,12 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "arena-ground.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
 #include "cordon.h"
-
-static struct arena arena;
 
 static const struct toml_value *read_text(const char *text, size_t length)
 {
@@ -40,13 +38,6 @@ static const struct toml_value *member(const struct toml_value *table, const cha
 	assert_int_equal(value->type, type);
 	assert_string_equal(value->key, key);
 	return value;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
 }
 
 static const char sample[] = "# a comment\n"
@@ -301,10 +292,10 @@ static void failing_at_a_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(values_and_places, teardown), cmocka_unit_test_teardown(nul_in_text, teardown),
-		cmocka_unit_test_teardown(empty, teardown), cmocka_unit_test_teardown(any_locale, teardown),
-		cmocka_unit_test_teardown(refusals, teardown), cmocka_unit_test_teardown(many_values, teardown),
-		cmocka_unit_test_teardown(large_and_deep, teardown), cmocka_unit_test_teardown(failing_at_a_value, teardown),
+		cmocka_unit_test_teardown(values_and_places, free_arena), cmocka_unit_test_teardown(nul_in_text, free_arena),
+		cmocka_unit_test_teardown(empty, free_arena), cmocka_unit_test_teardown(any_locale, free_arena),
+		cmocka_unit_test_teardown(refusals, free_arena), cmocka_unit_test_teardown(many_values, free_arena),
+		cmocka_unit_test_teardown(large_and_deep, free_arena), cmocka_unit_test_teardown(failing_at_a_value, free_arena),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

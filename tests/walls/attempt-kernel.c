@@ -178,25 +178,16 @@ enum answer try_unshare(char **arguments)
 	return escaped_if(unshare((int)flag_of(arguments[0])) == 0);
 }
 
-static enum answer made(long pid)
-{
-	if (pid == 0)
-		_exit(0);
-	if (pid > 0)
-		waitpid((pid_t)pid, NULL, __WALL);
-	return escaped_if(pid > 0);
-}
-
 enum answer try_clone_namespace(char **arguments)
 {
-	return made(syscall(SYS_clone, flag_of(arguments[0]) | SIGCHLD, NULL, NULL, NULL, NULL));
+	return escaped_if_made(syscall(SYS_clone, flag_of(arguments[0]) | SIGCHLD, NULL, NULL, NULL, NULL));
 }
 
 enum answer try_clone3_namespace(char **arguments)
 {
 	(void)arguments;
 	struct clone_args how = { .flags = CLONE_NEWUSER, .exit_signal = SIGCHLD };
-	return made(syscall(SYS_clone3, &how, sizeof(how)));
+	return escaped_if_made(syscall(SYS_clone3, &how, sizeof(how)));
 }
 
 /* KIND: into one's own network namespace, which proves that one could go into another. */

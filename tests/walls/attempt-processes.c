@@ -318,19 +318,10 @@ enum answer try_core(char **arguments)
 
 /* ---- making processes, without making one to try it --------------------------------------------------------------- */
 
-static enum answer made(long pid)
-{
-	if (pid == 0)
-		_exit(0);
-	if (pid > 0)
-		waitpid((pid_t)pid, NULL, __WALL);
-	return escaped_if(pid > 0);
-}
-
 enum answer try_fork(char **arguments)
 {
 	(void)arguments;
-	return made(syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)); /* what fork() of every C library is */
+	return escaped_if_made(syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)); /* what fork() of every C library is */
 }
 
 enum answer try_vfork(char **arguments)
@@ -340,13 +331,13 @@ enum answer try_vfork(char **arguments)
 	long pid = syscall(SYS_fork);
 	if (pid < 0 && errno == ENOSYS)
 		return broken("fork");
-	if (made(pid) == ESCAPED)
+	if (escaped_if_made(pid) == ESCAPED)
 		return ESCAPED;
 #endif
 	pid_t child = vfork();
 	if (child == 0)
 		_exit(0);
-	return made(child);
+	return escaped_if_made(child);
 }
 
 static int nothing(void *argument)
@@ -360,14 +351,14 @@ enum answer try_clone(char **arguments)
 {
 	(void)arguments;
 	static char stack[65536] __attribute__((aligned(16)));
-	return made(clone(nothing, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, NULL));
+	return escaped_if_made(clone(nothing, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, NULL));
 }
 
 enum answer try_clone3(char **arguments)
 {
 	(void)arguments;
 	struct clone_args how = { .exit_signal = SIGCHLD };
-	return made(syscall(SYS_clone3, &how, sizeof(how)));
+	return escaped_if_made(syscall(SYS_clone3, &how, sizeof(how)));
 }
 
 enum answer try_posix_spawn(char **arguments)
@@ -375,7 +366,7 @@ enum answer try_posix_spawn(char **arguments)
 	pid_t pid;
 	char *words[] = { arguments[0], "hello", NULL }, *environment[] = { NULL };
 	errno = posix_spawn(&pid, arguments[0], NULL, NULL, words, environment);
-	return made(errno == 0 ? pid : -1);
+	return escaped_if_made(errno == 0 ? pid : -1);
 }
 
 static void *mark_done(void *argument)

@@ -64,6 +64,15 @@ enum answer escaped_if_fd(int fd)
 	return answer;
 }
 
+enum answer escaped_if_made(long pid)
+{
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		waitpid((pid_t)pid, NULL, __WALL);
+	return escaped_if(pid > 0);
+}
+
 bool fd_contains(int fd, const char *wanted)
 {
 	static char bytes[65536];

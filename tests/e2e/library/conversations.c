@@ -1,32 +1,17 @@
 /* One library, many sessions: eight threads with a session each run their commands at once, while another thread allocates
  * and signals arrive. Each sees its own files alone; nothing is left of it afterwards, neither descriptor nor child. */
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "embed.h"
+#include "signals.h"
 
 #define THREADS 8
 #define RUNS 20
 
 static struct cordon *cordon;
-static atomic_bool stop;
-static atomic_int signals;
-
-static int count_descriptors(void)
-{
-	int count = 0;
-	DIR *directory = opendir("/proc/self/fd");
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
 
 static struct cordon_result *run(const char *session, const char *line)
 {
@@ -81,21 +66,6 @@ static void *allocate(void *arg)
 	return arg;
 }
 
-static void on_signal(int number)
-{
-	(void)number;
-	signals++;
-}
-
-static void *send_signals(void *arg)
-{
-	while (!stop) {
-		kill(getpid(), SIGUSR1);
-		usleep(1000);
-	}
-	return arg;
-}
-
 int main(void)
 {
 	struct cordon_error err;
@@ -108,7 +78,7 @@ int main(void)
 	MUST(cordon_open(NULL, &cordon, &err));
 	cordon_result_unref(run("first", "true"));
 	cordon_unref(cordon);
-	int descriptors = count_descriptors();
+	int descriptors = open_descriptors();
 	MUST(cordon_open(NULL, &cordon, &err));
 
 	CHECK(pthread_create(&others[0], NULL, allocate, NULL) == 0 && pthread_create(&others[1], NULL, send_signals, NULL) == 0);
@@ -122,7 +92,7 @@ int main(void)
 
 	CHECK(signals > 0 && sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == on_signal);
 	cordon_unref(cordon);
-	CHECK(count_descriptors() == descriptors);
+	CHECK(open_descriptors() == descriptors);
 	/* Its own child may be on its way out for a moment. */
 	while (waitpid(-1, NULL, 0) > 0)
 		;

@@ -1,6 +1,7 @@
 /* What the programs here share: each is a small embedding program, linked with libcordon as anybody's would be. */
 #pragma once
 #include <cordon.h>
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,6 +51,17 @@ static inline uint64_t now_ms(void)
 static inline void pause_ms(long ms)
 {
 	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
+}
+
+static inline int open_descriptors(void)
+{
+	int count = 0;
+	DIR *directory = opendir("/proc/self/fd");
+	CHECK(directory);
+	while (readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
 }
 
 static inline bool was_parked(const struct cordon_result *result)

@@ -1,5 +1,4 @@
 /* The synchronous call, its result, live output, input, and many runs without a descriptor or a child left over. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,16 +14,6 @@ static void on_output(void *arg, enum cordon_stream stream, const void *data, si
 	CHECK(arg == live && (stream == CORDON_STDOUT || stream == CORDON_STDERR));
 	memcpy(live + live_length, data, length);
 	live_length += length;
-}
-
-static int open_descriptors(void)
-{
-	int count = 0;
-	DIR *directory = opendir("/proc/self/fd");
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
 }
 
 static void check_result(struct cordon *cordon)

@@ -1,19 +1,16 @@
 /* From programs with threads: a thread that ends right after it started a command, and many that run at once while others
  * allocate, take signals, and wait for children of their own. */
 #include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "embed.h"
+#include "signals.h"
 
 #define THREADS 16
 #define RUNS 8
 
 static struct cordon *cordon;
-static atomic_bool stop;
-static atomic_int signals;
 
 static void *start_and_leave(void *arg)
 {
@@ -82,21 +79,6 @@ static void *have_children(void *arg)
 		int status;
 		CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 7);
 		usleep(500);
-	}
-	return arg;
-}
-
-static void on_signal(int number)
-{
-	(void)number;
-	signals++;
-}
-
-static void *send_signals(void *arg)
-{
-	while (!stop) {
-		kill(getpid(), SIGUSR1);
-		usleep(700);
 	}
 	return arg;
 }

@@ -1,6 +1,5 @@
 /* Walls that stay up, in a process with threads: commands of the same session and of others at a time, sessions that end
  * meanwhile, and two thousand commands after which there are as many descriptors, and as much memory, as before. */
-#include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,17 +75,6 @@ static void in_threads(void *(*function)(void *), int count)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-static int descriptors(void)
-{
-	int count = 0;
-	DIR *directory = opendir("/proc/self/fd");
-	CHECK(directory);
-	while (readdir(directory))
-		count++;
-	closedir(directory);
-	return count;
-}
-
 /* A keeper is a child of ours, and there are no others but of a command that has just ended. */
 static int children(void)
 {
@@ -110,11 +98,11 @@ int main(void)
 	in_threads(work, THREADS);
 	atomic_store(&left_to_do, BEFORE);
 	in_threads(go_on, 2);
-	int descriptors_before = descriptors();
+	int descriptors_before = open_descriptors();
 	size_t memory_before = mallinfo2().uordblks;
 	atomic_store(&left_to_do, COMMANDS);
 	in_threads(go_on, 2);
-	CHECK(descriptors() <= descriptors_before + 24); /* what lingers for a moment, of as many commands as can at a time */
+	CHECK(open_descriptors() <= descriptors_before + 24); /* what lingers for a moment, of as many commands as can at a time */
 	CHECK(mallinfo2().uordblks <= memory_before + 128 * 1024);
 	CHECK(children() >= 1);
 	cordon_unref(cordon);

@@ -1,5 +1,4 @@
 """The machine around the tests: the ordinary user, a place that this user can read, and what was left behind."""
-import ctypes
 import os
 import pathlib
 import pwd
@@ -51,33 +50,6 @@ def stage(root, account, build, build_files):
         shutil.copy2(root / build / name, place / build / name)
     subprocess.run(["chmod", "-R", "u=rwX,go=rX", str(place)], check=True)
     return place, place
-
-
-def adopt_orphans():
-    """Whatever a test leaves running becomes our child, so that it can be named and ended."""
-    PR_SET_CHILD_SUBREAPER = 36
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
-
-
-def children():
-    """Our living children as {pid: command}; the dead ones among the adopted are reaped."""
-    living = {}
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
-            try:
-                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-            except OSError:
-                continue
-            if state == "Z":
-                try:
-                    os.waitpid(pid, os.WNOHANG)
-                except ChildProcessError:
-                    pass
-            else:
-                living[pid] = command or "?"
-    return living
 
 
 def footprint():
