@@ -93,17 +93,26 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 static int start_program(struct execution *execution, struct cordon_error *err)
 {
 	struct launch *launch = &execution->run.launch;
-	bool begun;
 	if (!execution->run.in_slot)
 		return launch_start(launch, err);
 	execution->run.supervision.pidfd = take_fd(&execution->run.slot.pidfd);
 	if (execution->run.in_shell)
 		return slot_run_line(execution->run.supervision.control_fd, execution->run.shell_pidfd, err);
-	int ordered = slot_order(&execution->run.slot, launch, &begun, err);
 	/* Nobody was told anything: the next attempt has another place, or none. */
-	if (ordered < 0 && !begun)
-		fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
-	return ordered;
+	if (slot_order(&execution->run.slot, launch, err) < 0)
+		return fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
+	return 0;
+}
+
+/* In a slot that takes a while, in which everything else was done. */
+static int await_program(struct execution *execution, struct cordon_error *err)
+{
+	if (!execution->run.in_slot)
+		return 0;
+	if (!execution->run.in_shell && slot_await_program(&execution->run.slot, err) < 0)
+		return -1;
+	warm_attend(execution);
+	return 0;
 }
 
 int run_step_start(struct execution *execution, struct cordon_error *err)
@@ -140,7 +149,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;
-	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0 || await_program(execution, err) < 0)
 		return -1;
 	egress_started(execution);
 	execution->run.started = true;

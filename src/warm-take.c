@@ -195,6 +195,7 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	mould->wanted = warm_is_fresh(execution) || now - mould->used_ms < WARM_SOON_MS ? WARM_MORE_PLACES : 1;
 	house->used_ms = mould->used_ms = now;
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
+	warm->hurry = warm->hurry || (mould->wanted > 1 && !mould->places);
 	*ret_made = !place && !house->left;
 	if (*ret_made)
 		place = make_now(warm, execution, house, mould);
@@ -246,6 +247,17 @@ bool warm_expects(struct execution *execution)
 			waits = mould->count;
 	pthread_mutex_unlock(&warm->lock);
 	return waits;
+}
+
+void warm_attend(struct execution *execution)
+{
+	struct warm *warm = execution->cordon->warm;
+	pthread_mutex_lock(&warm->lock);
+	bool woken = warm->has_thread && !warm->attentive;
+	warm->attentive = warm->has_thread;
+	pthread_mutex_unlock(&warm->lock);
+	if (woken)
+		pthread_cond_signal(&warm->wanted);
 }
 
 void warm_refill(struct execution *execution)

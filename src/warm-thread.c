@@ -8,6 +8,8 @@
 #include "run/linger.h"
 
 #define TICK_MS 1000
+#define LOOK_FIRST_US 500               /* after a command began; then twice as long each time... */
+#define LOOK_LAST_US 4000               /* ...up to this. What takes longer does not mind that places are made meanwhile. */
 
 static bool has_room(const struct warm *warm)
 {
@@ -178,20 +180,39 @@ static bool expire_one(struct warm *warm, uint64_t now)
 	return false;
 }
 
+/* With the lock. */
+static void doze(struct warm *warm, uint64_t us)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	uint64_t ns = (uint64_t)until.tv_nsec + us * 1000;
+	until.tv_sec += (time_t)(ns / 1000000000);
+	until.tv_nsec = (long)(ns % 1000000000);
+	pthread_cond_timedwait(&warm->wanted, &warm->lock, &until);
+}
+
+/* With the lock: until there may be something to do. */
+static void await(struct warm *warm)
+{
+	if (!warm->houses && !warm->attentive)
+		pthread_cond_wait(&warm->wanted, &warm->lock);
+	else if (!warm->attentive)
+		doze(warm, TICK_MS * 1000);
+	for (uint64_t us = LOOK_FIRST_US; warm->attentive && !warm->due && !warm->ending && us <= LOOK_LAST_US; us *= 2)
+		doze(warm, us);
+	warm->attentive = false;
+}
+
 static void *look_after(void *argument)
 {
 	struct warm *warm = argument;
 	pthread_mutex_lock(&warm->lock);
 	while (!warm->ending) {
+		warm->due = warm->hurry = false;
 		if (refill_one(warm) || expire_one(warm, warm_now_ms()))
 			continue;
-		struct timespec until;
-		clock_gettime(CLOCK_MONOTONIC, &until);
-		until.tv_sec += TICK_MS / 1000;
-		if (warm->houses)
-			pthread_cond_timedwait(&warm->wanted, &warm->lock, &until);
-		else
-			pthread_cond_wait(&warm->wanted, &warm->lock);
+		if (!warm->due)
+			await(warm);
 		linger_sweep();
 		keeper_sweep(false);
 	}
@@ -209,5 +230,7 @@ void warm_wake(struct warm *warm)
 		warm->has_thread = pthread_create(&warm->thread, NULL, look_after, warm) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
-	pthread_cond_signal(&warm->wanted);
+	warm->due = true;
+	if (!warm->attentive || warm->hurry)
+		pthread_cond_signal(&warm->wanted);
 }

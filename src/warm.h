@@ -89,6 +89,9 @@ struct warm {
 	pthread_cond_t wanted, made;
 	pthread_t thread;
 	bool has_thread, ending;
+	bool attentive;                 /* the thread looks by itself, every now and then, whether... */
+	bool due;                       /* ...there is something to make */
+	bool hurry;                     /* the next command may come before it looks */
 	struct warm_house *buckets[WARM_BUCKETS];
 	unsigned houses, places, shells;
 };
@@ -114,7 +117,7 @@ struct warm_mould *warm_mould_find(struct warm *warm, const char *id, const stru
 struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould);
 struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould);
 
-/* With the lock. Without a thread there is none that waits: each command has its place made on the spot. */
+/* With the lock: something is to be made. Without a thread there is none that waits: each command has its place made on the spot. */
 void warm_wake(struct warm *warm);
 /* May its walls stay up? */
 bool warm_is_for(const struct execution *execution);

@@ -90,5 +90,5 @@ void launch_slot(struct launch *launch)
 	if (slot < 0 || tell_ready(slot) < 0)
 		sys_exit(1);
 	sys_1(SYS_close, slot);
-	init_serve(launch->init_mode, command);
+	init_serve(launch->init_mode, command, true);
 }

@@ -44,7 +44,6 @@ static int await(int control_fd, int kind, int *ret_fd, struct cordon_error *err
 
 int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, struct cordon_error *err)
 {
-	bool begun;
 	const struct control_message park = { .kind = CONTROL_PARK };
 	uncleared char place[SHELL_PLACE_MAX];
 	memset(place, 'x', SHELL_PLACE_MAX - 1);
@@ -57,7 +56,9 @@ int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, st
 	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
 	    await(slot->control_fd, CONTROL_PARKING, NULL, err) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
-	return slot_order(slot, &shell, &begun, err) < 0 ? -1 : await(slot->control_fd, CONTROL_PARKED, ret_pidfd, err);
+	if (slot_order(slot, &shell, err) < 0 || slot_await_program(slot, err) < 0)
+		return -1;
+	return await(slot->control_fd, CONTROL_PARKED, ret_pidfd, err);
 }
 
 int slot_write_line(const struct slot *slot, const char *line, struct cordon_error *err)

@@ -322,13 +322,11 @@ static uint32_t pack_orders(struct slot_packer *packer, const struct launch *lau
 	return slot_pack_end(packer);
 }
 
-int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err)
+int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err)
 {
 	/* Not on the stack, which of a caller's thread may be small. */
 	auto_free struct slot_packer *packer = malloc(sizeof(*packer));
 	auto_free char *bytes = malloc(SLOT_ORDERS_MAX);
-	struct slot_reply reply = { 0 };
-	*ret_begun = false;
 	if (!packer || !bytes)
 		return fail_oom(err);
 	slot_pack_begin(packer, bytes, SLOT_ORDERS_MAX);
@@ -345,7 +343,12 @@ int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, 
 	                         .msg_controllen = sizeof(control) };
 	if (sendmsg(slot->socket_fd, &header, MSG_NOSIGNAL) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for the command is gone");
-	*ret_begun = true;
+	return 0;
+}
+
+int slot_await_program(const struct slot *slot, struct cordon_error *err)
+{
+	struct slot_reply reply = { 0 };
 	int fd = -1, told = receive(slot, &reply, &fd);
 	if (told == 0)
 		return 0;

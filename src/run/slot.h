@@ -94,9 +94,11 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
                struct cordon_error *err) must_check;
 /* Waits until it is ready, or has failed. */
 int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
-/* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Then the program runs. *ret_begun is false
- * where it failed before the slot could have had the orders: nothing ran, and it can be tried elsewhere. */
-int slot_order(struct slot *slot, const struct launch *launch, bool *ret_begun, struct cordon_error *err) must_check;
+/* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Then the program runs. Where it failed the slot
+ * cannot have had them: nothing ran, and it can be tried elsewhere. */
+int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
+/* Waits until it is the program, or could not be. */
+int slot_await_program(const struct slot *slot, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
 /* Instead: a ready one gets a shell, which waits for its line. `launch` has it all but the line, which is not looked at. */
 int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, struct cordon_error *err) must_check;
@@ -135,4 +137,4 @@ void launch_slot(struct launch *launch) __attribute__((noreturn));
 /* Of init: parks the shell that the command becomes, and lets it go when its line has come. False: that will not run. */
 bool init_park(long command);
 /* The life of an init; it has CONTROL_FD. */
-void init_serve(const char *mode, long command) __attribute__((noreturn));
+void init_serve(const char *mode, long command, bool slot) __attribute__((noreturn));

@@ -199,9 +199,17 @@ static void send_control(struct supervision *supervision, int kind, int value)
 	(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static bool has_streams(const struct supervision *supervision)
+{
+	return supervision->stream_fd[CORDON_STDOUT] >= 0 || supervision->stream_fd[CORDON_STDERR] >= 0;
+}
+
 static void start_draining(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_DRAINING;
+	/* Mostly that is all, and nothing is watched any more. */
+	if (!has_streams(supervision) && !supervision->stdin_open)
+		return;
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
 	close_watched(supervision, &supervision->disk_timer_fd);
 	if (supervision->stdin_open)
@@ -305,8 +313,7 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 		return fail(err, CORDON_E_INTERNAL, errno, "epoll_wait", "cannot watch the command");
 	for (int i = 0; i < count; i++)
 		handle(supervision, events[i].data.u32);
-	if (supervision->state == SUPERVISE_DRAINING && supervision->stream_fd[CORDON_STDOUT] < 0 &&
-	    supervision->stream_fd[CORDON_STDERR] < 0)
+	if (supervision->state == SUPERVISE_DRAINING && !has_streams(supervision))
 		supervision->state = SUPERVISE_FINISHED;
 	*ret_finished = supervision->state == SUPERVISE_FINISHED;
 	return 0;
