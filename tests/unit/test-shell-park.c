@@ -306,6 +306,36 @@ static void test_not_parked(void **state)
 	free(large);
 }
 
+/* A script whose word is the place: it stands before it has read that, but what it made before would go on. */
+static void test_makes_a_process(void **state)
+{
+	(void)state;
+	NEED_PARKING();
+	char name[] = "/tmp/cordon-test-park.XXXXXX", *place = make_place("/bin/dash", 0);
+	const char script[] = "{ echo it goes on; exec sleep 30; } & : \"$1\"\n", *const argv[] = { "dash", name, place, NULL };
+	struct parked_shell shell;
+	int status, fd = mkostemp(name, O_CLOEXEC);
+	assert_int_equal(write(fd, script, sizeof(script) - 1), sizeof(script) - 1);
+	close(fd);
+	struct started started = start("/bin/dash", argv, true);
+	free(place);
+	long result = shell_park(started.pid, NULL, &shell);
+	unlink(name);
+	assert_int_equal(result, -EPROTO);
+	assert_int_equal(waitpid(started.pid, NULL, WNOHANG), -1);
+	/* It stands before its first instruction, and is ours to end. */
+	pid_t made = waitpid(-1, &status, __WALL);
+	assert_true(made > 0 && made != started.pid && WIFSTOPPED(status));
+	struct stat written;
+	assert_int_equal(fstat(fileno(started.streams[0]), &written), 0);
+	assert_int_equal(written.st_size, 0);
+	assert_int_equal(kill(made, SIGKILL), 0);
+	assert_int_equal(waitpid(made, &status, __WALL), made);
+	assert_true(WIFSIGNALED(status));
+	for (int i = 0; i < 2; i++)
+		fclose(started.streams[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +344,7 @@ int main(void)
 		cmocka_unit_test(test_clock),
 		cmocka_unit_test(test_stopped),
 		cmocka_unit_test(test_not_parked),
+		cmocka_unit_test(test_makes_a_process),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
