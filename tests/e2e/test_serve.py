@@ -103,6 +103,15 @@ def daemon(cordon):
         assert status == 0 and err == "", (status, err)
 
 
+def own(word):
+    """One that no other run of these tests has, so that processes can be looked for by it; of digits, it is a time to sleep."""
+    return f"{word}.{os.getpid()}"
+
+
+def asleep(marker):
+    return running(f"sleep\0{marker}")
+
+
 def frame(kind, body=b"", length=None):
     return struct.pack("<BBHI", kind, 0, 0, len(body) if length is None else length) + body
 
@@ -243,12 +252,13 @@ def test_signals(cordon, daemon, number):
 
 def test_stop_and_continue(cordon, daemon):
     daemon.start()
-    process = begun(cordon, "echo begun; exec sleep 61.5")
-    inside = running("61.5")
+    marker = own("61")
+    process = begun(cordon, f"echo begun; exec sleep {marker}")
+    assert wait_until(lambda: asleep(marker))
     process.send_signal(signal.SIGTSTP)
-    assert wait_until(lambda: state(process.pid) == "T" and all(state(pid) == "T" for pid in running("sleep\x0061.5")))
+    assert wait_until(lambda: [state(pid) for pid in (process.pid, *asleep(marker))] == ["T", "T"])
     process.send_signal(signal.SIGCONT)
-    assert wait_until(lambda: all(state(pid) == "S" for pid in running("sleep\x0061.5"))), inside
+    assert wait_until(lambda: [state(pid) for pid in asleep(marker)] == ["S"])
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
@@ -256,12 +266,12 @@ def test_stop_and_continue(cordon, daemon):
 
 def test_broken_pipe(cordon, daemon):
     daemon.start()
-    process = cordon.popen("run", "--session", "s", "--quiet", "--timeout", "30s", "--", "yes", "broken-pipe-1")
+    process = cordon.popen("run", "--session", "s", "--quiet", "--timeout", "30s", "--", "yes", own("broken-pipe"))
     process.stdout.read(10)
     process.stdout.close()
     assert process.wait(PATIENCE) == 128 + signal.SIGPIPE and process.stderr.read() == b""
     process.stderr.close()
-    assert wait_until(lambda: not running("broken-pipe-1"))
+    assert wait_until(lambda: not running(own("broken-pipe")))
 
 
 def test_input_is_left_where_nothing_runs(cordon, daemon, tmp_path):
@@ -279,11 +289,11 @@ def test_input_is_left_where_nothing_runs(cordon, daemon, tmp_path):
 def test_client_killed(cordon, daemon, leftovers):
     daemon.start()
     process = begun(cordon, "trap 'echo hup > hung-up; exit 1' HUP; echo begun; while :; do sleep 0.01; done")
-    other = begun(cordon, "trap '' HUP; echo begun; exec sleep 62.5")
+    other = begun(cordon, f"trap '' HUP; echo begun; exec sleep {own('62')}")
     for each in (process, other):
         each.kill()
         each.communicate()
-    assert wait_until(lambda: not running("sleep\x0062.5") and daemon.status()["running"] == 0)
+    assert wait_until(lambda: not asleep(own("62")) and daemon.status()["running"] == 0)
     session = json.loads(cordon("session", "show", "s", "--json").stdout)
     assert os.path.exists(os.path.join(session["workspace"], "hung-up"))
     ended = [row for row in rows(cordon) if row["row"] == "result"]
@@ -293,13 +303,13 @@ def test_client_killed(cordon, daemon, leftovers):
 
 def test_daemon_killed(cordon, daemon, leftovers):
     daemon.start()
-    process = begun(cordon, "echo begun; exec sleep 63.5")
+    process = begun(cordon, f"echo begun; exec sleep {own('63')}")
     daemon.process.kill()
     daemon.process.communicate()
     daemon.process = None
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 125 and "the daemon went away, and the command with it" in err, (out, err)
-    assert wait_until(lambda: not running("sleep\x0063.5"))
+    assert wait_until(lambda: not asleep(own("63")))
     assert cordon("audit", "verify").returncode == 0
     # Without it, and with a new one in place of the old one's socket.
     assert daemon.path.exists()
@@ -470,11 +480,11 @@ def test_rpc_of_one_breath(cordon, daemon):
         rpc.connection.shutdown(socket.SHUT_WR)
         assert rpc.answer(1)["result"]["stdout"] == "done\n" and rpc.read() is None
     rpc = daemon.rpc()
-    rpc.send("run", 1, argv=["sleep", "64.5"], settings={"session": "s"})
+    rpc.send("run", 1, argv=["sleep", own("64")], settings={"session": "s"})
     assert rpc.read()["method"] == "started"
     rpc.connection.shutdown(socket.SHUT_WR)
     rpc.__exit__()
-    assert wait_until(lambda: not running("sleep\x0064.5"))
+    assert wait_until(lambda: not asleep(own("64")))
 
 
 def test_rpc_terminal(cordon, daemon):
