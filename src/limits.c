@@ -79,7 +79,9 @@ void limits_expect(struct execution *execution)
 {
 	const struct cgroup_search search = { .directory = execution->session.config->cgroup };
 	const struct cgroup_bounds bounds = bounds_of(execution, &execution->capability.set.limits, UINT32_MAX);
-	if (!cgroup_is_missing(&search))
+	/* Root mostly has a place, and the thread that makes the group is also the one to look for it. Of others most have none,
+	 * and looking takes less than a thread. */
+	if (!cgroup_is_missing(&search, geteuid() != 0))
 		execution->run.ahead = cgroup_ahead_begin(&search, &bounds);
 }
 

@@ -302,10 +302,14 @@ static bool fits(const struct cgroup_search *search)
 	       same(search->self, kept_for.self);
 }
 
-bool cgroup_is_missing(const struct cgroup_search *search)
+bool cgroup_is_missing(const struct cgroup_search *search, bool look)
 {
+	if (is_unwanted(search))
+		return true;
 	pthread_mutex_lock(&place_lock);
-	bool missing = is_unwanted(search) || (fits(search) && !kept.ops);
+	if (look && !fits(search))
+		keep_place(search);
+	bool missing = fits(search) && !kept.ops;
 	pthread_mutex_unlock(&place_lock);
 	return missing;
 }

@@ -90,8 +90,8 @@ void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_pl
 bool cgroup_shows(const char *path, int known_fd);
 /* Forgets the place that was found, until the next leaf is made. */
 void cgroup_forget(void);
-/* Is it known that there is no place, and why? */
-bool cgroup_is_missing(const struct cgroup_search *search);
+/* Is there no place? Where that is not known yet, looks for one, or says no. */
+bool cgroup_is_missing(const struct cgroup_search *search, bool look);
 /* Makes a leaf with these bounds, or none: then group->ops is NULL and group->why says why. */
 void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group);
 

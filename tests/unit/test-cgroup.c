@@ -239,15 +239,17 @@ static void test_ahead(void **state)
 	cgroup_ahead_end(NULL);
 
 	/* Without groups the place stays known; where there is none, no thread is needed to find that out again. */
-	assert_true(cgroup_is_missing(&unwanted));
-	assert_false(cgroup_is_missing(&where));
+	assert_true(cgroup_is_missing(&unwanted, true));
+	assert_false(cgroup_is_missing(&where, false));
 	cgroup_make(&unwanted, &bounds, &made);
 	assert_null(made.ops);
 	ground_put(root, "refused", ".");
 	cgroup_forget();
+	assert_false(cgroup_is_missing(&where, false));
+	assert_true(cgroup_is_missing(&where, true));
 	made = ground_make("/");
 	assert_null(made.ops);
-	assert_true(cgroup_is_missing(&where));
+	assert_true(cgroup_is_missing(&where, false));
 }
 
 int main(void)
