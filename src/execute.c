@@ -44,6 +44,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
+	/* A program that runs one command and ends has nothing of what is watched, and would wait some 20 ms for the end of it. */
+	vigil_sleep(cordon->vigil, true);
 	if (!(options && options->cold) &&
 	    (!(cordon->warm = warm_new()) || !(cordon->names = names_memory_new(cordon->vigil)))) {
 		cordon_unref(cordon);
@@ -98,6 +100,8 @@ int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_
 
 uint64_t execute_hear(struct cordon *cordon, bool again)
 {
+	if (!again && atomic_exchange(&cordon->asked, true))
+		vigil_sleep(cordon->vigil, false);
 	/* Where nothing is watched yet, nothing is compared with it either. */
 	if (!vigil_hear(cordon->vigil) && !cordon->warm)
 		return 0;

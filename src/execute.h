@@ -1,6 +1,8 @@
 /* The walk: six steps, always in this order. One field per step, filled by that step, read by later ones, changed by
  * none. Each step is one file: 1-session.c … 6-audit.c. */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -38,6 +40,7 @@ struct cordon {
 	struct ledger *ledger;
 	struct config_store *config;
 	struct vigil *vigil;                    /* over what of the host the following know */
+	atomic_bool asked;                      /* for something: what comes next may ask for the same */
 	struct host_view *view;
 	struct host_tools_kept *tools;
 	struct registry_kept *sessions;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The first of an arena, of which many hold little; and all others. */
-#define FIRST_SIZE (4 * 1024 - 64)
+#define FIRST_SIZE (1024 - 64)
 #define CHUNK_SIZE (32 * 1024)
 
 struct arena_chunk {

@@ -47,6 +47,7 @@ struct vigil_post {
 struct vigil {
 	pthread_mutex_t mutex;
 	int fd;                         /* or -1: nothing is watched yet, or cannot be */
+	bool asleep;
 	pid_t pid;                      /* a forked child shares what is told, and would take it away */
 	struct vigil_post *posts;
 	size_t claim_count;
@@ -75,6 +76,13 @@ struct vigil_post *vigil_post_new(struct vigil *vigil)
 	vigil->posts = post;
 	pthread_mutex_unlock(&vigil->mutex);
 	return post;
+}
+
+void vigil_sleep(struct vigil *vigil, bool asleep)
+{
+	pthread_mutex_lock(&vigil->mutex);
+	vigil->asleep = asleep;
+	pthread_mutex_unlock(&vigil->mutex);
 }
 
 static struct claim **bucket(struct vigil *vigil, int watch)
@@ -212,9 +220,10 @@ void vigil_begin(struct vigil_post *post, uint64_t version)
 	/* What is watched still, and will be again, is not given up in between: where a directory has many names, the kernel goes
 	 * over all of them when the first watch comes. */
 	drop_claims(vigil, post, post->era++);
-	if (post->begun && vigil->fd < 0 && vigil->pid == getpid())
+	bool watch = post->begun && !vigil->asleep && vigil->pid == getpid();
+	if (watch && vigil->fd < 0)
 		vigil->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	post->watching = post->begun && !post->unfit && vigil->fd >= 0 && vigil->pid == getpid();
+	post->watching = watch && !post->unfit && vigil->fd >= 0;
 	post->begun = true;
 	post->broken = post->tracks = false;
 	post->changed_count = 0;

@@ -21,6 +21,8 @@ struct vigil_post;
 struct vigil *vigil_new(void);
 void vigil_free(struct vigil *vigil);
 struct vigil_post *vigil_post_new(struct vigil *vigil);
+/* Asleep, it watches nothing, however often an answer is asked for. A new one is awake. */
+void vigil_sleep(struct vigil *vigil, bool asleep);
 void vigil_post_free(struct vigil_post *post);
 
 /* Takes in what has happened until now. False: nothing is watched at all. */

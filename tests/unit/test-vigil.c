@@ -211,6 +211,29 @@ static void what_was_left_out_breaks_all(void **state)
 	vigil_free(vigil);
 }
 
+static void asleep_it_watches_nothing(void **state)
+{
+	(void)state;
+	struct vigil *vigil = vigil_new();
+	assert_non_null(vigil);
+	struct vigil_post *post = vigil_post_new(vigil);
+	assert_non_null(post);
+	vigil_sleep(vigil, true);
+	for (int time = 0; time < 3; time++) {
+		vigil_begin(post, 7);
+		vigil_watch(post, at("a/b/c/file"));
+		assert_false(vigil_hear(vigil));
+		assert_false(vigil_stands(post, 7));
+	}
+	vigil_sleep(vigil, false);
+	vigil_begin(post, 7);
+	vigil_watch(post, at("a/b/c/file"));
+	assert_true(vigil_hear(vigil));
+	assert_true(vigil_stands(post, 7));
+	vigil_post_free(post);
+	vigil_free(vigil);
+}
+
 static void what_cannot_be_watched_never_stands(void **state)
 {
 	(void)state;
@@ -266,6 +289,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_change_breaks_its_post, make, clean),
 		cmocka_unit_test_setup_teardown(posts_are_apart, make, clean),
 		cmocka_unit_test_setup_teardown(what_was_left_out_breaks_all, make, clean),
+		cmocka_unit_test_setup_teardown(asleep_it_watches_nothing, make, clean),
 		cmocka_unit_test_setup_teardown(what_cannot_be_watched_never_stands, make, clean),
 		cmocka_unit_test_setup_teardown(a_forked_child_takes_nothing_away, make, clean),
 	};
