@@ -34,48 +34,41 @@ static int raise_slot(struct launch *launch, long *ret_command)
 	if (command < 0)
 		return launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
 	launch_raise_network(launch);
-	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
-	if (left < 0)
-		return launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root");
 	return await_seal(launch);
 }
 
-/* As init it has the control socket and nothing else: no capability, no other descriptor but, for a moment, the slot's. */
-static long settle(struct launch *launch)
+/* As init it has the control socket and nothing else: no capability, no other descriptor. Until then its capabilities keep the
+ * command from tracing it. */
+static long settle(const struct launch *launch)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { { 0 } };
-	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 2);
-	long slot = sys_3(SYS_fcntl, launch->slot_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 2);
-	if (control < 0 || slot < 0 || sys_3(SYS_dup3, control, CONTROL_FD, 0) < 0 ||
-	    sys_3(SYS_dup3, slot, CONTROL_FD + 1, O_CLOEXEC) < 0)
+	if (launch->control_fd != CONTROL_FD && sys_3(SYS_dup3, launch->control_fd, CONTROL_FD, 0) < 0)
 		return -1;
 	launch_close_all(0, CONTROL_FD - 1, 0);
-	launch_close_all(CONTROL_FD + 2, ~0U, 0);
+	launch_close_all(CONTROL_FD + 1, ~0U, 0);
 	sys_1(SYS_chdir, "/");
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
-	return sys_2(SYS_capset, &header, none) < 0 ? -1 : CONTROL_FD + 1;
+	return sys_2(SYS_capset, &header, none);
 }
 
 /* With the root, by which is seen whether what lies in it is still where it was put. */
-static long tell_ready(long slot)
+static long tell_ready(const struct launch *launch)
 {
-	struct slot_reply ready = { .kind = SLOT_READY };
+	const int32_t kind = SLOT_READY;
 	union {
 		struct cmsghdr header;
 		unsigned char space[CMSG_SPACE(sizeof(int))];
 	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { &ready, offsetof(struct slot_reply, error) };
+	struct iovec part = { (void *)(uintptr_t)&kind, offsetof(struct slot_reply, error) };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 	                         .msg_controllen = sizeof(control) };
-	long root = sys_4(SYS_openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	long root = launch->root_fd >= 0 ? launch->root_fd : sys_4(SYS_openat, AT_FDCWD, "/", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	if (root < 0)
 		return root;
 	*(int *)(void *)CMSG_DATA(&control.header) = (int)root;
-	long result = sys_3(SYS_sendmsg, slot, &header, MSG_NOSIGNAL);
-	sys_1(SYS_close, root);
-	return result;
+	return sys_3(SYS_sendmsg, launch->slot_fd, &header, MSG_NOSIGNAL);
 }
 
 void launch_slot(struct launch *launch)
@@ -86,9 +79,13 @@ void launch_slot(struct launch *launch)
 		slot_tell_failure(launch, launch->slot_fd);
 		sys_exit(1);
 	}
-	long slot = settle(launch);
-	if (slot < 0 || tell_ready(slot) < 0)
+	/* Who hears of it may be waiting, and its program may run at once. To leave the host takes the kernel long, the longer the
+	 * more processes there are: as beside `first` it is done meanwhile, and was asked for before. Everything in the namespace
+	 * ends with us, should it fail. The socket has to be closed first: its end is how the program is told from us. */
+	if (tell_ready(launch) < 0)
 		sys_exit(1);
-	sys_1(SYS_close, slot);
+	sys_1(SYS_close, launch->slot_fd);
+	if ((launch->root_fd >= 0 && launch_leave_host(launch) < 0) || settle(launch) < 0)
+		sys_exit(1);
 	init_serve(launch->init_mode, command, true);
 }
