@@ -147,8 +147,10 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 	pthread_mutex_lock(&warm->lock);
 	struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), key, &house);
 	bool same = mould && place && place->serial == mould->serial && warm_shell_same(place->shell, execution);
-	if (mould)
+	if (mould) {
 		old = wish(warm, mould, execution);
+		warm_mould_want(warm, mould);
+	}
 	if (same) {
 		copy_texts(execution, mould);
 		house->used_ms = mould->used_ms = warm_now_ms();
@@ -193,7 +195,10 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	mould->awaited--;
 	uint64_t now = warm_now_ms();
 	mould->wanted = warm_is_fresh(execution) || now - mould->used_ms < WARM_SOON_MS ? WARM_MORE_PLACES : 1;
+	mould->gap_ms = now - mould->used_ms;
 	house->used_ms = mould->used_ms = now;
+	if (!house->left)
+		warm_mould_want(warm, mould);
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
 	warm->hurry = warm->hurry || (mould->wanted > 1 && !mould->places);
 	*ret_made = !place && !house->left;

@@ -3,6 +3,7 @@
 #include "warm.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <time.h>
 
 #include "run/linger.h"
@@ -10,6 +11,59 @@
 #define TICK_MS 1000
 #define LOOK_FIRST_US 500               /* after a command began; then twice as long each time... */
 #define LOOK_LAST_US 4000               /* ...up to this. What takes longer does not mind that places are made meanwhile. */
+
+/* ---- who wants, and who has ------------------------------------------------------------------------------------- */
+
+static void enter(struct warm_ring *ring, struct warm_ring *member)
+{
+	if (member->next)
+		return;
+	*member = (struct warm_ring){ ring->previous, ring };
+	ring->previous->next = member;
+	ring->previous = member;
+}
+
+static void leave(struct warm_ring *member)
+{
+	if (!member->next)
+		return;
+	member->previous->next = member->next;
+	member->next->previous = member->previous;
+	*member = (struct warm_ring){ NULL, NULL };
+}
+
+static struct warm_mould *of_wanting(struct warm_ring *member)
+{
+	return (struct warm_mould *)(void *)((char *)member - offsetof(struct warm_mould, wanting));
+}
+
+static struct warm_mould *of_holding(struct warm_ring *member)
+{
+	return (struct warm_mould *)(void *)((char *)member - offsetof(struct warm_mould, holding));
+}
+
+void warm_mould_want(struct warm *warm, struct warm_mould *mould)
+{
+	enter(&warm->wanting, &mould->wanting);
+}
+
+void warm_mould_leave(struct warm *warm, struct warm_mould *mould)
+{
+	warm->places -= mould->count;
+	warm->shells -= mould->shell != NULL;
+	leave(&mould->wanting);
+	leave(&mould->holding);
+}
+
+static void count_holding(struct warm *warm, struct warm_mould *mould)
+{
+	if (mould->count || mould->shell)
+		enter(&warm->holding, &mould->holding);
+	else
+		leave(&mould->holding);
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------------- */
 
 static bool has_room(const struct warm *warm)
 {
@@ -29,6 +83,7 @@ struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould)
 	mould->places = place->next;
 	mould->count--;
 	warm->places--;
+	count_holding(warm, mould);
 	return place;
 }
 
@@ -38,6 +93,7 @@ static void push_place(struct warm *warm, struct warm_mould *mould, struct warm_
 	mould->places = place;
 	mould->count++;
 	warm->places++;
+	count_holding(warm, mould);
 }
 
 struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould)
@@ -45,6 +101,7 @@ struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould)
 	struct warm_place *place = mould->shell;
 	mould->shell = NULL;
 	warm->shells--;
+	count_holding(warm, mould);
 	return place;
 }
 
@@ -96,6 +153,7 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 		place->serial = mould->serial;
 		mould->shell = place;
 		warm->shells++;
+		count_holding(warm, mould);
 	}
 	warm_house_leave(house, &gone);
 	pthread_mutex_unlock(&warm->lock);
@@ -114,16 +172,16 @@ static bool wants_place(const struct warm_mould *mould)
 }
 
 /* With the lock, which is let go meanwhile. Of all that wait, the one whose walls were not used for longest goes for one that is
- * wanted now. */
+ * wanted more often than that. With more sessions at work than there are places, none would be there long enough to be used. */
 static bool make_room(struct warm *warm, const struct warm_mould *wanted)
 {
 	struct warm_mould *oldest = NULL;
-	for (size_t i = 0; i < WARM_BUCKETS; i++)
-		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
-			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
-				if (mould->places && mould->used_ms < (oldest ? oldest : wanted)->used_ms)
-					oldest = mould;
-	if (!oldest)
+	for (struct warm_ring *at = warm->holding.next; at != &warm->holding; at = at->next) {
+		struct warm_mould *mould = of_holding(at);
+		if (mould->places && (!oldest || mould->used_ms < oldest->used_ms))
+			oldest = mould;
+	}
+	if (!oldest || warm_now_ms() - oldest->used_ms <= wanted->gap_ms)
 		return false;
 	struct warm_place *place = warm_place_pop(warm, oldest);
 	oldest->wanted = 0;
@@ -138,46 +196,68 @@ static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
 	return mould->park && !mould->shell && !mould->parking && has_room_for_shell(warm);
 }
 
-/* With the lock. Whether there was something to make, or to take down for that: then it is looked again. */
+/* With the lock. Whether there was something to make, or to take down for that: then it is looked again. What finds no room is
+ * not tried again before the next command asks. */
 static bool refill_one(struct warm *warm)
 {
-	for (size_t i = 0; i < WARM_BUCKETS; i++)
-		for (struct warm_house *house = warm->buckets[i]; house; house = house->next)
-			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
-				if (wants_shell(warm, mould))
-					return park(warm, house, mould), true;
-				if (wants_place(mould) && has_room(warm))
-					return refill(warm, house, mould), true;
-				if (wants_place(mould) && make_room(warm, mould))
-					return true;
-			}
+	while (warm->wanting.next != &warm->wanting) {
+		struct warm_mould *mould = of_wanting(warm->wanting.next);
+		if (wants_shell(warm, mould))
+			return park(warm, mould->house, mould), true;
+		if (wants_place(mould) && has_room(warm))
+			return refill(warm, mould->house, mould), true;
+		if (wants_place(mould) && make_room(warm, mould))
+			return true;
+		leave(&mould->wanting);
+	}
 	return false;
 }
 
-/* With the lock. What nobody used for long; one at a time, since the lock is let go. */
-static bool expire_one(struct warm *warm, uint64_t now)
+/* With the lock, which is let go meanwhile. Places that nobody used for long; one at a time. */
+static bool expire_place(struct warm *warm, uint64_t now)
+{
+	for (struct warm_ring *at = warm->holding.next; at != &warm->holding; at = at->next) {
+		struct warm_mould *mould = of_holding(at);
+		if (now - mould->used_ms <= WARM_PLACE_IDLE_MS)
+			continue;
+		struct warm_place *place = mould->shell ? warm_shell_pop(warm, mould) : warm_place_pop(warm, mould);
+		mould->wanted = 0;
+		pthread_mutex_unlock(&warm->lock);
+		warm_place_free(place);
+		pthread_mutex_lock(&warm->lock);
+		return true;
+	}
+	return false;
+}
+
+/* The same for houses, of which there may be thousands. */
+static bool expire_house(struct warm *warm, uint64_t now)
 {
 	for (size_t i = 0; i < WARM_BUCKETS; i++)
 		for (struct warm_house **link = &warm->buckets[i]; *link; link = &(*link)->next) {
 			struct warm_house *house = *link;
-			if (!house->users && now - house->used_ms > WARM_HOUSE_IDLE_MS) {
-				warm_house_unlink(warm, link);
-				pthread_mutex_unlock(&warm->lock);
-				warm_house_free(house);
-				pthread_mutex_lock(&warm->lock);
-				return true;
-			}
-			for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
-				if ((mould->places || mould->shell) && now - mould->used_ms > WARM_PLACE_IDLE_MS) {
-					struct warm_place *place = mould->shell ? warm_shell_pop(warm, mould) : warm_place_pop(warm, mould);
-					mould->wanted = 0;
-					pthread_mutex_unlock(&warm->lock);
-					warm_place_free(place);
-					pthread_mutex_lock(&warm->lock);
-					return true;
-				}
+			if (house->users || now - house->used_ms <= WARM_HOUSE_IDLE_MS)
+				continue;
+			warm_house_unlink(warm, link);
+			pthread_mutex_unlock(&warm->lock);
+			warm_house_free(house);
+			pthread_mutex_lock(&warm->lock);
+			return true;
 		}
 	return false;
+}
+
+static bool expire_one(struct warm *warm)
+{
+	uint64_t now = warm_now_ms();
+	if (expire_place(warm, now))
+		return true;
+	if (now - warm->expired_ms < TICK_MS)
+		return false;
+	bool gone = expire_house(warm, now);
+	if (!gone)
+		warm->expired_ms = now;
+	return gone;
 }
 
 /* With the lock. */
@@ -209,12 +289,14 @@ static void *look_after(void *argument)
 	pthread_mutex_lock(&warm->lock);
 	while (!warm->ending) {
 		warm->due = warm->hurry = false;
-		if (refill_one(warm) || expire_one(warm, warm_now_ms()))
+		if (refill_one(warm) || expire_one(warm))
 			continue;
 		if (!warm->due)
 			await(warm);
+		pthread_mutex_unlock(&warm->lock);
 		linger_sweep();
 		keeper_sweep(false);
+		pthread_mutex_lock(&warm->lock);
 	}
 	pthread_mutex_unlock(&warm->lock);
 	return NULL;

@@ -53,10 +53,8 @@ struct warm_house *warm_house_unlink(struct warm *warm, struct warm_house **link
 	struct warm_house *house = *link;
 	*link = house->next;
 	warm->houses--;
-	for (struct warm_mould *mould = house->moulds; mould; mould = mould->next) {
-		warm->places -= mould->count;
-		warm->shells -= mould->shell != NULL;
-	}
+	for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
+		warm_mould_leave(warm, mould);
 	house->left = true;
 	house->next = NULL;
 	return house->users ? NULL : house;
@@ -116,6 +114,8 @@ struct warm *warm_new(void)
 	pthread_condattr_t attributes;
 	if (!warm)
 		return NULL;
+	warm->wanting = (struct warm_ring){ &warm->wanting, &warm->wanting };
+	warm->holding = (struct warm_ring){ &warm->holding, &warm->holding };
 	pthread_mutex_init(&warm->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -230,8 +230,7 @@ static struct warm_mould *unlink_oldest(struct warm *warm, struct warm_house *ho
 		return NULL;
 	struct warm_mould *mould = *oldest;
 	*oldest = mould->next;
-	warm->places -= mould->count;
-	warm->shells -= mould->shell != NULL;
+	warm_mould_leave(warm, mould);
 	return mould;
 }
 
@@ -245,8 +244,11 @@ static void add_mould(struct warm *warm, struct warm_house *house, struct warm_m
 	if (!twice) {
 		old = unlink_oldest(warm, house);
 		mould->next = house->moulds;
+		mould->house = house;
 		house->moulds = mould;
 		mould->used_ms = house->used_ms = warm_now_ms();
+		mould->gap_ms = WARM_RAISED_GAP_MS;
+		warm_mould_want(warm, mould);
 	}
 	warm_house_leave(house, &gone);
 	pthread_mutex_unlock(&warm->lock);

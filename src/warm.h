@@ -24,6 +24,7 @@
 #define WARM_SHELLS_MAX 16              /* that are parked, of all */
 #define WARM_MORE_PLACES 2              /* that wait, of walls that are to be fresh for every command, or where one... */
 #define WARM_SOON_MS 100                /* ...came as soon as this after another */
+#define WARM_RAISED_GAP_MS 1000         /* walls that were asked for ahead count as used so often */
 #define WARM_PLACE_IDLE_MS 60000
 #define WARM_HOUSE_IDLE_MS 600000
 
@@ -50,8 +51,15 @@ struct warm_place {
 	uint64_t serial;                /* the mould's, of one with a shell */
 };
 
+/* In a ring of moulds; or not, where next is NULL. */
+struct warm_ring {
+	struct warm_ring *previous, *next;
+};
+
 struct warm_mould {
 	struct warm_mould *next;
+	struct warm_house *house;
+	struct warm_ring wanting, holding;
 	struct profile_key key;         /* its own */
 	struct arena arena;             /* everything below */
 	const struct driver *driver;
@@ -68,7 +76,7 @@ struct warm_mould {
 	struct warm_place *shell;       /* a place that has one; or NULL */
 	bool park, parking;             /* one is to be made, is being made */
 	unsigned count, wanted, making, awaited;
-	uint64_t used_ms;
+	uint64_t used_ms, gap_ms;       /* between the last two uses */
 };
 
 struct warm_house {
@@ -94,6 +102,9 @@ struct warm {
 	bool hurry;                     /* the next command may come before it looks */
 	struct warm_house *buckets[WARM_BUCKETS];
 	unsigned houses, places, shells;
+	struct warm_ring wanting;       /* moulds that may want a place or a shell */
+	struct warm_ring holding;       /* those that have one; few, however many houses there are */
+	uint64_t expired_ms;            /* when all houses were looked at */
 };
 
 /* ---- warm.c, warm-thread.c, warm-take.c: what they need of each other -------------------------------------------- */
@@ -113,6 +124,10 @@ void warm_house_leave(struct warm_house *house, struct warm_house **ret_free);
 /* With the lock. */
 struct warm_mould *warm_mould_find(struct warm *warm, const char *id, const struct profile_key *key,
                                    struct warm_house **ret_house);
+/* With the lock: it wants a place, or a shell. */
+void warm_mould_want(struct warm *warm, struct warm_mould *mould);
+/* With the lock: what it holds does not count any more, and nobody makes anything for it. */
+void warm_mould_leave(struct warm *warm, struct warm_mould *mould);
 /* With the lock: a place that waits, or NULL; the one with a shell, which is there. */
 struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould);
 struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould);
