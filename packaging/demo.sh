@@ -66,7 +66,7 @@ echo
 echo "${bold}What a program that calls cordon gets$plain"
 echo "  \$ cordon run --json -- echo done"
 "$cordon" run --json -- echo done > "$demo/out" 2>&1 || wrong=1
-fold -w 110 "$demo/out" | sed 's/^/    /'
+sed 's/,"/, "/g' "$demo/out" | fold -s -w 110 | sed 's/^/    /; s/ $//'
 echo
 echo 'What holds on this machine, wall by wall: build/cordon doctor'
 exit $wrong

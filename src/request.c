@@ -56,8 +56,10 @@ static int set_list(struct cordon_request *request, const struct setting *settin
 static int set_path(struct cordon_request *request, const struct setting *setting, const char *value,
                     struct cordon_error *err)
 {
-	if (*value != '/')
-		return bad(err, value, setting->key, "the path must be absolute");
+	if (*value != '/') {
+		bad(err, value, setting->key, "the path must be absolute");
+		return fail_remedy(err, "write it whole, from the / on");
+	}
 	if (text_has_control(value))
 		return bad(err, value, setting->key, "the path has a control character in it");
 	return set_list(request, setting, value, err);

@@ -52,7 +52,8 @@ static int check_words(enum command_id command, const struct action *action, boo
 	const char *name = commands[command].name;
 	if (options->operand_count < least) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", action->operand);
-		return fail_remedy(err, listed ? "see cordon %s list" : "see cordon help %s", name);
+		/* What is made gets a name of one's own choice. */
+		return fail_remedy(err, listed && !action->takes_settings ? "see cordon %s list" : "see cordon help %s", name);
 	}
 	if (options->operand_count > most) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[most], "cordon %s %s takes no such argument", name,

@@ -55,10 +55,12 @@ static int take_time(const struct options *options, const char *name, char text[
 {
 	const char *value = options_value(options, name);
 	uint64_t ago_ms;
+	int64_t ms;
 	*ret_time = value;
-	if (!value || !*value || !strchr("smh", value[strlen(value) - 1]))
+	if (!value || utc_parse(value, &ms))
 		return 0;
-	if (!text_parse_duration(value, &ago_ms) || ago_ms / 1000 > (uint64_t)time(NULL)) {
+	if (!*value || !strchr("smh", value[strlen(value) - 1]) || !text_parse_duration(value, &ago_ms) ||
+	    ago_ms / 1000 > (uint64_t)time(NULL)) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, value, "this is no time that has been");
 		return fail_remedy(err, "write it as 2026-01-31, 2026-01-31T12:34:56Z, or 90m for so long ago");
 	}

@@ -113,7 +113,7 @@ def test_words_that_are_wrong(cordon, words, hint):
 
 
 @pytest.mark.parametrize("words, hint", [
-    (["query", "--since", "soon"], "2026-01-31"), (["query", "--until", "2026-02-30"], "2026-01-31"),
+    (["query", "--since", "soon"], "2026-01-31"), (["query", "--since", "yesterday"], "90m for so long ago"), (["query", "--until", "2026-02-30"], "2026-01-31"),
     (["query", "--decision", "denyed"], "denied"), (["tail", "-n", "0"], "from 1"), (["tail", "-n", "x"], "from 1"),
     (["export", "--format", "xml"], "ocsf"),
 ])

@@ -231,6 +231,8 @@ def test_every_action_in_every_state(cordon, state):
         error = refused(cordon, action, name)
         assert error["class"] == REFUSALS[action, state] and error["subject"] == name, error
         assert (record(cordon, name).read_bytes() if record(cordon, name).exists() else None) == before
+    for action, hint in (("new", "cordon help session"), ("show", "cordon session list")):
+        assert cordon("session", action).stderr.endswith(f"fix: see {hint}\n")
     error = refused(cordon, "show", "nobody", recorded=False)
     assert error["class"] == "invalid_request" and "no such session" in error["reason"]
 
