@@ -278,7 +278,7 @@ static void give_listener(struct proxy_ground *ground, enum egress_use use, int 
 }
 
 /* The same port on several addresses, or for UDP and TCP: perhaps not at the first try. */
-static void listen_everywhere(struct proxy_ground *ground, bool has_v6)
+static void listen_everywhere(struct proxy_ground *ground, const struct proxy_options *options)
 {
 	int forward = -1, names_udp = -1, names_tcp = -1;
 	for (int i = 0; i < 100 && forward < 0; i++) {
@@ -299,8 +299,11 @@ static void listen_everywhere(struct proxy_ground *ground, bool has_v6)
 	give_listener(ground, EGRESS_FORWARD, forward, "127.77.0.1");
 	give_listener(ground, EGRESS_DNS_UDP, names_udp, "127.0.0.1");
 	give_listener(ground, EGRESS_DNS_TCP, names_tcp, "127.0.0.1");
-	give_listener(ground, EGRESS_FORWARD, bind_at("0.0.0.0", &ground->any_port, SOCK_STREAM), has_v6 ? "::" : "0.0.0.0");
-	give_listener(ground, EGRESS_PROXY, bind_at("127.0.0.1", &ground->proxy_port, SOCK_STREAM), "127.0.0.1");
+	give_listener(ground, EGRESS_FORWARD, bind_at("0.0.0.0", &ground->any_port, SOCK_STREAM),
+	              options->has_v6 ? "::" : "0.0.0.0");
+	int listener = bind_at("127.0.0.1", &ground->proxy_port, SOCK_STREAM);
+	ground->listener = options->keeps_listener ? dup(listener) : -1;
+	give_listener(ground, EGRESS_PROXY, listener, "127.0.0.1");
 }
 
 static void give_rule(struct proxy_ground *ground, const char *text, const char *inside)
@@ -334,7 +337,7 @@ struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct 
 	*ground = (struct proxy_ground){ .pid = -1 };
 	options = options ? options : &ordinary;
 	start_program(ground, options->without);
-	listen_everywhere(ground, options->has_v6);
+	listen_everywhere(ground, options);
 	give_settings(ground, options);
 	give_rule(ground, "a.test:%", "127.77.0.1");
 	for (const char *const *rule = options->rules; rule && *rule; rule++)

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ptrace.h>
@@ -110,6 +111,20 @@ static void test_is_sealed(void **state)
 	proxy_ground_end(&ground);
 }
 
+/* Whatever the host sends by: towards the command it is never by one that holds back. */
+static void test_loopback(void **state)
+{
+	struct proxy_ground ground;
+	char control[16] = "";
+	socklen_t length = sizeof(control) - 1;
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .keeps_listener = true });
+	assert_int_equal(getsockopt(ground.listener, IPPROTO_TCP, TCP_CONGESTION, control, &length), 0);
+	assert_string_equal(control, "reno");
+	close(ground.listener);
+	proxy_ground_end(&ground);
+}
+
 /* Landlock is a second layer; without seccomp there is no proxy, and the supervisor is told why. */
 static void test_other_kernels(void **state)
 {
@@ -198,6 +213,8 @@ static void test_filter(void **state)
 		{ "socket SOCK_RAW", SYS_socket, { AF_INET, SOCK_RAW, IPPROTO_ICMP, 0 } },
 		{ "mmap PROT_EXEC", SYS_mmap, { 0, 4096, 4, 0x22 } },
 		{ "fcntl F_SETOWN", SYS_fcntl, { 3, F_SETOWN, 1, 0 } },
+		{ "getsockopt SO_PEERPIDFD", SYS_getsockopt, { 3, SOL_SOCKET, 77, 0 } },
+		{ "setsockopt TCP_CONGESTION", SYS_setsockopt, { 3, IPPROTO_TCP, TCP_CONGESTION, 0 } },
 		{ "setsockopt SO_BINDTODEVICE", SYS_setsockopt, { 3, SOL_SOCKET, SO_BINDTODEVICE, 0 } },
 		{ "x32", 0x40000000 | SYS_read, { 0, 0, 0, 0 } },
 	};
@@ -368,6 +385,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_is_sealed),
+		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_other_kernels),
 		cmocka_unit_test(test_bad_rules),
 #ifdef __x86_64__
