@@ -16,7 +16,7 @@
 
 #define FAREWELL_MS 2000        /* for the supervisor to hear why there is no proxy */
 #define DESCRIPTORS_EACH 6      /* two sockets, two pipes */
-#define DESCRIPTORS_OTHER 48    /* of the resolver, and pipes that wait for use */
+#define DESCRIPTORS_OTHER 56    /* of the resolver, and pipes that wait for use */
 
 static struct proxy proxy;
 

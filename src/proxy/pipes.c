@@ -5,22 +5,24 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define IDLE_MAX 4
-/* A megabyte moves twice as fast as 64 KiB do. All pipes of a user together may hold 64 MiB (pipe-user-pages-soft): what
- * is beyond that is small, and not for us alone. */
-#define LARGE_SIZE (1 << 20)
+#define IDLE_MAX 4      /* of each size */
+/* All pipes of a user together may hold 64 MiB (pipe-user-pages-soft): what is beyond that is small, and not for us alone. */
 #define LARGE_MAX 16
 
-struct pipe *pipes_take(struct pipes *pipes)
+static struct pipe *take_idle(struct pipes *pipes, bool is_large)
 {
-	struct pipe *pipe = pipes->idle;
-	int fds[2];
+	struct pipe *pipe = pipes->idle[is_large].first;
 	if (pipe) {
-		pipes->idle = pipe->next;
-		pipes->idle_count--;
-		return pipe;
+		pipes->idle[is_large].first = pipe->next;
+		pipes->idle[is_large].count--;
 	}
-	pipe = calloc(1, sizeof(*pipe));
+	return pipe;
+}
+
+static struct pipe *make(void)
+{
+	struct pipe *pipe = calloc(1, sizeof(*pipe));
+	int fds[2];
 	if (!pipe)
 		return NULL;
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
@@ -28,8 +30,24 @@ struct pipe *pipes_take(struct pipes *pipes)
 		return NULL;
 	}
 	*pipe = (struct pipe){ .read_fd = fds[0], .write_fd = fds[1] };
-	pipe->is_large = pipes->large_count < LARGE_MAX && fcntl(fds[1], F_SETPIPE_SZ, LARGE_SIZE) >= LARGE_SIZE;
-	pipes->large_count += pipe->is_large;
+	return pipe;
+}
+
+struct pipe *pipes_take(struct pipes *pipes, size_t length)
+{
+	bool wants_large = length > PIPE_SMALL_SIZE;
+	struct pipe *pipe = take_idle(pipes, wants_large);
+	if (pipe)
+		return pipe;
+	if (!wants_large || pipes->large_count == LARGE_MAX) {
+		pipe = take_idle(pipes, false);
+		return pipe ? pipe : make();
+	}
+	pipe = make();
+	if (pipe && fcntl(pipe->write_fd, F_SETPIPE_SZ, (int)PIPE_LARGE_SIZE) >= (int)PIPE_LARGE_SIZE) {
+		pipe->is_large = true;
+		pipes->large_count++;
+	}
 	return pipe;
 }
 
@@ -37,10 +55,10 @@ void pipes_give(struct pipes *pipes, struct pipe *pipe)
 {
 	if (!pipe)
 		return;
-	if (!pipe->fill && pipes->idle_count < IDLE_MAX) {
-		pipe->next = pipes->idle;
-		pipes->idle = pipe;
-		pipes->idle_count++;
+	if (!pipe->fill && pipes->idle[pipe->is_large].count < IDLE_MAX) {
+		pipe->next = pipes->idle[pipe->is_large].first;
+		pipes->idle[pipe->is_large].first = pipe;
+		pipes->idle[pipe->is_large].count++;
 		return;
 	}
 	pipes->large_count -= pipe->is_large;

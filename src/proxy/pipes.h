@@ -1,5 +1,6 @@
 /* Pipes for splicing. A direction of a tunnel has one only while there is something in it, so that a thousand that are
- * silent cost nothing, and one that is emptied serves the next while it is still warm. */
+ * silent cost nothing, and one that is emptied serves the next while it is still warm. Much is moved through a large one,
+ * of which there are few; what is likely to stay for a while is put into a small one. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,12 +12,18 @@ struct pipe {
 	size_t fill;
 };
 
+#define PIPE_SMALL_SIZE ((size_t)1 << 16)
+#define PIPE_LARGE_SIZE ((size_t)1 << 20)
+
 struct pipes {
-	struct pipe *idle;
-	size_t idle_count, large_count;
+	struct {
+		struct pipe *first;
+		size_t count;
+	} idle[2];              /* small ones, large ones */
+	size_t large_count;     /* of all there are */
 };
 
-/* NULL where descriptors or memory are short. */
-struct pipe *pipes_take(struct pipes *pipes);
+/* For so many bytes at a time; it may take fewer. NULL where descriptors or memory are short. */
+struct pipe *pipes_take(struct pipes *pipes, size_t length);
 /* What is still in it is lost. */
 void pipes_give(struct pipes *pipes, struct pipe *pipe);

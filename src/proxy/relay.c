@@ -3,13 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
 #include <sys/socket.h>
 
 #include "proxy/loop.h"
 
 #define TURN 16                 /* pipes full, then others have theirs */
-#define SPLICE_SIZE (1 << 20)   /* at a time; of large pages a small pipe holds more than its size says */
-#define COPY_SIZE 16384         /* the same where there is no pipe */
+#define COPY_SIZE 16384         /* at a time where there is no pipe */
 
 const char relay_no_allowance[] = "the command has moved as many bytes as it may";
 
@@ -51,8 +51,8 @@ static ssize_t splice_once(int from, int to, size_t length)
 	return moved < 0 ? -errno : moved;
 }
 
-/* 0 when the pipe is empty, 1 where the other side does not take it yet, or -errno. */
-static int drain(struct flow *flow, struct side *to)
+/* 0 when the pipe is empty and given back, 1 where the other side does not take it yet, or -errno. */
+static int drain(struct proxy *proxy, struct flow *flow, struct side *to)
 {
 	struct pipe *pipe = flow->pipe;
 	while (pipe && pipe->fill) {
@@ -68,23 +68,40 @@ static int drain(struct flow *flow, struct side *to)
 		pipe->fill -= (size_t)moved;
 		flow->moved += (uint64_t)moved;
 	}
+	pipes_give(&proxy->pipes, pipe);
+	flow->pipe = NULL;
 	return 0;
 }
 
-/* As much as there is, or as the pipe takes: how much, 0 at the end, or -errno. */
-static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from)
+/* How much a socket takes before it is full: what would be more stays in the pipe, and nobody else can use that. */
+static size_t room_of(const struct side *to)
 {
-	if (!flow->pipe)
-		flow->pipe = pipes_take(&proxy->pipes);
-	size_t room = relay_allowance(proxy, flow->pipe ? SPLICE_SIZE : COPY_SIZE);
-	ssize_t got;
-	if (!room)
-		return -EDQUOT;
-	if (flow->pipe) {
-		got = splice_once(from->fd, flow->pipe->write_fd, room);
-		if (got > 0)
-			flow->pipe->fill += (size_t)got;
-	} else {
+	uint32_t memory[SK_MEMINFO_VARS];
+	socklen_t length = sizeof(memory);
+	if (getsockopt(to->fd, SOL_SOCKET, SO_MEMINFO, memory, &length) < 0 ||
+	    length < (SK_MEMINFO_WMEM_QUEUED + 1) * sizeof(*memory))
+		return PIPE_LARGE_SIZE; /* before Linux 4.12 */
+	uint32_t size = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
+	/* Not nothing: only a socket that was offered too much tells when it takes more. */
+	return size > used && size - used > PIPE_SMALL_SIZE ? size - used : PIPE_SMALL_SIZE;
+}
+
+/* As much as there is, at most `length`, or as the pipe takes: how much, 0 at the end, or -errno. */
+static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from, size_t length)
+{
+	struct pipe *pipe = pipes_take(&proxy->pipes, length);
+	size_t room = relay_allowance(proxy, pipe ? length : COPY_SIZE);
+	ssize_t got = -EDQUOT;
+	if (pipe) {
+		if (room)
+			got = splice_once(from->fd, pipe->write_fd, room);
+		if (got > 0) {
+			pipe->fill = (size_t)got;
+			flow->pipe = pipe;
+		} else {
+			pipes_give(&proxy->pipes, pipe);
+		}
+	} else if (room) {
 		got = buffer_receive(&flow->bytes, from->fd, room, room);
 		if (got > 0)
 			flow->cleared += (size_t)got;
@@ -97,10 +114,11 @@ static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from)
 /* One direction, as far as it goes. `ret_more`: its turn is over, not its work. 0, or -errno. */
 static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struct side *to, bool *ret_more)
 {
+	size_t room = 0;
 	for (int turn = 0;; turn++) {
 		int rc = relay_flush(flow, to);
 		if (rc == 0)
-			rc = drain(flow, to);
+			rc = drain(proxy, flow, to);
 		if (rc)
 			return rc < 0 ? rc : 0;
 		if (flow->has_ended || !from->readable || !to->writable)
@@ -109,7 +127,9 @@ static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struc
 			*ret_more = true;
 			return 0;
 		}
-		ssize_t got = fill(proxy, flow, from);
+		if (room < PIPE_SMALL_SIZE)
+			room = room_of(to);
+		ssize_t got = fill(proxy, flow, from, room < PIPE_LARGE_SIZE ? room : PIPE_LARGE_SIZE);
 		if (got == -EAGAIN) {
 			from->readable = false;
 			return 0;
@@ -119,17 +139,14 @@ static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struc
 			return (int)got;
 		}
 		flow->has_ended = got == 0;
+		room -= (size_t)got;
 	}
 }
 
 static int step_flow(struct connection *connection, struct flow *flow, struct side *from, struct side *to, bool *ret_more)
 {
 	int rc = pump(connection->proxy, flow, from, to, ret_more);
-	bool is_empty = !buffer_length(&flow->head) && !flow->cleared && (!flow->pipe || !flow->pipe->fill);
-	if (flow->pipe && !flow->pipe->fill) {
-		pipes_give(&connection->proxy->pipes, flow->pipe);
-		flow->pipe = NULL;
-	}
+	bool is_empty = !buffer_length(&flow->head) && !flow->cleared && !flow->pipe;
 	if (rc == 0 && flow->has_ended && is_empty && !flow->was_passed_on) {
 		shutdown(to->fd, SHUT_WR);
 		flow->was_passed_on = true;

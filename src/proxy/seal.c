@@ -160,6 +160,7 @@ static const struct sock_filter filter[] = {
 	CALL_OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
 	CALL_OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
 	CALL_OPTION(getsockopt, SOL_SOCKET, SO_ERROR),
+	CALL_OPTION(getsockopt, SOL_SOCKET, SO_MEMINFO), /* how much a socket takes, of the proxy's own */
 	/* TCP and UDP, of IPv4 and IPv6. */
 	UNLESS_SKIP(SYS_socket, 9),
 	ARG(0),
