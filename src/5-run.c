@@ -316,6 +316,8 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_RUN);
 	struct supervision *supervision = &execution->run.supervision;
+	if (execution->only)
+		supervise_dismiss(supervision);
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
 	if (egress_end(execution, err) < 0 || limits_end(execution, err) < 0)

@@ -121,6 +121,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->cordon = cordon;
 	execution->request = request;
 	execution->dry = dry;
+	execution->only = !cordon->warm && !atomic_load(&cordon->asked);
 	execution->session.hold = SESSION_HOLD_NONE;
 	execution->session.workspace_fd = execution->session.scratch_fd = -1;
 	execution->cwd.fd = execution->profile.names.fd = -1;

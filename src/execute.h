@@ -77,6 +77,7 @@ struct execution {
 	const struct cordon_request *request;
 	enum cordon_step done;                  /* the last step that was taken */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
+	bool only;                              /* nothing is kept, and none came before: the process is about to end with it */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
 	uint64_t mounts;                        /* the host's, which version of them was there when it was last looked at */
 

@@ -1,7 +1,6 @@
 /* `cordon run`: one command. A daemon carries it out where there is one and it is a session's; else the library does, in this
  * process. To whoever called it that is the same. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,13 +150,8 @@ static int run_here(struct run *run, const struct options *options)
 {
 	struct cordon_result *result = NULL;
 	struct cordon_error err;
-	bool failed = start_here(run, options, &err) < 0 || run_loop(run, &err) < 0;
-	if (!failed) {
-		/* What init has told of, it is about to end, often on this very processor: and then waits for the kernel about as long
-		 * as the result takes. Ahead of it we would wait for all of that afterwards. */
-		sched_yield();
-		failed = cordon_execution_result(run->execution, &result, &err) < 0;
-	}
+	bool failed = start_here(run, options, &err) < 0 || run_loop(run, &err) < 0 ||
+	              cordon_execution_result(run->execution, &result, &err) < 0;
 	end_watching(run);
 	int status = failed ? conclude_failure(run, &err) : conclude(run, result, options_flag(options, "quiet"));
 	cordon_result_unref(result);

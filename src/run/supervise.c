@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,6 +331,16 @@ void supervise_resize(struct supervision *supervision, unsigned short rows, unsi
 	struct winsize size = { .ws_row = rows, .ws_col = columns };
 	if (supervision->options.tty && supervision->stdin_fd >= 0)
 		ioctl(supervision->stdin_fd, TIOCSWINSZ, &size);
+}
+
+void supervise_dismiss(struct supervision *supervision)
+{
+	if (!supervision->reported)
+		return;
+	supervise_close(&supervision->control_fd);
+	/* It is often on this very processor, and soon waits for the kernel about as long as the result takes us. Ahead of it we
+	 * would have all of that to wait for afterwards. */
+	sched_yield();
 }
 
 void supervise_leave(struct supervision *supervision, struct cgroup *group)
