@@ -29,7 +29,7 @@ static int set_command(struct cordon_request *request, const struct options *opt
 		if (options->operand_count)
 			return cordon_request_command(request, options->operands, err);
 		fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "no command was given");
-		return fail_remedy(err, "add it after --, as in: cordon run -- ls -l");
+		return fail_remedy(err, "add it after --, as in: -- ls -l");
 	}
 	auto_free const char **words = calloc(options->operand_count + 4, sizeof(*words));
 	if (!words)
