@@ -9,8 +9,8 @@
 #include "run/linger.h"
 
 #define TICK_MS 1000
-#define LOOK_FIRST_US 500               /* after a command began; then twice as long each time... */
-#define LOOK_LAST_US 4000               /* ...up to this. What takes longer does not mind that places are made meanwhile. */
+#define LOOK_FIRST_US 2000              /* after a command began; then twice as long each time... */
+#define LOOK_LAST_US 8000               /* ...up to this. What takes longer does not mind that places are made meanwhile. */
 
 /* ---- who wants, and who has ------------------------------------------------------------------------------------- */
 

@@ -158,6 +158,15 @@ static void obey(bool pid_namespace, long command)
 		report(pid_namespace, SIGKILL, now_us());
 }
 
+static void reap(bool pid_namespace, long command)
+{
+	int status;
+	long pid;
+	while ((pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
+		if (pid == command)
+			report(pid_namespace, status, now_us());
+}
+
 void init_serve(const char *mode, long command, bool slot)
 {
 	in_slot = slot;
@@ -173,17 +182,14 @@ void init_serve(const char *mode, long command, bool slot)
 	if (events < 0)
 		sys_exit(2);
 	for (;;) {
-		int status;
-		long pid;
-		while ((pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
-			if (pid == command)
-				report(pid_namespace, status, now_us());
+		reap(pid_namespace, command);
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
 		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
 		if (ready[0].revents)
 			obey(pid_namespace, command);
 		if (ready[1].revents) {
 			char drained[128];
+			reap(pid_namespace, command); /* mostly that is all */
 			sys_3(SYS_read, events, drained, sizeof(drained));
 		}
 	}
