@@ -90,18 +90,19 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 	return require_walls(execution, err);
 }
 
+/* Nothing ran: the next attempt has another place, or none. */
+static int fail_gone(struct cordon_error *err)
+{
+	return fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
+}
+
 static int start_program(struct execution *execution, struct cordon_error *err)
 {
-	struct launch *launch = &execution->run.launch;
 	if (!execution->run.in_slot)
-		return launch_start(launch, err);
-	execution->run.supervision.pidfd = take_fd(&execution->run.slot.pidfd);
+		return launch_start(&execution->run.launch, err);
 	if (execution->run.in_shell)
 		return slot_run_line(execution->run.supervision.control_fd, execution->run.shell_pidfd, err);
-	/* Nobody was told anything: the next attempt has another place, or none. */
-	if (slot_order(&execution->run.slot, launch, err) < 0)
-		return fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
-	return 0;
+	return slot_go(&execution->run.slot, err) < 0 ? fail_gone(err) : 0;
 }
 
 /* In a slot that takes a while, in which everything else was done. */
@@ -115,12 +116,11 @@ static int await_program(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
-int run_step_start(struct execution *execution, struct cordon_error *err)
+/* All that comes before something runs: the walls, the pipes, and the orders for a place in a slot. */
+static int get_ready(struct execution *execution, struct cordon_error *err)
 {
-	assert(execution->done == CORDON_STEP_PROFILE);
 	const struct cordon_request *request = execution->request;
 	const struct profile *profile = &execution->profile.profile;
-	const struct driver *driver = execution->session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
 	struct supervise_options options = {
@@ -142,7 +142,34 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		shell_fd[i] = take_fd(&execution->run.stdio_fd[i]);
 	options.stdio_fd = execution->run.in_shell ? shell_fd : NULL;
 	execution->run.prepared = true;
-	if (supervise_prepare(supervision, &options, launch, err) < 0 || start_program(execution, err) < 0)
+	if (supervise_prepare(supervision, &options, launch, err) < 0)
+		return -1;
+	if (!execution->run.in_slot)
+		return 0;
+	supervision->pidfd = take_fd(&execution->run.slot.pidfd);
+	return !execution->run.in_shell && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
+}
+
+void run_step_ready(struct execution *execution)
+{
+	assert(execution->done == CORDON_STEP_PROFILE);
+	if (execution->run.reserved || execution->profile.profile.egress.count || !warm_expects(execution))
+		return;
+	execution->run.readied = true;
+	execution->run.unready = get_ready(execution, &execution->run.not_ready) < 0;
+}
+
+int run_step_start(struct execution *execution, struct cordon_error *err)
+{
+	assert(execution->done == CORDON_STEP_PROFILE);
+	const struct driver *driver = execution->session.driver;
+	struct launch *launch = &execution->run.launch;
+	struct supervision *supervision = &execution->run.supervision;
+	if (execution->run.unready) {
+		*err = execution->run.not_ready;
+		return -1;
+	}
+	if ((!execution->run.readied && get_ready(execution, err) < 0) || start_program(execution, err) < 0)
 		return -1;
 	driver_release(&execution->run.held);
 	if (!execution->run.in_slot)

@@ -190,6 +190,8 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 		if (start && to_profile[i].step == CORDON_STEP_SESSION)
 			warm_reserve(execution);
 	}
+	if (start)
+		run_step_ready(execution);
 	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
 		if (to_start[i].step == CORDON_STEP_AUDIT && !record)
 			continue;

@@ -133,6 +133,8 @@ struct execution {
 		bool refilled;                      /* it was told that the next command may want another place */
 		struct warm_place *reserved;        /* whose id it has taken over; or NULL */
 		struct supervision supervision;
+		bool readied, unready;              /* before the row was written; and could not be, because: */
+		struct cordon_error not_ready;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
 		struct captured streams[3];
@@ -160,6 +162,9 @@ int capability_step(struct execution *execution, struct cordon_error *err) must_
 int profile_step(struct execution *execution, struct cordon_error *err) must_check;
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
+/* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it
+ * will be asked to run. It does not before the start; what is wrong is told then, too. */
+void run_step_ready(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;

@@ -48,6 +48,22 @@ int slot_keep(struct launch *launch)
 	                                       "cannot close inherited descriptors") : 0;
 }
 
+#define LOOKS 200                       /* some 100 microseconds: who waits awake need not be woken */
+
+/* Mostly that is now or in a moment. What is wrong with the orders is told after it: what is not read when a socket is closed
+ * takes the place of what was said last. */
+static void await_go(void)
+{
+	char go;
+	long length = -EAGAIN;
+	for (int i = 0; i < LOOKS && length == -EAGAIN; i++)
+		length = sys6(SYS_recvfrom, SLOT_FD, (long)&go, sizeof(go), MSG_DONTWAIT, 0, 0);
+	if (length == -EAGAIN)
+		length = sys6(SYS_recvfrom, SLOT_FD, (long)&go, sizeof(go), 0, 0, 0);
+	if (length != sizeof(go))
+		sys_exit(1);
+}
+
 static char orders_bytes[SLOT_ORDERS_MAX] __attribute__((aligned(16)));
 
 int slot_await(struct launch *launch)
@@ -62,6 +78,7 @@ int slot_await(struct launch *launch)
 	long length = sys_3(SYS_recvmsg, SLOT_FD, &header, 0);
 	if (length <= 0)
 		sys_exit(1);
+	await_go();
 	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
 	bool sound = header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_len == CMSG_LEN(3 * sizeof(int)) &&
 	             fds[0] == 0 && fds[1] == 1 && fds[2] == 2 && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));

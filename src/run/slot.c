@@ -346,6 +346,13 @@ int slot_order(struct slot *slot, const struct launch *launch, struct cordon_err
 	return 0;
 }
 
+int slot_go(const struct slot *slot, struct cordon_error *err)
+{
+	if (send(slot->socket_fd, "", 1, MSG_NOSIGNAL) != 1)
+		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for the command is gone");
+	return 0;
+}
+
 int slot_await_program(const struct slot *slot, struct cordon_error *err)
 {
 	struct slot_reply reply = { 0 };

@@ -6,7 +6,8 @@
  *     supervisor ──slot_request──▶ keeper ──clone──▶ slot: raises walls, is init ──clone──▶ command: sealed, waits
  *         │  ◀──STARTED, a pidfd──────┘                 │                                      ▲
  *         │  ◀──READY or FAILED─────────────────────────┘                                      │
- *         └──orders: program, arguments, environment, directory, three descriptors────────────┘
+ *         ├──orders: program, arguments, environment, directory, three descriptors────────────┤
+ *         └──go: a byte────────────────────────────────────────────────────────────────────────┘
  *            ◀──end of file: it is the program now; or FAILED
  *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
@@ -94,9 +95,11 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
                struct cordon_error *err) must_check;
 /* Waits until it is ready, or has failed. */
 int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
-/* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Then the program runs. Where it failed the slot
- * cannot have had them: nothing ran, and it can be tried elsewhere. */
+/* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Nothing runs yet. Where it failed the slot cannot
+ * have had them, and it can be tried elsewhere. */
 int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
+/* Now it may. On failure nothing ran. */
+int slot_go(const struct slot *slot, struct cordon_error *err) must_check;
 /* Waits until it is the program, or could not be. */
 int slot_await_program(const struct slot *slot, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
@@ -127,7 +130,7 @@ uint32_t slot_pack_end(struct slot_packer *packer);
 void *slot_unpack(void *bytes, size_t size);
 /* Of the command: keeps the slot's socket as SLOT_FD and nothing else. */
 int slot_keep(struct launch *launch);
-/* Of the command: waits for its orders, and takes them. */
+/* Of the command: waits for its orders and until it may run, and takes them. Where that will never be, it ends here. */
 int slot_await(struct launch *launch);
 void slot_tell_failure(const struct launch *launch, int fd);
 /* The keeper's life; it has CONTROL_FD. */

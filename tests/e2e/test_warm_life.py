@@ -1,7 +1,9 @@
 """Walls that stay up, and the processes that hold them: whichever of these is killed, the next command runs, and nothing is
 left. What is within reach of a command cannot end them."""
+import fcntl
 import glob
 import signal
+import time
 
 import pytest
 
@@ -181,3 +183,29 @@ def test_the_library_is_closed_while_places_wait(warm, way):
         assert wait_until(lambda: not any(map(is_running, pids)))
         assert not groups(warm.process)
         warm.open()
+
+
+def test_told_what_to_run_it_waits_for_the_row(cordon, warm, way):
+    """A place has its orders before the intent row is written, and does nothing until it is."""
+    warm.ready(**way)
+    with open(cordon.data / "cordon/ledger/head") as head:
+        fcntl.flock(head, fcntl.LOCK_EX)
+        name = warm.start("/usr/bin/touch", "made", **way)
+        time.sleep(0.3)  # a hundred times what it would take
+        assert not (cordon.workspace / "made").exists()
+    done = warm.wait(name)
+    assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
+
+
+def test_without_a_row_it_never_runs(cordon, warm, way):
+    warm.ready(**way)
+    head = cordon.data / "cordon/ledger/head"
+    head.rename(head.with_name("kept"))
+    head.mkdir()
+    refused = warm.run("/usr/bin/touch", "made", **way)
+    assert refused["error"]["class"] == "audit_unavailable", refused
+    assert wait_until(lambda: not any(called(pid) == "touch" for pid in parts(warm)["commands"]))
+    assert not (cordon.workspace / "made").exists()
+    head.rmdir()
+    head.with_name("kept").rename(head)
+    works(warm, **way)
