@@ -61,7 +61,7 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 
 long launch_clone(struct launch *launch, uint64_t more)
 {
-	uint64_t flags = launch->namespaces | CLONE_VM | CLONE_VFORK | more;
+	uint64_t flags = (launch->namespaces & ~launch->late) | CLONE_VM | CLONE_VFORK | more;
 	if (launch->in_group)
 		flags &= ~(uint64_t)CLONE_NEWCGROUP;
 	return launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);

@@ -160,12 +160,34 @@ static int enter_cwd(struct launch *launch)
 	return 0;
 }
 
+/* While `first` raises the other walls. */
+static int make_late(struct launch *launch)
+{
+	long result = sys_1(SYS_unshare, launch->late);
+	if (result < 0)
+		return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", "unshare",
+		                   "the kernel does not let this user make a network",
+		                   "raise sysctl user.max_net_namespaces, or choose --driver landlock");
+	__atomic_store_n(&launch->late_made, 1, __ATOMIC_RELEASE);
+	sys_3(SYS_futex, &launch->late_made, FUTEX_WAKE, 1);
+	launch_empty_bounding_set(launch);
+	return 0;
+}
+
 static bool await_network(struct launch *launch)
 {
 	enum launch_network network;
 	while ((network = __atomic_load_n(&launch->network, __ATOMIC_ACQUIRE)) == NETWORK_AWAITED)
 		sys_4(SYS_futex, &launch->network, FUTEX_WAIT, NETWORK_AWAITED, NULL);
 	return network == NETWORK_UP;
+}
+
+static void await_walls(struct launch *launch)
+{
+	while (!__atomic_load_n(&launch->walls, __ATOMIC_ACQUIRE))
+		sys_4(SYS_futex, &launch->walls, FUTEX_WAIT, 0, NULL);
+	if (launch->cpus_size)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 }
 
 /* Who made the slot waits for this. */
@@ -198,9 +220,10 @@ static int await_orders(struct launch *launch)
 void launch_command(void *argument)
 {
 	struct launch *launch = argument;
-	if (launch->root_fd >= 0 && launch_enter_root(launch) < 0)
+	if ((launch->late && make_late(launch) < 0) || (launch->own_session && leave_session(launch) < 0))
 		sys_exit(1);
-	if (launch->own_session && leave_session(launch) < 0)
+	await_walls(launch);
+	if (launch->root_fd >= 0 && launch_enter_root(launch) < 0)
 		sys_exit(1);
 	if (launch->tty && take_terminal(launch) < 0)
 		sys_exit(1);

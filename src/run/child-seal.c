@@ -22,6 +22,13 @@ static int set_limits(struct launch *launch, const struct launch_seal *seal)
 	return 0;
 }
 
+void launch_empty_bounding_set(const struct launch *launch)
+{
+	for (int capability = 0; launch->seal.drop_privileges && capability < 64; capability++)
+		if (sys_5(SYS_prctl, PR_CAPBSET_DROP, capability, 0, 0, 0) == -EINVAL)
+			break;
+}
+
 static int drop_privileges(struct launch *launch)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

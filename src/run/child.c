@@ -128,13 +128,6 @@ static int make_terminal(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot hand out the terminal") : 0;
 }
 
-static void drop_bounding_set(void)
-{
-	for (int capability = 0; capability < 64; capability++)
-		if (sys_5(SYS_prctl, PR_CAPBSET_DROP, capability, 0, 0, 0) == -EINVAL)
-			break;
-}
-
 static int set_hostname(struct launch *launch)
 {
 	long result = sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
@@ -143,7 +136,7 @@ static int set_hostname(struct launch *launch)
 
 /* What is done when the program already runs is asked for before, with arguments that no call takes: a program whose
  * walls cannot be finished must not have run at all. */
-int launch_ask_for_later(struct launch *launch)
+static int ask_for_later(struct launch *launch)
 {
 	static const struct {
 		long number;
@@ -163,10 +156,8 @@ int launch_ask_for_later(struct launch *launch)
 	return 0;
 }
 
-int launch_raise_walls(struct launch *launch)
+static int raise_walls(struct launch *launch)
 {
-	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
-		return -1;
 	if (launch->uid_map && map_identity(launch) < 0)
 		return -1;
 	if (launch->hostname && set_hostname(launch) < 0)
@@ -175,9 +166,7 @@ int launch_raise_walls(struct launch *launch)
 		return -1;
 	if (launch->tty && make_terminal(launch) < 0)
 		return -1;
-	if (launch->seal.drop_privileges)
-		drop_bounding_set();
-	return 0;
+	return ask_for_later(launch);
 }
 
 /* The init program is a file nobody may read, which makes its process untraceable from birth; but only if this process
@@ -212,49 +201,112 @@ static void become_init(struct launch *launch, long command)
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_1(SYS_chdir, "/");
 	set_aside_capabilities();
+	launch->watched = result >= 0;
 	if (result >= 0)
 		result = sys_5(SYS_execveat, init, "", argv, environment, AT_EMPTY_PATH);
+	launch->watched = false;
 	launch_unavailable(launch, result, "lifetime", "cordon-init", "cannot start init");
 }
 
-/* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. */
-long launch_clone_command(struct launch *launch)
+/* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. One that begins before there is a root
+ * gets to it by a descriptor in the table, which it shares until the walls are up. */
+static long clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | SIGCHLD;
 	launch->loading = 1;
-	launch->network = NETWORK_AWAITED;
-	launch->sealed = 0;
-	long pid = sys_clone(flags, (char *)launch->command_stack + launch->stack_size, &launch->command, &launch->loading,
-	                     launch_command, launch);
+	long pid = sys_clone(flags | (launch->late ? CLONE_FILES : 0), (char *)launch->command_stack + launch->stack_size,
+	                     &launch->command, &launch->loading, launch_command, launch);
 	if (pid < 0)
 		launch->loading = 0;
-	return pid;
+	return pid < 0 ? launch_unavailable(launch, pid, "lifetime", NULL, "cannot start the command's process") : pid;
 }
 
-/* Until it has become the program, or is gone: when it leaves our memory the kernel clears the word, and wakes us. */
-static void await_program(struct launch *launch)
+/* A new process begins on the processor of who made it unless another is awake: where the others are halted, virtual ones
+ * most of all, the two would take turns. Until the walls are up it is kept off this one. */
+static void move_aside(struct launch *launch)
 {
-	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE))
-		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, NULL);
+	unsigned here;
+	unsigned long *cpus = launch->cpus;
+	long size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), cpus);
+	if (size <= 0 || sys_3(SYS_getcpu, &here, NULL, NULL) < 0 || here >= (unsigned long)size * 8)
+		return;
+	unsigned long *word = &cpus[here / (8 * sizeof(long))], bit = 1UL << here % (8 * sizeof(long));
+	*word &= ~bit;
+	bool moved = sys_3(SYS_sched_setaffinity, launch->command, size, cpus) >= 0;
+	*word |= bit;
+	launch->cpus_size = moved ? size : 0;
 }
 
-void launch_raise_network(struct launch *launch)
+/* Of descriptors that are opened from here on the command has none. */
+static int tell_walls(struct launch *launch)
 {
-	bool up = !launch->loopback || (launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0);
+	long result = launch->late ? sys_1(SYS_unshare, CLONE_FILES) : 0;
+	if (result < 0)
+		return launch_unavailable(launch, result, "descriptors", "unshare", "cannot have descriptors of its own");
+	__atomic_store_n(&launch->walls, 1, __ATOMIC_RELEASE);
+	sys_3(SYS_futex, &launch->walls, FUTEX_WAKE, 1);
+	return 0;
+}
+
+long launch_raise(struct launch *launch)
+{
+	launch->walls = launch->sealed = launch->late_made = 0;
+	launch->network = NETWORK_AWAITED;
+	launch->command = 0;
+	launch->cpus_size = 0;
+	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
+		return -1;
+	if (launch->late && clone_command(launch) < 0)
+		return -1;
+	if (launch->late)
+		move_aside(launch);
+	if (raise_walls(launch) < 0)
+		return -1;
+	if (!launch->late) {
+		launch_empty_bounding_set(launch);
+		if (clone_command(launch) < 0)
+			return -1;
+	}
+	return tell_walls(launch) < 0 ? -1 : launch->command;
+}
+
+/* The command may have died instead of telling, so it is not waited for without looking. It does not end before it is
+ * told of the network, so its pid is its own. */
+static int enter_late(struct launch *launch)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	while (!__atomic_load_n(&launch->late_made, __ATOMIC_ACQUIRE)) {
+		if (!__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE))
+			return launch_unavailable(launch, 0, "network", NULL, "the command's process died before it had a network");
+		sys_4(SYS_futex, &launch->late_made, FUTEX_WAIT, 0, &pause);
+	}
+	long pidfd = sys_2(SYS_pidfd_open, launch->command, 0);
+	long result = pidfd < 0 ? pidfd : sys_2(SYS_setns, pidfd, launch->late);
+	if (pidfd >= 0)
+		sys_1(SYS_close, pidfd);
+	return result < 0 ? launch_unavailable(launch, result, "network", "setns", "cannot enter the command's network") : 0;
+}
+
+/* While the command seals itself: its program starts when the network is there. */
+int launch_raise_network(struct launch *launch)
+{
+	bool up = !launch->late || enter_late(launch) == 0;
+	if (launch->loopback)
+		up = up && launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0;
 	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->network, FUTEX_WAKE, 1);
+	return up ? 0 : -1;
 }
 
-/* What takes the kernel long is done while the command seals itself: its program starts when the network is there. The
- * host's tree leaves the namespace while that is being loaded. */
+/* While its program is being loaded. */
 static int finish_walls(struct launch *launch)
 {
-	launch_raise_network(launch);
 	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
-	await_program(launch);
-	if (launch->failed)
-		return -1;
-	return left < 0 ? launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root") : 0;
+	if (left < 0)
+		return launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root");
+	if (launch->late)
+		launch_empty_bounding_set(launch);
+	return 0;
 }
 
 /* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
@@ -272,11 +324,10 @@ void launch_reset_signals(void)
 /* A keeper has no command. */
 static void first_keeps(struct launch *launch)
 {
-	if (launch_raise_walls(launch) < 0)
+	if (raise_walls(launch) < 0 || launch_raise_network(launch) < 0)
 		return;
-	launch_raise_network(launch);
-	if (!launch->failed)
-		become_init(launch, 0);
+	launch_empty_bounding_set(launch);
+	become_init(launch, 0);
 }
 
 void launch_first(void *argument)
@@ -290,15 +341,11 @@ void launch_first(void *argument)
 	}
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (launch_raise_walls(launch) == 0 && launch_ask_for_later(launch) == 0) {
-		long command = launch_clone_command(launch);
-		if (command < 0)
-			launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
-		else if (finish_walls(launch) == 0)
-			become_init(launch, command);
-		/* Still here: nobody would watch over it. */
-		if (command > 0)
-			sys_2(SYS_kill, command, SIGKILL);
-	}
+	/* The caller waits for the program. */
+	if (launch_raise(launch) > 0 && launch_raise_network(launch) == 0 && finish_walls(launch) == 0)
+		become_init(launch, launch->command);
+	/* Still here: nobody would watch over it. */
+	if (launch->command > 0)
+		sys_2(SYS_kill, launch->command, SIGKILL);
 	sys_exit(1);
 }

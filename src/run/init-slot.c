@@ -28,13 +28,8 @@ static int raise_slot(struct launch *launch, long *ret_command)
 {
 	/* Else the maps are not ours to write, nor the descriptors in /proc to name. Nobody is here to make use of it. */
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
-	if (launch_raise_walls(launch) < 0 || launch_ask_for_later(launch) < 0)
-		return -1;
-	long command = *ret_command = launch_clone_command(launch);
-	if (command < 0)
-		return launch_unavailable(launch, command, "lifetime", NULL, "cannot start the command's process");
-	launch_raise_network(launch);
-	return await_seal(launch);
+	*ret_command = launch_raise(launch);
+	return *ret_command < 0 || launch_raise_network(launch) < 0 ? -1 : await_seal(launch);
 }
 
 /* As init it has the control socket and nothing else: no capability, no other descriptor. Until then its capabilities keep the

@@ -16,6 +16,7 @@
 #include "base/compat.h"
 #include "run/await.h"
 #include "run/blob.h"
+#include "run/control.h"
 #include "run/init-blob.h"
 #include "run/sys.h"
 
@@ -125,16 +126,23 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
-/* A `first` that was ended leaves the command in our memory, on a stack that is about to go. Mostly there is nothing to
- * wait for: it has become the program. In a pid namespace the kernel ends it, with its first process. */
+/* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was ended
+ * leaves it there. In a pid namespace the kernel ends it, with its first process. */
 static void await_command(struct launch *launch)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
+	bool kills = !launch->watched && !(launch->namespaces & CLONE_NEWPID);
 	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE) && launch->command > 0) {
-		if (!(launch->namespaces & CLONE_NEWPID))
+		if (kills)
 			kill(launch->command, SIGKILL);
-		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, &pause);
+		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, kills ? &pause : NULL);
 	}
+}
+
+/* Whether a process may make a namespace for itself and enter another's: what refuses that may let it be made by clone(). */
+static bool can_be_late(void)
+{
+	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF && sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
 }
 
 int launch_start(struct launch *launch, struct cordon_error *err)
@@ -143,7 +151,10 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (stacks == MAP_FAILED)
 		return fail_oom(err);
 	launch->pidfd = -1;
+	launch->command = launch->loading = 0;
+	launch->watched = false;
 	launch->group_entered = !launch->in_group;
+	launch->late = *launch->init_mode != *INIT_KEEPER && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	launch->first_stack = stacks;
 	launch->command_stack = stacks + STACK_SIZE;
 	launch->stack_size = STACK_SIZE;

@@ -4,8 +4,9 @@
  *       │ (suspended)       └──exec──▶ init: reaps, forwards, ends the tree
  *
  * `first` and `command` run in the caller's memory (CLONE_VM: the cost does not grow with the caller), so they touch only
- * this struct, their own stacks and raw system calls, and report failure by writing `error` here. The caller is
- * suspended until `first` has become init, and `first` waits until `command` has become the program; of two failures the
+ * this struct, their own stacks and raw system calls, and report failure by writing `error` here. `command` begins while
+ * `first` raises the walls: it makes the network, which takes the kernel as long, and waits for them. The caller is
+ * suspended until `first` has become init, and then waits until `command` has become the program; of two failures the
  * first is told. `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot
  * trace it. Until then it also unmounts the host's tree: for the first fraction of a millisecond that may still be in the
  * namespace, under the root of a program that has no capability to reach it. */
@@ -22,6 +23,7 @@
 
 #define LAUNCH_PASS_MAX 14
 #define LAUNCH_JOIN_MAX 4
+#define LAUNCH_CPUS_MAX 1024
 /* In the base, what masks are made of: nobody may read either. */
 #define LAUNCH_MASK_FILE "proc/file"
 #define LAUNCH_MASK_DIRECTORY "proc/directory"
@@ -101,8 +103,9 @@ struct launch {
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
 
-	/* Filled by launch_start(), for `first`. */
+	/* Filled by launch_start(), for `first` and `command`. */
 	bool group_entered;
+	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */
 
 	/* Filled by launch_visit(), for the visitor. */
 	int user_fd, network_fd, maker_fd;
@@ -112,10 +115,17 @@ struct launch {
 	int hidden_fd;                  /* a directory in it that /proc covers */
 	int command;                    /* its pid, as `first` has it */
 	int loading;                    /* 0 once `command` has left this memory */
+	bool watched;                   /* `first` is about to be init: whatever becomes of `command`, that sees to it */
 	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
+	int walls;                      /* not 0 once they are up, which `command` waits for */
+	long cpus_size;                 /* the bytes of `cpus`, where `command` may run when the walls are up; 0: as it is */
+	unsigned long cpus[LAUNCH_CPUS_MAX / 8 / sizeof(long)];
 	enum launch_network {
 		NETWORK_AWAITED, NETWORK_UP, NETWORK_FAILED
 	} network;                      /* told to `command`, which starts its program only then */
+
+	/* Filled by `command`. */
+	int late_made;                  /* not 0 once it has made what is late, which `first` waits for */
 
 	/* Filled by launch_start(). */
 	int pidfd;                      /* of init */
@@ -142,12 +152,10 @@ void launch_first(void *launch);
 void launch_command(void *launch);
 void launch_become(void *launch);
 void launch_visitor(void *launch);
-/* What `first` does, part by part: the walls; whether the kernel will do what is left to do once the command is there; the
- * command's process, which is not waited for; the network, which that waits for. */
-int launch_raise_walls(struct launch *launch);
-int launch_ask_for_later(struct launch *launch);
-long launch_clone_command(struct launch *launch);
-void launch_raise_network(struct launch *launch);
+/* What `first` does, part by part. The command's process and the walls, one beside the other or after it: a pid or a negative
+ * number. Then the network, which the program is started in, while the command seals itself. */
+long launch_raise(struct launch *launch);
+int launch_raise_network(struct launch *launch);
 /* Sends a message with descriptors over the control socket; waits for nobody to read it. 0 or more, or a negative errno. */
 struct msghdr;
 long launch_hand_out(const struct launch *launch, const struct msghdr *message);
@@ -180,3 +188,5 @@ int launch_enter_root(struct launch *launch);
 /* 0 or a negative errno. */
 long launch_leave_host(const struct launch *launch);
 int launch_seal(struct launch *launch);
+/* Of whoever calls: no program can gain a capability any more. */
+void launch_empty_bounding_set(const struct launch *launch);
