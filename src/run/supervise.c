@@ -226,6 +226,9 @@ static void read_control(struct supervision *supervision)
 {
 	struct control_message message;
 	ssize_t length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
+	/* Where init ended before it read all that it was sent, the kernel tells of that once, and then gives its report. */
+	if (length < 0 && errno == ECONNRESET)
+		length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (length == sizeof(message) && message.kind == CONTROL_REPORT) {

@@ -1,0 +1,109 @@
+/* The end of a command as init tells it. Init is played here: what it does in which order is then no matter of luck. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#undef fail
+#include "run/control.h"
+#include "run/supervise.h"
+
+#define PATIENCE_MS 30000
+
+/* There is neither a group nor a limit of the disk. */
+bool cgroup_kill(struct cgroup *group)
+{
+	assert_null(group);
+	return false;
+}
+
+void cgroup_remove(struct cgroup *group)
+{
+	assert_null(group);
+}
+
+int disk_watch_look(struct disk_watch *watch, int pidfd)
+{
+	(void)watch;
+	(void)pidfd;
+	return 0;
+}
+
+/* Of a command without output: the status that is told once it was sent these signals, and init, which reads `reads` of them, has
+ * told its own, if any, and is gone. */
+static int status_told(const int *signals, size_t count, size_t reads, const int *told)
+{
+	struct supervision supervision;
+	struct launch launch = { .pidfd = -1 };
+	struct cordon_error err;
+	struct control_message message;
+	int sockets[2], ours[3], theirs[3];
+	bool finished = false;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_int_equal(supervise_pipes(ours, theirs), 0);
+	const struct supervise_options options = { .stdin_fd = -1, .stdio_fd = ours, .control_fd = sockets[0] };
+	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
+	assert_int_equal(supervise_begin(&supervision, &launch, &err), 0);
+	for (size_t i = 0; i < count; i++)
+		supervise_signal(&supervision, signals[i]);
+	for (size_t i = 0; i < reads; i++) {
+		assert_int_equal(recv(sockets[1], &message, sizeof(message), 0), sizeof(message));
+		assert_int_equal(message.kind, CONTROL_SIGNAL);
+		assert_int_equal(message.value, signals[i]);
+	}
+	if (told) {
+		message = (struct control_message){ .kind = CONTROL_REPORT, .value = *told };
+		assert_int_equal(send(sockets[1], &message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+	}
+	close(sockets[1]);
+	for (size_t i = 0; i < 3; i++)
+		close(theirs[i]);
+	for (int steps = 0; !finished && steps < 100; steps++)
+		assert_int_equal(supervise_step(&supervision, PATIENCE_MS, &finished, &err), 0);
+	assert_true(finished);
+	assert_int_equal(supervision.reported, told != NULL);
+	int status = supervision.status;
+	supervise_free(&supervision);
+	return status;
+}
+
+static const int signals[] = { SIGTERM, SIGCONT };
+
+static void test_all_was_read(void **state)
+{
+	(void)state;
+	const int told = SIGTERM, fine = 0;
+	assert_int_equal(status_told(signals, 2, 2, &told), SIGTERM);
+	assert_int_equal(status_told(signals, 0, 0, &fine), 0);
+}
+
+static void test_the_end_came_before_all_was_read(void **state)
+{
+	(void)state;
+	const int told = SIGTERM, fine = 0;
+	assert_int_equal(status_told(signals, 2, 1, &told), SIGTERM);
+	assert_int_equal(status_told(signals, 2, 0, &fine), 0);
+}
+
+static void test_gone_without_a_word(void **state)
+{
+	(void)state;
+	for (size_t reads = 0; reads <= 2; reads++)
+		assert_int_equal(status_told(signals, 2, reads, NULL), SIGKILL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_was_read),
+		cmocka_unit_test(test_the_end_came_before_all_was_read),
+		cmocka_unit_test(test_gone_without_a_word),
+	};
+	return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
+}
