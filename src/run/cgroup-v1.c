@@ -190,6 +190,7 @@ const struct cgroup_ops cgroup_v1 = {
 	.entered = entered,
 	.kill = kill_all,
 	.freeze = freeze,
+	.lesser = { CPU, "cpu.shares", "128" },
 	/* The time, where the two controllers share a tree, as they mostly do. */
 	.counters = {
 		[CGROUP_MEMORY_PEAK] = { MEMORY, "memory.max_usage_in_bytes", NULL, 1 },

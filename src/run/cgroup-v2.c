@@ -238,6 +238,7 @@ const struct cgroup_ops cgroup_v2 = {
 	.entered = entered,
 	.kill = kill_all,
 	.freeze = freeze,
+	.lesser = { 0, "cpu.weight", "12" },
 	.counters = {
 		[CGROUP_MEMORY_PEAK] = { 0, "memory.peak", NULL, 1 },
 		[CGROUP_OOM_KILLS] = { 0, "memory.events", "oom_kill", 1 },

@@ -404,6 +404,12 @@ bool cgroup_freeze(struct cgroup *group, bool frozen)
 	return !group->ops || group->ops->freeze(group, frozen);
 }
 
+void cgroup_give_way(const struct cgroup *group)
+{
+	if (group->ops && group->parts[group->ops->lesser.part] >= 0)
+		cgroup_file_write(group->parts[group->ops->lesser.part], group->ops->lesser.file, group->ops->lesser.value);
+}
+
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 {
 	*ret_usage = (struct cgroup_usage){ 0 };

@@ -75,6 +75,11 @@ struct cgroup_ops {
 	/* Ends all that is in it; false where something stays. */
 	bool (*kill)(struct cgroup *group);
 	bool (*freeze)(struct cgroup *group, bool frozen);
+	/* What it counts for where processors are short: an eighth of what a new one does. */
+	struct {
+		int part;
+		const char *file, *value;
+	} lesser;
 	/* Where it is counted: the part, the file, the word before the number (NULL: it is all there is), how many make one. */
 	struct {
 		int part;
@@ -105,6 +110,8 @@ void cgroup_entered(struct cgroup *group);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
 bool cgroup_freeze(struct cgroup *group, bool frozen);
+/* From now on it gives way to leaves that are new, where processors are short and the kernel shares them by groups. */
+void cgroup_give_way(const struct cgroup *group);
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);
 /* Removes the leaf, killing what should still be in it. */
 void cgroup_remove(struct cgroup *group);

@@ -23,6 +23,7 @@
 #include "run/supervise-input.h"
 
 #define CHUNK (64 * 1024)
+#define NEW_MS 250                      /* so long a command is a small one */
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
 
@@ -142,6 +143,15 @@ static int begin_disk(struct supervision *supervision, struct cordon_error *err)
 	return 0;
 }
 
+/* What runs for longer gives way to small commands, unless somebody sits before it. */
+static void arm_wall(struct supervision *supervision)
+{
+	const struct supervise_options *options = &supervision->options;
+	supervision->is_new = options->group && options->group->ops && !options->tty && (!options->wall_ms || options->wall_ms > NEW_MS);
+	if (supervision->is_new || options->wall_ms)
+		arm(supervision->timer_fd, supervision->is_new ? NEW_MS : options->wall_ms);
+}
+
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
 {
 	if (launch->pidfd >= 0)
@@ -160,8 +170,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		if (supervision->stream_fd[stream] >= 0 &&
 		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
-	if (supervision->options.wall_ms)
-		arm(supervision->timer_fd, supervision->options.wall_ms);
+	arm_wall(supervision);
 	input_begin(supervision);
 	linger_sweep();
 	return supervision->options.disk ? begin_disk(supervision, err) : 0;
@@ -271,12 +280,24 @@ static void look_at_disk(struct supervision *supervision)
 	kill_tree(supervision);
 }
 
+static void grow_old(struct supervision *supervision)
+{
+	supervision->is_new = false;
+	cgroup_give_way(supervision->options.group);
+	if (supervision->options.wall_ms)
+		arm(supervision->timer_fd, supervision->options.wall_ms - NEW_MS);
+}
+
 static void read_timer(struct supervision *supervision)
 {
 	uint64_t expired;
 	(void)!read(supervision->timer_fd, &expired, sizeof(expired));
 	switch (supervision->state) {
 	case SUPERVISE_RUNNING:
+		if (supervision->is_new) {
+			grow_old(supervision);
+			break;
+		}
 		supervision->timed_out = true;
 		kill_tree(supervision);
 		break;

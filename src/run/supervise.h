@@ -43,6 +43,7 @@ struct supervision {
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
 	bool reported, timed_out, disk_full;
+	bool is_new;                    /* it counts for as much as any other where processors are short */
 	int status;                     /* as wait() tells it */
 	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
 	struct capture captures[3];

@@ -5,8 +5,10 @@ import concurrent.futures
 import glob
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -262,6 +264,28 @@ def test_cpu(cordon, unwalled, processes):
     assert share(held) <= 0.18, held
     # Others may be at work on this machine.
     assert any(share(unwalled("limit_cpu", *words)) > 0.22 for _ in range(8))
+
+
+def weights(pid):
+    """What the command of this process counts for where processors are short, by its group."""
+    found = [pathlib.Path(path, name) for path in groups(pid) for name in ("cpu.shares", "cpu.weight")]
+    return {path.name: int(path.read_text()) for path in found if path.exists()}
+
+
+@needs("cgroup")
+@pytest.mark.parametrize("way", ["plain", "terminal"])
+def test_what_runs_for_long_gives_way(cordon, leftovers, way):
+    """It is ended at its time all the same. What has a terminal counts for as much as at first."""
+    before = time.monotonic()
+    process = cordon.popen("run", *(["--tty"] if way == "terminal" else []), "--timeout", "3s", "-c", "echo up; exec sleep 60")
+    assert process.stdout.readline().strip() == b"up"
+    if not weights(process.pid):
+        process.communicate(timeout=60)
+        pytest.skip("cannot: the kernel does not share processors by groups here")
+    gave_way = [{"cpu.shares": 128}, {"cpu.weight": 12}]
+    assert wait_until(lambda: weights(process.pid) in gave_way, seconds=1.5 if way == "terminal" else 60) == (way == "plain")
+    process.communicate(timeout=60)
+    assert process.returncode == 124 and 3 <= time.monotonic() - before < 20
 
 
 def test_cpu_is_not_said_to_be_held_where_it_is_not(cordon):

@@ -122,6 +122,7 @@ static const struct {
 	{ "pids", "pids.peak", "5\n" },
 	{ "pids", "pids.events", "max 3\n" },
 	{ "cpu", "cpu.max", "max 100000\n" },
+	{ "cpu", "cpu.weight", "100\n" },
 }, files_v1[] = {
 	{ "", "cgroup.procs", "" },
 	{ "", "tasks", "" },
@@ -133,6 +134,7 @@ static const struct {
 	{ "pids", "pids.max", "max\n" },
 	{ "pids", "pids.events", "max 6\n" },
 	{ "cpu", "cpu.cfs_quota_us", "-1\n" },
+	{ "cpu", "cpu.shares", "1024\n" },
 	{ "cpu", "cpuacct.usage", "5000000\n" },
 };
 

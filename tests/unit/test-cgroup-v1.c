@@ -62,6 +62,8 @@ static void test_v1(void **state)
 	assert_int_equal(usage.process_refusals, 6);
 	assert_int_equal(usage.process_peak, 0);
 	assert_int_equal(usage.cpu_us, 5000);
+	cgroup_give_way(&made);
+	assert_string_equal(ground_get(cpu, "cpu.shares"), "128");
 	assert_true(cgroup_kill(&made));
 	assert_string_equal(ground_get(pids, "pids.max"), "0");
 	cgroup_remove(&made);

@@ -44,6 +44,8 @@ static void test_limits(void **state)
 	assert_true(cgroup_freeze(&made, true));
 	assert_string_equal(ground_get(leaf, "cgroup.freeze"), "1");
 	assert_true(cgroup_freeze(&made, false));
+	cgroup_give_way(&made);
+	assert_string_equal(ground_get(leaf, "cpu.weight"), "12");
 	assert_true(cgroup_kill(&made));
 	assert_string_equal(ground_get(leaf, "cgroup.kill"), "1");
 	cgroup_remove(&made);
