@@ -179,7 +179,8 @@ static int hear(struct egress *egress, struct cordon_error *err)
 {
 	struct proxy_message message;
 	ssize_t length = recv(egress->process.fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
-	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+	/* ECONNRESET is said once, where it ended with something unread, and before what it has said itself. */
+	if (length < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 		return 0;
 	if (length != (ssize_t)sizeof(message) || !egress_message_is_sound(&message))
 		return -1;
