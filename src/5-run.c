@@ -108,12 +108,7 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 /* In a slot that takes a while, in which everything else was done. */
 static int await_program(struct execution *execution, struct cordon_error *err)
 {
-	if (!execution->run.in_slot)
-		return 0;
-	if (!execution->run.in_shell && slot_await_program(&execution->run.slot, err) < 0)
-		return -1;
-	warm_attend(execution);
-	return 0;
+	return execution->run.in_slot && !execution->run.in_shell ? slot_await_program(&execution->run.slot, err) : 0;
 }
 
 /* All that comes before something runs: the walls, the pipes, and the orders for a place in a slot. */

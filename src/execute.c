@@ -149,7 +149,6 @@ void execute_free(struct execution *execution)
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
 	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2],
 	                       &execution->run.shell_pidfd };
-	warm_refill(execution);
 	egress_free(execution);
 	driver_release(&execution->run.held);
 	slot_end(&execution->run.slot);
@@ -173,6 +172,9 @@ void execute_free(struct execution *execution)
 			close(*owned[i]);
 	registry_kept_release(execution->cordon->sessions, &execution->session.hold);
 	config_unref(execution->session.config);
+	/* Last: to make the next place takes a processor for as long as a short command takes, and who waits for that would wait for
+	 * this, too. */
+	warm_refill(execution);
 	arena_free(&execution->arena);
 	free(execution);
 }
@@ -312,7 +314,10 @@ int cordon_execution_result(struct cordon_execution *execution, struct cordon_re
 {
 	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
-	return result_take(execution->walk, ret_result, err);
+	int taken = result_take(execution->walk, ret_result, err);
+	/* Who asked may keep the execution for long. */
+	warm_refill(execution->walk);
+	return taken;
 }
 
 int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
@@ -326,7 +331,7 @@ int cordon_run(struct cordon *cordon, const struct cordon_request *request, stru
 	while (!finished && result == 0)
 		result = supervise_step(&execution->walk->run.supervision, -1, &finished, err);
 	if (result == 0)
-		result = cordon_execution_result(execution, ret_result, err);
+		result = result_take(execution->walk, ret_result, err);
 	cordon_execution_unref(execution);
 	return result;
 }

@@ -199,9 +199,6 @@ struct warm *warm_new(void);
 void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
 int warm_make(struct execution *execution, struct cordon_error *err) must_check;
-/* It runs, and the caller has nothing to do: who makes places is told that one will be wanted. Then nobody has to be woken when
- * it has ended, and the caller wants to go on. */
-void warm_attend(struct execution *execution);
 void warm_refill(struct execution *execution);
 /* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
  * gets the line, so that this is done when the walk is; only then it runs. */

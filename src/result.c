@@ -107,9 +107,6 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 	if (!kept)
 		return fail_oom(err);
 	*ret_result = &kept->public;
-	/* Not before: to make the next place takes a processor for as long as a short command takes, and who waits for that would
-	 * wait for this, too. */
-	warm_refill(execution);
 	return 0;
 }
 

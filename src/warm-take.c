@@ -200,7 +200,6 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	if (!house->left)
 		warm_mould_want(warm, mould);
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
-	warm->hurry = warm->hurry || (mould->wanted > 1 && !mould->places);
 	*ret_made = !place && !house->left;
 	if (*ret_made)
 		place = make_now(warm, execution, house, mould);
@@ -252,17 +251,6 @@ bool warm_expects(struct execution *execution)
 			waits = mould->count;
 	pthread_mutex_unlock(&warm->lock);
 	return waits;
-}
-
-void warm_attend(struct execution *execution)
-{
-	struct warm *warm = execution->cordon->warm;
-	pthread_mutex_lock(&warm->lock);
-	bool woken = warm->has_thread && !warm->attentive;
-	warm->attentive = warm->has_thread;
-	pthread_mutex_unlock(&warm->lock);
-	if (woken)
-		pthread_cond_signal(&warm->wanted);
 }
 
 void warm_refill(struct execution *execution)

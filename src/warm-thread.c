@@ -9,8 +9,6 @@
 #include "run/linger.h"
 
 #define TICK_MS 1000
-#define LOOK_FIRST_US 2000              /* after a command began; then twice as long each time... */
-#define LOOK_LAST_US 8000               /* ...up to this. What takes longer does not mind that places are made meanwhile. */
 
 /* ---- who wants, and who has ------------------------------------------------------------------------------------- */
 
@@ -260,39 +258,22 @@ static bool expire_one(struct warm *warm)
 	return gone;
 }
 
-/* With the lock. */
-static void doze(struct warm *warm, uint64_t us)
-{
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	uint64_t ns = (uint64_t)until.tv_nsec + us * 1000;
-	until.tv_sec += (time_t)(ns / 1000000000);
-	until.tv_nsec = (long)(ns % 1000000000);
-	pthread_cond_timedwait(&warm->wanted, &warm->lock, &until);
-}
-
-/* With the lock: until there may be something to do. */
-static void await(struct warm *warm)
-{
-	if (!warm->houses && !warm->attentive)
-		pthread_cond_wait(&warm->wanted, &warm->lock);
-	else if (!warm->attentive)
-		doze(warm, TICK_MS * 1000);
-	for (uint64_t us = LOOK_FIRST_US; warm->attentive && !warm->due && !warm->ending && us <= LOOK_LAST_US; us *= 2)
-		doze(warm, us);
-	warm->attentive = false;
-}
-
 static void *look_after(void *argument)
 {
 	struct warm *warm = argument;
+	/* Who wakes it goes on first; what it starts is like any other. */
+	sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &(struct sched_param){ 0 });
 	pthread_mutex_lock(&warm->lock);
 	while (!warm->ending) {
-		warm->due = warm->hurry = false;
 		if (refill_one(warm) || expire_one(warm))
 			continue;
-		if (!warm->due)
-			await(warm);
+		struct timespec until;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_sec += TICK_MS / 1000;
+		if (warm->houses)
+			pthread_cond_timedwait(&warm->wanted, &warm->lock, &until);
+		else
+			pthread_cond_wait(&warm->wanted, &warm->lock);
 		pthread_mutex_unlock(&warm->lock);
 		linger_sweep();
 		keeper_sweep(false);
@@ -312,7 +293,5 @@ void warm_wake(struct warm *warm)
 		warm->has_thread = pthread_create(&warm->thread, NULL, look_after, warm) == 0;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
-	warm->due = true;
-	if (!warm->attentive || warm->hurry)
-		pthread_cond_signal(&warm->wanted);
+	pthread_cond_signal(&warm->wanted);
 }

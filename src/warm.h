@@ -97,9 +97,6 @@ struct warm {
 	pthread_cond_t wanted, made;
 	pthread_t thread;
 	bool has_thread, ending;
-	bool attentive;                 /* the thread looks by itself, every now and then, whether... */
-	bool due;                       /* ...there is something to make */
-	bool hurry;                     /* the next command may come before it looks */
 	struct warm_house *buckets[WARM_BUCKETS];
 	unsigned houses, places, shells;
 	struct warm_ring wanting;       /* moulds that may want a place or a shell */
