@@ -208,12 +208,28 @@ static void become_init(struct launch *launch, long command)
 	launch_unavailable(launch, result, "lifetime", "cordon-init", "cannot start init");
 }
 
+#define ROOM 32                         /* more than are open at a time while walls are raised */
+
+/* A table of descriptors that two processes share grows only when every processor has let go of the old one, for which the
+ * kernel waits for milliseconds: it has grown before. */
+static void grow_table(const struct launch *launch)
+{
+	long lowest = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, 0);
+	long far = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, lowest + ROOM);
+	if (far >= 0)
+		sys_1(SYS_close, far);
+	if (lowest >= 0)
+		sys_1(SYS_close, lowest);
+}
+
 /* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. One that begins before there is a root
  * gets to it by a descriptor in the table, which it shares until the walls are up. */
 static long clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | SIGCHLD;
 	launch->loading = 1;
+	if (launch->late)
+		grow_table(launch);
 	long pid = sys_clone(flags | (launch->late ? CLONE_FILES : 0), (char *)launch->command_stack + launch->stack_size,
 	                     &launch->command, &launch->loading, launch_command, launch);
 	if (pid < 0)
