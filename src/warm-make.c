@@ -64,8 +64,11 @@ static int copy_key(const struct execution *execution, struct profile_key *ret_k
 	struct arena arena = { 0 };
 	struct profile_key key;
 	char *bytes = NULL;
-	if (profile_walls_key(&arena, &execution->profile.profile, &key) == 0 && (bytes = malloc(key.length)))
-		*ret_key = (struct profile_key){ memcpy(bytes, key.bytes, key.length), key.length };
+	if (profile_walls_key(&arena, &execution->profile.profile, &key) == 0 && (bytes = malloc(key.length))) {
+		memcpy(bytes, key.bytes, key.length);
+		ret_key->bytes = bytes;
+		ret_key->length = key.length;
+	}
 	arena_free(&arena);
 	return bytes ? 0 : -1;
 }

@@ -71,7 +71,7 @@ static bool has_our_groups(const struct peer *ourselves, int fd)
 
 bool peer_is_alike(const struct peer *ourselves, int fd, pid_t pid)
 {
-	struct rlimit limits[RLIM_NLIMITS];
+	struct rlimit limits[RLIM_NLIMITS] = { { 0 } };
 	cpu_set_t processors;
 	char space[64];
 	if (read_priority(pid) != ourselves->priority || sched_getaffinity(pid, sizeof(processors), &processors) < 0 ||

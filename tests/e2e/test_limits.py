@@ -431,9 +431,15 @@ def test_nobody_inside_holds_a_way_to_groups(cordon, leftovers, named, driver):
     process = cordon.popen("run", *options, "--driver", driver, "-c", "sleep 60 & exec sleep 60")
     assert wait_until(lambda: len(members(path)) >= 3)
     # Until the first process has become init it is in the caller's memory, with the caller's descriptors.
+    def target(fd):
+        try:
+            return os.readlink(fd)
+        except OSError:  # it was closed, or its process is gone
+            return ""
+
     def held():
-        return [os.readlink(fd) for pid in members(path) for fd in glob.glob(f"/proc/{pid}/fd/*") if os.path.lexists(fd)]
-    assert wait_until(lambda: not [target for target in held() if "/sys/fs/cgroup" in target]), held()
+        return [target(fd) for pid in members(path) for fd in glob.glob(f"/proc/{pid}/fd/*")]
+    assert wait_until(lambda: not [name for name in held() if "/sys/fs/cgroup" in name]), held()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
 

@@ -22,6 +22,16 @@ static void take_all(struct pipes *pipes, struct pipe **taken, size_t length)
 		assert_non_null(taken[i] = pipes_take(pipes, length));
 }
 
+static void empty(struct pipes *pipes)
+{
+	for (int size = 0; size < 2; size++)
+		while (pipes->idle[size].first) {
+			struct pipe *pipe = pipes_take(pipes, size ? PIPE_LARGE_SIZE : 1);
+			pipe->fill = 1;
+			pipes_give(pipes, pipe);
+		}
+}
+
 static void test_sizes(void **state)
 {
 	struct pipes pipes = { 0 };
@@ -42,6 +52,7 @@ static void test_sizes(void **state)
 	assert_true(large < MANY);
 	for (int i = 0; i < MANY; i++)
 		pipes_give(&pipes, taken[i]);
+	empty(&pipes);
 }
 
 /* Whatever was given back, and when: what is to move much gets a large one, if it may have one. */
@@ -61,6 +72,7 @@ static void test_large_again(void **state)
 		pipes_give(&pipes, large);
 		pipes_give(&pipes, small);
 	}
+	empty(&pipes);
 }
 
 /* One that is not empty is nobody else's. */

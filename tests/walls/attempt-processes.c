@@ -131,7 +131,7 @@ enum answer try_limits_of(char **arguments)
 /* ---- cordon's own init ------------------------------------------------------------------------------------------- */
 
 /* From the first moment, when init is not yet what it is going to be, and for a while. */
-#define FOR_A_WHILE for (int i = 0; i < 40; i++, usleep(1000))
+#define FOR_A_WHILE for (int i = 0; i < 200; i++, usleep(1000))
 
 enum answer try_init_trace(char **arguments)
 {
