@@ -263,7 +263,7 @@ def test_tar_and_find(work, cordon):
 
 
 def test_ps_sees_its_own_only(work):
-    listing = work("sleep 5 & ps -eo pid,comm; ps aux | wc -l; pgrep -c sleep; uptime > /dev/null; free > /dev/null; "
+    listing = work("sleep 5 & sleep 0.5; ps -eo pid,comm; ps aux | wc -l; pgrep -c sleep; uptime > /dev/null; free > /dev/null; "
                    "kill %1 2> /dev/null || kill $!")
     processes = [line.split() for line in listing.splitlines() if re.fullmatch(r"\s*\d+ \S+", line)]
     assert {"sleep", "ps"} <= {name for _, name in processes} and len(processes) <= 6
