@@ -3,11 +3,29 @@
 
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "door/report.h"
 
 #define ACTIONS_MAX 16
+
+/* What others call it. */
+static const struct {
+	const char *word, *action;
+} synonyms[] = {
+	{ "remove", "rm" }, { "delete", "rm" }, { "create", "new" }, { "add", "new" }, { "ls", "list" }, { "status", "poll" },
+	{ "stop", "kill" }, { "stop", "end" }, { "close", "end" }, { "continue", "resume" }, { "reject", "deny" },
+};
+
+static const char *find_synonym(const char *word, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(synonyms); i++)
+		for (size_t j = 0; j < count && !strcmp(synonyms[i].word, word); j++)
+			if (!strcmp(synonyms[i].action, names[j]))
+				return names[j];
+	return NULL;
+}
 
 static int find_action(enum command_id command, const struct action *actions, size_t count, const struct options *options,
                        const struct action **ret_action, struct cordon_error *err)
@@ -20,7 +38,9 @@ static int find_action(enum command_id command, const struct action *actions, si
 		}
 		names[i] = actions[i].name;
 	}
-	const char *nearest = text_nearest(word, names, count), *name = commands[command].name;
+	const char *nearest = find_synonym(word, names, count), *name = commands[command].name;
+	if (!nearest)
+		nearest = text_nearest(word, names, count);
 	fail(err, CORDON_E_INVALID_REQUEST, 0, word, options->operand_count ? "cordon %s has no such action"
 	                                                                    : "what cordon %s is to do is missing", name);
 	return nearest ? fail_remedy(err, "did you mean cordon %s %s?", name, nearest)

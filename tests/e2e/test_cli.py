@@ -324,6 +324,14 @@ def test_unknown_commands_are_corrected(cordon):
     assert "cordon run -- " in cordon("ls").stderr
 
 
+@pytest.mark.parametrize("words, meant", [("session remove", "session rm"), ("session delete", "session rm"),
+                                          ("job stop", "job kill"), ("session stop", "session end"), ("job ls", "job list"),
+                                          ("session resme", "session resume")])
+def test_unknown_actions_are_corrected(cordon, words, meant):
+    done = cordon(*words.split())
+    assert done.returncode == 2 and f"did you mean cordon {meant}?" in done.stderr, done
+
+
 def test_a_full_standard_output_is_noticed(cordon):
     for words in (["help"], ["run", "--json", "--", "true"], ["run", "--", "echo", "x"]):
         with open("/dev/full", "w") as full:

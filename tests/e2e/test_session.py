@@ -14,7 +14,7 @@ from lab import IS_ROOT, rows
 
 
 def hashed(identifier):
-    """As SPEC has it: over the id as a JSON string."""
+    """Of the id as a JSON string."""
     return hashlib.sha256(json.dumps(identifier, ensure_ascii=False).encode()).hexdigest()[:32]
 
 
