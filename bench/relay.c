@@ -40,12 +40,16 @@ static void need(int fine, const char *what)
 		give_up("relay: %s: %s", what, strerror(errno));
 }
 
+/* A server is elsewhere. Here it shares the processors: what a host's bbr holds back over loopback slows the direct way down, and
+ * its timers run on the time of whoever is there, which is the proxy; and towards a command no proxy sends by it. */
 static int listen_at(uint16_t *ret_port)
 {
+	static const char control[] = "reno";
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t length = sizeof(at);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	need(fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(fd, 4096) == 0, "listen");
+	need(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof(control) - 1) == 0, "TCP_CONGESTION");
 	need(getsockname(fd, (struct sockaddr *)&at, &length) == 0, "getsockname");
 	*ret_port = ntohs(at.sin_port);
 	return fd;
@@ -71,11 +75,7 @@ static void *serve(void *arg)
 
 static void start_server(void)
 {
-	static const char control[] = "reno";
 	int fd = listen_at(&server_port);
-	/* A server is elsewhere. Here it shares the processors: what a host's bbr holds back over loopback slows the direct way
-	 * down, and its timers run on the time of whoever is there, which is the proxy. */
-	need(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof(control) - 1) == 0, "TCP_CONGESTION");
 	pid_t pid = fork();
 	need(pid >= 0, "fork");
 	if (pid) {

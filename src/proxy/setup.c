@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -74,22 +72,12 @@ static int take_name(struct proxy *proxy, const struct proxy_message *message)
 	return rules_add_name(&proxy->rules, message->host, &message->name.address);
 }
 
-/* The command is at the other end of loopback, where nothing is congested or lost: what the host sends by may hold back
- * there all the same (bbr does, by timers). What is accepted has it from here. Every kernel has reno, and anybody may use it. */
-static void set_loopback(int fd)
-{
-	static const char control[] = "reno";
-	setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, sizeof(control) - 1);
-}
-
 static int take_listener(struct proxy *proxy, const struct proxy_message *message, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 	if (message->listener.use >= EGRESS_USE_MAX || proxy->listener_count == PROXY_LISTENERS_MAX || flags < 0 ||
 	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -1;
-	if (message->listener.use != EGRESS_DNS_UDP)
-		set_loopback(fd);
 	proxy->listeners[proxy->listener_count++] = (struct listener){ .fd = fd, .use = message->listener.use };
 	proxy->has_v6 |= message->listener.use == EGRESS_FORWARD && message->listener.address.length == 16;
 	return 0;

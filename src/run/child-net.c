@@ -11,6 +11,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -182,6 +183,10 @@ static long make_listener(const struct egress_listener *listener)
 	                (datagrams ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
+	/* The command is at the other end of loopback, where nothing is congested or lost: what the host sends by may hold back
+	 * there all the same (bbr does, by timers). What is accepted has it from here. Every kernel has reno, and anybody may use it. */
+	if (!datagrams)
+		sys_5(SYS_setsockopt, fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	long result = v6 ? bind_v6(fd, listener) : bind_v4(fd, listener);
 	if (result >= 0 && !datagrams)
 		result = sys_2(SYS_listen, fd, BACKLOG);

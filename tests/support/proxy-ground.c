@@ -302,7 +302,6 @@ static void listen_everywhere(struct proxy_ground *ground, const struct proxy_op
 	give_listener(ground, EGRESS_FORWARD, bind_at("0.0.0.0", &ground->any_port, SOCK_STREAM),
 	              options->has_v6 ? "::" : "0.0.0.0");
 	int listener = bind_at("127.0.0.1", &ground->proxy_port, SOCK_STREAM);
-	ground->listener = options->keeps_listener ? dup(listener) : -1;
 	give_listener(ground, EGRESS_PROXY, listener, "127.0.0.1");
 }
 

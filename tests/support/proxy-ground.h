@@ -19,7 +19,6 @@ struct proxy_options {
 	bool has_v6;                    /* a listener is told to be for IPv6, and a.test is 2001:2::1:1 inside, too */
 	bool no_exemption;              /* the table of addresses stands as it is */
 	const char *const *rules;       /* besides a.test:PORT; ends with NULL; "%" is the server's port */
-	bool keeps_listener;            /* ground->listener is the one of the proxy's port, until the test closes it */
 	long without;                   /* a system call that this kernel shall not have */
 };
 
@@ -27,7 +26,6 @@ struct proxy_ground {
 	pid_t pid;
 	int socket;                     /* the supervisor's end */
 	int server;
-	int listener;                   /* see keeps_listener; or -1 */
 	uint16_t port, proxy_port, dns_port, any_port;
 };
 

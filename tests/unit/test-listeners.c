@@ -3,6 +3,7 @@
  * take their place. What is done inside is done by a child, whose status says at which line it failed. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -174,6 +175,15 @@ static int option(int fd, int name)
 	return value;
 }
 
+/* Whatever the host sends by: towards the command it is never by one that holds back, from the first connection on. */
+static void assert_loopback(int fd)
+{
+	char control[16] = "";
+	socklen_t size = sizeof(control) - 1;
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control, &size), 0);
+	assert_string_equal(control, "reno");
+}
+
 static void get_name(int fd, struct address *ret_address, uint16_t *ret_port)
 {
 	struct name name = { .size = sizeof(name) };
@@ -196,6 +206,8 @@ static void assert_as_planned(size_t i)
 	assert_int_equal(option(fds[i], SO_ACCEPTCONN), !datagrams);
 	assert_int_equal(option(fds[i], SO_REUSEADDR), 0);
 	assert_int_equal(option(fds[i], SO_REUSEPORT), 0);
+	if (!datagrams)
+		assert_loopback(fds[i]);
 	assert_int_equal(fcntl(fds[i], F_GETFD), FD_CLOEXEC);
 	assert_true(fcntl(fds[i], F_GETFL) & O_NONBLOCK);
 }

@@ -111,20 +111,6 @@ static void test_is_sealed(void **state)
 	proxy_ground_end(&ground);
 }
 
-/* Whatever the host sends by: towards the command it is never by one that holds back. */
-static void test_loopback(void **state)
-{
-	struct proxy_ground ground;
-	char control[16] = "";
-	socklen_t length = sizeof(control) - 1;
-	(void)state;
-	proxy_ground_start(&ground, &(struct proxy_options){ .keeps_listener = true });
-	assert_int_equal(getsockopt(ground.listener, IPPROTO_TCP, TCP_CONGESTION, control, &length), 0);
-	assert_string_equal(control, "reno");
-	close(ground.listener);
-	proxy_ground_end(&ground);
-}
-
 /* Landlock is a second layer; without seccomp there is no proxy, and the supervisor is told why. */
 static void test_other_kernels(void **state)
 {
@@ -385,7 +371,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_is_sealed),
-		cmocka_unit_test(test_loopback),
 		cmocka_unit_test(test_other_kernels),
 		cmocka_unit_test(test_bad_rules),
 #ifdef __x86_64__
