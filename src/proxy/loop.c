@@ -11,6 +11,8 @@
 #include "proxy/supervisor.h"
 
 #define EVENTS_MAX 128
+#define MOMENT_US 2000          /* after the command has ended */
+#define LAST_ROUNDS 8           /* after that, where it was over too soon: accepted, understood, resolved, connected, carried */
 
 static void read_clock(struct proxy *proxy)
 {
@@ -100,18 +102,44 @@ static void step_deadlines(struct proxy *proxy)
 	}
 }
 
+/* Is there one that was begun just now? */
+static bool has_young(const struct proxy *proxy)
+{
+	const struct connection *connection = proxy->connections;
+	while (connection && proxy->now_us - connection->started_us >= MOMENT_US)
+		connection = connection->next;
+	return connection;
+}
+
 static int wait_ms(const struct proxy *proxy)
 {
 	if (proxy->busy)
 		return 0;
+	if (proxy->is_ending)
+		return proxy->now_us < proxy->end_us && has_young(proxy) ? 1 : 0;
 	if (proxy->next_deadline_us == NEVER)
 		return -1;
 	uint64_t left = proxy->next_deadline_us > proxy->now_us ? proxy->next_deadline_us - proxy->now_us : 0;
 	return left > 60000000 ? 60000 : (int)((left + 999) / 1000);
 }
 
+void loop_end(struct proxy *proxy)
+{
+	proxy->is_ending = true;
+	proxy->end_us = proxy->now_us + MOMENT_US;
+}
+
+/* Once the command has ended. *last counts the rounds. */
+static bool is_over(const struct proxy *proxy, bool is_idle, unsigned *last)
+{
+	if (proxy->now_us < proxy->end_us)
+		return is_idle && !has_young(proxy);
+	return is_idle || ++*last == LAST_ROUNDS;
+}
+
 void loop_run(struct proxy *proxy)
 {
+	unsigned last = 0;
 	for (;;) {
 		struct epoll_event events[EVENTS_MAX];
 		int count = epoll_wait(proxy->epoll_fd, events, EVENTS_MAX, wait_ms(proxy));
@@ -127,5 +155,7 @@ void loop_run(struct proxy *proxy)
 		step_deadlines(proxy);
 		connection_free_dead(proxy);
 		accept_update(proxy);
+		if (proxy->is_ending && is_over(proxy, count <= 0 && !proxy->busy, &last))
+			supervisor_end(proxy);
 	}
 }

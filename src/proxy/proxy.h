@@ -84,7 +84,8 @@ struct proxy {
 	size_t tally_count;
 	uint64_t tally_deadline_us;
 	struct proxy_message totals;
-	bool is_ending;
+	bool is_ending;                 /* the command has ended */
+	uint64_t end_us;                /* then: when it is over */
 };
 
 #define NEVER UINT64_MAX

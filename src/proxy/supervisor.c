@@ -119,6 +119,7 @@ void supervisor_tell_counted(struct proxy *proxy, bool all)
 
 void supervisor_end(struct proxy *proxy)
 {
+	connection_end_all(proxy, "the command has ended");
 	supervisor_tell_counted(proxy, true);
 	proxy->totals.kind = PROXY_TOTALS;
 	supervisor_tell(proxy, &proxy->totals);
@@ -165,9 +166,7 @@ void supervisor_watch_fn(struct watch *watch, uint32_t events)
 		if (message.kind == PROXY_ANSWER) {
 			dial_answered(proxy, &message);
 		} else if (message.kind == PROXY_END) {
-			proxy->is_ending = true;
-			connection_end_all(proxy, "the command has ended");
-			supervisor_end(proxy);
+			loop_end(proxy);
 		} else {
 			proxy_give_up();
 		}

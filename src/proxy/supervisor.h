@@ -16,7 +16,7 @@ void supervisor_tell(struct proxy *proxy, const struct proxy_message *message);
 bool supervisor_count(struct proxy *proxy, const struct proxy_message *message);
 /* Tells what was counted, if it is time or `all`. */
 void supervisor_tell_counted(struct proxy *proxy, bool all);
-/* All connections have ended: tells the rest and exits. */
+/* Ends all connections, tells the rest and exits. */
 void supervisor_end(struct proxy *proxy) __attribute__((noreturn));
 
 /* Ends the program: what cannot be told must not happen. */

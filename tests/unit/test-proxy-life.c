@@ -280,6 +280,52 @@ static void test_ends_with_the_command(void **state)
 	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
 }
 
+/* A program that connects, says this and ends: the proxy finds both at a time. */
+static void say_at_the_end(struct proxy_ground *ground, const char *text)
+{
+	proxy_ground_start(ground, NULL);
+	assert_int_equal(kill(ground->pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(ground->pid, NULL, WUNTRACED), ground->pid);
+	int client = ground_client(ground);
+	ground_say(ground, client, text);
+	assert_int_equal(shutdown(client, SHUT_WR), 0);
+	proxy_ground_send(ground, &(struct proxy_message){ .kind = PROXY_END });
+	assert_int_equal(kill(ground->pid, SIGCONT), 0);
+	/* What it answers is for nobody. */
+	close(client);
+}
+
+static void end_after_that(struct proxy_ground *ground)
+{
+	assert_int_equal(proxy_ground_next(ground).kind, PROXY_TOTALS);
+	close(ground->socket);
+	close(ground->server);
+	assert_int_equal(waitpid(ground->pid, NULL, 0), ground->pid);
+}
+
+/* The row says what it was. */
+static void test_looks_at_what_waits_before_it_ends(void **state)
+{
+	struct proxy_ground ground;
+	(void)state;
+	say_at_the_end(&ground, "CONNECT other.test:% HTTP/1.0\r\n\r\n");
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, "other.test:%", 403, "");
+	end_after_that(&ground);
+}
+
+/* What has just begun has a moment; what goes on for longer has none, and is not waited for: that is tested above. */
+static void test_has_a_moment_before_it_ends(void **state)
+{
+	struct proxy_ground ground;
+	(void)state;
+	say_at_the_end(&ground, "GET http://a.test:%/ HTTP/1.0\r\n\r\n");
+	int server = ground_accept(&ground);
+	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_ALLOWED, "a.test:%", 0, "the command has ended");
+	assert_true(row.connection.duration_us >= 1000 && row.connection.bytes_out > 0);
+	close(server);
+	end_after_that(&ground);
+}
+
 static void test_supervisor_is_gone(void **state)
 {
 	struct proxy_ground ground;
@@ -379,6 +425,8 @@ int main(void)
 		cmocka_unit_test(test_opened_and_dropped),
 		cmocka_unit_test(test_supervisor_is_slow),
 		cmocka_unit_test(test_ends_with_the_command),
+		cmocka_unit_test(test_looks_at_what_waits_before_it_ends),
+		cmocka_unit_test(test_has_a_moment_before_it_ends),
 		cmocka_unit_test(test_supervisor_is_gone),
 		cmocka_unit_test(test_open),
 		cmocka_unit_test(test_killed),
