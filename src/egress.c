@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
+#define HELD_MAX 32             /* listeners, until one is used: descriptors of the caller's process */
 #define PATIENCE_S 10           /* for the proxy to read what it is told */
 #define CROWDED_PAUSE_NS 2000000
 #define CROWDED_ROUNDS 1000
@@ -134,10 +135,14 @@ static void brief(struct egress *egress)
 
 /* ---- the reader --------------------------------------------------------------------------------------------------- */
 
-static bool start(struct egress *egress, struct cordon_error *err)
+static int start(struct egress *egress, struct cordon_error *err)
 {
+	const struct timeval patience = { .tv_sec = PATIENCE_S };
 	int program = proxy_program_fd(err);
-	return program >= 0 && proxy_start(&egress->process, program, err) == 0;
+	if (program < 0 || proxy_open(&egress->process, err) < 0)
+		return -1;
+	setsockopt(egress->process.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	return proxy_start(&egress->process, program, err);
 }
 
 /* For it to have its listeners, or to have ended before it came so far. */
@@ -149,6 +154,25 @@ static enum egress_command await_command(struct egress *egress)
 	enum egress_command command = egress->command;
 	pthread_mutex_unlock(&egress->lock);
 	return command;
+}
+
+/* For a connection or a question about a name to wait at a listener, or for the end of the command; whether one does. Nothing is
+ * read from them here. That it has ended is looked at first: what it left there is seen after that. What a probe is to find out is
+ * whether there can be a proxy; and many listeners are not for the caller to hold. */
+static bool await_use(const struct egress *egress)
+{
+	size_t count = egress->execution->profile.profile.egress.count;
+	struct pollfd ready[1 + HELD_MAX] = { { .fd = egress->ended_fd, .events = POLLIN } };
+	int found;
+	if (egress->execution->probe || count > HELD_MAX)
+		return true;
+	for (size_t i = 0; i < count; i++)
+		ready[1 + i] = (struct pollfd){ .fd = egress->listeners[i], .events = POLLIN };
+	do
+		found = poll(ready, 1 + count, -1);
+	while (found < 0 && errno == EINTR);
+	/* Where it cannot be known, the proxy finds out. */
+	return found != 1 || !ready[0].revents;
 }
 
 /* -1: no more. */
@@ -194,13 +218,6 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A proxy that is not ready has carried nothing, and is not waited for; except where what is to be found out is whether it
- * can be. */
-static bool is_worth_hearing(const struct egress *egress)
-{
-	return egress->ready || egress->execution->probe;
-}
-
 /* Not if it has left unread so much that this does not fit: then it is not waited for either. */
 static int send_end(const struct egress *egress)
 {
@@ -210,7 +227,8 @@ static int send_end(const struct egress *egress)
 }
 
 /* Until it has said its last, or is gone, or time is up after the command has ended. That time runs from the end on, however
- * much there is to hear; what was said before is heard before it is asked to end. */
+ * much there is to hear; what was said before is heard before it is asked to end, and until it is ready it has not read what it was
+ * told before. */
 static void listen_to(struct egress *egress, struct cordon_error *err)
 {
 	uint64_t until_ms = 0;
@@ -221,34 +239,26 @@ static void listen_to(struct egress *egress, struct cordon_error *err)
 		uint64_t now = until_ms ? now_ms() : 0;
 		if (until_ms && now >= until_ms)
 			return;
-		if (poll(ready, ARRAY_SIZE(ready), !until_ms ? -1 : asked ? (int)(until_ms - now) : 0) < 0 && errno != EINTR)
+		bool may_ask = until_ms && !asked && egress->ready;
+		if (poll(ready, ARRAY_SIZE(ready), !until_ms ? -1 : may_ask ? 0 : (int)(until_ms - now)) < 0 && errno != EINTR)
 			return;
 		if (ready[1].revents)
 			until_ms = now_ms() + LAST_WORDS_MS;
 		if (ready[0].revents)
 			result = hear(egress, err);
-		else if (until_ms && !asked) {
+		else if (may_ask) {
 			asked = true;
-			egress->unneeded = !is_worth_hearing(egress);
-			result = egress->unneeded ? -1 : send_end(egress);
+			result = send_end(egress);
 		}
 	}
 }
 
-/* It is being killed: what it said until then. One that has not said that it is ready is not waited for. */
+/* It is being killed: what it said until then. */
 static void hear_out(struct egress *egress, struct cordon_error *err)
 {
 	struct pollfd ready = { .fd = egress->process.fd, .events = POLLIN };
-	while (poll(&ready, 1, is_worth_hearing(egress) ? LAST_WORDS_MS : 0) != 0 && hear(egress, err) == 0)
+	while (poll(&ready, 1, LAST_WORDS_MS) != 0 && hear(egress, err) == 0)
 		;
-}
-
-static bool has_ended(struct egress *egress)
-{
-	pthread_mutex_lock(&egress->lock);
-	bool ended = egress->ended;
-	pthread_mutex_unlock(&egress->lock);
-	return ended;
 }
 
 static void carry(struct egress *egress)
@@ -264,26 +274,27 @@ static void carry(struct egress *egress)
 static void *read_all(void *argument)
 {
 	static const char gone[] = "the proxy ended before the command did, and its connections with it";
+	static const char unready[] = "the proxy did not get ready, and nothing came of its connections";
 	struct egress *egress = argument;
 	struct cordon_error err;
-	bool started = start(egress, &err);
 	enum egress_command command = await_command(egress);
 	if (command == EGRESS_NO_COMMAND)
 		return NULL;
-	if (started && command == EGRESS_LISTENS) {
+	if (command == EGRESS_LISTENS && !await_use(egress))
+		return NULL;
+	if (command == EGRESS_LISTENS && start(egress, &err) == 0) {
 		carry(egress);
 	} else {
 		/* The command runs; it has no network then, and that is told. */
 		close_listeners(egress);
 		snprintf(egress->why, sizeof(egress->why), "%.*s", (int)sizeof(egress->why) - 1,
-		         started ? "its listeners were not handed out" : err.reason);
+		         command == EGRESS_LISTENS ? err.reason : "its listeners were not handed out");
 	}
-	bool lost = !egress->told && !egress->unrecorded &&
-	            (*egress->why || (is_worth_hearing(egress) && !egress->unneeded) || !has_ended(egress));
+	bool lost = !egress->told && !egress->unrecorded;
 	if (lost) {
 		egress->counts.failed++;
 		if (!*egress->why)
-			memcpy(egress->why, gone, sizeof(gone));
+			snprintf(egress->why, sizeof(egress->why), "%s", egress->ready ? gone : unready);
 	}
 	if (!egress->unrecorded && ((lost && egress_tell_failed(egress, egress->why, &err) < 0) ||
 	                            egress_tell_rest(egress, &err) < 0))
@@ -333,13 +344,9 @@ int egress_begin(struct execution *execution, struct cordon_error *err)
 		egress->listeners[i] = -1;
 	if (!egress->listeners || egress->ended_fd < 0)
 		fail(err, CORDON_E_INTERNAL, errno, NULL, "cannot make what the proxy needs");
-	else if (proxy_open(&egress->process, err) == 0) {
-		const struct timeval patience = { .tv_sec = PATIENCE_S };
-		setsockopt(egress->process.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-		if (start_reader(egress, err) == 0) {
-			execution->run.egress = egress;
-			return 0;
-		}
+	else if (start_reader(egress, err) == 0) {
+		execution->run.egress = egress;
+		return 0;
 	}
 	destroy(egress);
 	return -1;

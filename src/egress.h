@@ -2,8 +2,13 @@
  * connections, and two threads of the caller's process go with it.
  *
  *     the walk      begin ─────────── started: hands over the listeners ───── end: joins both
- *     reader          starts the proxy, tells it the rules, then hears of connections: rows, counters
- *     asker             begins with the first question: one after the other goes to the gate, which waits for people
+ *     reader                            waits until one is used, starts the proxy, tells it the rules, hears of connections:
+ *                                       rows, counters
+ *     asker                               begins with the first question: one after the other goes to the gate, which waits
+ *                                         for people
+ *
+ * There is no proxy for a command that never uses its network, unless it has many listeners. What it did just before its end
+ * is carried, too, as far as that takes no more than a moment, and has its row.
  *
  * Both threads block every signal. Of the execution they read what earlier steps left, and change nothing; what they
  * found out is taken over when they have ended. */
@@ -58,7 +63,6 @@ struct egress {
 
 	/* The reader's, until it has ended. */
 	bool ready, told;                       /* the proxy is sealed; it has said its last, as it should */
-	bool unneeded;                          /* the command had ended before it was ready; it may have become so since */
 	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise: why; or "" */
 	struct egress_counts counts;
 	uint64_t rows;

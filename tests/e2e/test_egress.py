@@ -473,6 +473,34 @@ def test_a_command_with_a_terminal_of_its_own_is_asked_about_elsewhere(cordon, n
     assert session.end(60) == 0 and b"Allow?" not in session.output
 
 
+# ---- when there is a proxy -------------------------------------------------------------------------------------------
+
+@drivers("namespaces", "bwrap")
+def test_the_proxy_starts_with_the_first_connection(cordon, net, server, driver, leftovers):
+    script = f"echo up; read line; {PYTHON} client.py direct a.test {server.port}"
+    process = cordon.popen("run", "--driver", driver, "--net", f"a.test:{server.port}", "-c", script, stdin=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n" and proxies_of(process.pid) == []
+    output, errors = process.communicate("\n", timeout=60)
+    assert (output, process.returncode) == ("hello\n", 0), (output, errors)
+    assert [row["host"] for row in network_rows(cordon)] == ["a.test"]
+
+
+def test_a_network_that_is_not_used(cordon, net, server):
+    told = result(cordon, "--net", f"a.test:{server.port}", "--", "true")
+    assert set(told["network"].values()) == {0} and told["denials"] == [] and network_rows(cordon) == [], told
+
+
+@pytest.mark.parametrize("to", ["a.test", "198.18.1.1"])
+def test_a_connection_that_nobody_waits_for(cordon, net, server, to):
+    """It may be the first thing that is done with the network, and the last that the command does at all."""
+    for _ in range(5):
+        told = result(cordon, "--net", f"a.test:{server.port}", "--", "bash", "-c",
+                      f"exec 3<>/dev/tcp/{to}/{server.port}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3")
+        assert told["exit_code"] == 0 and told["network"]["connections"] + told["network"]["failed"] == 1, told
+        row, = network_rows(cordon, told["audit_id"])
+        assert (row["host"], row["port"], row["way"]) == ("a.test", server.port, "address"), row
+
+
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 
 def reach(cordon, holder):

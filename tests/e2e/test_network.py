@@ -306,6 +306,9 @@ def test_noise_on_the_name_servers_door(net):
 
 # ---- bounds and accidents --------------------------------------------------------------------------------------------
 
+WAITS = ["sh", "-c", "getent hosts good.test >/dev/null; echo up; read line"]  # once it has used its network: before that there is no proxy
+
+
 def proxy_of(process):
     """The proxy's process, of a cordon that runs."""
     def find():
@@ -325,7 +328,7 @@ def test_a_proxy_that_is_killed(net):
 
 
 def test_the_proxy_ends_with_its_command(net):
-    process = net.popen("run", "--net", "good.test:80", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE, text=True)
+    process = net.popen("run", "--net", "good.test:80", "--", *WAITS, stdin=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "up\n"
     proxy = proxy_of(process)
     process.communicate("\n", timeout=30)
@@ -333,7 +336,7 @@ def test_the_proxy_ends_with_its_command(net):
 
 
 def test_the_proxy_ends_with_whoever_started_it(net):
-    process = net.popen("run", "--net", "good.test:80", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE, text=True)
+    process = net.popen("run", "--net", "good.test:80", "--", *WAITS, stdin=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "up\n"
     proxy = proxy_of(process)
     process.kill()
@@ -374,7 +377,7 @@ def test_who_says_nothing_is_let_go(net, tmp_path):
 
 
 def test_the_proxy_is_sealed(net):
-    process = net.popen("run", "--net", "good.test:80", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE, text=True)
+    process = net.popen("run", "--net", "good.test:80", "--", *WAITS, stdin=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "up\n"
     proxy = proxy_of(process)
 
@@ -388,7 +391,7 @@ def test_the_proxy_is_sealed(net):
 
 def test_two_commands_have_two_proxies(net):
     """What one may reach, the other may not."""
-    first = net.popen("run", "--net", "good.test:80", "--", "sh", "-c", "echo up; read line", stdin=subprocess.PIPE, text=True)
+    first = net.popen("run", "--net", "good.test:80", "--", *WAITS, stdin=subprocess.PIPE, text=True)
     assert first.stdout.readline() == "up\n"
     said = net.dialogs([get("http://good.test/"), get("http://v4.test/")], net=["v4.test:80"])
     assert [status(text) for text in said] == [403, 200]

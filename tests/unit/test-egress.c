@@ -1,10 +1,12 @@
-/* The reader of what a proxy says, when the command has ended. The proxy is this test's own: it runs in the reader's calls,
- * so nothing depends on who is faster. */
+/* The reader: when there is a proxy, and what it says when the command has ended. The proxy is this test's own: it runs in the
+ * reader's calls, or waits for what it is told, so nothing depends on who is faster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,15 +14,17 @@
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
-enum manner { TALKS_ON, READY_TOO_LATE };
+enum manner { TALKS_ON, IS_NEVER_READY, DOES_AS_IT_IS_TOLD };
 static enum manner manner;
-static int own_fd;
-static atomic_int heard;
+static int own_fd, listener_fd;
+static atomic_int started, said, heard;
 static atomic_bool killed;
+static pthread_t own_thread;
 
 static void say(enum proxy_kind kind)
 {
 	const struct proxy_message message = { .kind = kind };
+	said += kind == PROXY_CONNECTION;
 	assert_int_equal(send(own_fd, &message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
 }
 
@@ -42,13 +46,26 @@ int proxy_open(struct proxy_process *ret_process, struct cordon_error *err)
 	return 0;
 }
 
+static void *do_as_told(void *arg)
+{
+	struct proxy_message message = { 0 };
+	while (message.kind != PROXY_END)
+		assert_int_equal(recv(own_fd, &message, sizeof(message), 0), sizeof(message));
+	say(PROXY_TOTALS);
+	return arg;
+}
+
 int proxy_start(struct proxy_process *process, int program_fd, struct cordon_error *err)
 {
 	(void)process, (void)program_fd, (void)err;
-	if (manner == TALKS_ON) {
-		say(PROXY_READY);
+	started++;
+	if (manner == IS_NEVER_READY)
+		return 0;
+	say(PROXY_READY);
+	if (manner == DOES_AS_IT_IS_TOLD)
+		assert_int_equal(pthread_create(&own_thread, NULL, do_as_told, NULL), 0);
+	else
 		say(PROXY_CONNECTION);
-	}
 	return 0;
 }
 
@@ -58,13 +75,15 @@ void proxy_kill(const struct proxy_process *process)
 	if (killed)
 		return;
 	killed = true;
-	if (manner == READY_TOO_LATE)
-		say(PROXY_READY);
+	if (manner == DOES_AS_IT_IS_TOLD)
+		pthread_join(own_thread, NULL);
 	close(own_fd);
 }
 
 void proxy_end(struct proxy_process *process)
 {
+	if (process->fd < 0)
+		return;
 	proxy_kill(process);
 	close(process->fd);
 }
@@ -109,7 +128,9 @@ void egress_ask_end(struct egress *egress)
 
 int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err)
 {
-	(void)supervision, (void)fds, (void)count, (void)err;
+	(void)supervision, (void)err;
+	assert_int_equal(count, 1);
+	fds[0] = listener_fd;
 	return 0;
 }
 
@@ -121,46 +142,100 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
 
 /* ---- the tests --------------------------------------------------------------------------------------------------- */
 
-static struct egress_counts run(enum manner of_proxy)
+static struct execution execution;
+
+/* Something waits at the listener, from the beginning. */
+static void begin(enum manner of_proxy, bool is_used)
 {
 	static struct config config;
 	static struct egress_listener listener;
-	struct execution execution = { .session.config = &config };
 	struct cordon_error err;
 	manner = of_proxy;
-	heard = 0;
+	started = said = heard = 0;
 	killed = false;
+	listener_fd = eventfd(is_used, EFD_CLOEXEC);
+	assert_true(listener_fd >= 0);
+	execution = (struct execution){ .session.config = &config };
 	execution.profile.profile.egress.listeners = &listener;
 	execution.profile.profile.egress.count = 1;
 	assert_int_equal(egress_begin(&execution, &err), 0);
 	egress_started(&execution);
-	while (manner == TALKS_ON && !heard)
-		usleep(1000);
+}
+
+static struct egress_counts end(void)
+{
+	struct cordon_error err;
 	assert_int_equal(egress_end(&execution, &err), 0);
-	assert_true(killed);
 	return execution.run.network;
 }
 
-/* It is ended in time, and that it had not said its last is counted. */
+static void await(const atomic_int *count)
+{
+	while (!*count)
+		usleep(1000);
+}
+
+/* It is ended in time, and that it had not said its last is counted. It has read nothing of what it was told, so that its socket says
+ * that it was reset, before it says what the proxy had said: that is heard all the same. */
 static void one_that_talks_on(void **state)
 {
 	(void)state;
-	assert_int_equal(run(TALKS_ON).failed, 1);
-	assert_true(heard > 1);
+	begin(TALKS_ON, true);
+	await(&heard);
+	assert_int_equal(end().failed, 1);
+	assert_true(killed && heard > 1);
+	assert_int_equal(heard, said);
 }
 
-/* It has carried nothing, and nothing is missing. */
-static void one_that_is_ready_too_late(void **state)
+/* Nothing is known of the connections that waited for it. */
+static void one_that_is_never_ready(void **state)
 {
 	(void)state;
-	assert_int_equal(run(READY_TOO_LATE).failed, 0);
+	begin(IS_NEVER_READY, true);
+	assert_int_equal(end().failed, 1);
+	assert_true(killed);
+}
+
+/* Then there is no proxy at all, whatever becomes of it; and its listeners are closed. */
+static void a_network_that_is_not_used(void **state)
+{
+	(void)state;
+	begin(IS_NEVER_READY, false);
+	assert_int_equal(end().failed, 0);
+	assert_int_equal(started, 0);
+	assert_int_equal(fcntl(listener_fd, F_GETFD), -1);
+}
+
+static void a_network_that_is_used_later(void **state)
+{
+	const uint64_t one = 1;
+	(void)state;
+	begin(DOES_AS_IT_IS_TOLD, false);
+	usleep(10000);
+	assert_int_equal(started, 0);
+	assert_int_equal(write(listener_fd, &one, sizeof(one)), sizeof(one));
+	await(&started);
+	assert_int_equal(end().failed, 0);
+	assert_true(killed);
+}
+
+/* What the command did not wait for is carried all the same. */
+static void a_network_that_is_used_at_the_very_end(void **state)
+{
+	(void)state;
+	begin(DOES_AS_IT_IS_TOLD, true);
+	assert_int_equal(end().failed, 0);
+	assert_int_equal(started, 1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_that_talks_on),
-		cmocka_unit_test(one_that_is_ready_too_late),
+		cmocka_unit_test(one_that_is_never_ready),
+		cmocka_unit_test(a_network_that_is_not_used),
+		cmocka_unit_test(a_network_that_is_used_later),
+		cmocka_unit_test(a_network_that_is_used_at_the_very_end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
