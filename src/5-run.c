@@ -58,12 +58,11 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	const struct profile *profile = &execution->profile.profile;
 	const struct driver *driver = execution->session.driver;
 	struct launch *launch = &execution->run.launch;
-	limits_begin(execution);
-	if (driver->prepare(&execution->arena, profile, &execution->run.facts, launch, &execution->run.held, err) < 0)
+	const struct driver_facts *facts = &execution->profile.facts;
+	if (driver->prepare(&execution->arena, profile, facts, launch, &execution->run.held, err) < 0)
 		return -1;
-	limits_enter(execution);
 	launch->init_fd = launch_init_fd(err);
-	if (launch->init_fd < 0)
+	if (launch->init_fd < 0 || limits_begin(execution, err) < 0)
 		return -1;
 	launch->rows = execution->request->rows;
 	launch->columns = execution->request->columns;
@@ -72,7 +71,7 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
 		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
 #endif
-	driver->describe(&execution->arena, profile, &execution->run.facts, launch, execution->run.isolation);
+	driver->describe(&execution->arena, profile, facts, launch, execution->run.isolation);
 	return 0;
 }
 

@@ -75,8 +75,6 @@ void cordon_unref(struct cordon *cordon)
 	job_end_all(cordon);
 	pthread_mutex_destroy(&cordon->jobs_lock);
 	warm_free(cordon->warm);
-	linger_settle();
-	cgroup_forget();
 	disk_forget();
 	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
@@ -88,6 +86,9 @@ void cordon_unref(struct cordon *cordon)
 	vigil_free(cordon->vigil);
 	arena_free(&cordon->arena);
 	free(cordon);
+	/* Last: init is on its way out meanwhile. */
+	linger_settle();
+	cgroup_forget();
 }
 
 int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_error *err)

@@ -123,7 +123,6 @@ struct execution {
 		struct disk_watch disk;             /* holds the limit on disk space */
 		bool quota;                         /* so does the filesystem */
 		int home_fd;                        /* which it counts, too; or -1 */
-		struct driver_facts facts;          /* the profile's, and what the group holds */
 		struct launch launch;
 		struct driver_held held;
 		struct slot slot;                   /* the place in walls that are up, */
@@ -177,13 +176,12 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
                    const char *grant) must_check;
 /* Removes what was made for this one command. */
 void run_step_clean(struct execution *execution);
-/* Of step 5, limits.c: as soon as they are known; before the driver prepares, and after; what holds them; whether what is required does; once the
+/* Of step 5, limits.c: as soon as they are known; after the driver has prepared; what holds them; whether what is required does; once the
  * command runs; what became of them. */
 void limits_expect(struct execution *execution);
-void limits_begin(struct execution *execution);
-/* Instead of the two, where the group is there already. */
+int limits_begin(struct execution *execution, struct cordon_error *err) must_check;
+/* Instead, where the group is there already. */
 void limits_adopt(struct execution *execution);
-void limits_enter(struct execution *execution);
 void limits_describe(struct execution *execution);
 int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
 void limits_started(struct execution *execution);

@@ -89,11 +89,9 @@ void limits_adopt(struct execution *execution)
 {
 	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK))
 		watch_disk(execution);
-	execution->run.facts = execution->profile.facts;
-	execution->run.facts.held_by_group = execution->run.group.held;
 }
 
-void limits_begin(struct execution *execution)
+int limits_begin(struct execution *execution, struct cordon_error *err)
 {
 	const struct profile *profile = &execution->profile.profile;
 	struct cgroup_search search = { .directory = profile->cgroup };
@@ -106,13 +104,9 @@ void limits_begin(struct execution *execution)
 	if (profile->walls & WALL_BIT(LIMIT_DISK))
 		watch_disk(execution);
 	cgroup_ahead_take(execution->run.ahead, &search, &bounds, &execution->run.group);
-	execution->run.facts = execution->profile.facts;
-	execution->run.facts.held_by_group = execution->run.group.held;
-}
-
-void limits_enter(struct execution *execution)
-{
 	cgroup_enter(&execution->run.group, &execution->run.launch);
+	return driver_limit(&execution->arena, execution->session.driver, profile, execution->run.group.held,
+	                    &execution->run.launch, err);
 }
 
 void limits_started(struct execution *execution)

@@ -201,7 +201,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		            "this driver cannot hold a list of programs that may start");
 	struct bwrap_plan plan;
 	struct launch_seal seal;
-	if (find_program(profile, err) < 0 || driver_seal(arena, profile, facts, false, &seal, err) < 0)
+	if (find_program(profile, err) < 0 || driver_seal(arena, profile, facts, &seal, err) < 0)
 		return -1;
 	uint32_t uid = facts->caller_is_root ? IDMAP_INSIDE : facts->uid, gid = facts->caller_is_root ? IDMAP_INSIDE : facts->gid;
 	struct profile rendered = *profile;
@@ -230,8 +230,6 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	launch->argv = argv.items;
 	launch->candidates = candidates.items;
 	launch->check_program = false;
-	launch->seal.rlimits = seal.rlimits;
-	launch->seal.rlimit_count = seal.rlimit_count;
 	return fill_descriptors(arena, &plan, &seal, launch, held, err);
 }
 

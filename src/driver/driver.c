@@ -46,33 +46,33 @@ static void add_limit(struct launch_rlimit *limits, size_t *count, int resource,
 	limits[(*count)++] = (struct launch_rlimit){ resource, value };
 }
 
-static int make_limits(struct arena *arena, const struct profile *profile, uint32_t held, bool count_processes,
-                       struct launch_seal *seal)
+int driver_limit(struct arena *arena, const struct driver *driver, const struct profile *profile, uint32_t held,
+                 struct launch *launch, struct cordon_error *err)
 {
 	struct launch_rlimit *limits = arena_alloc(arena, 8 * sizeof(*limits));
 	size_t count = 0;
 	if (!limits)
-		return -1;
+		return fail_oom(err);
 	uint32_t walls = profile->walls & ~held;
 	if (walls & WALL_BIT(LIMIT_MEMORY))
 		add_limit(limits, &count, RLIMIT_DATA, profile->limits.memory_bytes);
 	/* One more, for init. */
-	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && count_processes)
+	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && driver->own_user)
 		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1);
 	if (walls & WALL_BIT(LIMIT_FILES)) {
 		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
 		/* Not 0: a core_pattern that is a pipe would start its program on the host all the same. */
 		add_limit(limits, &count, RLIMIT_CORE, 1);
 	}
-	seal->rlimits = limits;
-	seal->rlimit_count = count;
+	launch->seal.rlimits = limits;
+	launch->seal.rlimit_count = count;
 	return 0;
 }
 
 /* ---- what is shared --------------------------------------------------------------------------------------------- */
 
 int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
-                bool count_processes, struct launch_seal *ret_seal, struct cordon_error *err)
+                struct launch_seal *ret_seal, struct cordon_error *err)
 {
 	struct launch_seal seal = { 0 };
 	if (profile->walls & (WALL_BIT(FILESYSTEM_SECOND) | WALL_BIT(PROGRAMS))) {
@@ -94,8 +94,6 @@ int driver_seal(struct arena *arena, const struct profile *profile, const struct
 	}
 	seal.drop_privileges = profile->walls & WALL_BIT(PRIVILEGES);
 	seal.new_keyring = profile->walls & WALL_BIT(KEYRING);
-	if (make_limits(arena, profile, facts->held_by_group, count_processes, &seal) < 0)
-		return fail_oom(err);
 	*ret_seal = seal;
 	return 0;
 }

@@ -14,7 +14,6 @@ struct driver_facts {
 	bool caller_is_root;
 	uint32_t uid, gid;      /* the caller's */
 	int landlock_abi;
-	uint32_t held_by_group; /* 1 << enum cordon_wall: limits that a control group holds, so that no rlimit has to */
 	const char *data_dir;   /* cordon's own; for what is worth keeping between commands */
 	bool kept_elsewhere;    /* the walls stay up, and few commands need the same: what is there is used, nothing is made for it */
 };
@@ -31,7 +30,8 @@ struct driver {
 	bool holds_writes;      /* nothing outside the grants can be written, or nothing runs */
 	unsigned helpers;       /* processes of its own that count beside the command's; 0: init alone */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
-	/* Fills `launch`, everything from the arena. `held` is closed by driver_release() after the start. */
+	bool own_user;          /* the kernel counts the processes of its user namespace by themselves */
+	/* Fills `launch` but for limits, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
 	/* Or NULL: what it prepared is good for one launch. Opens anew what a launch uses up, for another by the same plan. */
@@ -52,6 +52,9 @@ extern const struct driver driver_namespaces, driver_landlock, driver_bwrap, dri
 extern const struct driver *const drivers[];
 const struct driver *driver_find(const char *name);
 void driver_release(struct driver_held *held);
+/* After prepare: rlimits for what no control group holds; `held` is 1 << enum cordon_wall. */
+int driver_limit(struct arena *arena, const struct driver *driver, const struct profile *profile, uint32_t held,
+                 struct launch *launch, struct cordon_error *err) must_check;
 
 #define DRIVER_DEFAULT "namespaces"
 #define WALL_BIT(name) (UINT32_C(1) << CORDON_WALL_##name)
@@ -59,7 +62,7 @@ void driver_release(struct driver_held *held);
 /* Parts that drivers share. */
 int driver_landlock_abi(void);
 int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
-                bool count_processes, struct launch_seal *ret_seal, struct cordon_error *err) must_check;
+                struct launch_seal *ret_seal, struct cordon_error *err) must_check;
 /* Is it mounted with mapped owners for a command that becomes another user? */
 bool driver_maps_owners(const struct mount_op *op);
 void driver_set_common(const struct profile *profile, struct launch *launch);

@@ -32,7 +32,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		return -1;
 	driver_set_common(profile, launch);
 	launch->cwd_fd = facts->cwd_fd;
-	if (driver_seal(arena, profile, facts, false, &launch->seal, err) < 0)
+	if (driver_seal(arena, profile, facts, &launch->seal, err) < 0)
 		return -1;
 	/* Here it is not the second layer but the wall itself. */
 	launch->seal.landlock_abi = profile->walls & WALL_BIT(FILESYSTEM) ? facts->landlock_abi : 0;

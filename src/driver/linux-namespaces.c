@@ -133,7 +133,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	}
 	if (set_identity(arena, profile, facts, launch, root, held, err) < 0)
 		return -1;
-	return driver_seal(arena, profile, facts, true, &launch->seal, err);
+	return driver_seal(arena, profile, facts, &launch->seal, err);
 }
 
 static int renew(struct arena *arena, struct launch *launch, struct driver_held *held, struct cordon_error *err)
@@ -191,6 +191,7 @@ const struct driver driver_namespaces = {
 	.private_root = true,
 	.network_namespace = true,
 	.keeps_names = true,
+	.own_user = true,
 	.prepare = prepare,
 	.renew = renew,
 	.describe = describe,

@@ -11,7 +11,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	unwalled.walls &= WALL_BIT(LIMIT_MEMORY) | WALL_BIT(LIMIT_FILES) | WALL_BIT(TERMINAL) | WALL_BIT(DESCRIPTORS);
 	driver_set_common(&unwalled, launch);
 	launch->cwd_fd = facts->cwd_fd;
-	return driver_seal(arena, &unwalled, facts, false, &launch->seal, err);
+	return driver_seal(arena, &unwalled, facts, &launch->seal, err);
 }
 
 static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,

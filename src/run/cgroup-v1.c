@@ -102,6 +102,8 @@ static bool limit_memory(int leaf, uint64_t bytes)
 	if (cgroup_file_write_number(leaf, "memory.limit_in_bytes", bytes) < 0)
 		return false;
 	cgroup_file_write_number(leaf, "memory.kmem.tcp.limit_in_bytes", bytes / SOCKETS_SHARE);
+	/* Memory and swap together. Missing where the kernel does not count swap. */
+	cgroup_file_write_number(leaf, "memory.memsw.limit_in_bytes", bytes);
 	return true;
 }
 
@@ -122,13 +124,6 @@ static void open_joins(struct cgroup *group)
 	for (int part = MEMORY; part < FREEZER; part++)
 		if (group->parts[part] >= 0)
 			group->joins[part] = openat(group->parts[part], "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-}
-
-/* Memory and swap together. Missing where the kernel does not count swap. */
-static void entered(struct cgroup *group)
-{
-	if (group->held & BIT(LIMIT_MEMORY))
-		cgroup_file_write_number(group->parts[MEMORY], "memory.memsw.limit_in_bytes", group->bounds.memory_bytes);
 }
 
 /* Where all of the leaf's processes are listed. */
@@ -187,7 +182,6 @@ const struct cgroup_ops cgroup_v1 = {
 	.find = find,
 	.limit = limit,
 	.open_joins = open_joins,
-	.entered = entered,
 	.kill = kill_all,
 	.freeze = freeze,
 	.lesser = { CPU, "cpu.shares", "128" },

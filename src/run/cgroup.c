@@ -213,15 +213,16 @@ static void sweep_one(const struct cgroup_place *place, const char *name)
 
 static void sweep_part(const struct cgroup_place *place, int part)
 {
-	int fd = openat(place->parts[part], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-	if (!directory && fd >= 0)
-		close(fd);
-	for (struct dirent *entry; directory && (entry = readdir(directory));)
-		if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
-			sweep_one(place, entry->d_name);
-	if (directory)
-		closedir(directory);
+	/* Without opendir(): in a thread that lives for moments, asking for memory takes longer than all of this. */
+	uncleared _Alignas(struct dirent64) char entries[8192];
+	auto_close int fd = openat(place->parts[part], ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (ssize_t length; fd >= 0 && (length = getdents64(fd, entries, sizeof(entries))) > 0;)
+		for (ssize_t at = 0; at < length;) {
+			const struct dirent64 *entry = (const void *)(entries + at);
+			at += entry->d_reclen;
+			if (!strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+				sweep_one(place, entry->d_name);
+		}
 }
 
 /* A caller may be in different places of different trees, and one of these gone with all that was in it. */
@@ -338,14 +339,25 @@ static void make_in_place(const struct cgroup_search *search, struct cgroup *gro
 	}
 }
 
+static int open_counter(const struct cgroup *group, enum cgroup_counter counter)
+{
+	int part = group->parts[group->ops->counters[counter].part];
+	return part < 0 ? -1 : openat(part, group->ops->counters[counter].file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
 void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group)
 {
 	pthread_mutex_lock(&place_lock);
 	make_in_place(search, ret_group);
 	pthread_mutex_unlock(&place_lock);
 	cgroup_limit(ret_group, bounds);
-	if (ret_group->ops)
-		ret_group->ops->open_joins(ret_group);
+	if (!ret_group->ops)
+		return;
+	ret_group->ops->open_joins(ret_group);
+	/* Not at the end, where somebody waits. */
+	for (int i = 0; i < CGROUP_COUNTER_MAX; i++)
+		if (i != CGROUP_PROCESS_REFUSALS)
+			ret_group->counters[i] = open_counter(ret_group, i);
 }
 
 void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds)
@@ -365,12 +377,6 @@ void cgroup_enter(struct cgroup *group, struct launch *launch)
 		launch->group_joins[i] = group->ops ? group->joins[i] : -1;
 }
 
-static int open_counter(const struct cgroup *group, enum cgroup_counter counter)
-{
-	int part = group->parts[group->ops->counters[counter].part];
-	return part < 0 ? -1 : openat(part, group->ops->counters[counter].file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 static uint64_t read_counter(const struct cgroup *group, enum cgroup_counter counter)
 {
 	int fd = group->counters[counter];
@@ -382,11 +388,13 @@ void cgroup_entered(struct cgroup *group)
 	if (!group->ops)
 		return;
 	close_parts(group->joins);
-	group->ops->entered(group);
-	/* Here there is time for it, at the end somebody waits. */
-	for (int i = 0; i < CGROUP_COUNTER_MAX; i++)
-		if (i != CGROUP_PROCESS_REFUSALS)
-			group->counters[i] = open_counter(group, i);
+	if (group->ops->entered)
+		group->ops->entered(group);
+	cgroup_sweep();
+}
+
+void cgroup_sweep(void)
+{
 	pthread_mutex_lock(&place_lock);
 	if (!is_swept)
 		sweep(&kept);

@@ -70,7 +70,7 @@ struct cgroup_ops {
 	void (*limit)(struct cgroup *group, const struct cgroup_bounds *bounds);
 	/* Opens the files to join it by. */
 	void (*open_joins)(struct cgroup *group);
-	/* What can be set once the command is running: that it may not use swap. */
+	/* What can be set once the command is running only; or NULL. */
 	void (*entered)(struct cgroup *group);
 	/* Ends all that is in it; false where something stays. */
 	bool (*kill)(struct cgroup *group);
@@ -107,6 +107,8 @@ void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds);
 /* Has what is launched begin in the leaf. cgroup_entered() does what is left to do once it runs, and sweeps. */
 void cgroup_enter(struct cgroup *group, struct launch *launch);
 void cgroup_entered(struct cgroup *group);
+/* Removes leaves whose supervisor is gone, once for each place that was found. */
+void cgroup_sweep(void);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
 bool cgroup_freeze(struct cgroup *group, bool frozen);

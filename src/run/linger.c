@@ -51,7 +51,9 @@ void linger_add(int pidfd, struct cgroup *group)
 
 void linger_sweep(void)
 {
-	pthread_mutex_lock(&lock);
+	/* Else somebody is at it. */
+	if (pthread_mutex_trylock(&lock) != 0)
+		return;
 	sweep(false);
 	pthread_mutex_unlock(&lock);
 }

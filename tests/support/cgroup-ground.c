@@ -25,6 +25,7 @@
 #include <cmocka.h> /* last: it has a macro named fail */
 
 char root[64], others[64];
+const char *lacking;
 const struct cgroup_bounds bounds = { .memory_bytes = 256 << 20, .cpu_percent = 50, .processes = 11, .at_birth = 1 };
 
 const char *ground_path(int fd)
@@ -144,8 +145,9 @@ static void fill(const char *path, const char *controllers)
 	size_t count = v2 ? ARRAY_SIZE(files) : ARRAY_SIZE(files_v1);
 	for (size_t i = 0; i < count; i++) {
 		const char *controller = v2 ? files[i].controller : files_v1[i].controller;
-		if (strstr(v2 ? controllers : path, controller))
-			ground_put(path, v2 ? files[i].name : files_v1[i].name, v2 ? files[i].text : files_v1[i].text);
+		const char *name = v2 ? files[i].name : files_v1[i].name;
+		if (strstr(v2 ? controllers : path, controller) && !(lacking && strstr(name, lacking)))
+			ground_put(path, name, v2 ? files[i].text : files_v1[i].text);
 	}
 	if (v2)
 		ground_put(path, "cgroup.controllers", controllers);

@@ -13,6 +13,7 @@
 
 extern char root[64];
 extern char others[64];         /* whose groups are another's */
+extern const char *lacking;     /* control files with this in their names are not there; or NULL */
 extern const struct cgroup_bounds bounds;
 
 const char *ground_path(int fd);

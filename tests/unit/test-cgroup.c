@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,9 +20,12 @@
 #include "base/id.h"
 #include "run/cgroup-ahead.h"
 #include "run/launch.h"
+#include "run/linger.h"
 #include "cgroup-ground.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
+
+#define PATIENCE_MS 20000
 
 static void test_limits(void **state)
 {
@@ -124,9 +129,9 @@ static void test_usage(void **state)
 	cgroup_usage(&made, &usage);
 	assert_int_equal(usage.oom_kills + usage.process_refusals, 0);
 	cgroup_remove(&made);
+	lacking = ".peak";
 	made = ground_make("/");
-	syscall(SYS_unlinkat, made.parts[0], "memory.peak", 0);
-	syscall(SYS_unlinkat, made.parts[0], "pids.peak", 0);
+	lacking = NULL;
 	cgroup_entered(&made);
 	cgroup_usage(&made, &usage);
 	assert_int_equal(usage.memory_peak_bytes + usage.process_peak, 0);
@@ -214,6 +219,44 @@ static void test_anothers(void **state)
 	close(fd);
 }
 
+/* The thread also removes what others left, and what waited for its init. */
+static void test_tidied_ahead(void **state)
+{
+	(void)state;
+	struct cgroup_search where = ground_search("/");
+	struct cgroup made, left = ground_make("/");
+	char name[64];
+	cgroup_forget();
+	snprintf(name, sizeof(name), "%s/cordon-%d-A", root, (int)ground_ended());
+	assert_int_equal(mkdirat(AT_FDCWD, name, 0755), 0);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	assert_int_equal(poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, PATIENCE_MS), 1);
+	linger_add(pidfd, &left);
+	assert_int_equal(ground_leaves(root), 2);
+	struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds);
+	cgroup_ahead_take(ahead, &where, &bounds, &made);
+	cgroup_ahead_end(ahead);
+	assert_int_equal(ground_leaves(root), 1);
+	cgroup_remove(&made);
+	assert_int_equal(ground_leaves(root), 0);
+}
+
+/* The caller stays where it may run, wherever the thread was put. */
+static void test_processors(void **state)
+{
+	(void)state;
+	struct cgroup_search where = ground_search("/");
+	cpu_set_t before, after;
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	for (int round = 0; round < 200; round++)
+		cgroup_ahead_end(cgroup_ahead_begin(&where, &bounds));
+	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
+	assert_true(CPU_EQUAL(&before, &after));
+}
+
 /* Made by whoever comes first to it; what is not taken is removed. */
 static void test_ahead(void **state)
 {
@@ -260,7 +303,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
 		TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
 		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_anothers),
-		TEST(test_ahead),
+		TEST(test_ahead), TEST(test_tidied_ahead), TEST(test_processors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
