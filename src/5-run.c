@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "execute.h"
 #include "run/control.h"
+#include "warm.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
  * before it, this is what a large tree costs, and that is to be less than 2 ms. */
@@ -81,8 +82,10 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 	if (warm_take(execution)) {
 		driver_set_common(&execution->profile.profile, &execution->run.launch);
 		limits_adopt(execution);
-	} else if (prepare(execution, err) < 0) {
-		return -1;
+	} else {
+		warm_unreserve(execution);
+		if (prepare(execution, err) < 0)
+			return -1;
 	}
 	judge_program(execution);
 	limits_describe(execution);
@@ -101,7 +104,12 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 		return launch_start(&execution->run.launch, err);
 	if (execution->run.in_shell)
 		return slot_run_line(execution->run.supervision.control_fd, execution->run.shell_pidfd, err);
-	return slot_go(&execution->run.slot, err) < 0 ? fail_gone(err) : 0;
+	if (slot_go(&execution->run.slot, execution->run.supervision.control_fd, err) < 0)
+		return -1;
+	/* What is left to do here keeps this processor busy while its init, woken by the program, lets it go on the other one. */
+	if (execution->run.slot.held)
+		slot_is_program(&execution->run.slot, true);
+	return 0;
 }
 
 /* In a slot that takes a while, in which everything else was done. */
@@ -134,20 +142,22 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	int shell_fd[3];
 	for (int i = 0; i < 3; i++)
 		shell_fd[i] = take_fd(&execution->run.stdio_fd[i]);
-	options.stdio_fd = execution->run.in_shell ? shell_fd : NULL;
+	options.stdio_fd = execution->run.in_shell || execution->run.guess ? shell_fd : NULL;
 	execution->run.prepared = true;
 	if (supervise_prepare(supervision, &options, launch, err) < 0)
 		return -1;
 	if (!execution->run.in_slot)
 		return 0;
 	supervision->pidfd = take_fd(&execution->run.slot.pidfd);
-	return !execution->run.in_shell && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
+	for (int i = 0; execution->run.guess && i < 3; i++)
+		supervision->child_fd[i] = take_fd(&execution->run.guess->theirs[i]);
+	return !options.stdio_fd && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
 }
 
 void run_step_ready(struct execution *execution)
 {
 	assert(execution->done == CORDON_STEP_PROFILE);
-	if (execution->run.reserved || execution->profile.profile.egress.count || !warm_expects(execution))
+	if ((execution->run.reserved && !execution->run.guess) || execution->profile.profile.egress.count || !warm_expects(execution))
 		return;
 	execution->run.readied = true;
 	execution->run.unready = get_ready(execution, &execution->run.not_ready) < 0;
@@ -163,15 +173,19 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		*err = execution->run.not_ready;
 		return -1;
 	}
-	if ((!execution->run.readied && get_ready(execution, err) < 0) || start_program(execution, err) < 0)
+	if (!execution->run.readied && get_ready(execution, err) < 0)
 		return -1;
+	if (start_program(execution, err) < 0)
+		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
 	driver_release(&execution->run.held);
 	if (!execution->run.in_slot)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter ? driver->enter(launch, err) : 0;
-	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0 || await_program(execution, err) < 0)
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
 		return -1;
+	if (await_program(execution, err) < 0)
+		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
 	egress_started(execution);
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;

@@ -182,6 +182,8 @@ void execute_free(struct execution *execution)
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
+	if (start)
+		warm_guess(execution);
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
 		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution))

@@ -31,6 +31,7 @@ struct job;
 struct json;
 struct ledger;
 struct warm;
+struct warm_guess;
 struct warm_place;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
@@ -130,7 +131,8 @@ struct execution {
 		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
 		int stdio_fd[3], shell_pidfd;
 		bool refilled;                      /* it was told that the next command may want another place */
-		struct warm_place *reserved;        /* whose id it has taken over; or NULL */
+		struct warm_place *reserved;        /* with a shell, whose id it has taken over, or as it was guessed; or NULL */
+		struct warm_guess *guess;           /* what it will be started with; or NULL */
 		struct supervision supervision;
 		bool readied, unready;              /* before the row was written; and could not be, because: */
 		struct cordon_error not_ready;
@@ -199,9 +201,13 @@ bool warm_take(struct execution *execution);
 int warm_make(struct execution *execution, struct cordon_error *err) must_check;
 void warm_refill(struct execution *execution);
 /* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
- * gets the line, so that this is done when the walk is; only then it runs. */
+ * gets the line, so that this is done when the walk is; only then it runs. Or, for which nothing need be known, a place in which the program that the walk will
+ * probably ask for is there by then, and held: that has not run either. */
 void warm_reserve(struct execution *execution);
+void warm_guess(struct execution *execution);
 void warm_unreserve(struct execution *execution);
+/* The program in its place could not be held and let go: the error is what there is to say of it. */
+int warm_not_held(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a place wait in the session, for whatever walls? */
 bool warm_expects(struct execution *execution);
 /* After the driver prepared: places for such commands are made from now on. */

@@ -260,5 +260,7 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
 		return 0;
 	execution->capability.asked = true;
+	/* That may take people long. */
+	warm_unreserve(execution);
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
 }

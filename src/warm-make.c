@@ -119,6 +119,7 @@ void warm_mould_free(struct warm_mould *mould)
 	if (mould->shell)
 		warm_place_free(mould->shell);
 	warm_shell_free(mould->wish);
+	warm_habit_free(mould);
 	arena_free(&mould->arena);
 	free((char *)(uintptr_t)mould->key.bytes);
 	free(mould);
@@ -129,7 +130,7 @@ int warm_house_open(struct warm_house *house, const struct launch *launch, struc
 	return keeper_start(launch, house->shared, &house->keeper, err);
 }
 
-int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, struct warm_place **ret_place,
+int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
                    struct cordon_error *err)
 {
 	struct arena arena = { 0 };
@@ -147,7 +148,7 @@ int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, 
 	int made = place->group.held == mould->held ? mould->driver->renew(&arena, &launch, &held, err)
 	                                            : fail(err, CORDON_E_INTERNAL, 0, "cgroup", "no group holds the limits");
 	if (made == 0)
-		made = slot_begin(keeper, &mould->plan, &launch, &place->slot, err);
+		made = slot_begin(keeper, &mould->plan, &launch, ahead, &place->slot, err);
 	driver_release(&held);
 	arena_free(&arena);
 	if (made == 0)

@@ -38,14 +38,23 @@ bool warm_shell_is_for(const struct execution *execution)
 	return false;
 }
 
-static int copy_strings(struct arena *arena, const struct strings *from, struct strings *ret_to)
+/* As it is, but for a value that is the id: that becomes `id`. */
+static const char *copy_text(struct arena *arena, const char *text, const char *old_id, const char *id)
 {
-	struct strings to = { 0 };
-	for (size_t i = 0; i < from->count; i++) {
-		const char *text = arena_strdup(arena, from->items[i]);
-		if (!text || strings_add(arena, &to, text) < 0)
+	const char *equals = old_id ? strchr(text, '=') : NULL;
+	if (!equals || strcmp(equals + 1, old_id))
+		return arena_strdup(arena, text);
+	return arena_printf(arena, "%.*s=%s", (int)(equals - text), text, id);
+}
+
+int warm_copy_strings(struct arena *arena, const struct strings *from, const char *old_id, const char *id, struct strings *ret_to)
+{
+	struct strings to = { .items = arena_alloc(arena, (from->count + 1) * sizeof(*to.items)), .capacity = from->count + 1 };
+	if (!to.items)
+		return -1;
+	for (; to.count < from->count; to.count++)
+		if (!(to.items[to.count] = copy_text(arena, from->items[to.count], old_id, id)))
 			return -1;
-	}
 	*ret_to = to;
 	return 0;
 }
@@ -85,8 +94,8 @@ static struct warm_shell *make(const char *id, const char *name, const char *cwd
 	shell->cwd_fd = fcntl(cwd_fd, F_DUPFD_CLOEXEC, 3);
 	shell->name = arena_strdup(&shell->arena, name);
 	shell->cwd = arena_strdup(&shell->arena, cwd);
-	if (shell->cwd_fd < 0 || !shell->name || !shell->cwd || copy_strings(&shell->arena, environment, &shell->environment) < 0 ||
-	    copy_strings(&shell->arena, candidates, &shell->candidates) < 0) {
+	if (shell->cwd_fd < 0 || !shell->name || !shell->cwd || warm_copy_strings(&shell->arena, environment, NULL, NULL, &shell->environment) < 0 ||
+	    warm_copy_strings(&shell->arena, candidates, NULL, NULL, &shell->candidates) < 0) {
 		warm_shell_free(shell);
 		return NULL;
 	}
@@ -152,8 +161,7 @@ void warm_shell_free(struct warm_shell *shell)
 	free(shell);
 }
 
-/* But for the id, where each has its own. */
-static bool same_text(const char *a, const char *a_id, const char *b, const char *b_id)
+bool warm_same_text(const char *a, const char *a_id, const char *b, const char *b_id)
 {
 	if (!strcmp(a, b))
 		return true;
@@ -177,7 +185,7 @@ bool warm_shell_same(const struct warm_shell *shell, const struct execution *exe
 		if (strcmp(shell->candidates.items[i], profile->candidates.items[i]))
 			return false;
 	for (size_t i = 0; i < shell->environment.count; i++)
-		if (!same_text(shell->environment.items[i], shell->id, profile->environment.items[i], execution->audit.id))
+		if (!warm_same_text(shell->environment.items[i], shell->id, profile->environment.items[i], execution->audit.id))
 			return false;
 	return true;
 }
@@ -186,14 +194,8 @@ static int rename_shell(struct warm_shell *shell)
 {
 	char id[ID_SIZE];
 	id_make(id);
-	for (size_t i = 0; i < shell->environment.count; i++) {
-		const char *text = shell->environment.items[i], *equals = strchr(text, '=');
-		if (!equals || strcmp(equals + 1, shell->id))
-			continue;
-		shell->environment.items[i] = arena_printf(&shell->arena, "%.*s=%s", (int)(equals - text), text, id);
-		if (!shell->environment.items[i])
-			return -1;
-	}
+	if (warm_copy_strings(&shell->arena, &shell->environment, shell->id, id, &shell->environment) < 0)
+		return -1;
 	memcpy(shell->id, id, sizeof(id));
 	return 0;
 }

@@ -96,7 +96,7 @@ void warm_reserve(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
 	struct warm_place *place = NULL;
-	if (!warm || execution->request->job || execution->request->tty || !warm_shell_is_for(execution))
+	if (!warm || execution->run.reserved || execution->request->job || execution->request->tty || !warm_shell_is_for(execution))
 		return;
 	const char *id = warm_house_id(execution), *name = execution->request->argv.items[0];
 	pthread_mutex_lock(&warm->lock);
@@ -117,9 +117,19 @@ void warm_reserve(struct execution *execution)
 
 void warm_unreserve(struct execution *execution)
 {
-	if (execution->run.reserved)
-		warm_place_free(execution->run.reserved);
+	if (!execution->run.reserved)
+		return;
+	if (execution->run.guess)
+		warm_guess_misled(execution);
+	warm_place_free(execution->run.reserved);
 	execution->run.reserved = NULL;
+	for (int i = 0; execution->run.guess && i < 3; i++) {
+		if (execution->run.stdio_fd[i] >= 0)
+			close(take_fd(&execution->run.stdio_fd[i]));
+		if (execution->run.guess->theirs[i] >= 0)
+			close(take_fd(&execution->run.guess->theirs[i]));
+	}
+	execution->run.guess = NULL;
 }
 
 /* With the lock. What differs from the wish before it is parked when it has been wished for twice. Returns what was parked for
@@ -137,7 +147,26 @@ static struct warm_place *wish(struct warm *warm, struct warm_mould *mould, cons
 	return mould->shell ? warm_shell_pop(warm, mould) : NULL;
 }
 
-/* The shell that was reserved, if that is what the walk asks for. */
+/* With the lock: a command has come to its walls. */
+static void use(struct warm *warm, const struct execution *execution, struct warm_house *house, struct warm_mould *mould)
+{
+	uint64_t now = warm_now_ms();
+	mould->wanted = warm_is_fresh(execution) || now - mould->used_ms < WARM_SOON_MS ? WARM_MORE_PLACES : 1;
+	mould->gap_ms = now - mould->used_ms;
+	house->used_ms = mould->used_ms = now;
+	if (!house->left)
+		warm_mould_want(warm, mould);
+}
+
+static bool is_same(const struct execution *execution, const struct warm_mould *mould)
+{
+	const struct warm_guess *guess = execution->run.guess;
+	const struct warm_place *place = execution->run.reserved;
+	return guess ? guess->serial == mould->serial && warm_guess_same(execution)
+	             : place->serial == mould->serial && warm_shell_same(place->shell, execution);
+}
+
+/* What was reserved, a shell or as it was guessed, if that is what the walk asks for. */
 static bool take_reserved(struct execution *execution, const struct profile_key *key)
 {
 	struct warm *warm = execution->cordon->warm;
@@ -146,22 +175,25 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 	struct warm_house *house;
 	pthread_mutex_lock(&warm->lock);
 	struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), key, &house);
-	bool same = mould && place && place->serial == mould->serial && warm_shell_same(place->shell, execution);
-	if (mould) {
+	bool same = mould && place && is_same(execution, mould);
+	if (mould && warm_shell_is_for(execution)) {
 		old = wish(warm, mould, execution);
 		warm_mould_want(warm, mould);
 	}
 	if (same) {
 		copy_texts(execution, mould);
+		if (execution->run.guess)
+			use(warm, execution, house, mould);
 		house->used_ms = mould->used_ms = warm_now_ms();
 	}
 	pthread_mutex_unlock(&warm->lock);
-	same = same && is_sound(execution, place);
+	same = same && is_sound(execution, place) && (!execution->run.guess || slot_is_program(&place->slot, false) >= 0);
 	if (same) {
 		execution->run.reserved = NULL;
 		adopt(execution, place);
+	} else {
+		warm_unreserve(execution);
 	}
-	warm_unreserve(execution);
 	if (old)
 		warm_place_free(old);
 	return same;
@@ -175,7 +207,7 @@ static struct warm_place *make_now(struct warm *warm, struct execution *executio
 	struct cordon_error ignored;
 	mould->awaited++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	bool made = warm_place_new(&house->keeper, mould, false, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->awaited--;
 	if (made)
@@ -193,12 +225,8 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 	while (!mould->places && mould->making >= mould->awaited)
 		pthread_cond_wait(&warm->made, &warm->lock);
 	mould->awaited--;
-	uint64_t now = warm_now_ms();
-	mould->wanted = warm_is_fresh(execution) || now - mould->used_ms < WARM_SOON_MS ? WARM_MORE_PLACES : 1;
-	mould->gap_ms = now - mould->used_ms;
-	house->used_ms = mould->used_ms = now;
-	if (!house->left)
-		warm_mould_want(warm, mould);
+	use(warm, execution, house, mould);
+	warm_habit_learn(warm, mould, execution);
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
 	*ret_made = !place && !house->left;
 	if (*ret_made)
@@ -216,7 +244,7 @@ bool warm_take(struct execution *execution)
 	bool made = false, sound = false;
 	if (!warm_is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
 		return false;
-	if (warm_shell_is_for(execution) && take_reserved(execution, &key))
+	if ((execution->run.guess || warm_shell_is_for(execution)) && take_reserved(execution, &key))
 		return true;
 	while (!sound && !made) {
 		gone = NULL;

@@ -12,7 +12,7 @@
 
 /* ---- who wants, and who has ------------------------------------------------------------------------------------- */
 
-static void enter(struct warm_ring *ring, struct warm_ring *member)
+void warm_ring_enter(struct warm_ring *ring, struct warm_ring *member)
 {
 	if (member->next)
 		return;
@@ -21,7 +21,7 @@ static void enter(struct warm_ring *ring, struct warm_ring *member)
 	ring->previous = member;
 }
 
-static void leave(struct warm_ring *member)
+void warm_ring_leave(struct warm_ring *member)
 {
 	if (!member->next)
 		return;
@@ -42,23 +42,24 @@ static struct warm_mould *of_holding(struct warm_ring *member)
 
 void warm_mould_want(struct warm *warm, struct warm_mould *mould)
 {
-	enter(&warm->wanting, &mould->wanting);
+	warm_ring_enter(&warm->wanting, &mould->wanting);
 }
 
 void warm_mould_leave(struct warm *warm, struct warm_mould *mould)
 {
 	warm->places -= mould->count;
 	warm->shells -= mould->shell != NULL;
-	leave(&mould->wanting);
-	leave(&mould->holding);
+	warm_ring_leave(&mould->wanting);
+	warm_ring_leave(&mould->holding);
+	warm_ring_leave(&mould->habitual);
 }
 
 static void count_holding(struct warm *warm, struct warm_mould *mould)
 {
 	if (mould->count || mould->shell)
-		enter(&warm->holding, &mould->holding);
+		warm_ring_enter(&warm->holding, &mould->holding);
 	else
-		leave(&mould->holding);
+		warm_ring_leave(&mould->holding);
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
@@ -109,10 +110,11 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	struct warm_place *place = NULL;
 	struct warm_house *gone;
 	struct cordon_error ignored;
+	bool held = mould->trust > 0 && warm_now_ms() >= warm->unheld_ms;
 	house->users++;
 	mould->making++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	bool made = warm_place_new(&house->keeper, mould, held, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->making--;
 	pthread_cond_broadcast(&warm->made);
@@ -142,7 +144,7 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	mould->parking = true;
 	mould->park = false;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = shell && warm_place_new(&house->keeper, mould, &place, &ignored) == 0;
+	bool made = shell && warm_place_new(&house->keeper, mould, false, &place, &ignored) == 0;
 	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->parking = false;
@@ -206,7 +208,7 @@ static bool refill_one(struct warm *warm)
 			return refill(warm, mould->house, mould), true;
 		if (wants_place(mould) && make_room(warm, mould))
 			return true;
-		leave(&mould->wanting);
+		warm_ring_leave(&mould->wanting);
 	}
 	return false;
 }

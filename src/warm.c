@@ -116,6 +116,8 @@ struct warm *warm_new(void)
 		return NULL;
 	warm->wanting = (struct warm_ring){ &warm->wanting, &warm->wanting };
 	warm->holding = (struct warm_ring){ &warm->holding, &warm->holding };
+	for (size_t i = 0; i < WARM_BUCKETS; i++)
+		warm->habitual[i] = (struct warm_ring){ &warm->habitual[i], &warm->habitual[i] };
 	pthread_mutex_init(&warm->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -336,7 +338,7 @@ int warm_make(struct execution *execution, struct cordon_error *err)
 	mould->wish = warm_shell_new(execution);
 	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
-	bool begun = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, slot, &failure) == 0;
+	bool begun = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, false, slot, &failure) == 0;
 	if (!begun || slot_await_ready(slot, &failure) < 0) {
 		slot_end(slot);
 		warm_mould_free(mould);

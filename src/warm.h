@@ -5,6 +5,9 @@
  *     mould    one set of walls: the key that tells them from others, the plan, and places that are ready
  *     place    a slot with its control group, for one command
  *
+ *     habit    what the last commands of a mould were started with: the next one's program is there before it is decided on,
+ *              and held (warm-guess.c)
+ *
  * A place is taken by a command whose own walk decided on walls of the same key; else one is made on the spot. Then the
  * thread makes another, off the command's way. It also takes down what was not used for long; all of it is bounded. */
 #pragma once
@@ -41,6 +44,29 @@ struct warm_shell {
 	int stdio_fd[3], pidfd;         /* our ends of its pipes, and itself, once it is parked */
 };
 
+/* What the last command of a mould was started with, and by which request. */
+struct warm_habit {
+	struct arena arena;             /* its texts */
+	char id[ID_SIZE];               /* in its environment */
+	const char *session, *workspace, *asked_cwd;    /* of the request; or NULL */
+	bool fresh;
+	const char *name, *cwd;
+	struct strings environment;
+	bool judged;                    /* the program is this file, found so */
+	uint64_t device, inode;
+	struct strings candidates;
+};
+
+/* What an execution will be started with, if all is as usual. */
+struct warm_guess {
+	uint64_t serial;                /* the mould's */
+	const char *cwd;
+	struct strings environment, candidates;
+	bool judged;
+	uint64_t device, inode;
+	int theirs[3];                  /* the command's ends of its pipes */
+};
+
 struct warm_place {
 	struct warm_place *next;
 	struct slot slot;
@@ -59,7 +85,7 @@ struct warm_ring {
 struct warm_mould {
 	struct warm_mould *next;
 	struct warm_house *house;
-	struct warm_ring wanting, holding;
+	struct warm_ring wanting, holding, habitual;
 	struct profile_key key;         /* its own */
 	struct arena arena;             /* everything below */
 	const struct driver *driver;
@@ -71,6 +97,8 @@ struct warm_mould {
 	uint32_t held;                  /* what a group has to hold, the plan's rlimits being made for that */
 	struct warm_place *places;
 	uint64_t serial;                /* never another's */
+	struct warm_habit *habit;       /* or NULL */
+	int trust;                      /* above 0: it is to be believed, and there is one */
 	struct warm_shell *wish;        /* for a parked shell; or NULL */
 	unsigned wishes;                /* so many there were */
 	struct warm_place *shell;       /* a place that has one; or NULL */
@@ -101,12 +129,17 @@ struct warm {
 	unsigned houses, places, shells;
 	struct warm_ring wanting;       /* moulds that may want a place or a shell */
 	struct warm_ring holding;       /* those that have one; few, however many houses there are */
+	struct warm_ring habitual[WARM_BUCKETS];        /* those with a habit, by what the request said */
 	uint64_t expired_ms;            /* when all houses were looked at */
+	uint64_t unheld_ms;             /* until then no program is held before it runs */
 };
 
 /* ---- warm.c, warm-thread.c, warm-take.c: what they need of each other -------------------------------------------- */
 
 uint64_t warm_now_ms(void);
+/* With the lock. A member is in one ring at most. */
+void warm_ring_enter(struct warm_ring *ring, struct warm_ring *member);
+void warm_ring_leave(struct warm_ring *member);
 /* Descriptors are the process's own: of those that it may have, what is kept takes less than half. One for each `share`. */
 unsigned warm_most(unsigned most, unsigned share);
 struct warm_house **warm_bucket(struct warm *warm, const char *id);
@@ -145,14 +178,29 @@ int warm_mould_new(const struct execution *execution, uint64_t shared, struct wa
 void warm_mould_free(struct warm_mould *mould);
 /* Starts its keeper, for launches like this one. */
 int warm_house_open(struct warm_house *house, const struct launch *launch, struct cordon_error *err) must_check;
-/* For the mould's next command: with a group of its own, made ready. */
-int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, struct warm_place **ret_place,
+/* For the mould's next command: with a group of its own, made ready; `ahead`: for one whose program is there before it may run. */
+int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
                    struct cordon_error *err) must_check;
 /* Nobody has used it. */
 void warm_place_free(struct warm_place *place);
 
+/* ---- warm-guess.c: programs that are there ahead ------------------------------------------------------------------ */
+
+/* Did the walk come to it? */
+bool warm_guess_same(const struct execution *execution);
+/* It did not. */
+void warm_guess_misled(const struct execution *execution);
+/* With the lock, once the walls are decided on. */
+void warm_habit_learn(struct warm *warm, struct warm_mould *mould, const struct execution *execution);
+void warm_habit_free(struct warm_mould *mould);
+
 /* ---- warm-shell.c: parked shells. None of it takes a lock. ------------------------------------------------------- */
 
+/* Copies them; a value that is the old id becomes the id, unless that is NULL. */
+int warm_copy_strings(struct arena *arena, const struct strings *from, const char *old_id, const char *id,
+                      struct strings *ret_to) must_check;
+/* Of an environment: equal but for the id, where each has its own. */
+bool warm_same_text(const char *a, const char *a_id, const char *b, const char *b_id);
 /* A shell and its line, and nothing else? */
 bool warm_shell_is_for(const struct execution *execution);
 /* From an execution whose walls are decided on. NULL: it is for none, or memory is short. */

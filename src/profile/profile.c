@@ -63,17 +63,23 @@ static const char *path_of(const struct strings *environment)
 }
 
 /* As a shell would look for it: a name with a slash is a path, any other is looked for along PATH. */
-static int make_candidates(struct arena *arena, const struct profile_input *input, struct strings *ret_candidates)
+int profile_candidates(struct arena *arena, const char *name, const char *program, const struct strings *environment,
+                       struct strings *ret_candidates)
 {
-	const char *name = input->argv.items[0];
-	if (strchr(name, '/') || input->program)
-		return strings_add(arena, ret_candidates, input->program ? input->program : name);
-	for (const char *path = path_of(&input->environment); *path;) {
+	/* NULL-ended even when empty: exec wants it so. */
+	struct strings candidates = { .items = arena_alloc(arena, sizeof(char *)) };
+	if (!candidates.items)
+		return -1;
+	bool written = program || strchr(name, '/');
+	if (written && strings_add(arena, &candidates, program ? program : name) < 0)
+		return -1;
+	for (const char *path = written ? "" : path_of(environment); *path;) {
 		size_t length = strcspn(path, ":");
-		if (length && strings_add(arena, ret_candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)
+		if (length && strings_add(arena, &candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)
 			return -1;
 		path += length + (path[length] == ':');
 	}
+	*ret_candidates = candidates;
 	return 0;
 }
 
@@ -101,9 +107,7 @@ int profile_make(struct arena *arena, const struct profile_input *input, struct 
 		.seccomp = seccomp_options(input),
 		.unmasked = input->unmasked,
 	};
-	/* NULL-ended even when empty: exec wants it so. */
-	profile.candidates.items = arena_alloc(arena, sizeof(char *));
-	if (!profile.candidates.items || make_candidates(arena, input, &profile.candidates) < 0)
+	if (profile_candidates(arena, profile.program, input->program, &input->environment, &profile.candidates) < 0)
 		return -1;
 	if (input->abilities.private_root && profile_make_mounts(arena, input, &profile.mounts) < 0)
 		return -1;

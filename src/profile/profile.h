@@ -139,6 +139,9 @@ struct profile {
 
 /* 0, or -1 when memory is short. */
 int profile_make(struct arena *arena, const struct profile_input *input, struct profile *ret_profile);
+/* What to execute, NULL-ended: `program`, where one was judged, or what a shell would find for this name. */
+int profile_candidates(struct arena *arena, const char *name, const char *program, const struct strings *environment,
+                       struct strings *ret_candidates);
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan);
 int profile_make_landlock(struct arena *arena, const struct profile_input *input, struct landlock_plan *ret_plan);
 

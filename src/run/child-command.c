@@ -205,16 +205,34 @@ static int take_place(struct launch *launch)
 	return placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0) ? -1 : 0;
 }
 
+/* Where its command stops, init is woken; on another processor it would come late, and the program go on there with nothing of it
+ * at hand. */
+static void keep_init_near(const struct launch *launch)
+{
+	unsigned here = 0;
+	unsigned long cpus[ARRAY_SIZE(launch->cpus)] = { 0 };
+	if (launch->cpus_size <= 0 || sys_3(SYS_getcpu, &here, NULL, NULL) < 0 || here >= LAUNCH_CPUS_MAX)
+		return;
+	cpus[here / (8 * sizeof(long))] = 1UL << here % (8 * sizeof(long));
+	sys_3(SYS_sched_setaffinity, 1, launch->cpus_size, cpus);
+}
+
 static int await_orders(struct launch *launch)
 {
 	if (launch->slot_fd < 0)
 		return 0;
+	if (launch->held) {
+		launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
+		slot_tell_waits();
+	}
 	tell_sealed(launch);
 	if (slot_await(launch) < 0 || enter_cwd(launch) < 0)
 		return -1;
-	/* Without its parent to stop it, it would run the placeholder. */
-	long result = launch->traced ? sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : 0;
-	return result < 0 ? launch_unavailable(launch, result, "run", "ptrace", "a shell cannot be parked here") : 0;
+	/* Without its parent to stop it, it would run the placeholder, or before it may. */
+	long result = launch->traced || launch->held ? sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : 0;
+	if (launch->held && result >= 0)
+		keep_init_near(launch);
+	return result < 0 ? launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", "ptrace", "a program cannot be held here", "") : 0;
 }
 
 void launch_command(void *argument)

@@ -1,6 +1,7 @@
 /* The slot's half of slot.h: what arrives is unpacked, and what is to be done told on. Without libc, like all that runs
  * behind a clone: see child.c. In the caller's memory none of this is used. */
 #include <fcntl.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include "base/compat.h"
@@ -66,6 +67,13 @@ static void await_go(void)
 
 static char orders_bytes[SLOT_ORDERS_MAX] __attribute__((aligned(16)));
 
+/* Only said where somebody makes use of it. */
+void slot_tell_waits(void)
+{
+	const int32_t kind = SLOT_WAITS;
+	sys6(SYS_sendto, SLOT_FD, (long)&kind, offsetof(struct slot_reply, error), MSG_NOSIGNAL, 0, 0);
+}
+
 int slot_await(struct launch *launch)
 {
 	union {
@@ -78,11 +86,14 @@ int slot_await(struct launch *launch)
 	long length = sys_3(SYS_recvmsg, SLOT_FD, &header, 0);
 	if (length <= 0)
 		sys_exit(1);
-	await_go();
+	if (launch->held && launch->cpus_size > 0)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
 	bool sound = header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_len == CMSG_LEN(3 * sizeof(int)) &&
 	             fds[0] == 0 && fds[1] == 1 && fds[2] == 2 && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 	const struct slot_orders *orders = sound ? slot_unpack(orders_bytes, (size_t)length) : NULL;
+	if (!launch->held)
+		await_go();
 	if (!orders)
 		return launch_fail(launch, CORDON_E_INTERNAL, 0, "run", "orders", "the orders for the command are damaged", "");
 	launch->cwd = orders->cwd;

@@ -16,6 +16,7 @@ enum control_kind {
 	CONTROL_PARKED,         /* from init: the shell waits for its line, its pidfd; or a negative errno, and there is none */
 	CONTROL_LINE,           /* to init: the line, behind the message */
 	CONTROL_WRITTEN,        /* from init: the shell has it, and runs when it is continued; or a negative errno */
+	CONTROL_GO,             /* to init that holds a program: that may run */
 };
 
 #define CONTROL_LISTENERS_MAX 64        /* in one message */

@@ -59,6 +59,7 @@ static void enter_slot(void *argument)
 		sys_exit(1);
 	launch->control_fd = asked->fds[SLOT_REQUEST_CONTROL];
 	launch->slot_fd = asked->fds[SLOT_REQUEST_SOCKET];
+	launch->held = asked->request.held;
 	launch->command_stack = command_stack;
 	launch->stack_size = sizeof(command_stack);
 	launch_slot(launch);

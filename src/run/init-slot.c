@@ -82,5 +82,5 @@ void launch_slot(struct launch *launch)
 	sys_1(SYS_close, launch->slot_fd);
 	if ((launch->root_fd >= 0 && launch_leave_host(launch) < 0) || settle(launch) < 0)
 		sys_exit(1);
-	init_serve(launch->init_mode, command, true);
+	init_serve(launch->init_mode, command, launch);
 }

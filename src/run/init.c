@@ -167,8 +167,9 @@ static void reap(bool pid_namespace, long command)
 			report(pid_namespace, status, now_us());
 }
 
-void init_serve(const char *mode, long command, bool slot)
+void init_serve(const char *mode, long command, const struct launch *slot)
 {
+	int status;
 	in_slot = slot;
 	bool pid_namespace = *mode == *INIT_PID_NAMESPACE;
 #ifdef CORDON_UNWALL
@@ -181,6 +182,8 @@ void init_serve(const char *mode, long command, bool slot)
 	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
+	if (slot && slot->held && !init_hold(slot, command, &status))
+		report(pid_namespace, status, now_us());
 	for (;;) {
 		reap(pid_namespace, command);
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
@@ -202,7 +205,7 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 		sys_exit(2);
 	if (*argv[1] == *INIT_KEEPER)
 		keeper_serve();
-	init_serve(argv[1], number(argv[2]), false);
+	init_serve(argv[1], number(argv[2]), NULL);
 }
 
 #if defined(__x86_64__)

@@ -92,6 +92,7 @@ struct launch {
 	const char *const *argv, *const *environment;
 	bool check_program;             /* refuse a setuid, setgid or capable program */
 	bool traced;                    /* a shell that is to be parked: shell-park.h */
+	bool held;                      /* of a slot: its init holds the program before its first instruction */
 	bool program_judged;            /* refuse any other file than this one */
 	uint64_t program_device, program_inode;
 	int stdio[3];

@@ -56,7 +56,7 @@ int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, st
 	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
 	    await(slot->control_fd, CONTROL_PARKING, NULL, err) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
-	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, err) < 0 || slot_await_program(slot, err) < 0)
+	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, slot->control_fd, err) < 0 || slot_await_program(slot, err) < 0)
 		return -1;
 	return await(slot->control_fd, CONTROL_PARKED, ret_pidfd, err);
 }

@@ -20,6 +20,7 @@
 #include "run/receive.h"
 
 #define READY_MS 10000                  /* far more than it ever takes */
+#define LOOKS 64                        /* some 30 microseconds */
 
 static void close_fd(int *fd)
 {
@@ -240,12 +241,12 @@ int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_pla
 
 /* ---- a slot ----------------------------------------------------------------------------------------------------- */
 
-int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, struct slot *ret_slot,
-               struct cordon_error *err)
+int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, bool held,
+               struct slot *ret_slot, struct cordon_error *err)
 {
 	int own[2], control[2], joins[LAUNCH_JOIN_MAX], skeleton;
 	struct positions positions;
-	struct slot_request request = { plan->namespaces, plan->size };
+	struct slot_request request = { plan->namespaces, plan->size, held };
 	struct iovec part = { &request, sizeof(request) };
 	union {
 		struct cmsghdr header;
@@ -257,6 +258,8 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
 	auto_close int control_ours = control[0], control_theirs = control[1];
+	/* Who is in another pid namespace has another pid here. */
+	setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 	collect(launch, &positions, joins, NULL, &skeleton);
 	size_t count = SLOT_REQUEST_MORE + (size_t)positions.count;
 	int fds[SLOT_DESCRIPTORS_MAX] = { plan->fd, control_theirs, theirs };
@@ -268,14 +271,15 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 	                         .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	if (sendmsg(keeper->socket_fd, &header, MSG_NOSIGNAL) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "keeper", "the keeper of the session is gone");
-	*ret_slot = (struct slot){ .socket_fd = take_fd(&ours), .control_fd = take_fd(&control_ours), .pidfd = -1, .root_fd = -1 };
+	*ret_slot = (struct slot){ .socket_fd = take_fd(&ours), .control_fd = take_fd(&control_ours), .pidfd = -1, .root_fd = -1,
+	                           .held = held };
 	return 0;
 }
 
-/* One reply, and the descriptor that may come with it. -1 where none came. */
-static int receive(const struct slot *slot, struct slot_reply *reply, int *ret_fd)
+/* One reply, the descriptor that may come with it, and from whom it is. -1 where none came. */
+static int receive(const struct slot *slot, struct slot_reply *reply, int *ret_fd, pid_t *ret_pid)
 {
-	ssize_t length = receive_with_fd(slot->socket_fd, reply, sizeof(*reply), 0, ret_fd);
+	ssize_t length = receive_with(slot->socket_fd, reply, sizeof(*reply), 0, ret_fd, ret_pid);
 	if (length < (ssize_t)offsetof(struct slot_reply, error))
 		return length < 0 ? -1 : 0;
 	if (reply->kind == SLOT_FAILED && length != sizeof(*reply))
@@ -297,14 +301,19 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err)
 	while (!slot->ready || slot->pidfd < 0) {
 		struct slot_reply reply = { 0 };
 		int fd = -1;
+		pid_t pid = 0;
 		struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
 		int count = poll(&news, 1, READY_MS);
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count <= 0 || receive(slot, &reply, &fd) <= 0)
+		if (count <= 0 || receive(slot, &reply, &fd, &pid) <= 0)
 			return fail(err, CORDON_E_INTERNAL, 0, "slot", "no place for the command could be made ready");
 		if (reply.kind == SLOT_FAILED)
 			return told_failure(&reply, err);
+		if (reply.kind == SLOT_WAITS) {
+			slot->command = pid;
+			continue;
+		}
 		*(reply.kind == SLOT_STARTED ? &slot->pidfd : &slot->root_fd) = fd;
 		slot->ready = slot->root_fd >= 0;
 	}
@@ -347,17 +356,46 @@ int slot_order(struct slot *slot, const struct launch *launch, struct cordon_err
 	return 0;
 }
 
-int slot_go(const struct slot *slot, struct cordon_error *err)
+void slot_send_away(const struct slot *slot)
 {
-	if (send(slot->socket_fd, "", 1, MSG_NOSIGNAL) != 1)
-		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for the command is gone");
-	return 0;
+	cpu_set_t cpus;
+	int here = sched_getcpu();
+	if (slot->command <= 0 || here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return;
+	CPU_CLR(here, &cpus);
+	if (CPU_COUNT(&cpus))
+		sched_setaffinity(slot->command, sizeof(cpus), &cpus);
+}
+
+int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
+{
+	const struct control_message go = { .kind = CONTROL_GO };
+	ssize_t sent = slot->held ? send(control_fd, &go, sizeof(go), MSG_NOSIGNAL) : send(slot->socket_fd, "", 1, MSG_NOSIGNAL);
+	if (sent > 0)
+		return 0;
+	int result = errno;
+	/* What is held may have told before why it could not become the program. */
+	if (slot->held && slot_await_program(slot, err) < 0)
+		return -1;
+	return fail(err, CORDON_E_SESSION_BUSY, result, "slot", "the place that was made for the command is gone");
+}
+
+int slot_is_program(const struct slot *slot, bool look)
+{
+	char byte;
+	ssize_t length = -1;
+	for (int i = look ? LOOKS : 1; i > 0 && length < 0; i--) {
+		length = recv(slot->socket_fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+		if (length < 0 && errno != EAGAIN)
+			return -1;
+	}
+	return length < 0 ? 1 : length > 0 ? -1 : 0;
 }
 
 int slot_await_program(const struct slot *slot, struct cordon_error *err)
 {
 	struct slot_reply reply = { 0 };
-	int fd = -1, told = receive(slot, &reply, &fd);
+	int fd = -1, told = receive(slot, &reply, &fd, NULL);
 	if (told == 0)
 		return 0;
 	if (told > 0 && reply.kind == SLOT_FAILED)

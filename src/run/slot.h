@@ -10,6 +10,9 @@
  *         └──go: a byte────────────────────────────────────────────────────────────────────────┘
  *            ◀──end of file: it is the program now; or FAILED
  *
+ * A slot may be one that holds its program: the command becomes it as soon as it has its orders, and the go is a message to its
+ * init, which holds the program before its first instruction until then (init-hold.c).
+ *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
  * control socket is init's, as always. A keeper has one descriptor, its socket, and no capability; when that closes it
  * makes no more, and ends with the last of its slots. These go on until their own control sockets close. */
@@ -29,12 +32,14 @@
 struct slot_request {
 	uint64_t namespaces;            /* CLONE_NEW* */
 	uint32_t plan_size;
+	uint32_t held;                  /* its program is held */
 };
 enum { SLOT_REQUEST_PLAN, SLOT_REQUEST_CONTROL, SLOT_REQUEST_SOCKET, SLOT_REQUEST_MORE };
 
 enum slot_reply_kind {
 	SLOT_STARTED = 1,               /* with a pidfd */
 	SLOT_READY,                     /* with its root */
+	SLOT_WAITS,                     /* from the command, which the kernel says who it is */
 	SLOT_FAILED,                    /* with the error */
 };
 
@@ -76,7 +81,9 @@ struct slot_plan {
 struct slot {
 	int socket_fd, control_fd, pidfd;
 	int root_fd;                    /* its root directory, of a ready one */
+	pid_t command;                  /* as we know it; 0: we do not */
 	bool ready;
+	bool held;                      /* its program is: what has its orders becomes it at once */
 };
 
 /* Starts a keeper of these namespaces (CLONE_NEWNET, CLONE_NEWUTS; a user namespace it always has) for slots of `launch`,
@@ -90,16 +97,22 @@ void keeper_sweep(bool wait);
 
 /* Packs what a driver prepared, for slots of a keeper that has `shared`. */
 int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_plan *ret_plan, struct cordon_error *err) must_check;
-/* Asks for a slot and does not wait. `launch` has the descriptors that the plan counts: the same as those it was made with. */
-int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, struct slot *ret_slot,
-               struct cordon_error *err) must_check;
+/* Asks for a slot and does not wait. With `held` its command does not wait for the byte: it becomes the program, and the slot's
+ * init, which traces it, holds that before its first instruction. `launch` has the descriptors that the plan counts: the same as those it was made with. */
+int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, bool held,
+               struct slot *ret_slot, struct cordon_error *err) must_check;
 /* Waits until it is ready, or has failed. */
 int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
 /* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Nothing runs yet. Where it failed the slot cannot
  * have had them, and it can be tried elsewhere. */
 int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
-/* Now it may. On failure nothing ran. */
-int slot_go(const struct slot *slot, struct cordon_error *err) must_check;
+/* Has it woken on another processor than this one, when it gets its orders; the kernel would rather wait for this one than wake
+ * one that sleeps. As soon as it runs it may be anywhere again. */
+void slot_send_away(const struct slot *slot);
+/* Now it may. On failure nothing ran. The control socket may have become somebody else's. */
+int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err) must_check;
+/* Whether it is the program: 0; 1: it is not yet; below 0: it will tell why not. `look`: who is about to be is looked for, for a moment. */
+int slot_is_program(const struct slot *slot, bool look);
 /* Waits until it is the program, or could not be. */
 int slot_await_program(const struct slot *slot, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
@@ -130,6 +143,8 @@ uint32_t slot_pack_end(struct slot_packer *packer);
 void *slot_unpack(void *bytes, size_t size);
 /* Of the command: keeps the slot's socket as SLOT_FD and nothing else. */
 int slot_keep(struct launch *launch);
+/* Of the command, before it waits. */
+void slot_tell_waits(void);
 /* Of the command: waits for its orders and until it may run, and takes them. Where that will never be, it ends here. */
 int slot_await(struct launch *launch);
 void slot_tell_failure(const struct launch *launch, int fd);
@@ -139,5 +154,8 @@ void keeper_serve(void) __attribute__((noreturn));
 void launch_slot(struct launch *launch) __attribute__((noreturn));
 /* Of init: parks the shell that the command becomes, and lets it go when its line has come. False: that will not run. */
 bool init_park(long command);
-/* The life of an init; it has CONTROL_FD. */
-void init_serve(const char *mode, long command, bool slot) __attribute__((noreturn));
+/* Of init: waits for the program that the command becomes, and holds it until it may run. False: it will not, and that is how it
+ * ended. */
+bool init_hold(const struct launch *launch, long command, int *ret_status);
+/* The life of an init; it has CONTROL_FD. With a slot's launch it is the slot's. */
+void init_serve(const char *mode, long command, const struct launch *slot) __attribute__((noreturn));

@@ -124,7 +124,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
 {
 	struct control_message message = { 0 };
-	ssize_t length = receive_with_fd(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT, &supervision->stdin_fd);
+	ssize_t length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT, &supervision->stdin_fd, NULL);
 	if (supervision->stdin_fd < 0)
 		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal", "no terminal was handed out");
 	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);

@@ -2,6 +2,7 @@
 left. What is within reach of a command cannot end them."""
 import fcntl
 import glob
+import pathlib
 import signal
 import time
 
@@ -195,6 +196,90 @@ def test_told_what_to_run_it_waits_for_the_row(cordon, warm, way):
         assert not (cordon.workspace / "made").exists()
     done = warm.wait(name)
     assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
+
+
+def expected(warm, **way):
+    """Commands have been alike for long enough: the next one's program will be there ahead of its row."""
+    for _ in range(4):
+        warm.await_place()
+        assert warm.run("/bin/true", **way).get("exit_code") == 0
+    warm.await_place()
+
+
+def state(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def held(warm, name):
+    return [pid for pid in parts(warm)["commands"] if called(pid) == name and state(pid) == "t"]
+
+
+def test_there_ahead_it_waits_for_the_row(cordon, warm, way):
+    """The program is there before the intent row is written, and none of its instructions has run."""
+    warm.ready(**way)
+    expected(warm, **way)
+    with open(cordon.data / "cordon/ledger/head") as head:
+        fcntl.flock(head, fcntl.LOCK_EX)
+        name = warm.start("/usr/bin/touch", "made", **way)
+        assert wait_until(lambda: held(warm, "touch"))
+        time.sleep(0.3)  # a hundred times what it would take
+        assert held(warm, "touch") and not (cordon.workspace / "made").exists()
+    done = warm.wait(name)
+    assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
+
+
+def test_there_ahead_without_a_row_it_never_runs(cordon, warm, way):
+    warm.ready(**way)
+    expected(warm, **way)
+    head = cordon.data / "cordon/ledger/head"
+    head.rename(head.with_name("kept"))
+    head.mkdir()
+    refused = warm.run("/usr/bin/touch", "made", **way)
+    assert refused["error"]["class"] == "audit_unavailable", refused
+    assert wait_until(lambda: not any(called(pid) == "touch" for pid in parts(warm)["commands"]))
+    assert not (cordon.workspace / "made").exists()
+    head.rmdir()
+    head.with_name("kept").rename(head)
+    works(warm, **way)
+
+
+def test_there_ahead_it_is_traced_by_nobody(warm, way):
+    """Not once it runs, nor what it starts."""
+    warm.ready(**way)
+    for _ in range(2):
+        expected(warm, **way)
+        done = warm.run("/bin/grep", "-h", "-e", "TracerPid", "-e", "SigBlk", "-e", "SigPnd", "-e", "ShdPnd", "-e", "Cpus_allowed:",
+                        "/proc/self/status", **way)
+        own = pathlib.Path("/proc/self/status").read_text()
+        allowed = [line for line in own.splitlines() if line.startswith("Cpus_allowed:")]
+        assert done["stdout"].splitlines() == ["TracerPid:\t0", "SigPnd:\t0000000000000000", "ShdPnd:\t0000000000000000",
+                                               "SigBlk:\t0000000000000000", *allowed], done
+    expected(warm, **way)
+    done = warm.run("/usr/bin/env", "/bin/grep", "TracerPid", "/proc/self/status", **way)
+    assert done["stdout"] == "TracerPid:\t0\n", done
+
+
+def test_guessed_wrong_it_is_another_place(cordon, warm, way):
+    """Whatever differs from the commands before, the command has what it asked for, and a program that is not there is told as ever."""
+    warm.ready(**way)
+    (cordon.workspace / "below").mkdir()
+    for settings, argv, wanted in (
+            ({"env": "WORD=other"}, ["/usr/bin/env"], "WORD=other\n"),
+            ({"cwd": str(cordon.workspace / "below")}, ["/bin/pwd"], "/below\n"),
+            ({}, ["/bin/echo", "as before"], "as before\n")):
+        expected(warm, **way)
+        done = warm.run(*argv, **settings, **way)
+        assert done.get("exit_code") == 0 and wanted in done["stdout"], done
+    for _ in range(3):
+        expected(warm, **way)
+        refused = warm.run("/nowhere/program", **way)
+        assert refused["error"]["class"] == "program_not_found", refused
+        refused = warm.run("/etc/passwd", **way)
+        assert refused["error"]["class"] == "program_not_allowed", refused
+    works(warm, **way)
 
 
 def test_without_a_row_it_never_runs(cordon, warm, way):
