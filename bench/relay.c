@@ -40,8 +40,8 @@ static void need(int fine, const char *what)
 		give_up("relay: %s: %s", what, strerror(errno));
 }
 
-/* A server is elsewhere. Here it shares the processors: what a host's bbr holds back over loopback slows the direct way down, and
- * its timers run on the time of whoever is there, which is the proxy; and towards a command no proxy sends by it. */
+/* A server is elsewhere. Here it shares the processors: what a host's bbr holds back over loopback slows the direct way
+ * down, and its timers run on the time of whoever is there, which is the proxy; and no proxy sends by it to a command. */
 static int listen_at(uint16_t *ret_port)
 {
 	static const char control[] = "reno";

@@ -156,9 +156,9 @@ static enum egress_command await_command(struct egress *egress)
 	return command;
 }
 
-/* For a connection or a question about a name to wait at a listener, or for the end of the command; whether one does. Nothing is
- * read from them here. That it has ended is looked at first: what it left there is seen after that. What a probe is to find out is
- * whether there can be a proxy; and many listeners are not for the caller to hold. */
+/* For a connection or a question about a name to wait at a listener, or for the end of the command; whether one does.
+ * Nothing is read from them here. That it has ended is looked at first: what it left there is seen after that. What a probe
+ * is to find out is whether there can be a proxy; and many listeners are not for the caller to hold. */
 static bool await_use(const struct egress *egress)
 {
 	size_t count = egress->execution->profile.profile.egress.count;
@@ -226,9 +226,9 @@ static int send_end(const struct egress *egress)
 	return sent == (ssize_t)sizeof(message) ? 0 : -1;
 }
 
-/* Until it has said its last, or is gone, or time is up after the command has ended. That time runs from the end on, however
- * much there is to hear; what was said before is heard before it is asked to end, and until it is ready it has not read what it was
- * told before. */
+/* Until it has said its last, or is gone, or time is up after the command has ended. That time runs from the end on,
+ * however much there is to hear; what was said before is heard before it is asked to end, and it is asked when it is ready:
+ * until then it has not read what it was told before. */
 static void listen_to(struct egress *egress, struct cordon_error *err)
 {
 	uint64_t until_ms = 0;

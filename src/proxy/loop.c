@@ -12,7 +12,7 @@
 
 #define EVENTS_MAX 128
 #define MOMENT_US 2000          /* after the command has ended */
-#define LAST_ROUNDS 8           /* after that, where it was over too soon: accepted, understood, resolved, connected, carried */
+#define LAST_ROUNDS 8           /* after that, if it was too short: accepted, understood, resolved, connected, carried */
 
 static void read_clock(struct proxy *proxy)
 {

@@ -183,8 +183,9 @@ static long make_listener(const struct egress_listener *listener)
 	                (datagrams ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
-	/* The command is at the other end of loopback, where nothing is congested or lost: what the host sends by may hold back
-	 * there all the same (bbr does, by timers). What is accepted has it from here. Every kernel has reno, and anybody may use it. */
+	/* The command is at the other end of loopback, where nothing is congested or lost: what the host sends by may hold
+	 * back there all the same (bbr does, by timers). What is accepted has it from here. Every kernel has reno, and anybody
+	 * may use it. */
 	if (!datagrams)
 		sys_5(SYS_setsockopt, fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
 	long result = v6 ? bind_v6(fd, listener) : bind_v4(fd, listener);

@@ -16,7 +16,7 @@
 
 enum manner { TALKS_ON, IS_NEVER_READY, DOES_AS_IT_IS_TOLD };
 static enum manner manner;
-static int own_fd, listener_fd;
+static int own_fd, listener_fd, client_fd;
 static atomic_int started, said, heard;
 static atomic_bool killed;
 static pthread_t own_thread;
@@ -154,7 +154,8 @@ static void begin(enum manner of_proxy, bool is_used)
 	started = said = heard = 0;
 	killed = false;
 	listener_fd = eventfd(is_used, EFD_CLOEXEC);
-	assert_true(listener_fd >= 0);
+	client_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
+	assert_true(listener_fd >= 0 && client_fd >= 0);
 	execution = (struct execution){ .session.config = &config };
 	execution.profile.profile.egress.listeners = &listener;
 	execution.profile.profile.egress.count = 1;
@@ -166,6 +167,7 @@ static struct egress_counts end(void)
 {
 	struct cordon_error err;
 	assert_int_equal(egress_end(&execution, &err), 0);
+	close(client_fd);
 	return execution.run.network;
 }
 
@@ -175,8 +177,8 @@ static void await(const atomic_int *count)
 		usleep(1000);
 }
 
-/* It is ended in time, and that it had not said its last is counted. It has read nothing of what it was told, so that its socket says
- * that it was reset, before it says what the proxy had said: that is heard all the same. */
+/* It is ended in time, and that it had not said its last is counted. It has read nothing of what it was told, so that its
+ * socket says that it was reset, before it says what the proxy had said: that is heard all the same. */
 static void one_that_talks_on(void **state)
 {
 	(void)state;
@@ -213,7 +215,7 @@ static void a_network_that_is_used_later(void **state)
 	begin(DOES_AS_IT_IS_TOLD, false);
 	usleep(10000);
 	assert_int_equal(started, 0);
-	assert_int_equal(write(listener_fd, &one, sizeof(one)), sizeof(one));
+	assert_int_equal(write(client_fd, &one, sizeof(one)), sizeof(one));
 	await(&started);
 	assert_int_equal(end().failed, 0);
 	assert_true(killed);

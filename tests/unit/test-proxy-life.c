@@ -320,7 +320,8 @@ static void test_has_a_moment_before_it_ends(void **state)
 	(void)state;
 	say_at_the_end(&ground, "GET http://a.test:%/ HTTP/1.0\r\n\r\n");
 	int server = ground_accept(&ground);
-	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_ALLOWED, "a.test:%", 0, "the command has ended");
+	struct proxy_message row =
+		proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_ALLOWED, "a.test:%", 0, "the command has ended");
 	assert_true(row.connection.duration_us >= 1000 && row.connection.bytes_out > 0);
 	close(server);
 	end_after_that(&ground);

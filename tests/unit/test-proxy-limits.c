@@ -249,12 +249,13 @@ static void fill_with_chunks(int server)
 	}
 }
 
+/* All of it, if that was too short. */
 static void read_what_comes(int client)
 {
 	struct pollfd poll_fd = { .fd = client, .events = POLLIN };
 	char bytes[65536];
-	while (poll(&poll_fd, 1, 50) == 1)
-		assert_true(recv(client, bytes, sizeof(bytes), 0) > 0);
+	while (poll(&poll_fd, 1, 50) == 1 && recv(client, bytes, sizeof(bytes), 0) > 0)
+		;
 }
 
 /* Two things are told of at once: the client takes what is left of a response, after which the next of its requests is
