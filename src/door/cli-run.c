@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -91,19 +92,6 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	return 0;
 }
 
-static int conclude_json(const struct cordon_result *result)
-{
-	auto_free char *text = cordon_result_json(result);
-	struct cordon_error err;
-	if (!text) {
-		fail_oom(&err);
-		report_error(&err, true);
-		return STATUS_REFUSED;
-	}
-	printf("%s\n", text);
-	return report_result_status(result);
-}
-
 /* Writing the output may have failed, whatever became of the command. */
 static int output_status(const struct run *run, int status)
 {
@@ -118,19 +106,52 @@ static int output_status(const struct run *run, int status)
 	return STATUS_REFUSED;
 }
 
-static int conclude(struct run *run, const struct cordon_result *result, bool quiet)
+static int conclude_json(struct run *run, const struct cordon_result *result)
 {
-	if (run->json)
-		return conclude_json(result);
-	sink_finish(&run->out, result->stdout_data, result->stdout_length);
-	sink_finish(&run->err, result->stderr_data, result->stderr_length);
-	if (!quiet)
-		report_remarks(stderr, result, !run->out.portion.is_terminal, !run->err.portion.is_terminal);
-	fflush(stderr);
+	auto_free char *text = cordon_result_json(result);
+	struct cordon_error err;
+	if (!text) {
+		fail_oom(&err);
+		report_error(&err, true);
+		return STATUS_REFUSED;
+	}
+	sink_open(&run->out, STDOUT_FILENO, 0);
+	sink_write(&run->out, text, strlen(text), &run->mask_before);
+	sink_write(&run->out, "\n", 1, &run->mask_before);
 	return output_status(run, report_result_status(result));
 }
 
-/* From here on writing may block, and whoever interrupts it means cordon. */
+/* They are not the command's output: where they cannot be written, nothing is made of it. */
+static void tell_remarks(const struct run *run, const struct cordon_result *result)
+{
+	auto_free char *text = NULL;
+	size_t length = 0;
+	struct sink sink = run->err;
+	FILE *out = open_memstream(&text, &length);
+	if (!out)
+		return;
+	report_remarks(out, result, !run->out.portion.is_terminal, !run->err.portion.is_terminal);
+	if (fclose(out) == 0)
+		sink_write(&sink, text, length, &run->mask_before);
+}
+
+/* The command has ended by itself: a signal that came too late for it changes nothing. One that comes while a reader is waited
+ * for means cordon. */
+static int conclude(struct run *run, const struct cordon_result *result, bool quiet)
+{
+	terminal_restore();
+	for (struct signalfd_siginfo late; read(run->signal_fd, &late, sizeof(late)) > 0;)
+		;
+	if (run->json)
+		return conclude_json(run, result);
+	sink_finish(&run->out, result->stdout_data, result->stdout_length, &run->mask_before);
+	sink_finish(&run->err, result->stderr_data, result->stderr_length, &run->mask_before);
+	if (!quiet)
+		tell_remarks(run, result);
+	return output_status(run, report_result_status(result));
+}
+
+/* From here on whoever sends a signal means cordon. */
 static void end_watching(struct run *run)
 {
 	terminal_restore();
@@ -140,8 +161,9 @@ static void end_watching(struct run *run)
 
 static int conclude_failure(struct run *run, const struct cordon_error *err)
 {
-	sink_finish(&run->out, NULL, 0);
-	sink_finish(&run->err, NULL, 0);
+	end_watching(run);
+	sink_finish(&run->out, NULL, 0, NULL);
+	sink_finish(&run->err, NULL, 0, NULL);
 	report_error(err, run->json);
 	return report_error_status(err);
 }
@@ -152,7 +174,6 @@ static int run_here(struct run *run, const struct options *options)
 	struct cordon_error err;
 	bool failed = start_here(run, options, &err) < 0 || run_loop(run, &err) < 0 ||
 	              cordon_execution_result(run->execution, &result, &err) < 0;
-	end_watching(run);
 	int status = failed ? conclude_failure(run, &err) : conclude(run, result, options_flag(options, "quiet"));
 	cordon_result_unref(result);
 	cordon_execution_unref(run->execution);

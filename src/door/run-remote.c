@@ -260,8 +260,8 @@ int remote_finish(struct run *run, int *ret_status, struct cordon_error *err)
 			return 0;
 		}
 		handle_frame(run, &frame);
-		sink_finish(&run->out, NULL, 0);
-		sink_finish(&run->err, NULL, 0);
+		sink_finish(&run->out, NULL, 0, NULL);
+		sink_finish(&run->err, NULL, 0, NULL);
 	}
 }
 

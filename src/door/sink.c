@@ -31,13 +31,16 @@ static bool is_writable(const struct sink *sink)
 	return poll(&ready, 1, 0) == 1;
 }
 
+/* How much of this what polls writable takes without blocking. */
+static size_t at_once(const struct sink *sink, size_t length)
+{
+	return sink->own_fd < 0 && length > PIPE_BUF ? PIPE_BUF : length;
+}
+
 void sink_pump(struct sink *sink)
 {
 	while (sink_waiting(sink) && !sink->held && is_writable(sink)) {
-		size_t length = sink_waiting(sink);
-		if (sink->own_fd < 0 && length > PIPE_BUF)
-			length = PIPE_BUF;
-		ssize_t written = write(sink->fd, sink->waiting + sink->waiting_from, length);
+		ssize_t written = write(sink->fd, sink->waiting + sink->waiting_from, at_once(sink, sink_waiting(sink)));
 		if (written >= 0)
 			sink->waiting_from += (size_t)written;
 		else if (errno == EAGAIN)
@@ -79,30 +82,30 @@ void sink_live(struct sink *sink, const void *data, size_t length)
 	sink_pump(sink);
 }
 
-static void write_all(struct sink *sink, const char *data, size_t length)
+void sink_write(struct sink *sink, const char *data, size_t length, const sigset_t *waiting)
 {
 	while (length && !sink->error) {
-		ssize_t written = write(sink->fd, data, length);
+		struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
+		if (ppoll(&ready, 1, NULL, waiting) < 0)
+			continue;
+		ssize_t written = write(sink->fd, data, at_once(sink, length));
 		if (written >= 0) {
 			data += written;
 			length -= (size_t)written;
-		} else if (errno == EAGAIN) {
-			struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
-			poll(&ready, 1, -1);
-		} else if (errno != EINTR) {
+		} else if (errno != EAGAIN && errno != EINTR) {
 			sink->error = errno;
 		}
 	}
 }
 
-void sink_finish(struct sink *sink, const char *kept, size_t length)
+void sink_finish(struct sink *sink, const char *kept, size_t length, const sigset_t *waiting)
 {
 	if (sink_waiting(sink))
-		write_all(sink, sink->waiting + sink->waiting_from, sink_waiting(sink));
+		sink_write(sink, sink->waiting + sink->waiting_from, sink_waiting(sink), waiting);
 	sink->waiting_from = sink->waiting_to = 0;
 	size_t rest = portion_rest(&sink->portion, length);
 	if (rest)
-		write_all(sink, kept + length - rest, rest);
+		sink_write(sink, kept + length - rest, rest, waiting);
 }
 
 void sink_close(struct sink *sink)

@@ -17,6 +17,14 @@ def read_line(stream):
     return line
 
 
+def until_there(path, seconds=60):
+    """Without a pause: what comes after follows within microseconds."""
+    deadline = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < deadline:
+        pass
+    return path.exists()
+
+
 def finish(process, seconds=60):
     """(status, output, errors) of what must end by itself."""
     try:
@@ -145,6 +153,18 @@ def test_a_signal_may_be_ignored_and_sent_again(cordon):
         process.send_signal(signal.SIGINT)
         assert read_line(process.stdout) == count
     assert finish(process)[0] == 9
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)], ids=["plain", "json"])
+def test_a_signal_that_comes_too_late_changes_nothing(cordon, words):
+    """Between the command's end and cordon's own: whenever it comes, the status is the command's."""
+    for attempt in range(100):
+        path = cordon.workspace / f"ends-{attempt}"
+        process = cordon.popen("run", *words, "-c", f"trap '' TERM; : > {path.name}; exit 7")
+        assert until_there(path)
+        time.sleep(attempt * 20e-6)
+        process.send_signal(signal.SIGTERM)
+        assert finish(process)[0] == 7, f"attempt {attempt}"
 
 
 def test_stopping_stops_both(cordon):

@@ -46,7 +46,7 @@ static void test_head_early_and_tail_late(void **state)
 	assert_int_equal(drain(pipes.read_fd, text, sizeof(text)), 36);
 	sink_live(&sink, "more", 4);
 	assert_int_equal(drain(pipes.read_fd, text, sizeof(text)), 0);
-	sink_finish(&sink, "0123456789012345678901234567890123456789\n[marker]\ntail", 54);
+	sink_finish(&sink, "0123456789012345678901234567890123456789\n[marker]\ntail", 54, NULL);
 	size_t length = drain(pipes.read_fd, text, sizeof(text));
 	assert_int_equal(length, 54 - 36);
 	assert_memory_equal(text, "6789\n[marker]\ntail", length);
@@ -65,7 +65,7 @@ static void test_small_limits_write_late(void **state)
 		sink_open(&sink, pipes.write_fd, kept);
 		sink_live(&sink, "xxxxxxxx", 8);
 		assert_int_equal(drain(pipes.read_fd, text, sizeof(text)), 0);
-		sink_finish(&sink, "ab", 2);
+		sink_finish(&sink, "ab", 2, NULL);
 		assert_int_equal(drain(pipes.read_fd, text, sizeof(text)), 2);
 		sink_close(&sink);
 		close(pipes.read_fd);
@@ -111,7 +111,7 @@ static void test_a_reader_that_goes_away(void **state)
 	assert_int_equal(sink.error, EPIPE);
 	assert_int_equal(sink_waiting(&sink), 0);
 	sink_live(&sink, "y", 1);
-	sink_finish(&sink, "xyz", 3);
+	sink_finish(&sink, "xyz", 3, NULL);
 	assert_int_equal(sink.error, EPIPE);
 	sink_close(&sink);
 	close(pipes.write_fd);
