@@ -56,16 +56,14 @@ static int open_own(const struct cgroup_search *search, const char *self, const 
 		return -1;
 	int length = (int)strcspn(own, "\n");
 	snprintf(path, 512, "%s/%s%.*s", search->root, controller, length > 1 ? length : 0, own);
-	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir < 0 && errno == ENOENT) {
+	/* Who may not write there, as most, has nothing else to look for. */
+	int found = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
+	if (found < 0 && errno == ENOENT) {
 		snprintf(path, 512, "%s/%s", search->root, controller);
-		dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		found = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
 	}
-	if (dir >= 0 && cgroup_file_version(dir) == 1 && faccessat(dir, ".", W_OK, AT_EACCESS) == 0)
-		return dir;
-	if (dir >= 0)
-		close(dir);
-	return -1;
+	auto_close int dir = found < 0 ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 && cgroup_file_version(dir) == 1 ? take_fd(&dir) : -1;
 }
 
 static bool find(const struct cgroup_search *search, const char *self, struct cgroup_place *place)

@@ -66,9 +66,9 @@ static uint32_t enable(int dir, uint32_t walls)
 static bool is_writable(int dir)
 {
 	char type[32];
-	if (cgroup_file_read(dir, "cgroup.type", type, sizeof(type)) > 0 && strcmp(type, "domain\n"))
+	if (faccessat(dir, ".", W_OK, AT_EACCESS) < 0 || faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) < 0)
 		return false;
-	return faccessat(dir, ".", W_OK, AT_EACCESS) == 0 && faccessat(dir, "cgroup.procs", W_OK, AT_EACCESS) == 0;
+	return cgroup_file_read(dir, "cgroup.type", type, sizeof(type)) <= 0 || !strcmp(type, "domain\n");
 }
 
 static int open_directory(int dir, const char *path)

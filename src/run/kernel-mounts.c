@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -115,8 +116,10 @@ static void look(uint64_t namespace)
 	known.pid = getpid();
 	known.namespace = namespace;
 	known.version++;
-	if (table)
-		setvbuf(table, NULL, _IOFBF, TABLE_CHUNK);
+	/* As much at a time as there is: what is printed twice is what did not fit. */
+	auto_free char *chunk = table ? malloc(TABLE_CHUNK) : NULL;
+	if (chunk)
+		setvbuf(table, chunk, _IOFBF, TABLE_CHUNK);
 	known.points = table ? read_points(table) : NULL;
 	if (table)
 		fclose(table);

@@ -198,8 +198,8 @@ int fstat(int fd, struct stat *info)
 int faccessat(int dir, const char *name, int mode, int flags)
 {
 	(void)flags;
-	const char *path = ground_path(dir);
-	if (mode == W_OK && !strcmp(ground_get(path, "refused"), name)) {
+	bool whole = dir == AT_FDCWD; /* a directory, by its path */
+	if (mode == W_OK && !strcmp(ground_get(whole ? name : ground_path(dir), "refused"), whole ? "." : name)) {
 		errno = EACCES;
 		return -1;
 	}
