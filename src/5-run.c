@@ -143,8 +143,11 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	for (int i = 0; i < 3; i++)
 		shell_fd[i] = take_fd(&execution->run.stdio_fd[i]);
 	options.stdio_fd = execution->run.in_shell || execution->run.guess ? shell_fd : NULL;
+	bool begun = execution->run.prepared;
 	execution->run.prepared = true;
-	if (supervise_prepare(supervision, &options, launch, err) < 0)
+	if (begun)
+		supervise_settle(supervision, &options);
+	else if (supervise_prepare(supervision, &options, launch, err) < 0)
 		return -1;
 	if (!execution->run.in_slot)
 		return 0;
@@ -152,6 +155,30 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	for (int i = 0; execution->run.guess && i < 3; i++)
 		supervision->child_fd[i] = take_fd(&execution->run.guess->theirs[i]);
 	return !options.stdio_fd && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
+}
+
+void run_step_expect(struct execution *execution)
+{
+	assert(execution->done == CORDON_STEP_CAPABILITY);
+	const struct cordon_request *request = execution->request;
+	struct launch *launch = &execution->run.launch, known = *launch;
+	const struct driver *driver = execution->session.driver;
+	struct supervise_options options = { .stdin_fd = request->stdin_fd, .tty = request->tty, .control_fd = -1 };
+	struct cordon_error ignored;
+	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
+	if (stays || execution->run.ahead || !driver->expect ||
+	    !driver->expect(&execution->arena, execution->capability.set.network, &known) ||
+	    (known.init_fd = launch_init_fd(&ignored)) < 0)
+		return;
+	execution->run.prepared = supervise_prepare(&execution->run.supervision, &options, launch, &ignored) == 0;
+	if (!execution->run.prepared) {
+		supervise_free(&execution->run.supervision);
+		return;
+	}
+	memcpy(known.stdio, launch->stdio, sizeof(known.stdio));
+	known.control_fd = launch->control_fd;
+	known.heard_fd = launch->heard_fd;
+	launch->ahead = launch_ahead(&known);
 }
 
 void run_step_ready(struct execution *execution)

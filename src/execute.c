@@ -152,6 +152,7 @@ void execute_free(struct execution *execution)
 	                       &execution->run.shell_pidfd };
 	egress_free(execution);
 	driver_release(&execution->run.held);
+	launch_ahead_end(execution->run.launch.ahead);
 	slot_end(&execution->run.slot);
 	warm_unreserve(execution);
 	if (execution->run.prepared)
@@ -186,8 +187,10 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 		warm_guess(execution);
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
-		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution))
+		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution)) {
 			limits_expect(execution);
+			run_step_expect(execution);
+		}
 		if (to_profile[i].take(execution, err) < 0) {
 			err->step = (int32_t)to_profile[i].step;
 			return -1;

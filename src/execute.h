@@ -166,6 +166,8 @@ int run_step_start(struct execution *execution, struct cordon_error *err) must_c
 /* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it
  * will be asked to run. It does not before the start; what is wrong is told then, too. */
 void run_step_ready(struct execution *execution);
+/* Before the fourth step: what the walls of most commands need is begun, and takes as long as to decide on them. */
+void run_step_expect(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;

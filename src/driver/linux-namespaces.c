@@ -20,6 +20,7 @@
 
 /* Bound on the root's own tmpfs, which holds mount points and a few small files. */
 #define ROOT_BYTES (4u << 20)
+#define HOST_INSIDE "cordon"
 
 static const struct {
 	enum cordon_wall wall;
@@ -78,6 +79,11 @@ static bool open_mapped(struct arena *arena, struct launch_root *root, struct dr
 	return true;
 }
 
+static const char *id_map(struct arena *arena, uint32_t inside, uint32_t outside)
+{
+	return arena_printf(arena, "%u %u 1\n", inside, outside);
+}
+
 static int set_identity(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                         struct launch *launch, struct launch_root *root, struct driver_held *held,
                         struct cordon_error *err)
@@ -90,9 +96,22 @@ static int set_identity(struct arena *arena, const struct profile *profile, cons
 			outside_uid = outside_gid = launch->uid = launch->gid = IDMAP_OUTSIDE;
 		}
 	}
-	launch->uid_map = arena_printf(arena, "%u %u 1\n", inside_uid, outside_uid);
-	launch->gid_map = arena_printf(arena, "%u %u 1\n", inside_gid, outside_gid);
+	launch->uid_map = id_map(arena, inside_uid, outside_uid);
+	launch->gid_map = id_map(arena, inside_gid, outside_gid);
 	return launch->uid_map && launch->gid_map ? 0 : fail_oom(err);
+}
+
+/* Root's may become another user, for which the filesystem is asked. */
+static bool expect(struct arena *arena, enum network_mode network, struct launch *launch)
+{
+	launch->namespaces = CLONE_NEWUSER;
+	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
+		launch->namespaces |= namespaces[i].flag;
+	launch->hostname = HOST_INSIDE;
+	launch->init_mode = INIT_PID_NAMESPACE;
+	launch->uid_map = id_map(arena, geteuid(), geteuid());
+	launch->gid_map = id_map(arena, getegid(), getegid());
+	return network != NETWORK_ALL && geteuid() != 0 && launch->uid_map && launch->gid_map;
 }
 
 static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
@@ -119,7 +138,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	if (launch->namespaces & CLONE_NEWPID)
 		launch->init_mode = INIT_PID_NAMESPACE;
 	if (launch->namespaces & CLONE_NEWUTS)
-		launch->hostname = "cordon";
+		launch->hostname = HOST_INSIDE;
 	launch->loopback = launch->namespaces & CLONE_NEWNET;
 	if (launch->namespaces & CLONE_NEWNS)
 		launch->root = root;
@@ -192,6 +211,7 @@ const struct driver driver_namespaces = {
 	.network_namespace = true,
 	.keeps_names = true,
 	.own_user = true,
+	.expect = expect,
 	.prepare = prepare,
 	.renew = renew,
 	.describe = describe,

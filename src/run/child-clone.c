@@ -39,6 +39,7 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 {
 	struct clone_args args = { .flags = flags | CLONE_CLEAR_SIGHAND | (pidfd ? CLONE_PIDFD : 0),
 	                           .pidfd = (uint64_t)(uintptr_t)pidfd,
+	                           .child_tid = (uint64_t)(uintptr_t)&launch->standing,
 	                           .stack = (uint64_t)(uintptr_t)stack,
 	                           .stack_size = launch->stack_size };
 	if (!launch->group_entered && launch->group_fd >= 0) {
@@ -56,15 +57,20 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, NULL, enter, launch);
+	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, &launch->standing, enter,
+	                 launch);
 }
 
 long launch_clone(struct launch *launch, uint64_t more)
 {
-	uint64_t flags = (launch->namespaces & ~launch->late) | CLONE_VM | CLONE_VFORK | more;
+	uint64_t flags = (launch->namespaces & ~launch->late) | CLONE_VM | CLONE_CHILD_CLEARTID | more;
 	if (launch->in_group)
 		flags &= ~(uint64_t)CLONE_NEWCGROUP;
-	return launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);
+	launch->standing = 1;
+	long pid = launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);
+	if (pid < 0)
+		launch->standing = 0;
+	return pid;
 }
 
 void launch_wait(void *parent)
@@ -94,6 +100,6 @@ void launch_become(void *argument)
 	if (result < 0)
 		launch_unavailable(launch, result, "identity", NULL, "cannot become an unprivileged user");
 	else
-		launch->clone_result = launch_clone(launch, CLONE_PARENT);
+		launch->clone_result = launch_clone(launch, CLONE_PARENT | CLONE_VFORK);
 	sys_exit(0);
 }

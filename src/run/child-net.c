@@ -197,7 +197,7 @@ static long make_listener(const struct egress_listener *listener)
 	return result;
 }
 
-/* The caller is suspended and reads later: what does not fit must fail, not wait. */
+/* The caller waits for the start and reads later: what does not fit must fail, not wait. */
 static long hand_out(const struct launch *launch, const int *fds, size_t count, size_t covered, uint64_t made)
 {
 	struct control_message message = { .kind = CONTROL_LISTENERS, .value = (int32_t)covered, .made = made };

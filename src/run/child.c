@@ -4,7 +4,9 @@
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -156,11 +158,34 @@ static int ask_for_later(struct launch *launch)
 	return 0;
 }
 
+/* There will be none where the caller is gone, or has become another program: then its end of the socket is closed. */
+static int await_plan(struct launch *launch)
+{
+	struct control_message message;
+	struct pollfd news[] = { { .fd = launch->control_fd, .events = POLLIN }, { .fd = launch->caller_fd, .events = POLLIN } };
+	long result;
+	sys_1(SYS_close, launch->heard_fd);
+	do
+		result = sys_5(SYS_ppoll, news, ARRAY_SIZE(news), NULL, NULL, 0);
+	while (result == -EINTR);
+	if (result >= 0)
+		result = sys6(SYS_recvfrom, launch->control_fd, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
+	if (result <= 0)
+		return launch_unavailable(launch, result, "lifetime", NULL, "nobody tells what walls to raise");
+	sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
+	memcpy(launch, launch->plan, offsetof(struct launch, ahead));
+	__atomic_store_n(&launch->planned, 1, __ATOMIC_RELEASE);
+	sys_3(SYS_futex, &launch->planned, FUTEX_WAKE, 1);
+	return 0;
+}
+
 static int raise_walls(struct launch *launch)
 {
 	if (launch->uid_map && map_identity(launch) < 0)
 		return -1;
 	if (launch->hostname && set_hostname(launch) < 0)
+		return -1;
+	if (launch->early && await_plan(launch) < 0)
 		return -1;
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
@@ -269,12 +294,14 @@ long launch_raise(struct launch *launch)
 	launch->walls = launch->sealed = launch->late_made = 0;
 	launch->network = NETWORK_AWAITED;
 	launch->command = 0;
-	launch->cpus_size = 0;
+	launch->planned = !launch->early;
+	if (!launch->early)
+		launch->cpus_size = 0;
 	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
 		return -1;
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (launch->late)
+	if (launch->late && !launch->early)
 		move_aside(launch);
 	if (raise_walls(launch) < 0)
 		return -1;

@@ -9,6 +9,8 @@ enum control_kind {
 	CONTROL_SIGNAL = 1,     /* to init: signal the command's process group */
 	CONTROL_KILL,           /* to init: kill the whole tree, then report */
 	CONTROL_TERMINAL,       /* from the child, before init is up: carries the terminal's master descriptor */
+	CONTROL_PLANNED,        /* to the child, before init is up: there is a plan */
+	CONTROL_STARTED,        /* from init, unless it is a slot's: it is up */
 	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
 	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
 	CONTROL_PARK,           /* to init of a slot: the command will be a shell, to be parked (shell-park.h) */

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -135,6 +136,9 @@ static __attribute__((noreturn)) void report(bool pid_namespace, int status, uin
 	 * from that. It closes its end when it is through; nobody waits for a slot's init to be gone, which need not be woken for it. */
 	struct pollfd taken = { .fd = CONTROL_FD, .events = 0 };
 	struct timespec most = { .tv_nsec = LEAVE_NS };
+	/* Nor does it take the processor away from who closes it. */
+	struct sched_param priority = { 0 };
+	sys_3(SYS_sched_setscheduler, 0, SCHED_BATCH, &priority);
 	sys_5(SYS_ppoll, &taken, in_slot ? 0 : 1, &most, NULL, 0);
 	sys_exit(0);
 }
@@ -184,6 +188,9 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 		sys_exit(2);
 	if (slot && slot->held && !init_hold(slot, command, &status))
 		report(pid_namespace, status, now_us());
+	struct control_message started = { .kind = CONTROL_STARTED };
+	if (!slot)
+		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 	for (;;) {
 		reap(pid_namespace, command);
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };

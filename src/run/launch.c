@@ -3,12 +3,15 @@
 
 #include <linux/futex.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +129,21 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
+/* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the command, on
+ * the processor that it was on: init wakes when it has nothing left to do on its own. */
+static void await_init(const struct launch *launch)
+{
+	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN }, { .fd = launch->pidfd, .events = POLLIN } };
+	while (launch->heard_fd >= 0 && launch->pidfd >= 0 && poll(news, ARRAY_SIZE(news), -1) < 0 && errno == EINTR)
+		;
+}
+
+static void await_first(struct launch *launch)
+{
+	while (__atomic_load_n(&launch->standing, __ATOMIC_ACQUIRE))
+		sys_4(SYS_futex, &launch->standing, FUTEX_WAIT, 1, NULL);
+}
+
 /* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was ended
  * leaves it there. In a pid namespace the kernel ends it, with its first process. */
 static void await_command(struct launch *launch)
@@ -145,17 +163,14 @@ static bool can_be_late(void)
 	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF && sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
 }
 
-int launch_start(struct launch *launch, struct cordon_error *err)
+/* A pid, or a negative errno. */
+static long clone_first(struct launch *launch)
 {
-	char *stacks = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (stacks == MAP_FAILED)
-		return fail_oom(err);
+	char *stacks = launch->first_stack;
 	launch->pidfd = -1;
-	launch->command = launch->loading = 0;
+	launch->command = launch->loading = launch->standing = 0;
 	launch->watched = false;
 	launch->group_entered = !launch->in_group;
-	launch->late = *launch->init_mode != *INIT_KEEPER && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
-	launch->first_stack = stacks;
 	launch->command_stack = stacks + STACK_SIZE;
 	launch->stack_size = STACK_SIZE;
 
@@ -165,9 +180,27 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	long pid = launch->become ? clone_become(launch, stacks + 2 * STACK_SIZE) : launch_clone(launch, 0);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	await_command(launch);
-	munmap(stacks, 3 * STACK_SIZE);
+	return pid;
+}
 
+static bool make_stacks(struct launch *launch)
+{
+	launch->first_stack = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	return launch->first_stack != MAP_FAILED;
+}
+
+/* Until none of them is in our memory. */
+static void await_all(struct launch *launch)
+{
+	await_first(launch);
+	await_command(launch);
+	munmap(launch->first_stack, 3 * STACK_SIZE);
+}
+
+static int await_start(struct launch *launch, long pid, struct cordon_error *err)
+{
+	await_init(launch);
+	await_all(launch);
 	if (pid < 0)
 		return clone_failed((int)-pid, err);
 	if (!launch->failed)
@@ -177,4 +210,108 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 		close(take_fd(&launch->pidfd));
 	}
 	return child_failed(launch, err);
+}
+
+/* ---- ahead of the plan ------------------------------------------------------------------------------------------ */
+
+/* With one processor, what is begun ahead is in the way. */
+static bool has_another(const struct launch *launch)
+{
+	int count = 0;
+	for (long i = 0; i < launch->cpus_size / (long)sizeof(long); i++)
+		count += __builtin_popcountl(launch->cpus[i]);
+	return count > 1;
+}
+
+/* Keeps them off the caller's processor, or has `first` on none but that, until it says where else it may be. */
+static bool place(const struct launch *launch, bool here)
+{
+	unsigned cpu;
+	unsigned long mask[ARRAY_SIZE(launch->cpus)] = { 0 };
+	if (sys_3(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= (unsigned long)launch->cpus_size * 8)
+		return false;
+	unsigned long bit = 1UL << cpu % (8 * sizeof(long));
+	if (!here)
+		memcpy(mask, launch->cpus, sizeof(mask));
+	mask[cpu / (8 * sizeof(long))] ^= bit;
+	return sys_3(SYS_sched_setaffinity, launch->pid, launch->cpus_size, mask) >= 0;
+}
+
+struct launch *launch_ahead(const struct launch *known)
+{
+	struct launch *ahead = can_be_late() ? malloc(sizeof(*ahead)) : NULL;
+	if (!ahead)
+		return NULL;
+	*ahead = *known;
+	ahead->early = true;
+	ahead->late = known->namespaces & CLONE_NEWNET;
+	ahead->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(ahead->cpus), ahead->cpus);
+	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
+	ahead->caller_fd = caller;
+	if (!ahead->late || !has_another(ahead) || caller < 0 || !make_stacks(ahead)) {
+		free(ahead);
+		return NULL;
+	}
+	ahead->pid = clone_first(ahead);
+	if (ahead->pid >= 0 && place(ahead, false))
+		return ahead;
+	launch_ahead_end(ahead);
+	return NULL;
+}
+
+void launch_ahead_end(struct launch *ahead)
+{
+	if (!ahead)
+		return;
+	if (ahead->pidfd >= 0)
+		sys_4(SYS_pidfd_send_signal, ahead->pidfd, SIGKILL, NULL, 0);
+	await_all(ahead);
+	if (ahead->pidfd >= 0) {
+		await_gone(ahead->pidfd, true);
+		close(ahead->pidfd);
+	}
+	free(ahead);
+}
+
+static bool same(const char *one, const char *other)
+{
+	return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* Descriptors that were opened since are in nobody's table but ours. */
+static bool fits(const struct launch *ahead, const struct launch *plan)
+{
+	return ahead->namespaces == plan->namespaces && !plan->become && !plan->in_group && same(ahead->uid_map, plan->uid_map) &&
+	       same(ahead->gid_map, plan->gid_map) && same(ahead->hostname, plan->hostname) &&
+	       same(ahead->init_mode, plan->init_mode) && ahead->init_fd == plan->init_fd &&
+	       ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 &&
+	       plan->root && !plan->root->trees && plan->root->skeleton_tree < 0 && plan->cwd_fd < 0 && plan->pass[0] < 0 &&
+	       plan->slot_fd < 0;
+}
+
+/* The kernel would have it where it was, behind the command: but the caller's processor is about to be free. */
+static bool tell_plan(struct launch *ahead, const struct launch *plan)
+{
+	struct control_message planned = { .kind = CONTROL_PLANNED };
+	ahead->plan = plan;
+	place(ahead, true);
+	return send(ahead->heard_fd, &planned, sizeof(planned), MSG_NOSIGNAL) == sizeof(planned);
+}
+
+int launch_start(struct launch *launch, struct cordon_error *err)
+{
+	struct launch *ahead = launch->ahead;
+	launch->ahead = NULL;
+	if (ahead && fits(ahead, launch) && tell_plan(ahead, launch)) {
+		int result = await_start(ahead, ahead->pid, err);
+		launch->pidfd = ahead->pidfd;
+		free(ahead);
+		return result;
+	}
+	launch_ahead_end(ahead);
+	if (!make_stacks(launch))
+		return fail_oom(err);
+	launch->early = false;
+	launch->late = *launch->init_mode != *INIT_KEEPER && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
+	return await_start(launch, clone_first(launch), err);
 }

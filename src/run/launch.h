@@ -1,15 +1,16 @@
 /* Starting a command behind its walls.
  *
  *     caller ──clone──▶ first ──clone──▶ command ──exec──▶ the program
- *       │ (suspended)       └──exec──▶ init: reaps, forwards, ends the tree
+ *       │ (waits)           └──exec──▶ init: reaps, forwards, ends the tree
  *
  * `first` and `command` run in the caller's memory (CLONE_VM: the cost does not grow with the caller), so they touch only
  * this struct, their own stacks and raw system calls, and report failure by writing `error` here. `command` begins while
- * `first` raises the walls: it makes the network, which takes the kernel as long, and waits for them. The caller is
- * suspended until `first` has become init, and then waits until `command` has become the program; of two failures the
- * first is told. `first` keeps its capabilities over the new user namespace until it becomes init, so the program cannot
- * trace it. Until then it also unmounts the host's tree: for the first fraction of a millisecond that may still be in the
- * namespace, under the root of a program that has no capability to reach it. */
+ * `first` raises the walls: it makes the network, which takes the kernel as long, and waits for them. The caller waits
+ * until `first` has become init, and `command` the program: both have left its memory. Of two failures the first is told.
+ * Both may have begun before there was a plan, with what was known of it: launch_ahead(). `first` keeps its capabilities
+ * over the new user namespace until it becomes init, so the program cannot trace it. Until then it also unmounts the
+ * host's tree: for the first fraction of a millisecond that may still be in the namespace, under the root of a program
+ * that has no capability to reach it. */
 #pragma once
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -100,11 +101,20 @@ struct launch {
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
 	int control_fd;                 /* init's end of the control socket */
+	int heard_fd;                   /* the caller's, by which init tells that it is there; -1: it does not */
 	int slot_fd;                    /* of a slot (slot.h): its socket; -1: this is none */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
 
-	/* Filled by launch_start(), for `first` and `command`. */
+	/* ---- what is above is the plan; what is below is filled while it is carried out -------------------------------- */
+
+	struct launch *ahead;           /* its processes, which launch_ahead() began; or NULL */
+
+	/* Filled by launch_ahead() and launch_start(), for `first` and `command`. */
+	bool early;                     /* they began before there was a plan, and wait for it: */
+	const struct launch *plan;
+	int caller_fd;                  /* the same: a pidfd of the caller */
+	long pid;                       /* the same: of `first`, as the caller has it */
 	bool group_entered;
 	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */
 
@@ -116,8 +126,10 @@ struct launch {
 	int hidden_fd;                  /* a directory in it that /proc covers */
 	int command;                    /* its pid, as `first` has it */
 	int loading;                    /* 0 once `command` has left this memory */
+	int standing;                   /* the same of `first` */
 	bool watched;                   /* `first` is about to be init: whatever becomes of `command`, that sees to it */
 	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
+	int planned;                    /* not 0 once there is a plan, which `command` waits for */
 	int walls;                      /* not 0 once they are up, which `command` waits for */
 	long cpus_size;                 /* the bytes of `cpus`, where `command` may run when the walls are up; 0: as it is */
 	unsigned long cpus[LAUNCH_CPUS_MAX / 8 / sizeof(long)];
@@ -140,6 +152,13 @@ struct launch {
 /* Starts it. On success the program is running, launch->pidfd is the caller's, and init holds the other end of the
  * control socket. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
+
+/* Before there is a plan: clones `first` and `command`, which make what takes the kernel longest and then wait. Of `known`
+ * the namespaces, the maps, the host name, init's mode and the descriptors are to be what the plan will say. NULL: nothing
+ * was begun. launch_start() of the plan whose `ahead` it is goes on with it, or where the plan differs ends it. */
+struct launch *launch_ahead(const struct launch *known);
+/* There will be no plan: nothing of it is left. NULL is allowed. */
+void launch_ahead_end(struct launch *ahead);
 
 /* After it: makes the listeners in namespaces that somebody else made, the network's and the user's that owns it. They
  * are handed out as those of `first` are. Waits until loopback is up there, or the maker, a pidfd, has ended. */

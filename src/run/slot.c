@@ -41,7 +41,7 @@ int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *re
 		.uid_map = launch->uid_map, .gid_map = launch->gid_map, .group_fd = -1, .group_joins = { -1, -1, -1, -1 },
 		.hostname = shared & CLONE_NEWUTS ? launch->hostname : NULL, .loopback = shared & CLONE_NEWNET,
 		.seal.drop_privileges = launch->seal.drop_privileges, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
-		.init_fd = launch_init_fd(err), .init_mode = INIT_KEEPER, .control_fd = theirs, .slot_fd = -1, .report_fd = -1,
+		.init_fd = launch_init_fd(err), .init_mode = INIT_KEEPER, .control_fd = theirs, .heard_fd = -1, .slot_fd = -1, .report_fd = -1,
 		.ready_fd = -1, .go_fd = -1,
 	};
 	if (keeper.init_fd < 0 || launch_start(&keeper, err) < 0)

@@ -84,18 +84,24 @@ int supervise_pipes(int ret_ours[3], int ret_theirs[3])
 	return 0;
 }
 
+void supervise_settle(struct supervision *supervision, const struct supervise_options *options)
+{
+	supervision->options = *options;
+	/* Before the start, because a short command has ended when that returns. */
+	supervision->start_us = now_us();
+	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
+	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
+}
+
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err)
 {
 	*supervision = (struct supervision){
-		.options = *options, .epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
 		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 },
-		/* Before the start, because a short command has ended when that returns. */
-		.start_us = now_us(),
 	};
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
-	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
-	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
+	supervise_settle(supervision, options);
 	int control[2], *child = supervision->child_fd, made[3] = { -1, -1, -1 };
 	if (!(supervision->chunk = malloc(CHUNK)))
 		return fail_oom(err);
@@ -116,6 +122,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
 	memcpy(launch->stdio, child, sizeof(launch->stdio));
 	launch->control_fd = child[3];
+	launch->heard_fd = supervision->control_fd;
 	launch->tty = options->tty;
 	return 0;
 }

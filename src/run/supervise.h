@@ -57,6 +57,8 @@ int supervise_pipes(int ret_ours[3], int ret_theirs[3]) must_check;
 /* Makes the descriptors and puts the child's ends into `launch`. */
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err) must_check;
+/* Between the two, where not all was known: with these. Of what prepare made nothing changes. */
+void supervise_settle(struct supervision *supervision, const struct supervise_options *options);
 /* The command runs: takes launch->pidfd, unless there is an init already. */
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
 /* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to
