@@ -28,18 +28,18 @@ bool warm_is_for(const struct execution *execution)
 	       execution->session.config->walls != WALLS_COLD && fits(profile);
 }
 
-static bool is_alive(const struct warm_place *place)
+/* Who has become its program has closed the slot's socket, and an init with a shell may have something to say. */
+static bool is_alive(const struct warm_place *place, bool begun)
 {
-	/* An init with a shell may have something to say. */
-	struct pollfd ended = { .fd = place->shell ? place->slot.control_fd : place->slot.socket_fd,
-	                        .events = place->shell ? 0 : POLLIN };
+	struct pollfd ended = { .fd = begun ? place->slot.control_fd : place->slot.socket_fd, .events = begun ? 0 : POLLIN };
 	return poll(&ended, 1, 0) == 0;
 }
 
 /* Its walls were decided on before; are they what has been decided on now? The walk has seen the workspace since. */
 static bool is_sound(const struct execution *execution, const struct warm_place *place)
 {
-	return place->mounts == execution->mounts && slot_covers_hold(&place->slot, place->covers) && is_alive(place);
+	return place->mounts == execution->mounts && slot_covers_hold(&place->slot, place->covers) &&
+	       is_alive(place, place->shell || execution->run.guess);
 }
 
 /* With the lock. */
@@ -106,7 +106,7 @@ void warm_reserve(struct execution *execution)
 				place = warm_shell_pop(warm, mould);
 	pthread_mutex_unlock(&warm->lock);
 	struct cordon_error ignored;
-	if (place && (!is_alive(place) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
+	if (place && (!is_alive(place, true) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
 		warm_place_free(place);
 		place = NULL;
 	}
@@ -187,6 +187,9 @@ static bool take_reserved(struct execution *execution, const struct profile_key 
 		house->used_ms = mould->used_ms = warm_now_ms();
 	}
 	pthread_mutex_unlock(&warm->lock);
+	/* What became of the place says nothing against the guess. */
+	if (same && execution->run.guess)
+		execution->run.guess->serial = 0;
 	same = same && is_sound(execution, place) && (!execution->run.guess || slot_is_program(&place->slot, false) >= 0);
 	if (same) {
 		execution->run.reserved = NULL;

@@ -200,7 +200,7 @@ def test_told_what_to_run_it_waits_for_the_row(cordon, warm, way):
 
 def expected(warm, **way):
     """Commands have been alike for long enough: the next one's program will be there ahead of its row."""
-    for _ in range(4):
+    for _ in range(12):
         warm.await_place()
         assert warm.run("/bin/true", **way).get("exit_code") == 0
     warm.await_place()
