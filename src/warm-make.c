@@ -125,12 +125,7 @@ void warm_mould_free(struct warm_mould *mould)
 	free(mould);
 }
 
-int warm_house_open(struct warm_house *house, const struct launch *launch, struct cordon_error *err)
-{
-	return keeper_start(launch, house->shared, &house->keeper, err);
-}
-
-int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
+int warm_place_new(const struct warm_house *house, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
                    struct cordon_error *err)
 {
 	struct arena arena = { 0 };
@@ -148,7 +143,7 @@ int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, 
 	int made = place->group.held == mould->held ? mould->driver->renew(&arena, &launch, &held, err)
 	                                            : fail(err, CORDON_E_INTERNAL, 0, "cgroup", "no group holds the limits");
 	if (made == 0)
-		made = slot_begin(keeper, &mould->plan, &launch, ahead, &place->slot, err);
+		made = slot_begin(house->keeper, &house->commons, &mould->plan, &launch, ahead, &place->slot, err);
 	driver_release(&held);
 	arena_free(&arena);
 	if (made == 0)

@@ -210,7 +210,7 @@ static struct warm_place *make_now(struct warm *warm, struct execution *executio
 	struct cordon_error ignored;
 	mould->awaited++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(&house->keeper, mould, false, &place, &ignored) == 0;
+	bool made = warm_place_new(house, mould, false, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->awaited--;
 	if (made)

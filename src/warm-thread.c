@@ -114,7 +114,7 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	house->users++;
 	mould->making++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(&house->keeper, mould, held, &place, &ignored) == 0;
+	bool made = warm_place_new(house, mould, held, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->making--;
 	pthread_cond_broadcast(&warm->made);
@@ -144,7 +144,7 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	mould->parking = true;
 	mould->park = false;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = shell && warm_place_new(&house->keeper, mould, false, &place, &ignored) == 0;
+	bool made = shell && warm_place_new(house, mould, false, &place, &ignored) == 0;
 	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->parking = false;

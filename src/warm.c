@@ -43,8 +43,18 @@ void warm_house_free(struct warm_house *house)
 		}
 		warm_mould_free(mould);
 	}
-	keeper_end(&house->keeper);
+	commons_close(&house->commons);
+	keeper_unref(house->keeper);
 	free(house);
+}
+
+/* With the lock. Where there are no houses there is no process. */
+static void leave_keepers(struct warm *warm)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(warm->keepers); i++) {
+		keeper_unref(warm->keepers[i]);
+		warm->keepers[i] = NULL;
+	}
 }
 
 /* With the lock; *link leads to it. It is the caller's to free, without the lock, unless somebody is busy with it. */
@@ -52,7 +62,8 @@ struct warm_house *warm_house_unlink(struct warm *warm, struct warm_house **link
 {
 	struct warm_house *house = *link;
 	*link = house->next;
-	warm->houses--;
+	if (!--warm->houses)
+		leave_keepers(warm);
 	for (struct warm_mould *mould = house->moulds; mould; mould = mould->next)
 		warm_mould_leave(warm, mould);
 	house->left = true;
@@ -140,6 +151,7 @@ void warm_free(struct warm *warm)
 	for (size_t i = 0; i < WARM_BUCKETS; i++)
 		while (warm->buckets[i])
 			warm_house_free(warm_house_unlink(warm, &warm->buckets[i]));
+	leave_keepers(warm);
 	keeper_sweep(true);
 	pthread_cond_destroy(&warm->made);
 	pthread_cond_destroy(&warm->wanted);
@@ -153,9 +165,9 @@ void warm_free(struct warm *warm)
 static struct warm_house *find_house(struct warm *warm, const char *id, uint64_t shared, struct warm_house **ret_free)
 {
 	for (struct warm_house **link = warm_bucket(warm, id); *link; link = &(*link)->next) {
-		if (strcmp((*link)->id, id) || (*link)->shared != shared)
+		if (strcmp((*link)->id, id) || (*link)->commons.shared != shared)
 			continue;
-		if (keeper_is_alive(&(*link)->keeper))
+		if (keeper_is_alive((*link)->keeper))
 			return *link;
 		*ret_free = warm_house_unlink(warm, link);
 		break;
@@ -174,7 +186,26 @@ static struct warm_house *unlink_idle(struct warm *warm)
 	return oldest ? warm_house_unlink(warm, oldest) : NULL;
 }
 
-/* The session's house with its keeper, of which the caller is a user. NULL where there can be none. */
+/* The keeper of launches like this one, started if it must be. */
+static struct keeper *get_keeper(struct warm *warm, const struct launch *launch, struct cordon_error *err)
+{
+	struct keeper **kept = &warm->keepers[launch->become], *keeper = NULL, *old;
+	pthread_mutex_lock(&warm->lock);
+	if (*kept && keeper_is_alive(*kept))
+		keeper = keeper_ref(*kept);
+	pthread_mutex_unlock(&warm->lock);
+	if (keeper || keeper_start(launch, &keeper, err) < 0)
+		return keeper;
+	/* Of two that are started at a time, one is its own house's alone. */
+	pthread_mutex_lock(&warm->lock);
+	old = *kept;
+	*kept = keeper_ref(keeper);
+	pthread_mutex_unlock(&warm->lock);
+	keeper_unref(old);
+	return keeper;
+}
+
+/* The session's house with what its commands share, of which the caller is a user. NULL where there can be none. */
 static struct warm_house *enter_house(struct warm *warm, const struct execution *execution, uint64_t shared,
                                       struct cordon_error *err)
 {
@@ -203,11 +234,11 @@ static struct warm_house *enter_house(struct warm *warm, const struct execution 
 		return NULL;
 	}
 	memcpy(made->id, id, length);
-	made->shared = shared;
 	made->users = 1;
 	made->used_ms = warm_now_ms();
-	if (warm_house_open(made, &execution->run.launch, err) < 0) {
-		free(made);
+	made->keeper = get_keeper(warm, &execution->run.launch, err);
+	if (!made->keeper || commons_make(&execution->run.launch, shared, &made->commons, err) < 0) {
+		warm_house_free(made);
 		return NULL;
 	}
 	/* Of two that made one at a time, the commands of either have a network of their own until theirs is taken down. */
@@ -338,7 +369,7 @@ int warm_make(struct execution *execution, struct cordon_error *err)
 	mould->wish = warm_shell_new(execution);
 	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
-	bool begun = slot_begin(&house->keeper, &mould->plan, &execution->run.launch, false, slot, &failure) == 0;
+	bool begun = slot_begin(house->keeper, &house->commons, &mould->plan, &execution->run.launch, false, slot, &failure) == 0;
 	if (!begun || slot_await_ready(slot, &failure) < 0) {
 		slot_end(slot);
 		warm_mould_free(mould);

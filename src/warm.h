@@ -1,7 +1,7 @@
 /* Walls that stay up between commands, as part of step 5.
  *
- *     house    of a session: its keeper (run/slot.h), and the moulds of what ran in it. Those without a session, for
- *              commands that want everything fresh, have a house in common whose keeper shares nothing.
+ *     house    of a session: what its commands share (commons of run/slot.h), and the moulds of what ran in it. Those
+ *              without a session, for commands that want everything fresh, have a house in common that shares nothing.
  *     mould    one set of walls: the key that tells them from others, the plan, and places that are ready
  *     place    a slot with its control group, for one command
  *
@@ -110,8 +110,8 @@ struct warm_mould {
 struct warm_house {
 	struct warm_house *next;
 	struct warm_mould *moulds;
-	struct keeper keeper;
-	uint64_t shared;                /* CLONE_NEW*: what its commands have in common */
+	struct keeper *keeper;
+	struct commons commons;
 	unsigned users;                 /* threads that are busy with it outside the lock */
 	bool left;                      /* nobody can find it any more: the last user takes it down */
 	uint64_t used_ms;
@@ -127,6 +127,7 @@ struct warm {
 	bool has_thread, ending;
 	struct warm_house *buckets[WARM_BUCKETS];
 	unsigned houses, places, shells;
+	struct keeper *keepers[2];      /* of all houses, by whether it is another user's (launch->become); NULL: none yet */
 	struct warm_ring wanting;       /* moulds that may want a place or a shell */
 	struct warm_ring holding;       /* those that have one; few, however many houses there are */
 	struct warm_ring habitual[WARM_BUCKETS];        /* those with a habit, by what the request said */
@@ -176,10 +177,8 @@ uint64_t warm_shared(const struct execution *execution);
 int warm_mould_new(const struct execution *execution, uint64_t shared, struct warm_mould **ret_mould,
                    struct cordon_error *err) must_check;
 void warm_mould_free(struct warm_mould *mould);
-/* Starts its keeper, for launches like this one. */
-int warm_house_open(struct warm_house *house, const struct launch *launch, struct cordon_error *err) must_check;
 /* For the mould's next command: with a group of its own, made ready; `ahead`: for one whose program is there before it may run. */
-int warm_place_new(const struct keeper *keeper, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
+int warm_place_new(const struct warm_house *house, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
                    struct cordon_error *err) must_check;
 /* Nobody has used it. */
 void warm_place_free(struct warm_place *place);

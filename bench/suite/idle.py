@@ -34,12 +34,11 @@ class Idle:
 
 def memory(pid):
     """What is left of memory, what the kernel has of it, the share of all processes of `pid` (None: unknown), all in kB; and how
-    many sessions are kept up: each has a process of its own."""
+    many sessions are kept up: each has a network of its own, of which `pid` has a descriptor."""
     time.sleep(1)  # what was freed a moment ago comes back
-    of = watch.parents()
-    shares = [watch.pss_kb(each) for each in [pid, *watch.below(pid, of)]]
+    shares = [watch.pss_kb(each) for each in [pid, *watch.below(pid)]]
     return watch.memory_kb("MemAvailable"), {key: watch.memory_kb(key) for key in KERNEL}, \
-        None if None in shares else sum(shares), sum(parent == pid for parent in of.values())
+        None if None in shares else sum(shares), len({link for link in watch.links(pid) if link.startswith("net:")})
 
 
 def measure_idle(ground, _peers, runs):

@@ -52,6 +52,11 @@ def descriptors(pid):
         return None
 
 
+def links(pid):
+    """What its descriptors are."""
+    return [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+
+
 def namespaces(pids, kind):
     """How many different ones; those of processes that we may not look at are not counted."""
     found = set()

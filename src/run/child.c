@@ -364,11 +364,60 @@ void launch_reset_signals(void)
 
 /* ---- the beginning ---------------------------------------------------------------------------------------------- */
 
-/* A keeper has no command. */
-static void first_keeps(struct launch *launch)
+static const struct {
+	uint64_t flag;
+	const char *path;
+} commons[] = { { CLONE_NEWNET, "/proc/self/ns/net" }, { CLONE_NEWUTS, "/proc/self/ns/uts" } };
+
+int launch_commons_count(uint64_t shared)
 {
+	int count = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(commons); i++)
+		count += !!(shared & commons[i].flag);
+	return count ? count : 1;
+}
+
+static int hand_out_namespace(struct launch *launch, const char *path)
+{
+	char byte = 0;
+	struct iovec part = { &byte, sizeof(byte) };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	long result = sys_4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	*(int *)(void *)CMSG_DATA(&control.header) = (int)result;
+	if (result >= 0)
+		result = launch_hand_out(launch, &header);
+	return result < 0 ? launch_unavailable(launch, result, "lifetime", path, "cannot keep a namespace") : 0;
+}
+
+/* The namespaces are there for as long as somebody has their descriptors. That of the user is the owner of the others. */
+static void first_shares(struct launch *launch)
+{
+	bool alone = true;
 	if (raise_walls(launch) < 0 || launch_raise_network(launch) < 0)
 		return;
+	for (size_t i = 0; i < ARRAY_SIZE(commons); i++)
+		if (launch->namespaces & commons[i].flag) {
+			alone = false;
+			if (hand_out_namespace(launch, commons[i].path) < 0)
+				return;
+		}
+	if (alone)
+		hand_out_namespace(launch, "/proc/self/ns/user");
+}
+
+/* A keeper has no command, and no walls but its user's. */
+static void first_keeps(struct launch *launch)
+{
+	long setns = sys_2(SYS_setns, -1, 0);
+	if (setns != -EBADF) {
+		launch_unavailable(launch, setns, "lifetime", "setns", "what the commands of a session share cannot be entered here");
+		return;
+	}
 	launch_empty_bounding_set(launch);
 	become_init(launch, 0);
 }
@@ -378,8 +427,11 @@ void launch_first(void *argument)
 	struct launch *launch = argument;
 	launch_reset_signals();
 	launch->root_fd = -1;
-	if (*launch->init_mode == *INIT_KEEPER) {
-		first_keeps(launch);
+	if (*launch->init_mode == *INIT_KEEPER || *launch->init_mode == *INIT_COMMONS) {
+		if (*launch->init_mode == *INIT_KEEPER)
+			first_keeps(launch);
+		else
+			first_shares(launch);
 		sys_exit(1);
 	}
 	if (*launch->init_mode == *INIT_SUBREAPER)

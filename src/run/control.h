@@ -36,5 +36,6 @@ struct control_message {
 #define INIT_PID_NAMESPACE "1"  /* pid 1 of its own namespace: the kernel kills the rest when it exits */
 #define INIT_SUBREAPER "s"      /* an ordinary process that adopts orphans and kills them by hand */
 #define INIT_KEEPER "k"         /* makes slots: slot.h */
+#define INIT_COMMONS "c"        /* becomes none: makes what slots share, and hands it out */
 /* Test programs only, as a second letter: init neither ends what the command left nor guards itself from being traced. */
 #define INIT_CARELESS "-"

@@ -1,10 +1,13 @@
 /* The keeper: see slot.h. It clones slots and reaps them, and does nothing else. */
 #include <fcntl.h>
 #include <errno.h>
+#include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -20,8 +23,11 @@ struct asked {
 	struct slot_request request;
 	int fds[SLOT_DESCRIPTORS_MAX];
 	int count;
+	int more;                       /* where those begin that the plan counts */
 };
 
+/* Of who makes a slot, and of the slot, in its copy of it. */
+static char maker_stack[COMMAND_STACK] __attribute__((aligned(16)));
 /* Of the slot's command; in the keeper itself nobody touches it. */
 static char command_stack[COMMAND_STACK] __attribute__((aligned(16)));
 
@@ -30,9 +36,9 @@ static bool place(const struct asked *asked, int *fd)
 {
 	if (*fd < 0)
 		return true;
-	if (*fd >= asked->count - SLOT_REQUEST_MORE)
+	if (*fd >= asked->count - asked->more)
 		return false;
-	*fd = asked->fds[SLOT_REQUEST_MORE + *fd];
+	*fd = asked->fds[asked->more + *fd];
 	return true;
 }
 
@@ -66,10 +72,10 @@ static void enter_slot(void *argument)
 }
 
 /* An error is large, and a keeper's stack is all the memory that it has: in a frame of its own. */
-static __attribute__((noinline)) void tell_failure(const struct asked *asked, long result)
+static __attribute__((noinline)) void tell_failure(const struct asked *asked, const char *call, long result)
 {
 	struct launch failed = { .failed = false };
-	launch_unavailable(&failed, result, "lifetime", "clone", "the keeper of the session cannot make a place for a command");
+	launch_unavailable(&failed, result, "lifetime", call, "the keeper of the sessions cannot make a place for a command");
 	slot_tell_failure(&failed, asked->fds[SLOT_REQUEST_SOCKET]);
 }
 
@@ -87,18 +93,44 @@ static void tell(const struct asked *asked, int pidfd)
 	sys_3(SYS_sendmsg, asked->fds[SLOT_REQUEST_SOCKET], &header, MSG_NOSIGNAL);
 }
 
-static void make_slot(struct asked *asked)
+/* The user namespace first: over the others one has rights only there. */
+static long enter_commons(const struct asked *asked)
 {
+	int first = asked->fds[SLOT_REQUEST_COMMONS];
+	long user = asked->request.shared ? sys_3(SYS_ioctl, first, NS_GET_USERNS, 0) : first;
+	long result = user < 0 ? user : sys_2(SYS_setns, user, CLONE_NEWUSER);
+	for (int i = SLOT_REQUEST_COMMONS; asked->request.shared && i < asked->more && result >= 0; i++)
+		result = sys_2(SYS_setns, asked->fds[i], 0);
+	return result;
+}
+
+/* In the keeper's memory. The slot is the keeper's child, like this one. */
+static void make_slot(void *argument)
+{
+	struct asked *asked = argument;
 	int pidfd = -1;
-	struct clone_args args = { .flags = asked->request.namespaces | CLONE_PIDFD, .pidfd = (uint64_t)(uintptr_t)&pidfd,
-	                           .exit_signal = SIGCHLD };
-	long pid = sys_clone3(&args, sizeof(args), enter_slot, asked);
-	if (pid > 0)
+	struct clone_args args = { .flags = asked->request.namespaces | CLONE_PARENT | CLONE_PIDFD,
+	                           .pidfd = (uint64_t)(uintptr_t)&pidfd };
+	long result = enter_commons(asked);
+	const char *call = result < 0 ? "setns" : "clone";
+	if (result >= 0)
+		result = sys_clone3(&args, sizeof(args), enter_slot, asked);
+	if (result > 0)
 		tell(asked, pidfd);
 	else
-		tell_failure(asked, pid);
-	if (pidfd >= 0)
-		sys_1(SYS_close, pidfd);
+		tell_failure(asked, call, result);
+	sys_exit(result < 0);
+}
+
+/* By another process, which may not come back from there. In the same memory: that is sooner made and gone than a copy. */
+static void answer(struct asked *asked)
+{
+	struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD,
+	                           .stack = (uint64_t)(uintptr_t)maker_stack, .stack_size = sizeof(maker_stack) };
+	asked->more = SLOT_REQUEST_COMMONS + launch_commons_count(asked->request.shared);
+	long pid = asked->count < asked->more ? 0 : sys_clone3(&args, sizeof(args), make_slot, asked);
+	if (pid < 0)
+		tell_failure(asked, "clone", pid);
 }
 
 /* Nobody asks for more. What runs in its slots goes on, or ends because whoever kept it is gone; until then there is
@@ -133,8 +165,8 @@ static void take_request(void)
 		asked.count = (int)((control.header.cmsg_len - CMSG_LEN(0)) / sizeof(int));
 	for (int i = 0; i < asked.count; i++)
 		asked.fds[i] = fds[i];
-	if (length == sizeof(asked.request) && asked.count >= SLOT_REQUEST_MORE && !(header.msg_flags & MSG_CTRUNC))
-		make_slot(&asked);
+	if (length == sizeof(asked.request) && !(header.msg_flags & MSG_CTRUNC))
+		answer(&asked);
 	for (int i = 0; i < asked.count; i++)
 		sys_1(SYS_close, asked.fds[i]);
 }
@@ -142,6 +174,10 @@ static void take_request(void)
 void keeper_serve(void)
 {
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { { 0 } };
+	if (sys_2(SYS_capset, &header, none) < 0)
+		sys_exit(2);
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_NAME, "cordon-keeper", 0, 0, 0);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));

@@ -312,6 +312,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (!make_stacks(launch))
 		return fail_oom(err);
 	launch->early = false;
-	launch->late = *launch->init_mode != *INIT_KEEPER && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
+	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
+	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	return await_start(launch, clone_first(launch), err);
 }

@@ -176,6 +176,8 @@ void launch_visitor(void *launch);
  * number. Then the network, which the program is started in, while the command seals itself. */
 long launch_raise(struct launch *launch);
 int launch_raise_network(struct launch *launch);
+/* How many descriptors stand for what slots share: CLONE_NEW*. */
+int launch_commons_count(uint64_t shared);
 /* Sends a message with descriptors over the control socket; waits for nobody to read it. 0 or more, or a negative errno. */
 struct msghdr;
 long launch_hand_out(const struct launch *launch, const struct msghdr *message);

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,23 +31,40 @@ static void close_fd(int *fd)
 
 /* ---- the keeper ------------------------------------------------------------------------------------------------- */
 
-int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *ret_keeper, struct cordon_error *err)
+/* One of the same user, without walls. */
+static struct launch plain_launch(const struct launch *launch, const char *mode, int control_fd)
+{
+	return (struct launch){
+		.become = launch->become, .uid = launch->uid, .gid = launch->gid, .group_fd = -1, .group_joins = { -1, -1, -1, -1 },
+		.seal.drop_privileges = launch->seal.drop_privileges, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
+		.init_fd = -1, .init_mode = mode, .control_fd = control_fd, .heard_fd = -1, .slot_fd = -1, .report_fd = -1, .ready_fd = -1,
+		.go_fd = -1,
+	};
+}
+
+struct keeper {
+	int socket_fd, pidfd;
+	atomic_uint users;
+};
+
+int keeper_start(const struct launch *launch, struct keeper **ret_keeper, struct cordon_error *err)
 {
 	int sockets[2];
+	auto_free struct keeper *made = malloc(sizeof(*made));
+	if (!made)
+		return fail_oom(err);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the keeper's socket");
 	auto_close int ours = sockets[0], theirs = sockets[1];
-	struct launch keeper = {
-		.namespaces = CLONE_NEWUSER | shared, .become = launch->become, .uid = launch->uid, .gid = launch->gid,
-		.uid_map = launch->uid_map, .gid_map = launch->gid_map, .group_fd = -1, .group_joins = { -1, -1, -1, -1 },
-		.hostname = shared & CLONE_NEWUTS ? launch->hostname : NULL, .loopback = shared & CLONE_NEWNET,
-		.seal.drop_privileges = launch->seal.drop_privileges, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
-		.init_fd = launch_init_fd(err), .init_mode = INIT_KEEPER, .control_fd = theirs, .heard_fd = -1, .slot_fd = -1, .report_fd = -1,
-		.ready_fd = -1, .go_fd = -1,
-	};
+	struct launch keeper = plain_launch(launch, INIT_KEEPER, theirs);
+	keeper.init_fd = launch_init_fd(err);
 	if (keeper.init_fd < 0 || launch_start(&keeper, err) < 0)
 		return -1;
-	*ret_keeper = (struct keeper){ take_fd(&ours), keeper.pidfd };
+	made->socket_fd = take_fd(&ours);
+	made->pidfd = keeper.pidfd;
+	atomic_init(&made->users, 1);
+	*ret_keeper = made;
+	made = NULL;
 	return 0;
 }
 
@@ -63,19 +81,27 @@ bool keeper_is_alive(const struct keeper *keeper)
 	return poll(&ended, 1, 0) == 0;
 }
 
-void keeper_end(struct keeper *keeper)
+struct keeper *keeper_ref(struct keeper *keeper)
 {
-	struct leaving *item = keeper->pidfd >= 0 ? malloc(sizeof(*item)) : NULL;
-	close_fd(&keeper->socket_fd);
-	if (!item) {
-		close_fd(&keeper->pidfd);
+	keeper->users++;
+	return keeper;
+}
+
+void keeper_unref(struct keeper *keeper)
+{
+	if (!keeper || --keeper->users)
 		return;
+	struct leaving *item = malloc(sizeof(*item));
+	close_fd(&keeper->socket_fd);
+	if (item) {
+		item->pidfd = take_fd(&keeper->pidfd);
+		pthread_mutex_lock(&leaving_lock);
+		item->next = leaving;
+		leaving = item;
+		pthread_mutex_unlock(&leaving_lock);
 	}
-	item->pidfd = take_fd(&keeper->pidfd);
-	pthread_mutex_lock(&leaving_lock);
-	item->next = leaving;
-	leaving = item;
-	pthread_mutex_unlock(&leaving_lock);
+	close_fd(&keeper->pidfd);
+	free(keeper);
 }
 
 void keeper_sweep(bool wait)
@@ -105,7 +131,7 @@ static int position(struct positions *positions, int fd)
 {
 	if (fd < 0)
 		return -1;
-	if (SLOT_REQUEST_MORE + positions->count == SLOT_DESCRIPTORS_MAX)
+	if (SLOT_REQUEST_COMMONS + SLOT_COMMONS_MAX + positions->count == SLOT_DESCRIPTORS_MAX)
 		return SLOT_DESCRIPTORS_MAX;
 	positions->fds[positions->count] = fd;
 	return positions->count++;
@@ -226,7 +252,7 @@ int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_pla
 	collect(launch, &positions, joins, trees, &skeleton);
 	slot_pack_begin(packer, bytes, SLOT_PLAN_MAX);
 	uint32_t size = pack_launch(packer, launch, shared, joins, trees, skeleton);
-	if (!size || SLOT_REQUEST_MORE + positions.count >= SLOT_DESCRIPTORS_MAX)
+	if (!size || SLOT_REQUEST_COMMONS + SLOT_COMMONS_MAX + positions.count >= SLOT_DESCRIPTORS_MAX)
 		return fail(err, CORDON_E_INTERNAL, E2BIG, "plan", "the walls are too many to be kept");
 	auto_close int fd = memfd_create("cordon-plan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || write(fd, bytes, size) != (ssize_t)size ||
@@ -239,14 +265,53 @@ int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_pla
 	return 0;
 }
 
+/* ---- the commons ------------------------------------------------------------------------------------------------ */
+
+int commons_make(const struct launch *launch, uint64_t shared, struct commons *ret_commons, struct cordon_error *err)
+{
+	int sockets[2];
+	struct commons commons = { .shared = shared };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make a socket for a session's namespaces");
+	auto_close int ours = sockets[0], theirs = sockets[1];
+	struct launch maker = plain_launch(launch, INIT_COMMONS, theirs);
+	maker.namespaces = CLONE_NEWUSER | shared;
+	maker.uid_map = launch->uid_map;
+	maker.gid_map = launch->gid_map;
+	maker.hostname = shared & CLONE_NEWUTS ? launch->hostname : NULL;
+	maker.loopback = shared & CLONE_NEWNET;
+	if (launch_start(&maker, err) < 0)
+		return -1;
+	/* It has ended, and what it sent is there. */
+	await_gone(maker.pidfd, true);
+	close(maker.pidfd);
+	while (commons.count < launch_commons_count(shared)) {
+		int *fd = &commons.fds[commons.count];
+		char byte;
+		if (receive_with(ours, &byte, sizeof(byte), MSG_DONTWAIT, fd, NULL) <= 0 || *fd < 0) {
+			commons_close(&commons);
+			return fail(err, CORDON_E_INTERNAL, 0, "clone", "what the commands of the session share could not be kept");
+		}
+		commons.count++;
+	}
+	*ret_commons = commons;
+	return 0;
+}
+
+void commons_close(struct commons *commons)
+{
+	while (commons->count)
+		close(commons->fds[--commons->count]);
+}
+
 /* ---- a slot ----------------------------------------------------------------------------------------------------- */
 
-int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, bool held,
-               struct slot *ret_slot, struct cordon_error *err)
+int slot_begin(const struct keeper *keeper, const struct commons *commons, const struct slot_plan *plan,
+               const struct launch *launch, bool held, struct slot *ret_slot, struct cordon_error *err)
 {
 	int own[2], control[2], joins[LAUNCH_JOIN_MAX], skeleton;
 	struct positions positions;
-	struct slot_request request = { plan->namespaces, plan->size, held };
+	struct slot_request request = { plan->namespaces, commons->shared, plan->size, held };
 	struct iovec part = { &request, sizeof(request) };
 	union {
 		struct cmsghdr header;
@@ -261,16 +326,19 @@ int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const 
 	/* Who is in another pid namespace has another pid here. */
 	setsockopt(ours, SOL_SOCKET, SO_PASSCRED, &(int){ 1 }, sizeof(int));
 	collect(launch, &positions, joins, NULL, &skeleton);
-	size_t count = SLOT_REQUEST_MORE + (size_t)positions.count;
 	int fds[SLOT_DESCRIPTORS_MAX] = { plan->fd, control_theirs, theirs };
-	memcpy(fds + SLOT_REQUEST_MORE, positions.fds, (size_t)positions.count * sizeof(int));
+	size_t count = SLOT_REQUEST_COMMONS;
+	for (int i = 0; i < commons->count; i++)
+		fds[count++] = commons->fds[i];
+	memcpy(fds + count, positions.fds, (size_t)positions.count * sizeof(int));
+	count += (size_t)positions.count;
 	rights.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(count * sizeof(int)), .cmsg_level = SOL_SOCKET,
 	                                  .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&rights.header), fds, count * sizeof(int));
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights,
 	                         .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
 	if (sendmsg(keeper->socket_fd, &header, MSG_NOSIGNAL) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "keeper", "the keeper of the session is gone");
+		return fail(err, CORDON_E_INTERNAL, errno, "keeper", "the keeper of the sessions is gone");
 	*ret_slot = (struct slot){ .socket_fd = take_fd(&ours), .control_fd = take_fd(&control_ours), .pidfd = -1, .root_fd = -1,
 	                           .held = held };
 	return 0;

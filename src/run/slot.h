@@ -1,13 +1,13 @@
-/* Places for commands that are made ahead. A keeper, which is cordon-init in another role, holds what the commands of a
- * session share: a user namespace, the network, the host name. Asked for one, it clones a slot: a pid 1 of its own
- * namespaces, which raises the walls as `first` of launch.h's picture does, clones `command`, and becomes init. The command
- * waits behind its seal.
+/* Places for commands that are made ahead. What the commands of a session share are commons: a user namespace, the network, the
+ * host name, kept by descriptors alone. A keeper, which is cordon-init in another role, makes slots in them: it clones one that
+ * enters the commons, clones the slot and ends. A slot is pid 1 of its own namespaces; it raises the walls as
+ * `first` of launch.h's picture does, clones `command`, and becomes init. The command waits behind its seal.
  *
- *     supervisor ──slot_request──▶ keeper ──clone──▶ slot: raises walls, is init ──clone──▶ command: sealed, waits
- *         │  ◀──STARTED, a pidfd──────┘                 │                                      ▲
- *         │  ◀──READY or FAILED─────────────────────────┘                                      │
- *         ├──orders: program, arguments, environment, directory, three descriptors────────────┤
- *         └──go: a byte────────────────────────────────────────────────────────────────────────┘
+ *     supervisor ──slot_request──▶ keeper ──clone──▶ enters, ──clone──▶ slot: raises walls, is init ──clone──▶ command: sealed, waits
+ *         │  ◀──STARTED, a pidfd─────────────────────┘                  │                                      ▲
+ *         │  ◀──READY or FAILED─────────────────────────────────────────┘                                      │
+ *         ├──orders: program, arguments, environment, directory, three descriptors────────────────────────────┤
+ *         └──go: a byte────────────────────────────────────────────────────────────────────────────────────────┘
  *            ◀──end of file: it is the program now; or FAILED
  *
  * A slot may be one that holds its program: the command becomes it as soon as it has its orders, and the go is a message to its
@@ -15,7 +15,8 @@
  *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
  * control socket is init's, as always. A keeper has one descriptor, its socket, and no capability; when that closes it
- * makes no more, and ends with the last of its slots. These go on until their own control sockets close. */
+ * makes no more, and ends with the last of its slots. These go on until their own control sockets close. One keeper does for
+ * all sessions: what is idle has no process, of which everything that looks at all of them would take notice. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,13 +29,17 @@
 #define SLOT_PLAN_MAX (1024 * 1024)
 #define SLOT_DESCRIPTORS_MAX 200        /* with one request; the kernel's bound is 253 */
 
-/* To the keeper, with descriptors: the plan, the control socket, the slot's socket, then those the plan counts by position. */
+#define SLOT_COMMONS_MAX 2
+
+/* To the keeper, with descriptors: the plan, the control socket, the slot's socket, the commons, then those the plan counts by
+ * position. */
 struct slot_request {
-	uint64_t namespaces;            /* CLONE_NEW* */
+	uint64_t namespaces;            /* CLONE_NEW*, that are to be made */
+	uint64_t shared;                /* those of the commons, besides the user's */
 	uint32_t plan_size;
 	uint32_t held;                  /* its program is held */
 };
-enum { SLOT_REQUEST_PLAN, SLOT_REQUEST_CONTROL, SLOT_REQUEST_SOCKET, SLOT_REQUEST_MORE };
+enum { SLOT_REQUEST_PLAN, SLOT_REQUEST_CONTROL, SLOT_REQUEST_SOCKET, SLOT_REQUEST_COMMONS };
 
 enum slot_reply_kind {
 	SLOT_STARTED = 1,               /* with a pidfd */
@@ -66,9 +71,13 @@ struct slot_pack {
 
 /* ---- The supervisor's half ------------------------------------------------------------------------------------- */
 
-struct keeper {
-	int socket_fd;                  /* -1: there is none */
-	int pidfd;
+struct keeper;
+
+/* Namespaces: the network's and the host name's, whose owner is the user's; that one itself where there are none. */
+struct commons {
+	int fds[SLOT_COMMONS_MAX];
+	int count;
+	uint64_t shared;                /* CLONE_NEWNET, CLONE_NEWUTS */
 };
 
 /* What slots are made from: a plan that was packed once. */
@@ -86,21 +95,25 @@ struct slot {
 	bool held;                      /* its program is: what has its orders becomes it at once */
 };
 
-/* Starts a keeper of these namespaces (CLONE_NEWNET, CLONE_NEWUTS; a user namespace it always has) for slots of `launch`,
- * which a driver prepared. */
-int keeper_start(const struct launch *launch, uint64_t shared, struct keeper *ret_keeper, struct cordon_error *err) must_check;
+/* Starts a keeper for slots of `launch`, which a driver prepared, and of others with the same user. */
+int keeper_start(const struct launch *launch, struct keeper **ret_keeper, struct cordon_error *err) must_check;
 bool keeper_is_alive(const struct keeper *keeper);
-/* Closes it: it ends when its slots have, which go on. Those that did are reaped by the sweep, or with `wait` all of them:
- * for when no command runs any more. */
-void keeper_end(struct keeper *keeper);
+struct keeper *keeper_ref(struct keeper *keeper);
+/* The last closes it: it ends when its slots have, which go on. Those that did are reaped by the sweep, or with `wait` all of
+ * them: for when no command runs any more. NULL is allowed. */
+void keeper_unref(struct keeper *keeper);
 void keeper_sweep(bool wait);
 
-/* Packs what a driver prepared, for slots of a keeper that has `shared`. */
+/* Makes `shared` (CLONE_NEWNET, CLONE_NEWUTS) and the user namespace over it, for slots of `launch`. */
+int commons_make(const struct launch *launch, uint64_t shared, struct commons *ret_commons, struct cordon_error *err) must_check;
+void commons_close(struct commons *commons);
+
+/* Packs what a driver prepared, for slots in commons of `shared`. */
 int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_plan *ret_plan, struct cordon_error *err) must_check;
 /* Asks for a slot and does not wait. With `held` its command does not wait for the byte: it becomes the program, and the slot's
  * init, which traces it, holds that before its first instruction. `launch` has the descriptors that the plan counts: the same as those it was made with. */
-int slot_begin(const struct keeper *keeper, const struct slot_plan *plan, const struct launch *launch, bool held,
-               struct slot *ret_slot, struct cordon_error *err) must_check;
+int slot_begin(const struct keeper *keeper, const struct commons *commons, const struct slot_plan *plan,
+               const struct launch *launch, bool held, struct slot *ret_slot, struct cordon_error *err) must_check;
 /* Waits until it is ready, or has failed. */
 int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
 /* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Nothing runs yet. Where it failed the slot cannot

@@ -2,6 +2,7 @@
 left. What is within reach of a command cannot end them."""
 import fcntl
 import glob
+import os
 import pathlib
 import signal
 import time
@@ -105,6 +106,21 @@ def test_the_keeper_of_a_running_command_is_killed(warm, way):
     works(warm, **way)
     warm.ask("forget", name=name)
     works(warm, **way)
+
+
+def test_idle_sessions_have_no_process(warm):
+    """One keeper is for all of them; each has a network of its own all the same, the same one for all its commands."""
+    names = ["s", "t", "u"]
+    for name in names[1:]:
+        warm.session(name)
+    looks = [warm.shell("readlink /proc/self/ns/net", session=name) for name in names * 2]
+    networks = [look["stdout"] for look in looks]
+    assert all(look["place"] != "cold" for look in looks), looks
+    assert networks[:3] == networks[3:] and len({*networks, os.readlink("/proc/self/ns/net") + "\n"}) == 4, networks
+    assert wait_until(lambda: len(parts(warm)["keepers"]) == 1), parts(warm)
+    for name in names:
+        warm.ask("end", id=name)
+    assert wait_until(lambda: not any(map(is_running, descendants(warm.process.pid))))
 
 
 @pytest.mark.parametrize("line", ["kill -9 -1", "kill -9 1", "for i in $(seq 300); do kill -9 $i; done 2> /dev/null; kill -9 $PPID",

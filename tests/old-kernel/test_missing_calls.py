@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, lack, needs
+from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, ROOT, lack, needs
 
 BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
 if IS_ROOT:
@@ -204,3 +204,23 @@ def test_terminal_by_classic_calls(lab, without):
     needs("mount-namespace")
     done = lab.run(without(CLASSIC), "run", "--quiet", "--tty", "-c", "tty; stty size")
     assert done.stdout.split()[0] == "/dev/pts/0", done
+
+
+def test_walls_that_could_not_be_entered_do_not_stay_up(lab, without):
+    """A process that stays raises them for each command, as for one that does not."""
+    needs("mount-namespace")
+    program = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build") / "tests/walls/warm-lab"
+    with subprocess.Popen([*without("setns:EPERM"), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=lab.env) as stays:
+        def ask(**line):
+            print(json.dumps(line), file=stays.stdin, flush=True)
+            while "said" in (answer := json.loads(stays.stdout.readline())):
+                pass
+            return answer
+        ask(do="open", data=str(lab.data / "cordon"), config=None, cold=False)
+        ask(do="session", id="s", settings=[["workspace", str(lab.workspace)]])
+        for _ in range(3):
+            done = ask(do="run", name="1", settings=[["session", "s"]], argv=["/bin/echo", "fine"])
+            assert (done.get("stdout"), done.get("place")) == ("fine\n", "cold"), done
+        stays.stdin.close()
+        stays.stdout.read()
+    assert stays.returncode == 0
