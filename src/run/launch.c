@@ -1,6 +1,7 @@
 /* The caller's half of launch.h's picture: stacks, the clone, and what a failure in the child means. */
 #include "run/launch.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/sched.h>
 #include <poll.h>
@@ -247,11 +248,13 @@ struct launch *launch_ahead(const struct launch *known)
 	ahead->late = known->namespaces & CLONE_NEWNET;
 	ahead->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(ahead->cpus), ahead->cpus);
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
+	auto_close int mounts = open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC);
 	ahead->caller_fd = caller;
-	if (!ahead->late || !has_another(ahead) || caller < 0 || !make_stacks(ahead)) {
+	if (!ahead->late || !has_another(ahead) || caller < 0 || mounts < 0 || !make_stacks(ahead)) {
 		free(ahead);
 		return NULL;
 	}
+	ahead->mounts_fd = take_fd(&mounts);
 	ahead->pid = clone_first(ahead);
 	if (ahead->pid >= 0 && place(ahead, false))
 		return ahead;
@@ -259,10 +262,17 @@ struct launch *launch_ahead(const struct launch *known)
 	return NULL;
 }
 
+bool launch_ahead_stands(const struct launch *ahead)
+{
+	struct pollfd table = { .fd = ahead->mounts_fd, .events = POLLPRI };
+	return poll(&table, 1, 0) == 0;
+}
+
 void launch_ahead_end(struct launch *ahead)
 {
 	if (!ahead)
 		return;
+	close(ahead->mounts_fd);
 	if (ahead->pidfd >= 0)
 		sys_4(SYS_pidfd_send_signal, ahead->pidfd, SIGKILL, NULL, 0);
 	await_all(ahead);
@@ -302,9 +312,10 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 {
 	struct launch *ahead = launch->ahead;
 	launch->ahead = NULL;
-	if (ahead && fits(ahead, launch) && tell_plan(ahead, launch)) {
+	if (ahead && fits(ahead, launch) && launch_ahead_stands(ahead) && tell_plan(ahead, launch)) {
 		int result = await_start(ahead, ahead->pid, err);
 		launch->pidfd = ahead->pidfd;
+		close(ahead->mounts_fd);
 		free(ahead);
 		return result;
 	}

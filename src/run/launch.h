@@ -114,6 +114,7 @@ struct launch {
 	bool early;                     /* they began before there was a plan, and wait for it: */
 	const struct launch *plan;
 	int caller_fd;                  /* the same: a pidfd of the caller */
+	int mounts_fd;                  /* the same: the table of the host's mounts, from before there was a copy of them */
 	long pid;                       /* the same: of `first`, as the caller has it */
 	bool group_entered;
 	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */
@@ -157,6 +158,8 @@ int launch_start(struct launch *launch, struct cordon_error *err) must_check;
  * the namespaces, the maps, the host name, init's mode and the descriptors are to be what the plan will say. NULL: nothing
  * was begun. launch_start() of the plan whose `ahead` it is goes on with it, or where the plan differs ends it. */
 struct launch *launch_ahead(const struct launch *known);
+/* Whether the host's mounts are those it has a copy of. A plan is made from what is there now. */
+bool launch_ahead_stands(const struct launch *ahead);
 /* There will be no plan: nothing of it is left. NULL is allowed. */
 void launch_ahead_end(struct launch *ahead);
 

@@ -1,5 +1,6 @@
 /* What is begun before there is a plan: that it waits for one, and is gone with whoever was to tell it, however that ends. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -8,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -174,12 +177,60 @@ static void test_it_ends_when_its_caller_becomes_another_program(void **state)
 	end_of_caller(true);
 }
 
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		_exit(2);
+	close(fd);
+}
+
+/* In namespaces of its own, where it may mount: 0 where only the mount made the difference. */
+static void play_mounter(void)
+{
+	char uid_map[32], gid_map[32];
+	int control[2];
+	snprintf(uid_map, sizeof(uid_map), "0 %u 1\n", (unsigned)geteuid());
+	snprintf(gid_map, sizeof(gid_map), "0 %u 1\n", (unsigned)getegid());
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+		_exit(2);
+	put("/proc/self/setgroups", "deny");
+	put("/proc/self/uid_map", uid_map);
+	put("/proc/self/gid_map", gid_map);
+	make_control(control);
+	struct launch *ahead = begin(control);
+	bool stood = ahead && launch_ahead_stands(ahead);
+	if (!ahead || mount("/usr", "/tmp", NULL, MS_BIND, NULL) < 0)
+		_exit(2);
+	bool stands = launch_ahead_stands(ahead);
+	launch_ahead_end(ahead);
+	_exit(!stood || stands);
+}
+
+static void test_a_mount_of_the_host_makes_it_useless(void **state)
+{
+	(void)state;
+	int status;
+	if (!is_possible()) {
+		if (!is_alone())
+			skip_cannot("userns", "nothing can be begun ahead");
+		return;
+	}
+	pid_t mounter = fork();
+	if (mounter == 0)
+		play_mounter();
+	assert_true(mounter > 0);
+	assert_int_equal(waitpid(mounter, &status, 0), mounter);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_waits_and_can_be_ended),
 		cmocka_unit_test(test_it_ends_with_its_caller),
 		cmocka_unit_test(test_it_ends_when_its_caller_becomes_another_program),
+		cmocka_unit_test(test_a_mount_of_the_host_makes_it_useless),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
