@@ -1,5 +1,6 @@
 """Walls that stay up, and the processes that hold them: whichever of these is killed, the next command runs, and nothing is
 left. What is within reach of a command cannot end them."""
+import contextlib
 import fcntl
 import glob
 import os
@@ -47,13 +48,22 @@ def works(warm, **settings):
     warm.await_place()
 
 
+def descriptors(warm):
+    """Those that are not of a control group: what is left of those is closed with a later command."""
+    place, links = f"/proc/{warm.process.pid}/fd", []
+    for number in os.listdir(place):
+        with contextlib.suppress(FileNotFoundError):
+            links.append(os.readlink(f"{place}/{number}"))
+    return sum("cgroup" not in link for link in links)
+
+
 def settled(warm):
     """Descriptors and processes, once nothing changes any more."""
     seen = []
 
     def same():
         found = parts(warm)
-        seen.append((warm.ask("descriptors")["count"], len(found["keepers"]), len(found["inits"]), len(found["commands"])))
+        seen.append((descriptors(warm), len(found["keepers"]), len(found["inits"]), len(found["commands"])))
         return len(seen) > 10 and len(set(seen[-10:])) == 1
     assert wait_until(same), seen[-10:]
     return seen[-1]
@@ -71,14 +81,14 @@ VICTIMS = {
 def test_what_waits_is_killed(warm, way, victim):
     works(warm, **way)
     before = settled(warm)
-    for _ in range(4):
+    for _ in range(8):
         pids = VICTIMS[victim](parts(warm))
         assert pids
         kill(pids)
         works(warm, **way)
     after = settled(warm)
-    # A group that was made ahead has some, as many as there are kinds of groups; what leaks does so each time.
-    assert after[0] < before[0] + 16 and all(now <= was + 1 for now, was in zip(after[1:], before[1:])), (before, after)
+    # One that was ended may not be gone yet; what leaks does so each time.
+    assert after[0] < before[0] + 8 and all(now <= was + 1 for now, was in zip(after[1:], before[1:])), (before, after)
 
 
 def test_the_init_of_a_running_command_is_killed(warm, way):
