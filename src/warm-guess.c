@@ -8,7 +8,6 @@
  * a mould whose habit misled is not believed again before it would have been right a number of times. */
 #include "warm.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,13 +136,18 @@ void warm_habit_learn(struct warm *warm, struct warm_mould *mould, const struct 
 	mould->trust = mould->trust > 0 ? 0 : mould->trust;
 }
 
+bool warm_may_hold(const struct warm *warm)
+{
+	return warm_now_ms() >= warm->unheld_ms;
+}
+
 /* With the lock. The one used last, of those that are to be believed; a shell that waits for its line is there sooner still. */
 static struct warm_mould *find_mould(struct warm *warm, const struct execution *execution)
 {
 	struct warm_mould *found = NULL;
 	struct warm_ring *ring = ring_of(warm, execution->request);
-	bool shell = warm_shell_is_for(execution);
-	for (struct warm_ring *at = ring->next; at != ring; at = at->next) {
+	bool shell = warm_shell_is_for(execution), may_hold = warm_may_hold(warm);
+	for (struct warm_ring *at = ring->next; may_hold && at != ring; at = at->next) {
 		struct warm_mould *mould = of_habitual(at);
 		if (mould->places && mould->places->slot.held && mould->trust > 0 && !(shell && mould->shell) && is_like(mould->habit, execution->request) &&
 		    (!found || mould->used_ms > found->used_ms))
@@ -228,11 +232,10 @@ void warm_guess_misled(const struct execution *execution)
 int warm_not_held(struct execution *execution, struct cordon_error *err)
 {
 	struct warm *warm = execution->cordon->warm;
-	/* Somebody may forbid to trace, or a traced one to become this program, and nobody to start it. */
-	if (err->class != CORDON_E_SESSION_BUSY && err->os_errno != EPERM && err->os_errno != EACCES)
+	if (err->class != CORDON_E_SESSION_BUSY)
 		return -1;
 	pthread_mutex_lock(&warm->lock);
 	warm->unheld_ms = warm_now_ms() + PAUSE_MS;
 	pthread_mutex_unlock(&warm->lock);
-	return fail(err, CORDON_E_SESSION_BUSY, err->os_errno, "slot", "the program cannot be held before it runs");
+	return -1;
 }

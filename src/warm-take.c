@@ -117,17 +117,17 @@ void warm_reserve(struct execution *execution)
 
 void warm_unreserve(struct execution *execution)
 {
-	if (!execution->run.reserved)
-		return;
-	if (execution->run.guess)
+	struct warm_guess *guess = execution->run.guess;
+	if (execution->run.reserved && guess)
 		warm_guess_misled(execution);
-	warm_place_free(execution->run.reserved);
+	if (execution->run.reserved)
+		warm_place_free(execution->run.reserved);
 	execution->run.reserved = NULL;
-	for (int i = 0; execution->run.guess && i < 3; i++) {
+	for (int i = 0; guess && i < 3; i++) {
 		if (execution->run.stdio_fd[i] >= 0)
 			close(take_fd(&execution->run.stdio_fd[i]));
-		if (execution->run.guess->theirs[i] >= 0)
-			close(take_fd(&execution->run.guess->theirs[i]));
+		if (guess->theirs[i] >= 0)
+			close(take_fd(&guess->theirs[i]));
 	}
 	execution->run.guess = NULL;
 }
@@ -244,7 +244,7 @@ bool warm_take(struct execution *execution)
 	struct warm_house *house, *gone;
 	struct warm_place *place = NULL;
 	struct profile_key key;
-	bool made = false, sound = false;
+	bool made = false, sound = false, may_hold;
 	if (!warm_is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
 		return false;
 	if ((execution->run.guess || warm_shell_is_for(execution)) && take_reserved(execution, &key))
@@ -254,12 +254,13 @@ bool warm_take(struct execution *execution)
 		pthread_mutex_lock(&warm->lock);
 		struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), &key, &house);
 		place = mould ? take_or_await(warm, execution, house, mould, &made, &gone) : NULL;
+		may_hold = warm_may_hold(warm);
 		pthread_mutex_unlock(&warm->lock);
 		if (gone)
 			warm_house_free(gone);
 		if (!place)
 			return false;
-		sound = is_sound(execution, place);
+		sound = is_sound(execution, place) && (may_hold || !place->slot.held);
 		if (!sound)
 			warm_place_free(place);
 	}

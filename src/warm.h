@@ -187,6 +187,8 @@ void warm_place_free(struct warm_place *place);
 
 /* Did the walk come to it? */
 bool warm_guess_same(const struct execution *execution);
+/* With the lock. Not for a while after one could not be. */
+bool warm_may_hold(const struct warm *warm);
 /* It did not. */
 void warm_guess_misled(const struct execution *execution);
 /* With the lock, once the walls are decided on. */

@@ -87,16 +87,21 @@ static int refuse_privileged(struct launch *launch, const char *path, const stru
 	                   "it cannot gain privileges in here; use a program that needs none");
 }
 
+static bool is_file(const char *path, struct stat *info)
+{
+#ifdef SYS_newfstatat
+	long result = sys_4(SYS_newfstatat, AT_FDCWD, path, info, 0);
+#else
+	long result = sys_4(SYS_fstatat, AT_FDCWD, path, info, 0);
+#endif
+	return result >= 0 && S_ISREG(info->st_mode);
+}
+
 /* What rules, a manifest or a human judged was a file, not a name. */
 static int refuse_program(struct launch *launch, const char *path)
 {
 	struct stat info;
-#ifdef SYS_newfstatat
-	long result = sys_4(SYS_newfstatat, AT_FDCWD, path, &info, 0);
-#else
-	long result = sys_4(SYS_fstatat, AT_FDCWD, path, &info, 0);
-#endif
-	if (result < 0 || !S_ISREG(info.st_mode))
+	if (!is_file(path, &info))
 		return 0;
 	if (launch->program_judged && (info.st_dev != launch->program_device || info.st_ino != launch->program_inode))
 		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, 0, "policy", path,
@@ -113,6 +118,13 @@ static void fit_place(struct launch *launch, const char *path)
 	argv[2] += there > size ? there - size : 0;
 }
 
+/* Nothing that is looked at before a file is executed forbids it. */
+static bool may_execute(const char *path)
+{
+	struct stat info;
+	return is_file(path, &info) && sys_3(SYS_faccessat, AT_FDCWD, path, X_OK) >= 0;
+}
+
 static int execute(struct launch *launch)
 {
 	const char *place = launch->traced ? launch->argv[2] : NULL;
@@ -126,6 +138,10 @@ static int execute(struct launch *launch)
 			fit_place(launch, *path);
 		}
 		result = sys_3(SYS_execve, *path, launch->argv, launch->environment);
+		/* Somebody may forbid a traced one to become this program, and nobody to start it. */
+		if ((result == -EACCES || result == -EPERM) && launch->held && may_execute(*path))
+			return launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", *path,
+			                   "the program cannot be held before it runs", "");
 		if (result == -EACCES || result == -EPERM)
 			denied = *path;
 		else if (result == -ENOEXEC)

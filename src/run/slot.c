@@ -428,7 +428,9 @@ void slot_send_away(const struct slot *slot)
 {
 	cpu_set_t cpus;
 	int here = sched_getcpu();
-	if (slot->command <= 0 || here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+	/* Once it is gone, its number may be another process's. */
+	if (slot->command <= 0 || here < 0 || here >= CPU_SETSIZE || slot_is_program(slot, false) != 1 ||
+	    sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
 		return;
 	CPU_CLR(here, &cpus);
 	if (CPU_COUNT(&cpus))

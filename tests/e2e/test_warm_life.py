@@ -308,6 +308,25 @@ def test_guessed_wrong_it_is_another_place(cordon, warm, way):
     works(warm, **way)
 
 
+def rows(cordon):
+    return sum(path.read_bytes().count(b"\n") for path in (cordon.data / "cordon/ledger").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("program, most", [("/etc/passwd", 2), ("./directory", 2), ("./script", 4)])
+def test_there_ahead_what_may_not_be_executed_is_told_as_ever(cordon, warm, way, program, most):
+    """In one attempt, where the file says so itself; in two, where it may be that it only cannot be held."""
+    (cordon.workspace / "directory").mkdir()
+    (cordon.workspace / "script").write_text("#!/etc/passwd\n")
+    (cordon.workspace / "script").chmod(0o755)
+    warm.ready(**way)
+    expected(warm, **way)
+    before = rows(cordon)
+    refused = warm.run(program, **way)["error"]
+    assert refused["class"] == "program_not_allowed" and refused["subject"] == program and not refused["retriable"], refused
+    assert rows(cordon) - before <= most
+    works(warm, **way)
+
+
 def test_without_a_row_it_never_runs(cordon, warm, way):
     warm.ready(**way)
     head = cordon.data / "cordon/ledger/head"
