@@ -263,7 +263,7 @@ static long begin(struct builder *builder)
 static int begin_root(struct builder *builder)
 {
 	const struct launch_root *plan = builder->launch->root;
-	long result = plan->classic ? root_begin_classic(builder) : begin(builder);
+	long result = ROOT_IS_CLASSIC(plan) ? root_begin_classic(builder) : begin(builder);
 	builder->root = builder->base;
 	if (result >= 0)
 		result = plan->skeleton ? open_masks(builder) : make_masks(builder);
@@ -287,7 +287,7 @@ int launch_raise_root(struct launch *launch)
 {
 	const struct launch_root *plan = launch->root;
 	struct builder builder = { .launch = launch };
-	root_player *const *play = plan->classic ? root_classic_players : players;
+	root_player *const *play = ROOT_IS_CLASSIC(plan) ? root_classic_players : players;
 	if (begin_root(&builder) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->count; i++) {

@@ -49,6 +49,13 @@ void root_drop_text(const struct builder *builder, long fd);
 /* Nothing is mounted by these. */
 root_player root_play_point, root_play_link, root_play_text;
 
+/* Walls that were raised by classic calls do not stay up (warm.c): the program that makes slots has none. */
+#ifdef CORDON_INIT
+#define ROOT_IS_CLASSIC(plan) false
+#else
+#define ROOT_IS_CLASSIC(plan) ((plan)->classic)
+#endif
+
 /* Puts the base over "/"; 0 or a negative errno. */
 long root_begin_classic(struct builder *builder);
 extern root_player *const root_classic_players[MOUNT_KIND_MAX];

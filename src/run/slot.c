@@ -47,24 +47,32 @@ struct keeper {
 	atomic_uint users;
 };
 
-int keeper_start(const struct launch *launch, struct keeper **ret_keeper, struct cordon_error *err)
+static int start(const struct launch *launch, struct keeper *keeper, struct cordon_error *err)
 {
 	int sockets[2];
-	auto_free struct keeper *made = malloc(sizeof(*made));
-	if (!made)
-		return fail_oom(err);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the keeper's socket");
 	auto_close int ours = sockets[0], theirs = sockets[1];
-	struct launch keeper = plain_launch(launch, INIT_KEEPER, theirs);
-	keeper.init_fd = launch_init_fd(err);
-	if (keeper.init_fd < 0 || launch_start(&keeper, err) < 0)
+	struct launch plain = plain_launch(launch, INIT_KEEPER, theirs);
+	plain.init_fd = launch_init_fd(err);
+	if (plain.init_fd < 0 || launch_start(&plain, err) < 0)
 		return -1;
-	made->socket_fd = take_fd(&ours);
-	made->pidfd = keeper.pidfd;
-	atomic_init(&made->users, 1);
-	*ret_keeper = made;
-	made = NULL;
+	keeper->socket_fd = take_fd(&ours);
+	keeper->pidfd = plain.pidfd;
+	atomic_init(&keeper->users, 1);
+	return 0;
+}
+
+int keeper_start(const struct launch *launch, struct keeper **ret_keeper, struct cordon_error *err)
+{
+	struct keeper *keeper = malloc(sizeof(*keeper));
+	if (!keeper)
+		return fail_oom(err);
+	if (start(launch, keeper, err) < 0) {
+		free(keeper);
+		return -1;
+	}
+	*ret_keeper = keeper;
 	return 0;
 }
 
@@ -287,7 +295,7 @@ int commons_make(const struct launch *launch, uint64_t shared, struct commons *r
 	close(maker.pidfd);
 	while (commons.count < launch_commons_count(shared)) {
 		int *fd = &commons.fds[commons.count];
-		char byte;
+		char byte = 0;
 		if (receive_with(ours, &byte, sizeof(byte), MSG_DONTWAIT, fd, NULL) <= 0 || *fd < 0) {
 			commons_close(&commons);
 			return fail(err, CORDON_E_INTERNAL, 0, "clone", "what the commands of the session share could not be kept");
