@@ -203,8 +203,8 @@ bool warm_take(struct execution *execution);
 int warm_make(struct execution *execution, struct cordon_error *err) must_check;
 void warm_refill(struct execution *execution);
 /* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
- * gets the line, so that this is done when the walk is; only then it runs. Or, for which nothing need be known, a place in which the program that the walk will
- * probably ask for is there by then, and held: that has not run either. */
+ * gets the line, so that this is done when the walk is; only then it runs. Or, for which nothing need be known, a place in
+ * which the program that the walk will probably ask for is there by then, and held: that has not run either. */
 void warm_reserve(struct execution *execution);
 void warm_guess(struct execution *execution);
 void warm_unreserve(struct execution *execution);

@@ -16,16 +16,6 @@
 #define MISLED (-8)                     /* so often it has to be right then */
 #define PAUSE_MS 60000                  /* where a program cannot be held */
 
-static bool same_strings(const struct strings *a, const struct strings *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i], b->items[i]))
-			return false;
-	return true;
-}
-
 static bool same_name(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
@@ -111,7 +101,7 @@ static bool holds_still(const struct warm_habit *habit, const struct execution *
 	if (!is_like(habit, execution->request) || strcmp(habit->cwd, profile->cwd) ||
 	    habit->environment.count != profile->environment.count ||
 	    !is_judged_same(execution, habit->judged, habit->device, habit->inode) ||
-	    (habit->judged && !same_strings(&habit->candidates, &profile->candidates)))
+	    (habit->judged && !strings_same(&habit->candidates, &profile->candidates)))
 		return false;
 	for (size_t i = 0; i < habit->environment.count; i++)
 		if (!warm_same_text(habit->environment.items[i], habit->id, profile->environment.items[i], execution->audit.id))
@@ -213,8 +203,8 @@ bool warm_guess_same(const struct execution *execution)
 {
 	const struct warm_guess *guess = execution->run.guess;
 	const struct profile *profile = &execution->profile.profile;
-	return !strcmp(guess->cwd, profile->cwd) && same_strings(&guess->environment, &profile->environment) &&
-	       same_strings(&guess->candidates, &profile->candidates) && same_strings(&execution->request->argv, &profile->argv) &&
+	return !strcmp(guess->cwd, profile->cwd) && strings_same(&guess->environment, &profile->environment) &&
+	       strings_same(&guess->candidates, &profile->candidates) && strings_same(&execution->request->argv, &profile->argv) &&
 	       is_judged_same(execution, guess->judged, guess->device, guess->inode);
 }
 

@@ -114,3 +114,13 @@ long strings_find(const struct strings *list, const char *item)
 			return (long)i;
 	return -1;
 }
+
+bool strings_same(const struct strings *a, const struct strings *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++)
+		if (strcmp(a->items[i], b->items[i]))
+			return false;
+	return true;
+}

@@ -29,3 +29,5 @@ struct strings {
 int strings_add(struct arena *arena, struct strings *list, const char *item);
 /* The item of this value, or -1. */
 long strings_find(const struct strings *list, const char *item);
+/* The same, in the same order? */
+bool strings_same(const struct strings *a, const struct strings *b);

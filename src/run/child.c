@@ -100,6 +100,20 @@ long launch_hand_out(const struct launch *launch, const struct msghdr *message)
 	return result;
 }
 
+/* A message with one descriptor. */
+static long hand_out_one(const struct launch *launch, void *message, size_t size, int fd)
+{
+	struct iovec part = { message, size };
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	*(int *)(void *)CMSG_DATA(&control.header) = fd;
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
+	                         .msg_controllen = sizeof(control) };
+	return launch_hand_out(launch, &header);
+}
+
 /* A pseudo-terminal of the sandbox's own devpts; its master goes to the supervisor. */
 static int make_terminal(struct launch *launch)
 {
@@ -117,15 +131,7 @@ static int make_terminal(struct launch *launch)
 	for (int i = 0; i < 3; i++)
 		launch->stdio[i] = (int)terminal;
 	struct control_message message = { .kind = CONTROL_TERMINAL };
-	struct iovec part = { &message, sizeof(message) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	*(int *)(void *)CMSG_DATA(&control.header) = (int)master;
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                         .msg_controllen = sizeof(control) };
-	long result = launch_hand_out(launch, &header);
+	long result = hand_out_one(launch, &message, sizeof(message), (int)master);
 	sys_1(SYS_close, master);
 	return result < 0 ? launch_unavailable(launch, result, "terminal", NULL, "cannot hand out the terminal") : 0;
 }
@@ -380,17 +386,9 @@ int launch_commons_count(uint64_t shared)
 static int hand_out_namespace(struct launch *launch, const char *path)
 {
 	char byte = 0;
-	struct iovec part = { &byte, sizeof(byte) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                         .msg_controllen = sizeof(control) };
 	long result = sys_4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	*(int *)(void *)CMSG_DATA(&control.header) = (int)result;
 	if (result >= 0)
-		result = launch_hand_out(launch, &header);
+		result = hand_out_one(launch, &byte, sizeof(byte), (int)result);
 	return result < 0 ? launch_unavailable(launch, result, "lifetime", path, "cannot keep a namespace") : 0;
 }
 

@@ -111,7 +111,8 @@ void commons_close(struct commons *commons);
 /* Packs what a driver prepared, for slots in commons of `shared`. */
 int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_plan *ret_plan, struct cordon_error *err) must_check;
 /* Asks for a slot and does not wait. With `held` its command does not wait for the byte: it becomes the program, and the slot's
- * init, which traces it, holds that before its first instruction. `launch` has the descriptors that the plan counts: the same as those it was made with. */
+ * init, which traces it, holds that before its first instruction. `launch` has the descriptors that the plan counts: the
+ * same as those it was made with. */
 int slot_begin(const struct keeper *keeper, const struct commons *commons, const struct slot_plan *plan,
                const struct launch *launch, bool held, struct slot *ret_slot, struct cordon_error *err) must_check;
 /* Waits until it is ready, or has failed. */

@@ -258,21 +258,11 @@ static bool within(const struct capability_set *a, const struct capability_set *
 	return capability_within(a, b, NULL, NULL);
 }
 
-static bool same_list(const struct strings *a, const struct strings *b)
-{
-	if (a->count != b->count)
-		return false;
-	for (size_t i = 0; i < a->count; i++)
-		if (strcmp(a->items[i], b->items[i]))
-			return false;
-	return true;
-}
-
 static bool same(const struct capability_set *a, const struct capability_set *b)
 {
-	return same_list(&a->fs_read, &b->fs_read) && same_list(&a->fs_write, &b->fs_write) &&
-	       same_list(&a->hosts, &b->hosts) && same_list(&a->programs, &b->programs) &&
-	       same_list(&a->devices, &b->devices) && same_list(&a->sockets, &b->sockets) &&
+	return strings_same(&a->fs_read, &b->fs_read) && strings_same(&a->fs_write, &b->fs_write) &&
+	       strings_same(&a->hosts, &b->hosts) && strings_same(&a->programs, &b->programs) &&
+	       strings_same(&a->devices, &b->devices) && strings_same(&a->sockets, &b->sockets) &&
 	       a->network == b->network && a->spawn == b->spawn && !memcmp(&a->limits, &b->limits, sizeof(a->limits));
 }
 
