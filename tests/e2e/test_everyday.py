@@ -263,8 +263,8 @@ def test_tar_and_find(work, cordon):
 
 
 def test_ps_sees_its_own_only(work):
-    listing = work("sleep 5 & sleep 0.5; ps -eo pid,comm; ps aux | wc -l; pgrep -c sleep; uptime > /dev/null; free > /dev/null; "
-                   "kill %1 2> /dev/null || kill $!")
+    listing = work("sleep 60 & until pgrep -x sleep > /dev/null; do :; done; ps -eo pid,comm; ps aux | wc -l; pgrep -c sleep; "
+                   "uptime > /dev/null; free > /dev/null; kill %1 2> /dev/null || kill $!")
     processes = [line.split() for line in listing.splitlines() if re.fullmatch(r"\s*\d+ \S+", line)]
     assert {"sleep", "ps"} <= {name for _, name in processes} and len(processes) <= 6
     assert all(int(pid) < 100 for pid, _ in processes)

@@ -323,8 +323,9 @@ def test_a_signal_ends_bubblewrap_and_all_in_it(cordon, leftovers, driver):
 
 
 def test_a_signal_reaches_the_whole_group(cordon, leftovers):
-    process = cordon.popen("run", "-c", "sh -c 'trap \"echo child\" USR1; echo up; while :; do sleep 0.05; done' & "
-                                        "trap 'echo parent; wait; exit 3' USR1; trap 'exit 4' TERM; wait; sleep 5")
+    # Each trap is set before "up" is said.
+    process = cordon.popen("run", "-c", "trap 'echo parent; wait; exit 3' USR1; trap 'exit 4' TERM; "
+                                        "sh -c 'trap \"echo child\" USR1; echo up; while :; do sleep 0.05; done' & wait; sleep 5")
     assert process.stdout.readline() == b"up\n"
     process.send_signal(signal.SIGUSR1)
     assert {process.stdout.readline(), process.stdout.readline()} == {b"child\n", b"parent\n"}
