@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "execute.h"
 #include "run/control.h"
+#include "run/processors.h"
 #include "warm.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
@@ -166,7 +167,8 @@ void run_step_expect(struct execution *execution)
 	struct supervise_options options = { .stdin_fd = request->stdin_fd, .tty = request->tty, .control_fd = -1 };
 	struct cordon_error ignored;
 	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
-	if (stays || execution->run.ahead || !driver->expect ||
+	/* What is begun ahead is in the way where it has to take turns with us. */
+	if (stays || execution->run.ahead || !processors_one_is_free() || !driver->expect ||
 	    !driver->expect(&execution->arena, execution->capability.set.network, &known) ||
 	    (known.init_fd = launch_init_fd(&ignored)) < 0)
 		return;

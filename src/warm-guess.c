@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run/processors.h"
+
 #define MISLED (-8)                     /* so often it has to be right then */
 #define PAUSE_MS 60000                  /* where a program cannot be held */
 
@@ -175,7 +177,8 @@ static int begin(struct execution *execution, struct warm_place *place, struct w
 		.program_device = guess->device, .program_inode = guess->inode,
 		.stdio = { guess->theirs[0], guess->theirs[1], guess->theirs[2] },
 	};
-	slot_send_away(&place->slot);
+	if (processors_one_is_free())
+		slot_send_away(&place->slot);
 	return slot_order(&place->slot, &launch, &ignored);
 }
 

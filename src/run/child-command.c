@@ -204,7 +204,7 @@ static void await_walls(struct launch *launch)
 {
 	while (!__atomic_load_n(&launch->walls, __ATOMIC_ACQUIRE))
 		sys_4(SYS_futex, &launch->walls, FUTEX_WAIT, 0, NULL);
-	if (launch->cpus_size)
+	if (launch->cpus_size > 0)
 		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 }
 

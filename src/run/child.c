@@ -269,19 +269,21 @@ static long clone_command(struct launch *launch)
 }
 
 /* A new process begins on the processor of who made it unless another is awake: where the others are halted, virtual ones
- * most of all, the two would take turns. Until the walls are up it is kept off this one. */
-static void move_aside(struct launch *launch)
+ * most of all, the two would take turns. Until the walls are up it is kept off this one, or where none is free, here. */
+static void part(struct launch *launch)
 {
 	unsigned here;
 	unsigned long *cpus = launch->cpus;
-	long size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), cpus);
-	if (size <= 0 || sys_3(SYS_getcpu, &here, NULL, NULL) < 0 || here >= (unsigned long)size * 8)
+	if (!launch->apart) {
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, cpus);
+		return;
+	}
+	if (!launch->late || sys_3(SYS_getcpu, &here, NULL, NULL) < 0 || here >= (unsigned long)launch->cpus_size * 8)
 		return;
 	unsigned long *word = &cpus[here / (8 * sizeof(long))], bit = 1UL << here % (8 * sizeof(long));
 	*word &= ~bit;
-	bool moved = sys_3(SYS_sched_setaffinity, launch->command, size, cpus) >= 0;
+	sys_3(SYS_sched_setaffinity, launch->command, launch->cpus_size, cpus);
 	*word |= bit;
-	launch->cpus_size = moved ? size : 0;
 }
 
 /* Of descriptors that are opened from here on the command has none. */
@@ -301,14 +303,12 @@ long launch_raise(struct launch *launch)
 	launch->network = NETWORK_AWAITED;
 	launch->command = 0;
 	launch->planned = !launch->early;
-	if (!launch->early)
-		launch->cpus_size = 0;
 	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
 		return -1;
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (launch->late && !launch->early)
-		move_aside(launch);
+	if (!launch->early && launch->cpus_size > 0)
+		part(launch);
 	if (raise_walls(launch) < 0)
 		return -1;
 	if (!launch->late) {

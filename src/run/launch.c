@@ -22,6 +22,7 @@
 #include "run/blob.h"
 #include "run/control.h"
 #include "run/init-blob.h"
+#include "run/processors.h"
 #include "run/sys.h"
 
 #define STACK_SIZE (32 * 1024)
@@ -164,6 +165,20 @@ static bool can_be_late(void)
 	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF && sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
 }
 
+/* Keeps them off the caller's processor, or has `pid` (0: the caller) on none but that, until it says where else it may be. */
+static bool place(const struct launch *launch, long pid, bool here)
+{
+	unsigned cpu;
+	unsigned long mask[ARRAY_SIZE(launch->cpus)] = { 0 };
+	if (sys_3(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= (unsigned long)launch->cpus_size * 8)
+		return false;
+	unsigned long bit = 1UL << cpu % (8 * sizeof(long));
+	if (!here)
+		memcpy(mask, launch->cpus, sizeof(mask));
+	mask[cpu / (8 * sizeof(long))] ^= bit;
+	return sys_3(SYS_sched_setaffinity, pid, launch->cpus_size, mask) >= 0;
+}
+
 /* A pid, or a negative errno. */
 static long clone_first(struct launch *launch)
 {
@@ -215,29 +230,6 @@ static int await_start(struct launch *launch, long pid, struct cordon_error *err
 
 /* ---- ahead of the plan ------------------------------------------------------------------------------------------ */
 
-/* With one processor, what is begun ahead is in the way. */
-static bool has_another(const struct launch *launch)
-{
-	int count = 0;
-	for (long i = 0; i < launch->cpus_size / (long)sizeof(long); i++)
-		count += __builtin_popcountl(launch->cpus[i]);
-	return count > 1;
-}
-
-/* Keeps them off the caller's processor, or has `first` on none but that, until it says where else it may be. */
-static bool place(const struct launch *launch, bool here)
-{
-	unsigned cpu;
-	unsigned long mask[ARRAY_SIZE(launch->cpus)] = { 0 };
-	if (sys_3(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= (unsigned long)launch->cpus_size * 8)
-		return false;
-	unsigned long bit = 1UL << cpu % (8 * sizeof(long));
-	if (!here)
-		memcpy(mask, launch->cpus, sizeof(mask));
-	mask[cpu / (8 * sizeof(long))] ^= bit;
-	return sys_3(SYS_sched_setaffinity, launch->pid, launch->cpus_size, mask) >= 0;
-}
-
 struct launch *launch_ahead(const struct launch *known)
 {
 	struct launch *ahead = can_be_late() ? malloc(sizeof(*ahead)) : NULL;
@@ -250,13 +242,13 @@ struct launch *launch_ahead(const struct launch *known)
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
 	auto_close int mounts = open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC);
 	ahead->caller_fd = caller;
-	if (!ahead->late || !has_another(ahead) || caller < 0 || mounts < 0 || !make_stacks(ahead)) {
+	if (!ahead->late || caller < 0 || mounts < 0 || !make_stacks(ahead)) {
 		free(ahead);
 		return NULL;
 	}
 	ahead->mounts_fd = take_fd(&mounts);
 	ahead->pid = clone_first(ahead);
-	if (ahead->pid >= 0 && place(ahead, false))
+	if (ahead->pid >= 0 && place(ahead, ahead->pid, false))
 		return ahead;
 	launch_ahead_end(ahead);
 	return NULL;
@@ -304,8 +296,18 @@ static bool tell_plan(struct launch *ahead, const struct launch *plan)
 {
 	struct control_message planned = { .kind = CONTROL_PLANNED };
 	ahead->plan = plan;
-	place(ahead, true);
+	place(ahead, ahead->pid, true);
 	return send(ahead->heard_fd, &planned, sizeof(planned), MSG_NOSIGNAL) == sizeof(planned);
+}
+
+/* A new process may be put where another runs, to wait for that, though this processor is about to be free. */
+static long clone_here(struct launch *launch)
+{
+	bool kept = place(launch, 0, true);
+	long pid = clone_first(launch);
+	if (kept)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
+	return pid;
 }
 
 int launch_start(struct launch *launch, struct cordon_error *err)
@@ -323,7 +325,9 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (!make_stacks(launch))
 		return fail_oom(err);
 	launch->early = false;
+	launch->apart = processors_one_is_free();
+	launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
-	return await_start(launch, clone_first(launch), err);
+	return await_start(launch, has_command && !launch->apart ? clone_here(launch) : clone_first(launch), err);
 }

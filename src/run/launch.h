@@ -111,6 +111,7 @@ struct launch {
 	struct launch *ahead;           /* its processes, which launch_ahead() began; or NULL */
 
 	/* Filled by launch_ahead() and launch_start(), for `first` and `command`. */
+	bool apart;                     /* `command` on another processor than `first`: one is free */
 	bool early;                     /* they began before there was a plan, and wait for it: */
 	const struct launch *plan;
 	int caller_fd;                  /* the same: a pidfd of the caller */
@@ -132,7 +133,7 @@ struct launch {
 	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
 	int planned;                    /* not 0 once there is a plan, which `command` waits for */
 	int walls;                      /* not 0 once they are up, which `command` waits for */
-	long cpus_size;                 /* the bytes of `cpus`, where `command` may run when the walls are up; 0: as it is */
+	long cpus_size;                 /* the bytes of `cpus`, where both may run in the end; 0: as it is */
 	unsigned long cpus[LAUNCH_CPUS_MAX / 8 / sizeof(long)];
 	enum launch_network {
 		NETWORK_AWAITED, NETWORK_UP, NETWORK_FAILED

@@ -224,6 +224,7 @@ static uint32_t pack_launch(struct slot_packer *packer, const struct launch *lau
 	copy.become = copy.group_entered = copy.failed = false;
 	copy.group_fd = copy.pidfd = -1;
 	copy.late = 0;
+	copy.cpus_size = 0;
 	memcpy(copy.group_joins, joins, sizeof(copy.group_joins));
 	copy.loopback = copy.namespaces & CLONE_NEWNET;
 	/* Told later, or there already. */

@@ -300,6 +300,21 @@ def test_a_crowd(cordon, leftovers):
     assert len(kinds) == 160 and all(seen == ["intent", "result"] for seen in kinds.values())
 
 
+@drivers()
+@pytest.mark.parametrize("busy", [False, True])
+def test_it_may_run_wherever_the_caller_may(cordon, driver, busy):
+    """Its processes are sent apart or kept together while its walls are raised, by whether a processor is free: not for longer."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)] if busy else []
+    try:
+        done = [cordon("run", "--driver", driver, "--", "/bin/grep", "Cpus_allowed:", "/proc/self/status") for _ in range(3)]
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    allowed = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("Cpus_allowed:")]
+    assert [one.stdout.splitlines() for one in done] == [allowed] * 3, done
+
+
 # ---- signals ---------------------------------------------------------------------------------------------------------
 
 @drivers("landlock", "local")
