@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "execute.h"
 #include "run/control.h"
-#include "run/processors.h"
 #include "warm.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
@@ -134,6 +133,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
+	run_step_await_expected(execution);
 	bool waited = execution->run.in_slot;
 	if (!waited && warm_make(execution, err) < 0)
 		return -1;
@@ -156,31 +156,6 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	for (int i = 0; execution->run.guess && i < 3; i++)
 		supervision->child_fd[i] = take_fd(&execution->run.guess->theirs[i]);
 	return !options.stdio_fd && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
-}
-
-void run_step_expect(struct execution *execution)
-{
-	assert(execution->done == CORDON_STEP_CAPABILITY);
-	const struct cordon_request *request = execution->request;
-	struct launch *launch = &execution->run.launch, known = *launch;
-	const struct driver *driver = execution->session.driver;
-	struct supervise_options options = { .stdin_fd = request->stdin_fd, .tty = request->tty, .control_fd = -1 };
-	struct cordon_error ignored;
-	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
-	/* What is begun ahead is in the way where it has to take turns with us. */
-	if (stays || execution->run.ahead || !processors_one_is_free() || !driver->expect ||
-	    !driver->expect(&execution->arena, execution->capability.set.network, &known) ||
-	    (known.init_fd = launch_init_fd(&ignored)) < 0)
-		return;
-	execution->run.prepared = supervise_prepare(&execution->run.supervision, &options, launch, &ignored) == 0;
-	if (!execution->run.prepared) {
-		supervise_free(&execution->run.supervision);
-		return;
-	}
-	memcpy(known.stdio, launch->stdio, sizeof(known.stdio));
-	known.control_fd = launch->control_fd;
-	known.heard_fd = launch->heard_fd;
-	launch->ahead = launch_ahead(&known);
 }
 
 void run_step_ready(struct execution *execution)

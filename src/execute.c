@@ -152,7 +152,7 @@ void execute_free(struct execution *execution)
 	                       &execution->run.shell_pidfd };
 	egress_free(execution);
 	driver_release(&execution->run.held);
-	launch_ahead_end(execution->run.launch.ahead);
+	run_step_free_expected(execution);
 	slot_end(&execution->run.slot);
 	warm_unreserve(execution);
 	if (execution->run.prepared)
@@ -183,8 +183,10 @@ void execute_free(struct execution *execution)
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
-	if (start)
+	if (start) {
+		run_step_expect_aside(execution);
 		warm_guess(execution);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
 		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution)) {

@@ -24,6 +24,7 @@
 
 struct config_store;
 struct egress;
+struct expectation;
 struct gate_question;
 struct host_tools_kept;
 struct host_view;
@@ -124,6 +125,7 @@ struct execution {
 		struct disk_watch disk;             /* holds the limit on disk space */
 		bool quota;                         /* so does the filesystem */
 		int home_fd;                        /* which it counts, too; or -1 */
+		struct expectation *expected;       /* what a thread begins while the walk decides; or NULL */
 		struct launch launch;
 		struct driver_held held;
 		struct slot slot;                   /* the place in walls that are up, */
@@ -166,8 +168,12 @@ int run_step_start(struct execution *execution, struct cordon_error *err) must_c
 /* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it
  * will be asked to run. It does not before the start; what is wrong is told then, too. */
 void run_step_ready(struct execution *execution);
-/* Before the fourth step: what the walls of most commands need is begun, and takes as long as to decide on them. */
+/* Of step 5, expect.c: before the first step, by a thread, or before the fourth what the walls of most commands need is begun, and
+ * takes as long as to decide on them. Then the launch has what was begun, if anything was; freeing ends what came to nothing. */
+void run_step_expect_aside(struct execution *execution);
 void run_step_expect(struct execution *execution);
+void run_step_await_expected(struct execution *execution);
+void run_step_free_expected(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;

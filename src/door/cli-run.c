@@ -1,6 +1,7 @@
 /* `cordon run`: one command. A daemon carries it out where there is one and it is a session's; else the library does, in this
  * process. To whoever called it that is the same. */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +73,8 @@ static int start_here(struct run *run, const struct options *options, struct cor
 {
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	run->carrier = &local;
+	/* Another thread has little to allocate, and no memory of its own to do so. */
+	mallopt(M_ARENA_MAX, 1);
 	if (request_build(options, NULL, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
 		return -1;
 	/* Reading the terminal from the background would stop us, and the command with us. */

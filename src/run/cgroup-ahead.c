@@ -4,15 +4,13 @@
 #include "run/cgroup-ahead.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/aside.h"
 #include "run/linger.h"
 
 #define STACK_SIZE (256 * 1024)
@@ -39,36 +37,6 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* The kernel may leave a new thread on this processor and the others halted: it would have no turn before it is too late. */
-static void set_aside(pthread_attr_t *attributes)
-{
-	cpu_set_t processors;
-	int here = sched_getcpu();
-	if (here < 0 || sched_getaffinity(0, sizeof(processors), &processors) < 0)
-		return;
-	CPU_CLR(here, &processors);
-	if (CPU_COUNT(&processors))
-		pthread_attr_setaffinity_np(attributes, sizeof(processors), &processors);
-}
-
-static int start(struct cgroup_ahead *ahead)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	if (pthread_attr_init(&attributes) != 0)
-		return -1;
-	/* The caller's handlers are for the caller's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	set_aside(&attributes);
-	int result = pthread_attr_setstacksize(&attributes, STACK_SIZE);
-	if (result == 0)
-		result = pthread_create(&ahead->thread, &attributes, work, ahead);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return result ? -1 : 0;
-}
-
 struct cgroup_ahead *cgroup_ahead_begin(const struct cgroup_search *search, const struct cgroup_bounds *bounds)
 {
 	struct cgroup_ahead *ahead = calloc(1, sizeof(*ahead));
@@ -78,7 +46,7 @@ struct cgroup_ahead *cgroup_ahead_begin(const struct cgroup_search *search, cons
 	ahead->bounds = *bounds;
 	atomic_flag_clear(&ahead->begun);
 	sem_init(&ahead->made, 0, 0);
-	if (start(ahead) == 0)
+	if (aside_start(&ahead->thread, STACK_SIZE, work, ahead) == 0)
 		return ahead;
 	sem_destroy(&ahead->made);
 	free(ahead);

@@ -165,6 +165,11 @@ static bool can_be_late(void)
 	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF && sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
 }
 
+void launch_note_processors(struct launch *known)
+{
+	known->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(known->cpus), known->cpus);
+}
+
 /* Keeps them off the caller's processor, or has `pid` (0: the caller) on none but that, until it says where else it may be. */
 static bool place(const struct launch *launch, long pid, bool here)
 {
@@ -238,7 +243,8 @@ struct launch *launch_ahead(const struct launch *known)
 	*ahead = *known;
 	ahead->early = true;
 	ahead->late = known->namespaces & CLONE_NEWNET;
-	ahead->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(ahead->cpus), ahead->cpus);
+	if (!known->cpus_size)
+		launch_note_processors(ahead);
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
 	auto_close int mounts = open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC);
 	ahead->caller_fd = caller;
@@ -248,7 +254,7 @@ struct launch *launch_ahead(const struct launch *known)
 	}
 	ahead->mounts_fd = take_fd(&mounts);
 	ahead->pid = clone_first(ahead);
-	if (ahead->pid >= 0 && place(ahead, ahead->pid, false))
+	if (ahead->pid >= 0 && (known->cpus_size || place(ahead, ahead->pid, false)))
 		return ahead;
 	launch_ahead_end(ahead);
 	return NULL;
@@ -326,7 +332,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 		return fail_oom(err);
 	launch->early = false;
 	launch->apart = processors_one_is_free();
-	launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
+	launch_note_processors(launch);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	return await_start(launch, has_command && !launch->apart ? clone_here(launch) : clone_first(launch), err);

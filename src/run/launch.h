@@ -159,6 +159,9 @@ int launch_start(struct launch *launch, struct cordon_error *err) must_check;
  * the namespaces, the maps, the host name, init's mode and the descriptors are to be what the plan will say. NULL: nothing
  * was begun. launch_start() of the plan whose `ahead` it is goes on with it, or where the plan differs ends it. */
 struct launch *launch_ahead(const struct launch *known);
+/* Where the caller may run, and they, too, once there is a plan. It is noted in `known` where the same is done by a thread of the
+ * caller's that is kept off its processor (aside.h). */
+void launch_note_processors(struct launch *known);
 /* Whether the host's mounts are those it has a copy of. A plan is made from what is there now. */
 bool launch_ahead_stands(const struct launch *ahead);
 /* There will be no plan: nothing of it is left. NULL is allowed. */

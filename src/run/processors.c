@@ -14,20 +14,23 @@ static void open_load(void)
 	load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 }
 
-/* What was taken when somebody last looked. */
-static bool taken_before = true;
+/* Whether all were taken when somebody last looked. */
+static bool taken_before;
 
 bool processors_one_is_free(void)
 {
 	char text[80];
 	cpu_set_t cpus;
-	int running;
+	int running, count;
 	pthread_once(&load_once, open_load);
 	ssize_t length = load_fd < 0 ? -1 : pread(load_fd, text, sizeof(text) - 1, 0);
-	if (length <= 0 || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+	if (length <= 0 || sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || (count = CPU_COUNT(&cpus)) < 2)
 		return false;
 	text[length] = '\0';
 	/* Three averages, and how many want to run at this moment, who asks among them. */
-	bool taken = sscanf(text, "%*s %*s %*s %d/", &running) != 1 || running >= CPU_COUNT(&cpus);
-	return !(__atomic_exchange_n(&taken_before, taken, __ATOMIC_RELAXED) && taken);
+	if (sscanf(text, "%*s %*s %*s %d/", &running) != 1)
+		return false;
+	/* The kernel itself may do something for a moment: one for each is too many when it is so again. */
+	bool before = __atomic_exchange_n(&taken_before, running >= count, __ATOMIC_RELAXED);
+	return running < count || (running == count && !before);
 }

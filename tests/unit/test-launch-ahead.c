@@ -110,6 +110,32 @@ static void test_it_waits_and_can_be_ended(void **state)
 	close(control[1]);
 }
 
+/* The caller goes on meanwhile: what it closes ends a pipe, or gives a lock back. */
+static void test_it_keeps_nothing_of_its_caller_open(void **state)
+{
+	(void)state;
+	int control[2], ends[2];
+	if (!is_possible()) {
+		if (!is_alone())
+			skip_cannot("userns", "nothing can be begun ahead");
+		return;
+	}
+	make_control(control);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	struct launch *ahead = begin(control);
+	assert_non_null(ahead);
+	close(ends[1]);
+	struct pollfd ended = { .fd = ends[0] };
+	assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
+	/* What it needs it has. */
+	assert_true(made_soon(ahead));
+	assert_false(is_gone_soon(ahead->pidfd, 50));
+	launch_ahead_end(ahead);
+	close(ends[0]);
+	close(control[0]);
+	close(control[1]);
+}
+
 /* A caller of its own tells us what it began, and then pauses or becomes a program that does. */
 static void play_caller(int tell, const int control[2], bool becomes)
 {
@@ -228,6 +254,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_waits_and_can_be_ended),
+		cmocka_unit_test(test_it_keeps_nothing_of_its_caller_open),
 		cmocka_unit_test(test_it_ends_with_its_caller),
 		cmocka_unit_test(test_it_ends_when_its_caller_becomes_another_program),
 		cmocka_unit_test(test_a_mount_of_the_host_makes_it_useless),

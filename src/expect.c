@@ -1,0 +1,151 @@
+/* Of step 5: what the walls of most commands need is begun before it is decided on them. That takes the kernel about as long, and
+ * asks nothing of the decision: it waits for it. A refusal, and another decision than was expected, is the end of it.
+ *
+ * A program that runs one command and ends knows nothing of the host, so that deciding takes it longest: there a thread begins with
+ * it before the first step, on another processor. Else it is begun before the fourth, which is still in time, and takes less than
+ * a thread. */
+#include <assert.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "execute.h"
+#include "run/aside.h"
+#include "run/processors.h"
+#include "warm.h"
+
+#define STACK_SIZE (128 * 1024)
+
+struct expectation {
+	struct supervise_options options;
+	struct launch known;
+	struct supervision *supervision;        /* the execution's, which nobody else looks at meanwhile */
+	bool prepared;
+	struct launch *ahead;
+	pthread_t thread;
+	atomic_flag begun;                      /* by the thread, or instead: */
+	bool given_up;                          /* it had no turn in time */
+	sem_t done;
+	bool adopted;
+};
+
+static void begin(struct expectation *expected)
+{
+	struct launch *known = &expected->known;
+	struct cordon_error ignored;
+	if ((known->init_fd = launch_init_fd(&ignored)) < 0)
+		return;
+	expected->prepared = supervise_prepare(expected->supervision, &expected->options, known, &ignored) == 0;
+	if (expected->prepared)
+		expected->ahead = launch_ahead(known);
+	else
+		supervise_free(expected->supervision);
+}
+
+/* Where there is a control group, `first` is to be born in it. */
+static void *begin_aside(void *argument)
+{
+	struct expectation *expected = argument;
+	const struct cgroup_search search = { .directory = NULL };
+	if (!atomic_flag_test_and_set(&expected->begun)) {
+		if (cgroup_is_missing(&search, true))
+			begin(expected);
+		sem_post(&expected->done);
+	}
+	return NULL;
+}
+
+static bool can_be_expected(struct execution *execution, const struct driver *driver, enum network_mode network,
+                            struct expectation *ret_expected)
+{
+	const struct cordon_request *request = execution->request;
+	*ret_expected = (struct expectation){
+		.options = { .stdin_fd = request->stdin_fd, .tty = request->tty, .control_fd = -1 },
+		.known = execution->run.launch,
+		.supervision = &execution->run.supervision,
+	};
+	/* What is begun ahead is in the way where it has to take turns with us. */
+	return driver && driver->expect && driver->expect(&execution->arena, network, &ret_expected->known) &&
+	       processors_one_is_free();
+}
+
+static void adopt(struct execution *execution, const struct expectation *expected)
+{
+	struct launch *launch = &execution->run.launch;
+	execution->run.prepared = expected->prepared;
+	if (!expected->prepared)
+		return;
+	memcpy(launch->stdio, expected->known.stdio, sizeof(launch->stdio));
+	launch->control_fd = expected->known.control_fd;
+	launch->heard_fd = expected->known.heard_fd;
+	launch->tty = expected->known.tty;
+	launch->ahead = expected->ahead;
+}
+
+void run_step_expect_aside(struct execution *execution)
+{
+	const struct cordon_request *request = execution->request;
+	const struct driver *driver = driver_find(request->driver ? request->driver : DRIVER_DEFAULT);
+	struct expectation *expected = execution->only && !execution->probe ? malloc(sizeof(*expected)) : NULL;
+	if (!expected)
+		return;
+	if (!can_be_expected(execution, driver, request->granted.network, expected)) {
+		free(expected);
+		return;
+	}
+	launch_note_processors(&expected->known);
+	atomic_flag_clear(&expected->begun);
+	sem_init(&expected->done, 0, 0);
+	if (aside_start(&expected->thread, STACK_SIZE, begin_aside, expected) == 0) {
+		execution->run.expected = expected;
+		return;
+	}
+	sem_destroy(&expected->done);
+	free(expected);
+}
+
+/* If it has not, it will not any more: it would have to wait until somebody else has had enough of that processor. */
+static bool has_begun(struct expectation *expected)
+{
+	if (!expected || expected->given_up)
+		return false;
+	expected->given_up = !atomic_flag_test_and_set(&expected->begun);
+	return !expected->given_up;
+}
+
+void run_step_expect(struct execution *execution)
+{
+	assert(execution->done == CORDON_STEP_CAPABILITY);
+	struct expectation expected;
+	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
+	if (stays || execution->run.ahead || has_begun(execution->run.expected) ||
+	    !can_be_expected(execution, execution->session.driver, execution->capability.set.network, &expected))
+		return;
+	begin(&expected);
+	adopt(execution, &expected);
+}
+
+void run_step_await_expected(struct execution *execution)
+{
+	struct expectation *expected = execution->run.expected;
+	if (!has_begun(expected) || expected->adopted)
+		return;
+	while (sem_wait(&expected->done) < 0 && errno == EINTR)
+		;
+	expected->adopted = true;
+	adopt(execution, expected);
+}
+
+void run_step_free_expected(struct execution *execution)
+{
+	struct expectation *expected = execution->run.expected;
+	run_step_await_expected(execution);
+	launch_ahead_end(execution->run.launch.ahead);
+	if (!expected)
+		return;
+	pthread_join(expected->thread, NULL);
+	sem_destroy(&expected->done);
+	free(expected);
+}
