@@ -186,7 +186,6 @@ static int make_late(struct launch *launch)
 		                   "raise sysctl user.max_net_namespaces, or choose --driver landlock");
 	__atomic_store_n(&launch->late_made, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->late_made, FUTEX_WAKE, 1);
-	launch_reset_signals();
 	while (!__atomic_load_n(&launch->planned, __ATOMIC_ACQUIRE))
 		sys_4(SYS_futex, &launch->planned, FUTEX_WAIT, 0, NULL);
 	launch_empty_bounding_set(launch);

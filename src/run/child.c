@@ -254,14 +254,15 @@ static void grow_table(const struct launch *launch)
 }
 
 /* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. One that begins before there is a root
- * gets to it by a descriptor in the table, which it shares until the walls are up. */
+ * gets to it by a descriptor in the table, which it shares until the walls are up; what is done about signals `first` does
+ * for both. */
 static long clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | SIGCHLD;
 	launch->loading = 1;
 	if (launch->late)
 		grow_table(launch);
-	long pid = sys_clone(flags | (launch->late ? CLONE_FILES : 0), (char *)launch->command_stack + launch->stack_size,
+	long pid = sys_clone(flags | (launch->late ? CLONE_FILES | CLONE_SIGHAND : 0), (char *)launch->command_stack + launch->stack_size,
 	                     &launch->command, &launch->loading, launch_command, launch);
 	if (pid < 0)
 		launch->loading = 0;
@@ -307,8 +308,6 @@ long launch_raise(struct launch *launch)
 		return -1;
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (launch->late)
-		launch_reset_signals();
 	if (!launch->early && launch->cpus_size > 0)
 		part(launch);
 	if (raise_walls(launch) < 0)
@@ -342,6 +341,9 @@ static int enter_late(struct launch *launch)
 int launch_raise_network(struct launch *launch)
 {
 	bool up = !launch->late || enter_late(launch) == 0;
+	/* Of both, and not before: the command had better begin soon. */
+	if (launch->late)
+		launch_reset_signals();
 	if (launch->loopback)
 		up = up && launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0;
 	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
