@@ -128,9 +128,10 @@ void warm_habit_learn(struct warm *warm, struct warm_mould *mould, const struct 
 	mould->trust = mould->trust > 0 ? 0 : mould->trust;
 }
 
-bool warm_may_hold(const struct warm *warm)
+bool warm_may_hold(const struct warm *warm, const struct warm_mould *mould)
 {
-	return warm_now_ms() >= warm->unheld_ms;
+	uint64_t now = warm_now_ms();
+	return now >= warm->unheld_ms && now >= mould->unheld_ms;
 }
 
 /* With the lock. The one used last, of those that are to be believed; a shell that waits for its line is there sooner still. */
@@ -138,11 +139,11 @@ static struct warm_mould *find_mould(struct warm *warm, const struct execution *
 {
 	struct warm_mould *found = NULL;
 	struct warm_ring *ring = ring_of(warm, execution->request);
-	bool shell = warm_shell_is_for(execution), may_hold = warm_may_hold(warm);
-	for (struct warm_ring *at = ring->next; may_hold && at != ring; at = at->next) {
+	bool shell = warm_shell_is_for(execution);
+	for (struct warm_ring *at = ring->next; at != ring; at = at->next) {
 		struct warm_mould *mould = of_habitual(at);
-		if (mould->places && mould->places->slot.held && mould->trust > 0 && !(shell && mould->shell) && is_like(mould->habit, execution->request) &&
-		    (!found || mould->used_ms > found->used_ms))
+		if (mould->places && mould->places->slot.held && mould->trust > 0 && warm_may_hold(warm, mould) && !(shell && mould->shell) &&
+		    is_like(mould->habit, execution->request) && (!found || mould->used_ms > found->used_ms))
 			found = mould;
 	}
 	return found;
@@ -222,13 +223,21 @@ void warm_guess_misled(const struct execution *execution)
 	pthread_mutex_unlock(&warm->lock);
 }
 
+/* Of these walls alone, unless it was none of the program's doing. */
 int warm_not_held(struct execution *execution, struct cordon_error *err)
 {
 	struct warm *warm = execution->cordon->warm;
+	struct warm_house *house;
+	struct profile_key key;
 	if (err->class != CORDON_E_SESSION_BUSY)
 		return -1;
+	bool known = profile_walls_key(&execution->arena, &execution->profile.profile, &key) == 0;
 	pthread_mutex_lock(&warm->lock);
-	warm->unheld_ms = warm_now_ms() + PAUSE_MS;
+	struct warm_mould *mould = known ? warm_mould_find(warm, warm_house_id(execution), &key, &house) : NULL;
+	if (mould && strcmp(err->subject, SLOT_UNHELD))
+		mould->unheld_ms = warm_now_ms() + PAUSE_MS;
+	else
+		warm->unheld_ms = warm_now_ms() + PAUSE_MS;
 	pthread_mutex_unlock(&warm->lock);
 	return -1;
 }

@@ -254,7 +254,7 @@ bool warm_take(struct execution *execution)
 		pthread_mutex_lock(&warm->lock);
 		struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), &key, &house);
 		place = mould ? take_or_await(warm, execution, house, mould, &made, &gone) : NULL;
-		may_hold = warm_may_hold(warm);
+		may_hold = mould && warm_may_hold(warm, mould);
 		pthread_mutex_unlock(&warm->lock);
 		if (gone)
 			warm_house_free(gone);

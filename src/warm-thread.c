@@ -110,7 +110,7 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 	struct warm_place *place = NULL;
 	struct warm_house *gone;
 	struct cordon_error ignored;
-	bool held = mould->trust > 0 && warm_may_hold(warm);
+	bool held = mould->trust > 0 && warm_may_hold(warm, mould);
 	house->users++;
 	mould->making++;
 	pthread_mutex_unlock(&warm->lock);

@@ -105,6 +105,7 @@ struct warm_mould {
 	bool park, parking;             /* one is to be made, is being made */
 	unsigned count, wanted, making, awaited;
 	uint64_t used_ms, gap_ms;       /* between the last two uses */
+	uint64_t unheld_ms;             /* until then no program is held here before it runs */
 };
 
 struct warm_house {
@@ -132,7 +133,7 @@ struct warm {
 	struct warm_ring holding;       /* those that have one; few, however many houses there are */
 	struct warm_ring habitual[WARM_BUCKETS];        /* those with a habit, by what the request said */
 	uint64_t expired_ms;            /* when all houses were looked at */
-	uint64_t unheld_ms;             /* until then no program is held before it runs */
+	uint64_t unheld_ms;             /* until then none is held anywhere */
 };
 
 /* ---- warm.c, warm-thread.c, warm-take.c: what they need of each other -------------------------------------------- */
@@ -188,7 +189,7 @@ void warm_place_free(struct warm_place *place);
 /* Did the walk come to it? */
 bool warm_guess_same(const struct execution *execution);
 /* With the lock. Not for a while after one could not be. */
-bool warm_may_hold(const struct warm *warm);
+bool warm_may_hold(const struct warm *warm, const struct warm_mould *mould);
 /* It did not. */
 void warm_guess_misled(const struct execution *execution);
 /* With the lock, once the walls are decided on. */

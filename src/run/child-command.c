@@ -14,6 +14,9 @@
 #include "run/slot.h"
 #include "run/sys.h"
 
+#define SCRIPT_LINE 256                 /* of a script's first line the kernel reads so much, */
+#define SCRIPTS_MAX 5                   /* and of scripts that run scripts so many */
+
 static int leave_session(struct launch *launch)
 {
 	long result = sys_0(SYS_setsid);
@@ -118,11 +121,35 @@ static void fit_place(struct launch *launch, const char *path)
 	argv[2] += there > size ? there - size : 0;
 }
 
-/* Nothing that is looked at before a file is executed forbids it. */
+/* What runs a script, as its first line says, which is read as far as the kernel reads it; NULL where none is told. */
+static const char *find_interpreter(const char *path, char line[static SCRIPT_LINE])
+{
+	long fd = sys_4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC, 0);
+	long length = fd < 0 ? 0 : sys_3(SYS_read, fd, line, SCRIPT_LINE - 1), at = 2;
+	if (fd >= 0)
+		sys_1(SYS_close, fd);
+	if (length < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[length] = '\0';
+	while (line[at] == ' ' || line[at] == '\t')
+		at++;
+	for (long end = at; line[end]; end++)
+		if (line[end] == ' ' || line[end] == '\t' || line[end] == '\n')
+			line[end] = '\0';
+	return line + at;
+}
+
+/* Nothing that is looked at before a file is executed forbids it, nor what runs it. */
 static bool may_execute(const char *path)
 {
-	struct stat info;
-	return is_file(path, &info) && sys_3(SYS_faccessat, AT_FDCWD, path, X_OK) >= 0;
+	char line[SCRIPT_LINE];
+	for (int i = 0; path && i < SCRIPTS_MAX; i++) {
+		struct stat info;
+		if (!is_file(path, &info) || sys_3(SYS_faccessat, AT_FDCWD, path, X_OK) < 0)
+			return false;
+		path = find_interpreter(path, line);
+	}
+	return true;
 }
 
 static int execute(struct launch *launch)
@@ -250,7 +277,7 @@ static int await_orders(struct launch *launch)
 	long result = launch->traced || launch->held ? sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : 0;
 	if (launch->held && result >= 0)
 		keep_init_near(launch);
-	return result < 0 ? launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", "ptrace", "a program cannot be held here", "") : 0;
+	return result < 0 ? launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", SLOT_UNHELD, "a program cannot be held here", "") : 0;
 }
 
 void launch_command(void *argument)

@@ -26,6 +26,7 @@
 
 #define SLOT_FD 3                       /* of the command, until it is the program */
 #define SLOT_ORDERS_MAX (64 * 1024)     /* one message */
+#define SLOT_UNHELD "ptrace"            /* what an error is about where no program can be held, whichever it is */
 #define SLOT_PLAN_MAX (1024 * 1024)
 #define SLOT_DESCRIPTORS_MAX 200        /* with one request; the kernel's bound is 253 */
 

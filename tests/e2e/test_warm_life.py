@@ -317,12 +317,19 @@ def rows(cordon):
     return sum(path.read_bytes().count(b"\n") for path in (cordon.data / "cordon/ledger").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("program, most", [("/etc/passwd", 2), ("./directory", 2), ("./script", 4)])
+def script(cordon, name, interpreter, mode=0o755):
+    path = cordon.workspace / name
+    path.write_text(f"#!{interpreter}\n")
+    path.chmod(mode)
+
+
+@pytest.mark.parametrize("program, most", [("/etc/passwd", 2), ("./directory", 2), ("./script", 2), ("./nested", 2), ("./unreadable", 4)])
 def test_there_ahead_what_may_not_be_executed_is_told_as_ever(cordon, warm, way, program, most):
-    """In one attempt, where the file says so itself; in two, where it may be that it only cannot be held."""
+    """In one attempt, where the file says so itself, or what it is run by; in two, where it may be that it only cannot be held."""
     (cordon.workspace / "directory").mkdir()
-    (cordon.workspace / "script").write_text("#!/etc/passwd\n")
-    (cordon.workspace / "script").chmod(0o755)
+    script(cordon, "script", " /etc/passwd -x")
+    script(cordon, "nested", cordon.workspace / "script")
+    script(cordon, "unreadable", "/etc/passwd", 0o111)
     warm.ready(**way)
     expected(warm, **way)
     before = rows(cordon)
@@ -330,6 +337,25 @@ def test_there_ahead_what_may_not_be_executed_is_told_as_ever(cordon, warm, way,
     assert refused["class"] == "program_not_allowed" and refused["subject"] == program and not refused["retriable"], refused
     assert rows(cordon) - before <= most
     works(warm, **way)
+
+
+def test_what_cannot_be_held_is_of_its_own_walls(cordon, warm):
+    """Those of another session hold what is asked for there, meanwhile as before."""
+    script(cordon, "unreadable", "/etc/passwd", 0o111)
+    warm.session("t")
+    for name in ("s", "t"):
+        warm.ready(session=name)
+        expected(warm, session=name)
+    assert warm.run("./unreadable")["error"]["class"] == "program_not_allowed"
+    works(warm)
+    for session, there in (("t", True), ("s", False)):
+        warm.run("/bin/true", session=session)
+        warm.await_place()
+        with open(cordon.data / "cordon/ledger/head") as head:
+            fcntl.flock(head, fcntl.LOCK_EX)
+            name = warm.start("/usr/bin/touch", "made", session=session)
+            assert wait_until(lambda: held(warm, "touch"), 60 if there else 0.3) == there
+        assert warm.wait(name).get("exit_code") == 0
 
 
 def test_without_a_row_it_never_runs(cordon, warm, way):
