@@ -1,5 +1,6 @@
 """Nothing of a command outlives it, its timeout, or its caller; floods, forks and crowds stay within bounds."""
 import concurrent.futures
+import fcntl
 import json
 import os
 import pathlib
@@ -12,6 +13,7 @@ import time
 
 import pytest
 
+from conftest import descendants
 from lab import IS_ROOT, drivers, leftovers, needs, result, rows, rows_of, running, wait_until  # noqa: F401
 
 # Four ways to be forgotten, each asleep for longer than any test, in a process that carries the marker.
@@ -346,6 +348,23 @@ def test_a_signal_reaches_the_whole_group(cordon, leftovers):
     assert {process.stdout.readline(), process.stdout.readline()} == {b"child\n", b"parent\n"}
     process.kill()
     process.communicate()
+
+
+@needs("user", "mount-namespace")
+def test_what_is_begun_before_the_row_becomes_the_command(cordon, leftovers):
+    """An ordinary user's one-shot: its processes are there while its row cannot be written, and they are those that run then."""
+    if len(os.sched_getaffinity(0)) == 1:
+        return  # nothing would be gained
+    assert cordon("run", "--", "/bin/true").returncode == 0
+    with open(cordon.data / "cordon/ledger/head") as head:
+        fcntl.flock(head, fcntl.LOCK_EX)
+        process = cordon.popen("run", "-c", "echo up; exec sleep 100")
+        assert wait_until(lambda: len(descendants(process.pid)) == 2, 8)
+        begun = descendants(process.pid)
+    assert process.stdout.readline() == b"up\n"
+    assert descendants(process.pid) == begun
+    process.terminate()
+    process.communicate(timeout=60)
 
 
 def test_a_killed_command_keeps_its_output(cordon):

@@ -202,6 +202,30 @@ def test_there_are_few_descriptors(cordon, leftovers, way):  # noqa: F811
         warm.close()
 
 
+def in_turn(warm, *sessions):
+    """One command in each; those of them for whose next one a place waits after that."""
+    found = []
+    for session in sessions:
+        time.sleep(0.15)  # so soon after each other two would be kept for it
+        assert warm.run("/bin/true", session=session).get("exit_code") == 0
+        found += session if warm.ask("await", ms=500)["done"] else ""
+    return found
+
+
+def test_with_more_sessions_than_places_some_keep_theirs(cordon, leftovers):  # noqa: F811
+    """One goes for another session's that is wanted more often than that was used; not each in its turn, before it was of use."""
+    warm = Warm(cordon, prefix=["prlimit", "--nofile=256"])  # three
+    try:
+        assert in_turn(warm, *"abc") == list("abc")
+        time.sleep(1.2)  # a first command counts as one in a second
+        assert in_turn(warm, *"d") == ["d"] and len(parts(warm)["inits"]) == 3
+        # The one that went was used longest ago.
+        for _ in range(2):
+            assert in_turn(warm, *"bcda") == list("bcd")
+    finally:
+        warm.close()
+
+
 def test_the_library_is_closed_while_places_wait(warm, way):
     for _ in range(3):
         warm.ready(**way)
@@ -356,6 +380,22 @@ def test_what_cannot_be_held_is_of_its_own_walls(cordon, warm):
             name = warm.start("/usr/bin/touch", "made", session=session)
             assert wait_until(lambda: held(warm, "touch"), 60 if there else 0.3) == there
         assert warm.wait(name).get("exit_code") == 0
+
+
+@pytest.mark.parametrize("argv, settings", [
+    (["/usr/bin/env"], {"env": "WORD=other"}), (["/bin/true", "x" * 45000], {}), (["/bin/true", "x" * 70000], {}),
+    (["/nowhere/program"], {}), (["/etc/passwd"], {})], ids=["other", "long", "longer", "missing", "forbidden"])
+def test_a_guess_that_comes_to_nothing_leaves_no_pipes(warm, way, argv, settings):
+    """However far it came: its pipes were made before anything else."""
+    warm.ready(**way)
+    seen = []
+    for _ in range(6):
+        expected(warm, **way)
+        warm.run(*argv, **settings, **way)
+        warm.run("/bin/true", **way)
+        warm.await_place()
+        seen.append(settled(warm)[0])
+    assert seen[-1] < seen[0] + 8, seen
 
 
 def test_without_a_row_it_never_runs(cordon, warm, way):

@@ -239,14 +239,14 @@ static void do_approve(json_t *told)
 	say_done(0);
 }
 
-/* Until a place waits for another command of the session of the one that ended last. */
+/* Until a place waits for another command of the session of the one that ended last; or for so long. */
 static void do_await(json_t *told)
 {
-	int waited = 0;
-	(void)told;
-	while (last.execution && !warm_expects(last.execution->walk) && waited++ < PATIENCE_MS)
+	json_t *ms = json_object_get(told, "ms");
+	int waited = 0, most = ms ? (int)json_integer_value(ms) : PATIENCE_MS;
+	while (last.execution && !warm_expects(last.execution->walk) && waited++ < most)
 		usleep(1000);
-	say(json_pack("{s:b}", "done", last.execution && waited < PATIENCE_MS));
+	say(json_pack("{s:b}", "done", last.execution && waited < most));
 }
 
 static void do_descriptors(json_t *told)
