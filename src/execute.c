@@ -134,7 +134,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->run.launch.report_fd = execution->run.home_fd = -1;
 	execution->run.launch.pidfd = -1;
 	execution->run.slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
-	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = execution->run.shell_pidfd = -1;
+	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = -1;
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -148,8 +148,7 @@ void execute_free(struct execution *execution)
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.names.fd, &execution->run.launch.report_fd,
 	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
-	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2],
-	                       &execution->run.shell_pidfd };
+	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2] };
 	egress_free(execution);
 	driver_release(&execution->run.held);
 	run_step_free_expected(execution);

@@ -131,7 +131,7 @@ struct execution {
 		struct slot slot;                   /* the place in walls that are up, */
 		bool in_slot;                       /* if it has one, */
 		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
-		int stdio_fd[3], shell_pidfd;
+		int stdio_fd[3];
 		bool refilled;                      /* it was told that the next command may want another place */
 		struct warm_place *reserved;        /* with a shell, whose id it has taken over, or as it was guessed; or NULL */
 		struct warm_guess *guess;           /* what it will be started with; or NULL */

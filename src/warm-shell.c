@@ -89,7 +89,6 @@ static struct warm_shell *make(const char *id, const char *name, const char *cwd
 		return NULL;
 	for (int i = 0; i < 3; i++)
 		shell->stdio_fd[i] = -1;
-	shell->pidfd = -1;
 	memcpy(shell->id, id, sizeof(shell->id));
 	shell->cwd_fd = fcntl(cwd_fd, F_DUPFD_CLOEXEC, 3);
 	shell->name = arena_strdup(&shell->arena, name);
@@ -155,8 +154,6 @@ void warm_shell_free(struct warm_shell *shell)
 			close(shell->stdio_fd[i]);
 	if (shell->cwd_fd >= 0)
 		close(shell->cwd_fd);
-	if (shell->pidfd >= 0)
-		close(shell->pidfd);
 	arena_free(&shell->arena);
 	free(shell);
 }
@@ -216,7 +213,7 @@ int warm_shell_park(struct warm_shell *shell, struct warm_place *place, struct c
 		.stdio = { theirs[0], theirs[1], theirs[2] },
 	};
 	if (parked == 0)
-		parked = slot_park(&place->slot, &launch, &shell->pidfd, err);
+		parked = slot_park(&place->slot, &launch, err);
 	for (int i = 0; i < 3; i++)
 		if (theirs[i] >= 0)
 			close(theirs[i]);

@@ -63,8 +63,6 @@ static void adopt(struct execution *execution, struct warm_place *place)
 	execution->run.in_shell = place->shell;
 	for (int i = 0; place->shell && i < 3; i++)
 		execution->run.stdio_fd[i] = take_fd(&place->shell->stdio_fd[i]);
-	if (place->shell)
-		execution->run.shell_pidfd = take_fd(&place->shell->pidfd);
 	warm_shell_free(place->shell);
 	close(take_fd(&execution->run.slot.root_fd));
 	free(place->covers);

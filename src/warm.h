@@ -41,7 +41,7 @@ struct warm_shell {
 	bool judged;                    /* the program is this file */
 	uint64_t device, inode;
 	uint64_t stamp;                 /* of the files that it may be */
-	int stdio_fd[3], pidfd;         /* our ends of its pipes, and itself, once it is parked */
+	int stdio_fd[3];                /* our ends of its pipes, once it is parked */
 };
 
 /* What the last command of a mould was started with, and by which request. */

@@ -15,10 +15,10 @@ enum control_kind {
 	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
 	CONTROL_PARK,           /* to init of a slot: the command will be a shell, to be parked (shell-park.h) */
 	CONTROL_PARKING,        /* from init: it waits for that, so the command may have its orders */
-	CONTROL_PARKED,         /* from init: the shell waits for its line, its pidfd; or a negative errno, and there is none */
-	CONTROL_LINE,           /* to init: the line, behind the message */
-	CONTROL_WRITTEN,        /* from init: the shell has it, and runs when it is continued; or a negative errno */
-	CONTROL_GO,             /* to init that holds a program: that may run */
+	CONTROL_PARKED,         /* from init: the shell waits for its line; or a negative errno, and there is none */
+	CONTROL_LINE,           /* to init: the line, behind the message; its value is the processor it was sent from */
+	CONTROL_WRITTEN,        /* from init: the shell has it; or a negative errno */
+	CONTROL_GO,             /* to init that holds a program, or a shell with its line: that may run */
 };
 
 #define CONTROL_LISTENERS_MAX 64        /* in one message */

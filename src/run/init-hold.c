@@ -13,11 +13,11 @@
 #define LOOKS 200                       /* some 100 microseconds: who waits awake need not be woken */
 #define STOPPED_BY_EXEC (SIGTRAP << 8 | 0x7f)
 
-static bool await_go(void)
+bool init_await_go(bool awake)
 {
 	struct control_message message;
 	long length = -EAGAIN;
-	for (int i = 0; i < LOOKS && length == -EAGAIN; i++)
+	for (int i = awake ? LOOKS : 0; i > 0 && length == -EAGAIN; i--)
 		length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (length == -EAGAIN)
 		length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), 0, 0, 0);
@@ -35,7 +35,7 @@ bool init_hold(const struct launch *launch, long command, int *ret_status)
 		sys_exit(1);
 	if (!WIFSTOPPED(*ret_status))
 		return false;
-	if (*ret_status == STOPPED_BY_EXEC && await_go() && sys_4(SYS_ptrace, PTRACE_DETACH, command, 0, 0) >= 0) {
+	if (*ret_status == STOPPED_BY_EXEC && init_await_go(true) && sys_4(SYS_ptrace, PTRACE_DETACH, command, 0, 0) >= 0) {
 		/* The command kept us where it is. */
 		if (launch->cpus_size > 0)
 			sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);

@@ -6,25 +6,17 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
 #include "run/control.h"
 #include "run/shell-park.h"
 #include "run/slot.h"
 #include "run/sys.h"
 
-/* With a descriptor, unless it is below 0. */
-static void tell(int kind, long value, long fd)
+static void tell(int kind, long value)
 {
 	struct control_message message = { .kind = kind, .value = (int32_t)value };
-	struct iovec part = { &message, sizeof(message) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	*(int *)(void *)CMSG_DATA(&control.header) = (int)fd;
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = fd < 0 ? NULL : &control,
-	                         .msg_controllen = fd < 0 ? 0 : sizeof(control) };
-	sys_3(SYS_sendmsg, CONTROL_FD, &header, MSG_NOSIGNAL);
+	sys6(SYS_sendto, CONTROL_FD, (long)&message, sizeof(message), MSG_NOSIGNAL, 0, 0);
 }
 
 /* It begins before anybody asked for it, and for what it does then nobody answers. So it must be a shell that no command can
@@ -51,13 +43,18 @@ static long judge(long command)
 
 static long park(long command, struct parked_shell *shell)
 {
-	tell(CONTROL_PARKING, 0, -1);
+	tell(CONTROL_PARKING, 0);
 	long result = shell_park(command, judge, shell);
-	long pidfd = result < 0 ? result : sys_2(SYS_pidfd_open, command, 0);
-	tell(CONTROL_PARKED, pidfd < 0 ? pidfd : 0, pidfd);
-	if (pidfd >= 0)
-		sys_1(SYS_close, pidfd);
-	return pidfd < 0 ? pidfd : 0;
+	tell(CONTROL_PARKED, result);
+	return result;
+}
+
+/* Its stops were told as those of a child: nobody need be woken for that once it runs. */
+static void forget_stops(void)
+{
+	const uint64_t child = 1ULL << (SIGCHLD - 1);
+	const struct timespec now = { 0 };
+	sys_4(SYS_rt_sigtimedwait, &child, NULL, &now, sizeof(child));
 }
 
 bool init_park(long command)
@@ -67,12 +64,18 @@ bool init_park(long command)
 		char line[SHELL_LINE_MAX + 1];
 	} told;
 	static struct parked_shell shell;
+	unsigned here = 0;
 	if (park(command, &shell) < 0)
 		return false;
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&told, sizeof(told), 0, 0, 0);
 	if (length < (long)sizeof(told.message) || told.message.kind != CONTROL_LINE)
 		return false;
-	long result = shell_go(&shell, told.line, (size_t)length - sizeof(told.message), SIGSTOP);
-	tell(CONTROL_WRITTEN, result, -1);
-	return result == 0;
+	long result = shell_write(&shell, told.line, (size_t)length - sizeof(told.message));
+	tell(CONTROL_WRITTEN, result);
+	if (result < 0)
+		return false;
+	forget_stops();
+	/* On the processor of who decides whether it may run we would only be in its way. */
+	sys_3(SYS_getcpu, &here, NULL, NULL);
+	return init_await_go((int32_t)here != told.message.value) && shell_go(&shell) >= 0;
 }

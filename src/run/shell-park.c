@@ -308,7 +308,7 @@ long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shel
 	return result > 0 ? -ECHILD : result;
 }
 
-long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal)
+long shell_write(struct parked_shell *shell, const char *line, size_t length)
 {
 	struct user_regs_struct now = shell->registers;
 	struct timespec clock;
@@ -329,11 +329,14 @@ long shell_go(struct parked_shell *shell, const char *line, size_t length, int s
 		to[parts++] = (struct iovec){ (void *)(uintptr_t)shell->time_at, sizeof(time) };
 	}
 	long result = set_arguments(shell, &now, length, from, to, parts);
-	if (result == 0)
-		result = trace(PTRACE_DETACH, shell->pid, 0, (void *)(uintptr_t)signal);
 	if (result < 0)
 		discard(shell->pid);
 	return result > 0 ? -ECHILD : result;
+}
+
+long shell_go(const struct parked_shell *shell)
+{
+	return trace(PTRACE_DETACH, shell->pid, 0, NULL);
 }
 
 #else
@@ -346,12 +349,17 @@ long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shel
 	return -ENOSYS;
 }
 
-long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal)
+long shell_write(struct parked_shell *shell, const char *line, size_t length)
 {
 	(void)line;
 	(void)length;
-	(void)signal;
 	discard(shell->pid);
+	return -ENOSYS;
+}
+
+long shell_go(const struct parked_shell *shell)
+{
+	(void)shell;
 	return -ENOSYS;
 }
 

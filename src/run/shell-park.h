@@ -58,9 +58,10 @@ static inline size_t shell_place_size(const char *path, const char *const *envir
  * the program's first instruction, and refuses it by a negative errno. One that makes a process is no shell to be parked; that
  * process is stopped, and the caller's to end. */
 long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell);
-/* Gives it this line, which has no NUL in it, and lets it go with this signal: with SIGSTOP it stands still until it is
- * continued, 0 is none. 0, or a negative errno: then nothing of the line has been run, the shell is gone, and reaped. */
-long shell_go(struct parked_shell *shell, const char *line, size_t length, int signal);
+/* Gives it this line, which has no NUL in it; it stands where it stood. 0, or a negative errno: then the shell is gone, and reaped. */
+long shell_write(struct parked_shell *shell, const char *line, size_t length);
+/* Lets it go: from now on it runs its line, and is traced by nobody. Negative where it is no more. */
+long shell_go(const struct parked_shell *shell);
 
 /* A file of its /proc directory; `name` begins with '/'. A descriptor or a negative errno. x86_64 only. */
 long shell_open(long pid, const char *name, int flags);

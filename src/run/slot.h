@@ -132,11 +132,11 @@ int slot_is_program(const struct slot *slot, bool look);
 int slot_await_program(const struct slot *slot, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
 /* Instead: a ready one gets a shell, which waits for its line. `launch` has it all but the line, which is not looked at. */
-int slot_park(struct slot *slot, const struct launch *launch, int *ret_pidfd, struct cordon_error *err) must_check;
+int slot_park(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
 /* Its line. It is written where it belongs while the caller goes on; nothing of it is run. */
 int slot_write_line(const struct slot *slot, const char *line, struct cordon_error *err) must_check;
 /* From now on it runs. */
-int slot_run_line(int control_fd, int pidfd, struct cordon_error *err) must_check;
+int slot_run_line(int control_fd, struct cordon_error *err) must_check;
 
 /* In bytes of this capacity; 0: too large. Offsets into the bytes. */
 struct slot_packer {
@@ -167,10 +167,13 @@ void slot_tell_failure(const struct launch *launch, int fd);
 void keeper_serve(void) __attribute__((noreturn));
 /* In a slot: raises the walls, and is its init to the end. */
 void launch_slot(struct launch *launch) __attribute__((noreturn));
-/* Of init: parks the shell that the command becomes, and lets it go when its line has come. False: that will not run. */
+/* Of init: parks the shell that the command becomes, writes its line when that comes, and lets it go when that may run. False: it will not. */
 bool init_park(long command);
 /* Of init: waits for the program that the command becomes, and holds it until it may run. False: it will not, and that is how it
  * ended. */
 bool init_hold(const struct launch *launch, long command, int *ret_status);
+/* Of init: waits until what it holds may run; `awake` for a moment: who waits so need not be woken. False: it was told something
+ * else. Where nobody is there any more it ends here. */
+bool init_await_go(bool awake);
 /* The life of an init; it has CONTROL_FD. With a slot's launch it is the slot's. */
 void init_serve(const char *mode, long command, const struct launch *slot) __attribute__((noreturn));
