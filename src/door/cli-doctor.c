@@ -11,6 +11,8 @@
 #include "door/json-look.h"
 #include "door/report.h"
 
+#define COLUMNS 104                     /* of advice, about what the table is wide */
+
 enum paint { PLAIN, BOLD, GREEN, RED, DIM };
 
 static void print_painted(enum paint paint, const char *text, int width)
@@ -88,15 +90,39 @@ static void print_verdict(const char *driver)
 	putchar('\n');
 }
 
+/* Its end. What is to be typed is one. */
+static const char *end_of_word(const char *word)
+{
+	const char *quoted = *word == '`' ? strchr(word + 1, '`') : NULL;
+	word = quoted ? quoted : word;
+	return word + strcspn(word, " ");
+}
+
+/* What there is to do about something, if there is: in as many lines as it takes. */
+static void print_advice(const char *what, const char *advice)
+{
+	if (!*advice)
+		return;
+	int column = printf("  %s:", what);
+	for (const char *word = advice, *end; *word; word = end + (*end == ' ')) {
+		struct text one = { 0 };
+		end = end_of_word(word);
+		column += 1 + snprintf(one.bytes, sizeof(one.bytes), "%.*s", (int)(end - word), word);
+		if (column > COLUMNS)
+			column = printf("\n   ") + (int)strlen(one.bytes);
+		putchar(' ');
+		report_untrusted(stdout, one.bytes);
+	}
+	putchar('\n');
+}
+
 static unsigned print_fix(unsigned printed, const char *what, const char *fix)
 {
 	if (!*fix)
 		return printed;
 	if (!printed)
 		printf("\nTo mend:\n");
-	printf("  %s: ", what);
-	report_untrusted(stdout, fix);
-	putchar('\n');
+	print_advice(what, fix);
 	return printed + 1;
 }
 
@@ -128,11 +154,7 @@ static void print_hosts(const char *hosts)
 		putchar(')');
 	}
 	putchar('\n');
-	if (*TEXT(hosts, "fix")) {
-		printf("  to mend: ");
-		report_untrusted(stdout, TEXT(hosts, "fix"));
-		putchar('\n');
-	}
+	print_advice("to mend", TEXT(hosts, "fix"));
 }
 
 /* One line, and what would give more. */
@@ -149,11 +171,7 @@ static void print_limits(const char *limits)
 		putchar(')');
 	}
 	putchar('\n');
-	if (*TEXT(limits, "fix")) {
-		printf("  for more: ");
-		report_untrusted(stdout, TEXT(limits, "fix"));
-		putchar('\n');
-	}
+	print_advice("for more", TEXT(limits, "fix"));
 }
 
 static void print_report(const char *report)

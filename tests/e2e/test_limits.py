@@ -638,4 +638,7 @@ def test_doctor_tells_who_holds_limits(cordon):
         assert "limit_memory" in report["holds"] and report["place"] in human
     else:
         assert report["mechanism"] == "rlimits, per process" and report["place"] is None and report["holds"] == []
-        assert "systemd-run --user --scope" in report["fix"] and "systemd-run --user --scope" in human
+        assert "systemd-run --user --scope" in report["fix"]
+        # In lines that fit, and what is to be typed in one of them.
+        assert f"for more: {report['fix']}" in " ".join(human.split()) and max(map(len, human.splitlines())) <= 120
+        assert any("`systemd-run --user --scope -p Delegate=yes cordon ...`" in line for line in human.splitlines())
