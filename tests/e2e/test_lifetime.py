@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -365,6 +366,23 @@ def test_what_is_begun_before_the_row_becomes_the_command(cordon, leftovers):
     assert descendants(process.pid) == begun
     process.terminate()
     process.communicate(timeout=60)
+
+
+@needs("strace", "mount-namespace", "unsanitized")
+def test_a_table_of_descriptors_has_grown_before_it_is_shared(cordon, tmp_path):
+    """While two processes share one it grows only when every processor has let go of the old one, which takes milliseconds: what
+    raises the walls has had a descriptor beyond all that come while it does."""
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=%desc,clone,unshare", *cordon.argv("run", "--", "/bin/true")],
+                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+    text = trace.read_text()
+    shared = re.search(r"^(\d+) +clone\(.*CLONE_FILES.*SIGCHLD", text, re.MULTILINE)
+    alone = re.search(rf"^{shared.group(1)} +unshare\(CLONE_FILES", text, re.MULTILINE)
+    opens = rf"^{shared.group(1)} +(?:open|fs|fcntl\(\d+, F_DUPFD|<\.\.\. (?:open|fs|fcntl)).*= (\d+)$"
+    before = [int(fd) for fd in re.findall(opens, text[:shared.start()], re.MULTILINE)]
+    meanwhile = [int(fd) for fd in re.findall(opens, text[shared.start():alone.start()], re.MULTILINE)]
+    assert meanwhile and max(before, default=0) > max(meanwhile), (before, meanwhile)
 
 
 def test_a_killed_command_keeps_its_output(cordon):
