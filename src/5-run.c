@@ -65,6 +65,7 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	launch->init_fd = launch_init_fd(err);
 	if (launch->init_fd < 0 || limits_begin(execution, err) < 0)
 		return -1;
+	launch->awaited = execution->only;
 	launch->rows = execution->request->rows;
 	launch->columns = execution->request->columns;
 #ifdef CORDON_UNWALL

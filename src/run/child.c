@@ -221,7 +221,7 @@ static void become_init(struct launch *launch, long command)
 	pid[--at] = '\0';
 	for (long rest = command; rest; rest /= 10)
 		pid[--at] = (char)('0' + rest % 10);
-	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, NULL };
+	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, launch->awaited ? INIT_AWAITED : NULL, NULL };
 	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long result = init < 0 ? init : control < 0 ? control : sys_3(SYS_dup3, control, CONTROL_FD, 0);

@@ -23,7 +23,7 @@
 #include "profile/profile.h"
 
 #define LAUNCH_PASS_MAX 14
-#define LAUNCH_JOIN_MAX 4
+#define LAUNCH_JOIN_MAX 3
 #define LAUNCH_CPUS_MAX 1024
 /* In the base, what masks are made of: nobody may read either. */
 #define LAUNCH_MASK_FILE "proc/file"
@@ -100,6 +100,7 @@ struct launch {
 	int pass[LAUNCH_PASS_MAX];      /* handed to the program as 3, 4, …; ended by the first below 0 */
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
+	bool awaited;                   /* the caller waits until init is gone */
 	int control_fd;                 /* init's end of the control socket */
 	int heard_fd;                   /* the caller's, by which init tells that it is there; -1: it does not */
 	int slot_fd;                    /* of a slot (slot.h): its socket; -1: this is none */

@@ -366,12 +366,10 @@ void supervise_resize(struct supervision *supervision, unsigned short rows, unsi
 
 void supervise_dismiss(struct supervision *supervision)
 {
-	if (!supervision->reported)
-		return;
-	supervise_close(&supervision->control_fd);
 	/* It is often on this very processor, and soon waits for the kernel about as long as the result takes us. Ahead of it we
 	 * would have all of that to wait for afterwards. */
-	sched_yield();
+	if (supervision->reported)
+		sched_yield();
 }
 
 void supervise_leave(struct supervision *supervision, struct cgroup *group)

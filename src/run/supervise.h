@@ -71,8 +71,7 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 void supervise_hold_input(struct supervision *supervision, bool hold);
 void supervise_signal(struct supervision *supervision, int signal);
 void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
-/* Once it has finished, where somebody is going to wait until init is gone: has it go at once, rather than when all of this is
- * freed. */
+/* Once it has finished, where somebody is going to wait until init is gone: lets it go first, if it is on this processor. */
 void supervise_dismiss(struct supervision *supervision);
 /* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
 void supervise_leave(struct supervision *supervision, struct cgroup *group);
