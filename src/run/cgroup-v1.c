@@ -2,8 +2,7 @@
  * group, whose limits go on to hold for them. There is no call to be born inside: the command's first process writes itself
  * into each leaf, by the file that takes a single thread, because moving whole processes waits for every processor.
  *
- * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. A freezer's leaf is made when
- * something is to be frozen. */
+ * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,7 +18,7 @@
 #define PERIOD_US 100000
 #define SOCKETS_SHARE 8
 
-enum { MEMORY, PIDS, CPU, FREEZER };
+enum { MEMORY, PIDS, CPU };
 
 static const struct {
 	const char *controller;
@@ -28,7 +27,6 @@ static const struct {
 	[MEMORY] = { "memory", BIT(LIMIT_MEMORY) },
 	[PIDS] = { "pids", BIT(LIMIT_PROCESSES) },
 	[CPU] = { "cpu", BIT(LIMIT_CPU) },
-	[FREEZER] = { "freezer", 0 },
 };
 _Static_assert(ARRAY_SIZE(parts) == CGROUP_PARTS, "a part for each controller");
 
@@ -55,7 +53,9 @@ static int open_own(const struct cgroup_search *search, const char *self, const 
 	if (!own)
 		return -1;
 	int length = (int)strcspn(own, "\n");
-	snprintf(path, 512, "%s/%s%.*s", search->root, controller, length > 1 ? length : 0, own);
+	/* Cut off, it would be another group's. */
+	if (snprintf(path, 512, "%s/%s%.*s", search->root, controller, length > 1 ? length : 0, own) >= 512)
+		return -1;
 	/* Who may not write there, as most, has nothing else to look for. */
 	int found = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
 	if (found < 0 && errno == ENOENT) {
@@ -71,7 +71,7 @@ static bool find(const struct cgroup_search *search, const char *self, struct cg
 	char path[512];
 	if (search->directory)
 		return false;
-	for (int part = MEMORY; part < FREEZER; part++) {
+	for (int part = MEMORY; part < CGROUP_PARTS; part++) {
 		place->parts[part] = open_own(search, self, parts[part].controller, path);
 		if (place->parts[part] < 0)
 			continue;
@@ -119,7 +119,7 @@ static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 
 static void open_joins(struct cgroup *group)
 {
-	for (int part = MEMORY; part < FREEZER; part++)
+	for (int part = MEMORY; part < CGROUP_PARTS; part++)
 		if (group->parts[part] >= 0)
 			group->joins[part] = openat(group->parts[part], "tasks", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
 }
@@ -134,45 +134,7 @@ static bool kill_all(struct cgroup *group)
 {
 	if (group->parts[PIDS] >= 0)
 		cgroup_file_write(group->parts[PIDS], "pids.max", "0");
-	/* What is frozen may not even die. */
-	if (group->parts[FREEZER] >= 0)
-		cgroup_file_write(group->parts[FREEZER], "freezer.state", "THAWED");
 	return cgroup_file_kill_listed(any_part(group));
-}
-
-static int make_freezer(struct cgroup *group)
-{
-	static const struct cgroup_search here = { .root = "/sys/fs/cgroup", .self = "/proc/self/cgroup" };
-	char path[512], self[8192];
-	if (cgroup_file_read(AT_FDCWD, here.self, self, sizeof(self)) < 0)
-		return -1;
-	auto_close int own = open_own(&here, self, parts[FREEZER].controller, path);
-	if (own < 0 || mkdirat(own, group->name, 0755) < 0)
-		return -1;
-	return openat(own, group->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
-/* What is started meanwhile is started by something that is in it already, or is seen by the next look. */
-static bool move_into_freezer(struct cgroup *group)
-{
-	char list[4096], *at = list;
-	if (cgroup_file_read(any_part(group), "cgroup.procs", list, sizeof(list)) < 0)
-		return false;
-	for (char *line; (line = strsep(&at, "\n")) && *line;)
-		cgroup_file_write(group->parts[FREEZER], "cgroup.procs", line);
-	return true;
-}
-
-static bool freeze(struct cgroup *group, bool frozen)
-{
-	if (group->parts[FREEZER] < 0)
-		group->parts[FREEZER] = make_freezer(group);
-	if (group->parts[FREEZER] < 0)
-		return false;
-	for (int look = 0; frozen && look < 2; look++)
-		if (!move_into_freezer(group))
-			return false;
-	return cgroup_file_write(group->parts[FREEZER], "freezer.state", frozen ? "FROZEN" : "THAWED") == 0;
 }
 
 const struct cgroup_ops cgroup_v1 = {
@@ -181,7 +143,6 @@ const struct cgroup_ops cgroup_v1 = {
 	.limit = limit,
 	.open_joins = open_joins,
 	.kill = kill_all,
-	.freeze = freeze,
 	.lesser = { CPU, "cpu.shares", "128" },
 	/* The time, where the two controllers share a tree, as they mostly do. */
 	.counters = {

@@ -225,11 +225,6 @@ static bool kill_all(struct cgroup *group)
 	return cgroup_file_kill_listed(group->parts[0]);
 }
 
-static bool freeze(struct cgroup *group, bool frozen)
-{
-	return cgroup_file_write(group->parts[0], "cgroup.freeze", frozen ? "1" : "0") == 0;
-}
-
 const struct cgroup_ops cgroup_v2 = {
 	.name = "cgroup v2",
 	.find = find,
@@ -237,7 +232,6 @@ const struct cgroup_ops cgroup_v2 = {
 	.open_joins = open_joins,
 	.entered = entered,
 	.kill = kill_all,
-	.freeze = freeze,
 	.lesser = { 0, "cpu.weight", "12" },
 	.counters = {
 		[CGROUP_MEMORY_PEAK] = { 0, "memory.peak", NULL, 1 },

@@ -46,7 +46,7 @@ static void close_parts(int parts[static CGROUP_PARTS])
 	close_all(parts, CGROUP_PARTS);
 }
 
-static const struct cgroup_place no_place = { .parts = { -1, -1, -1, -1 } };
+static const struct cgroup_place no_place = { .parts = { -1, -1, -1 } };
 
 static bool is_unwanted(const struct cgroup_search *search)
 {
@@ -142,7 +142,7 @@ void cgroup_remove(struct cgroup *group)
 
 static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
 {
-	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1, -1 }, .joins = { -1, -1, -1, -1 }, .born = -1,
+	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1 }, .joins = { -1, -1, -1 }, .born = -1,
 	                              .counters = { -1, -1, -1, -1, -1 } };
 }
 
@@ -171,7 +171,8 @@ static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
 	return opened;
 }
 
-/* Each part: who sweeps may see another first, or one alone. */
+/* Each part: who sweeps may see another first, or one alone. Nobody but the owner may open them: whoever may can also lock them, and
+ * so keep a command from having a group, or one that is left from being removed. */
 static bool lock_leaf(const struct cgroup *group)
 {
 	for (int i = 0; i < CGROUP_PARTS; i++)
@@ -244,7 +245,7 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 	for (int i = 0; i < CGROUP_PARTS && made == wanted; i++)
 		if (place->parts[i] >= 0) {
 			wanted++;
-			made += mkdirat(place->parts[i], group->name, 0755) == 0;
+			made += mkdirat(place->parts[i], group->name, 0700) == 0;
 		}
 	if (made == wanted && open_leaf(place, group) == wanted && lock_leaf(group))
 		return true;
@@ -258,7 +259,7 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 
 /* Found once, and again where it is gone or another one is wanted. */
 static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cgroup_place kept = { .parts = { -1, -1, -1, -1 } };
+static struct cgroup_place kept = { .parts = { -1, -1, -1 } };
 static struct cgroup_search kept_for;
 static bool is_kept, is_swept;
 
@@ -405,11 +406,6 @@ void cgroup_sweep(void)
 bool cgroup_kill(struct cgroup *group)
 {
 	return !group->ops || group->ops->kill(group);
-}
-
-bool cgroup_freeze(struct cgroup *group, bool frozen)
-{
-	return !group->ops || group->ops->freeze(group, frozen);
 }
 
 void cgroup_give_way(const struct cgroup *group)

@@ -16,7 +16,7 @@
 
 struct launch;
 
-#define CGROUP_PARTS 4
+#define CGROUP_PARTS 3
 #define CGROUP_NONE "none"              /* as a directory: without control groups */
 
 /* Where to look. Fields may be NULL: what the system has. */
@@ -74,7 +74,6 @@ struct cgroup_ops {
 	void (*entered)(struct cgroup *group);
 	/* Ends all that is in it; false where something stays. */
 	bool (*kill)(struct cgroup *group);
-	bool (*freeze)(struct cgroup *group, bool frozen);
 	/* What it counts for where processors are short: an eighth of what a new one does. */
 	struct {
 		int part;
@@ -111,7 +110,6 @@ void cgroup_entered(struct cgroup *group);
 void cgroup_sweep(void);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
-bool cgroup_freeze(struct cgroup *group, bool frozen);
 /* From now on it gives way to leaves that are new, where processors are short and the kernel shares them by groups. */
 void cgroup_give_way(const struct cgroup *group);
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);

@@ -35,7 +35,7 @@ static void close_fd(int *fd)
 static struct launch plain_launch(const struct launch *launch, const char *mode, int control_fd)
 {
 	return (struct launch){
-		.become = launch->become, .uid = launch->uid, .gid = launch->gid, .group_fd = -1, .group_joins = { -1, -1, -1, -1 },
+		.become = launch->become, .uid = launch->uid, .gid = launch->gid, .group_fd = -1, .group_joins = { -1, -1, -1 },
 		.seal.drop_privileges = launch->seal.drop_privileges, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
 		.init_fd = -1, .init_mode = mode, .control_fd = control_fd, .heard_fd = -1, .slot_fd = -1, .report_fd = -1, .ready_fd = -1,
 		.go_fd = -1,

@@ -47,6 +47,11 @@ static void test_v1(void **state)
 	assert_string_equal(ground_get(memory, "memory.kmem.tcp.limit_in_bytes"), "33554432");
 	assert_string_equal(ground_get(pids, "pids.max"), "11");
 	assert_string_equal(ground_get(cpu, "cpu.cfs_quota_us"), "50000");
+	for (int i = 0; i < CGROUP_PARTS; i++) {
+		struct stat info;
+		assert_int_equal(fstat(made.parts[i], &info), 0);
+		assert_int_equal(info.st_mode & 0777, 0700);
+	}
 	struct launch launch = { 0 };
 	cgroup_enter(&made, &launch);
 	assert_true(launch.in_group && launch.group_fd == -1);
@@ -95,6 +100,18 @@ static void test_v1_sweep(void **state)
 	close(cpu);
 }
 
+/* What is left of a path that is too long for us would lead to another group. */
+static void test_v1_long(void **state)
+{
+	(void)state;
+	char lines[1024];
+	snprintf(lines, sizeof(lines), "4:memory:/a%0*d\n", 600, 0);
+	struct cgroup_search where = make_v1(lines);
+	struct cgroup_place place;
+	cgroup_look(&where, &place);
+	assert_null(place.ops);
+}
+
 static void test_v1_in_part(void **state)
 {
 	(void)state;
@@ -113,7 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-		TEST(test_v1), TEST(test_v1_sweep), TEST(test_v1_in_part),
+		TEST(test_v1), TEST(test_v1_sweep), TEST(test_v1_in_part), TEST(test_v1_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
