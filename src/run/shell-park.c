@@ -29,6 +29,7 @@ static void discard(long pid)
 #define WORDS_MAX 65536         /* of environment and auxiliary vector */
 /* Beneath what a program may use without moving its stack pointer (128 bytes, says the ABI). */
 #define BELOW_STACK 1024
+#define AHEAD_MAX (2u << 20)    /* far more than a shell has */
 
 _Static_assert(sizeof(struct shell_memory) == sizeof(struct prctl_mm_map), "as the kernel has it");
 
@@ -247,6 +248,18 @@ static long clear_place(const struct parked_shell *shell, const struct user_regs
 	return from.iov_len ? write_parts(shell, &from, &to, 1) : 0;
 }
 
+/* What it will soon need is there when it goes on: what is left of its heap, and its code. Where the kernel cannot do that, it is
+ * there when it is needed. */
+static long fetch_ahead(const struct parked_shell *shell, const struct user_regs_struct *now)
+{
+	const struct shell_memory *memory = &shell->memory;
+	uint64_t heap = memory->start_brk & -(uint64_t)SHELL_PAGE, code = memory->start_code & -(uint64_t)SHELL_PAGE, ignored;
+	const uint64_t write[4] = { heap, memory->brk - heap, MADV_POPULATE_WRITE };
+	const uint64_t read[4] = { code, memory->end_code - code, MADV_POPULATE_READ };
+	long result = write[1] > AHEAD_MAX ? 0 : call(shell, now, SYS_madvise, write, &ignored);
+	return result || read[1] > AHEAD_MAX ? result : call(shell, now, SYS_madvise, read, &ignored);
+}
+
 /* Tells the kernel where the arguments end, so that /proc shows the line and no more. `parts` more are written with it. */
 static long set_arguments(struct parked_shell *shell, const struct user_regs_struct *now, size_t length,
                           struct iovec *from, struct iovec *to, size_t parts)
@@ -289,6 +302,8 @@ static long park(struct parked_shell *shell, long (*judge)(long pid))
 		result = call(shell, &now, SYS_brk, none, &shell->memory.brk);
 	if (result == 0)
 		result = clear_place(shell, &now);
+	if (result == 0)
+		result = fetch_ahead(shell, &now);
 	struct iovec from[1], to[1];
 	/* What could be refused is tried now. */
 	if (result == 0)

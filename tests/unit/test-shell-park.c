@@ -245,6 +245,45 @@ static char state_of(pid_t pid)
 	return state;
 }
 
+/* Of the mapping by this name: what of it is in memory, and all of it, in kilobytes. */
+static void read_mapping(pid_t pid, const char *name, unsigned *ret_there, unsigned *ret_size)
+{
+	char path[32], text[512];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/smaps", pid);
+	FILE *file = fopen(path, "re");
+	assert_non_null(file);
+	*ret_there = *ret_size = 0;
+	while (fgets(text, sizeof(text), file)) {
+		if (strchr(text, '-') && strchr(text, '-') < strchr(text, ' '))
+			found = strstr(text, name);
+		if (found) {
+			sscanf(text, "Size: %u", ret_size);
+			sscanf(text, "Rss: %u", ret_there);
+		}
+	}
+	fclose(file);
+}
+
+/* What it needs as soon as it goes on is there. */
+static void test_memory(void **state)
+{
+	(void)state;
+	NEED_PARKING();
+	struct started started;
+	struct parked_shell shell;
+	static struct outcome outcome;
+	unsigned there, size;
+	/* Since Linux 5.14; asked for nothing at all. */
+	bool fetched = madvise((void *)(uintptr_t)SHELL_PAGE, 0, MADV_POPULATE_WRITE) == 0;
+	assert_int_equal(park("/bin/bash", &started, &shell), 0);
+	read_mapping(started.pid, "[heap]", &there, &size);
+	assert_true(size > 0 && (there == size || !fetched));
+	assert_int_equal(shell_write(&shell, ":", 1), 0);
+	assert_int_equal(shell_go(&shell), 0);
+	finish(&started, &outcome);
+}
+
 /* It stands still with its line until it is let go, and is traced by nobody then. */
 static void test_stands(void **state)
 {
@@ -354,6 +393,7 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_clock),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_stands),
 		cmocka_unit_test(test_not_parked),
 		cmocka_unit_test(test_makes_a_process),
