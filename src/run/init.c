@@ -185,6 +185,9 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 #endif
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, careless, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
+	/* The kernel's struct sigaction: only of those that end, not of those that stop, held ones among them. */
+	const unsigned long ends[4] = { (unsigned long)SIG_DFL, SA_NOCLDSTOP };
+	sys_4(SYS_rt_sigaction, SIGCHLD, ends, NULL, sizeof(uint64_t));
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
 	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);

@@ -281,6 +281,27 @@ def test_there_ahead_it_waits_for_the_row(cordon, warm, way):
     assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_there_ahead_its_init_may_run_anywhere_again(cordon, warm, way, late):
+    """Whether the word to go came before the program was there or after."""
+    warm.ready(**way)
+    expected(warm, **way)
+    with open(cordon.data / "cordon/ledger/head") as head:
+        if late:
+            fcntl.flock(head, fcntl.LOCK_EX)
+        name = warm.start("/bin/sleep", "1000", **way)
+        assert not late or wait_until(lambda: held(warm, "sleep"))
+
+    def running():
+        return [pid for pid in parts(warm)["commands"] if called(pid) == "sleep" and state(pid) == "S"]
+
+    def init(pid):
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert wait_until(lambda: [os.sched_getaffinity(init(pid)) for pid in running()] == [os.sched_getaffinity(0)])
+    kill(running())
+    assert warm.wait(name).get("signal") == signal.SIGKILL
+
+
 def never_runs(cordon, warm, way):
     """What is asked for while no row can be written."""
     head = cordon.data / "cordon/ledger/head"
