@@ -41,7 +41,8 @@ static bool has_no_input(bool terminal)
 
 static bool can_ask(void)
 {
-	long tty = sys_4(SYS_openat, AT_FDCWD, "/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
+	static const char path[] = "/dev/tty";  /* beside the other constants of this code: see words.c */
+	long tty = sys_4(SYS_openat, AT_FDCWD, path, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	if (tty < 0)
 		return false;
 	bool ours = is_in_foreground((int)tty);
@@ -136,28 +137,28 @@ static bool say(int fd, const struct entry_process *process, uint32_t flags, cha
 	return sys_3(SYS_writev, fd, parts, 4) == (long)(sizeof(first.head) + length);
 }
 
-/* Everything is looked at before connecting, so that the daemon, which that wakes, finds it said. */
+/* Connecting wakes the daemon, which looks at who comes before it listens: what there is to look at here is looked at meanwhile. */
 bool entry_hello(const struct entry_process *process, struct conversation *conversation)
 {
 	struct sockaddr_un address;
-	char cwd[PATH_SIZE];
+	char *cwd = entry_handed.bytes; /* where nothing is received yet, and whose memory is there */
 	size_t size = entry_socket_path((const char *const *)process->environment, address.sun_path, sizeof(address.sun_path));
 	address.sun_family = AF_UNIX;
 	conversation->signal_fd = -1;
-	if (!size || process->words_size + process->environment_size > WIRE_HELLO_MAX ||
-	    sys_3(SYS_faccessat, AT_FDCWD, address.sun_path, F_OK) < 0)
+	if (!size || process->words_size + process->environment_size > WIRE_HELLO_MAX)
 		return false;
 	conversation->socket = (int)sys_3(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (conversation->socket < 0)
 		return false;
-	long cwd_size = sys_2(SYS_getcwd, cwd, sizeof(cwd));
-	look_at_streams(conversation);
 	/* Below 3 it has the place of a standard stream that is closed. */
-	if (conversation->socket > 2 && cwd_size > 0 && cwd[0] == '/' && take_signals(conversation) &&
-	    dial(conversation->socket, &address, size, process->user) &&
-	    say(conversation->socket, process, conversation->flags, cwd, (size_t)cwd_size)) {
-		open_terminals(conversation);
-		return true;
+	if (conversation->socket > 2 && dial(conversation->socket, &address, size, process->user)) {
+		long cwd_size = sys_2(SYS_getcwd, cwd, PATH_SIZE);
+		look_at_streams(conversation);
+		if (cwd_size > 0 && cwd[0] == '/' && take_signals(conversation) &&
+		    say(conversation->socket, process, conversation->flags, cwd, (size_t)cwd_size)) {
+			open_terminals(conversation);
+			return true;
+		}
 	}
 	entry_release_signals(conversation);
 	sys_1(SYS_close, conversation->socket);

@@ -25,6 +25,9 @@ static const struct row rows[] = {
 /* Of these the program itself has to take care: the daemon has a configuration of its own, and no terminal. */
 static const char own[][NAME_SIZE] = { "config", "tty", "no-daemon", "help" };
 
+/* Not in place, where they would be put together with those of the whole program: another page to be had. */
+static const char separator[] = "--", session[] = "session", data_home[] = "XDG_DATA_HOME=", home[] = "HOME=";
+
 static bool is_same(const char *one, const char *other, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -82,9 +85,9 @@ bool entry_wants_daemon(const char *const *words, size_t count)
 		bool attached = word[2 + length] != '\0';
 		if (attached && !row->takes_value)
 			return false;
-		if (row->takes_value && !attached && (++i == count || is_same(words[i], "--", 3)))
+		if (row->takes_value && !attached && (++i == count || is_same(words[i], separator, sizeof(separator))))
 			return false;
-		in_session = in_session || is_name(row->name, "session", 7);
+		in_session = in_session || is_name(row->name, session, sizeof(session) - 1);
 	}
 	return in_session;
 }
@@ -100,11 +103,11 @@ static const char *variable(const char *const *environment, const char *name, si
 size_t entry_socket_path(const char *const *environment, char *path, size_t size)
 {
 	static const char ends[2][36] = { "/cordon/daemon.sock", "/.local/share/cordon/daemon.sock" };
-	const char *from = variable(environment, "XDG_DATA_HOME=", 14);
+	const char *from = variable(environment, data_home, sizeof(data_home) - 1);
 	bool named = from && *from == '/';
 	size_t length = 0;
 	if (!named)
-		from = variable(environment, "HOME=", 5);
+		from = variable(environment, home, sizeof(home) - 1);
 	if (!from || *from != '/')
 		return 0;
 	for (const char *at = from; *at; at++) {
