@@ -111,7 +111,8 @@ struct cordon;
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
 	const char *config;     /* this file instead of the system's and the user's configuration */
-	bool many;              /* it runs hundreds at a time: the process's limit of open files is raised as far as that goes */
+	bool many;              /* it runs hundreds at a time: the process's limit of open files is raised as far as that goes, and
+	                         * the walls of the next command are made when an execution is released, not with its result */
 	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
 };
 

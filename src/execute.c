@@ -62,7 +62,8 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
-	if (options && options->many)
+	cordon->many = options && options->many;
+	if (cordon->many)
 		open_files_raise();
 	*ret_cordon = cordon;
 	return 0;
@@ -322,8 +323,9 @@ int cordon_execution_result(struct cordon_execution *execution, struct cordon_re
 	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
 	int taken = result_take(execution->walk, ret_result, err);
-	/* Who asked may keep the execution for long. */
-	warm_refill(execution->walk);
+	/* Who asked may keep the execution for long; but who runs many gives it up when it has told the result. */
+	if (!execution->walk->cordon->many)
+		warm_refill(execution->walk);
 	return taken;
 }
 

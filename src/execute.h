@@ -48,6 +48,7 @@ struct cordon {
 	struct registry_kept *sessions;
 	struct names_memory *names;             /* NULL: nothing is kept */
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
+	bool many;                              /* cordon_options.many */
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
 	struct job *jobs;                       /* that run here, and that have run (job.c) */
