@@ -205,6 +205,12 @@ char *cordon_result_json(const struct cordon_result *result);
 struct cordon_execution;
 int cordon_start(struct cordon *cordon, const struct cordon_request *request,
                  struct cordon_execution **ret_execution, struct cordon_error *err) CORDON_MUST_CHECK;
+/* cordon_start() in two steps, for a caller that still has something to look at: what this command will probably need is begun
+ * meanwhile. Nothing of it runs, nobody is asked and nothing is recorded before it is started, once; of the request only
+ * input, output and approver may change until then. What is not started, or could not be, is released. */
+int cordon_expect(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
+                  struct cordon_error *err) CORDON_MUST_CHECK;
+int cordon_execution_start(struct cordon_execution *execution, struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_execution_fd(const struct cordon_execution *execution);
 /* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. */
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)

@@ -183,10 +183,8 @@ void execute_free(struct execution *execution)
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
-	if (start) {
+	if (start)
 		run_step_expect_aside(execution);
-		warm_guess(execution);
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
 		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution)) {
@@ -251,10 +249,34 @@ int execute_warm(struct cordon *cordon, const struct cordon_request *request, st
 
 /* ---- the public calls ------------------------------------------------------------------------------------------- */
 
-static int start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution *execution,
-                 bool *ret_asked, struct cordon_error *err)
+static int begin(struct cordon_execution *execution, struct cordon_error *err)
 {
-	if (execute_new(cordon, request, false, &execution->walk, err) < 0)
+	if (execute_new(execution->cordon, execution->request, false, &execution->walk, err) < 0)
+		return -1;
+	warm_guess(execution->walk);
+	return 0;
+}
+
+int cordon_expect(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
+                  struct cordon_error *err)
+{
+	struct cordon_execution *execution = calloc(1, sizeof(*execution));
+	if (!execution)
+		return fail_oom(err);
+	execution->cordon = cordon;
+	execution->request = request;
+	if (begin(execution, err) < 0) {
+		free(execution);
+		return -1;
+	}
+	*ret_execution = execution;
+	return 0;
+}
+
+/* One attempt. */
+static int start(struct cordon_execution *execution, bool *ret_asked, struct cordon_error *err)
+{
+	if (!execution->walk && begin(execution, err) < 0)
 		return -1;
 	if (walk(execution->walk, true, true, err) == 0)
 		return 0;
@@ -265,24 +287,31 @@ static int start(struct cordon *cordon, const struct cordon_request *request, st
 	return -1;
 }
 
-int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
-                 struct cordon_error *err)
+int cordon_execution_start(struct cordon_execution *execution, struct cordon_error *err)
 {
-	struct cordon_execution *execution = calloc(1, sizeof(*execution));
-	if (!execution)
-		return fail_oom(err);
+	if (!execution->walk || execution->walk->done != CORDON_STEP_NONE)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command was started before");
 	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. But
 	 * nobody is asked the same twice. */
 	int result = -1;
 	bool asked = false;
 	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
-		result = start(cordon, request, execution, &asked, err);
+		result = start(execution, &asked, err);
 		/* A session that somebody holds was waited for already. */
 		if (result < 0 && (err->class != CORDON_E_SESSION_BUSY || err->step == CORDON_STEP_SESSION))
 			break;
 	}
-	if (result < 0) {
-		free(execution);
+	return result;
+}
+
+int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
+                 struct cordon_error *err)
+{
+	struct cordon_execution *execution;
+	if (cordon_expect(cordon, request, &execution, err) < 0)
+		return -1;
+	if (cordon_execution_start(execution, err) < 0) {
+		cordon_execution_unref(execution);
 		return -1;
 	}
 	*ret_execution = execution;
@@ -320,7 +349,7 @@ void cordon_execution_unref(struct cordon_execution *execution)
 int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
                             struct cordon_error *err)
 {
-	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
+	if (!execution->walk || execution->walk->run.supervision.state != SUPERVISE_FINISHED)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
 	int taken = result_take(execution->walk, ret_result, err);
 	/* Who asked may keep the execution for long; but who runs many gives it up when it has told the result. */

@@ -155,9 +155,11 @@ struct execution {
 	} audit;
 };
 
-/* What the public header calls an execution: a walk that has come to its fifth step. */
+/* What the public header calls an execution: a walk that has not begun, or has come to its fifth step. */
 struct cordon_execution {
-	struct execution *walk;
+	struct cordon *cordon;
+	const struct cordon_request *request;
+	struct execution *walk;                 /* NULL: it could not be started */
 };
 
 int session_step(struct execution *execution, struct cordon_error *err) must_check;

@@ -20,7 +20,7 @@ struct framed {
 	struct wire_words words;
 	struct options options;
 	struct portion portions[3];     /* [CORDON_STDOUT], [CORDON_STDERR] */
-	bool json;
+	bool is_for_us, json;
 };
 
 static void send_frame(struct client *client, enum wire_kind kind, unsigned flags, const void *body, size_t length)
@@ -62,13 +62,12 @@ static bool is_at_home(const char *const *environment)
 }
 
 /* Words that are wrong, or ask for what needs the client's own process, are for that to deal with. */
-static bool is_for_us(struct framed *framed)
+static bool is_for_us(struct framed *framed, const struct server *server)
 {
 	static const char *const others[] = { "help", "tty", "config", "no-daemon" };
 	const struct wire_words *words = &framed->words;
 	struct cordon_error err;
-	if (framed->run.server->has_config || !peer_is_alike(&framed->run.server->ourselves, framed->run.client->fd, framed->run.client->pid) ||
-	    !words->words[0] || !is_at_home(words->environment))
+	if (server->has_config || !words->words[0] || !is_at_home(words->environment))
 		return false;
 	enum command_id command = command_find(words->words[0]);
 	framed->run.is_job = command == COMMAND_JOB && words->words[1] && !strcmp(words->words[1], "start");
@@ -95,22 +94,28 @@ static void make_request(struct framed *framed)
 		run->request = request;
 }
 
-static bool frames_prepare(struct served *run)
+/* Waits for nothing. */
+static void prepare(struct framed *framed, const struct server *server)
 {
-	struct framed *framed = (struct framed *)run;
-	bool parsed = wire_hello(framed->hello, framed->hello_length, &framed->words);
-	if (!parsed || !is_for_us(framed)) {
-		send_frame(run->client, WIRE_DECLINE, 0, NULL, 0);
-		return false;
-	}
+	struct served *run = &framed->run;
+	if (!wire_hello(framed->hello, framed->hello_length, &framed->words) || !is_for_us(framed, server))
+		return;
 	const uint32_t flags = framed->words.flags;
+	framed->is_for_us = true;
 	framed->json = options_flag(&framed->options, "json");
 	portion_open(&framed->portions[CORDON_STDOUT], flags & WIRE_STDOUT_TERMINAL, portion_kept(&framed->options, CORDON_STDOUT));
 	portion_open(&framed->portions[CORDON_STDERR], flags & WIRE_STDERR_TERMINAL, portion_kept(&framed->options, CORDON_STDERR));
 	run->takes_input = !run->is_job && !(flags & WIRE_NO_STDIN);
 	run->can_ask = flags & WIRE_CAN_ASK && !options_flag(&framed->options, "no-ask");
 	make_request(framed);
-	return true;
+}
+
+static bool frames_admit(struct served *run)
+{
+	if (((struct framed *)run)->is_for_us && peer_is_alike(&run->server->ourselves, run->client->fd, run->client->pid))
+		return true;
+	send_frame(run->client, WIRE_DECLINE, 0, NULL, 0);
+	return false;
 }
 
 /* ---- while it runs ------------------------------------------------------------------------------------------------- */
@@ -246,7 +251,7 @@ static void frames_free(struct served *run)
 }
 
 static const struct served_kind framed_kind = {
-	frames_prepare, frames_started, frames_output, frames_conclude, frames_ask, frames_settled, frames_room, frames_free,
+	frames_admit, frames_started, frames_output, frames_conclude, frames_ask, frames_settled, frames_room, frames_free,
 };
 
 /* ---- what clients send --------------------------------------------------------------------------------------------- */
@@ -268,6 +273,7 @@ static bool take_hello(struct client *client, const struct wire_frame *frame)
 	struct wire_hello hello;
 	memcpy(&hello, frame->body, sizeof(hello));
 	server->fast_count += hello.flags & WIRE_FAST ? 1 : 0;
+	prepare(framed, server);
 	run_begin(&framed->run, client, &framed_kind);
 	return true;
 }

@@ -123,7 +123,7 @@ static int set_input(json_t *params, struct called *called, struct cordon_error 
 
 /* ---- its life ------------------------------------------------------------------------------------------------------- */
 
-static bool called_prepare(struct served *run)
+static bool called_admit(struct served *run)
 {
 	(void)run;
 	return true;
@@ -207,7 +207,7 @@ static void called_free(struct served *run)
 }
 
 static const struct served_kind called_kind = {
-	called_prepare, called_started, called_output, called_conclude, called_ask, called_settled, called_room, called_free,
+	called_admit, called_started, called_output, called_conclude, called_ask, called_settled, called_room, called_free,
 };
 
 static void begin(struct client *client, struct rpc_call *call, bool is_job)

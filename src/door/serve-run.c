@@ -1,6 +1,6 @@
 /* One command in the daemon:
  *
- *     begin  -->  worker: prepare, cordon_start(), its first moments  -->  conclude
+ *     begin  -->  worker: admit, cordon_start(), its first moments  -->  conclude
  *                    |                                                        ^
  *                    +-->  loop: steps while it runs  -->  worker: result ----+
  *
@@ -179,6 +179,17 @@ static void leave(struct post *post)
 	client_settle(client);
 }
 
+/* Of the worker that has it, the last. */
+static void let_go(struct served *run)
+{
+	cordon_result_unref(run->result);
+	cordon_execution_unref(run->execution);
+	cordon_request_unref(run->request);
+	free(run->job);
+	run->post.act = leave;
+	server_post(run->server, &run->post);
+}
+
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
@@ -191,12 +202,7 @@ static void finish(struct task *task)
 	}
 	atomic_store(&run->is_told, true);
 	run->kind->conclude(run);
-	cordon_result_unref(run->result);
-	cordon_execution_unref(run->execution);
-	cordon_request_unref(run->request);
-	free(run->job);
-	run->post.act = leave;
-	server_post(run->server, &run->post);
+	let_go(run);
 }
 
 /* True: it has ended, or cannot go on. */
@@ -229,17 +235,17 @@ static bool set_up(struct served *run)
 static int launch(struct served *run)
 {
 	struct cordon *cordon = run->server->cordon;
-	return run->is_job ? cordon_job_start(cordon, run->request, &run->job, &run->err)
-	                   : cordon_start(cordon, run->request, &run->execution, &run->err);
+	if (run->is_job)
+		return cordon_job_start(cordon, run->request, &run->job, &run->err);
+	return run->execution ? cordon_execution_start(run->execution, &run->err)
+	                      : cordon_start(cordon, run->request, &run->execution, &run->err);
 }
 
 static void start(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
-	if (!run->kind->prepare(run)) {
-		run->post.act = leave;
-		return server_post(run->server, &run->post);
-	}
+	if (!run->kind->admit(run))
+		return let_go(run);
 	run->failed = !set_up(run) || launch(run) < 0;
 	atomic_store(&run->started, !run->failed);
 	if (run->failed || run->is_job)
@@ -249,6 +255,15 @@ static void start(struct task *task)
 		return finish(task);
 	run->post.act = adopt;
 	server_post(run->server, &run->post);
+}
+
+/* Where this thread itself will start it, and at once: what can be begun already is, before somebody is woken for the loop. */
+static void expect(struct served *run)
+{
+	struct cordon_error ignored;
+	if (run->request && !run->is_job && !run->server->own &&
+	    cordon_expect(run->server->cordon, run->request, &run->execution, &ignored) < 0)
+		run->execution = NULL;
 }
 
 void run_begin(struct served *run, struct client *client, const struct served_kind *kind)
@@ -268,6 +283,7 @@ void run_begin(struct served *run, struct client *client, const struct served_ki
 	run->server->run_count++;
 	run->server->served_count++;
 	run->task.act = start;
+	expect(run);
 	server_start(run->server, &run->task);
 }
 

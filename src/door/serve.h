@@ -112,8 +112,8 @@ void client_settle(struct client *client);
 /* ---- a command (serve-run.c) -------------------------------------------------------------------------------------- */
 
 struct served_kind {
-	/* In a worker, first. Makes run->request; where that fails, fills run->err. False: it is not for us, which was said. */
-	bool (*prepare)(struct served *run);
+	/* In a worker, first, and before anything of the command runs. False: it is not for us, which was said. */
+	bool (*admit)(struct served *run);
 	/* By whoever has the run: */
 	void (*started)(struct served *run);
 	void (*output)(struct served *run, enum cordon_stream stream, const char *data, size_t length);
@@ -137,9 +137,9 @@ struct served {
 	struct cordon_result *result;
 	struct cordon_error err;
 	bool failed, in_loop;
-	bool takes_input, can_ask;              /* set by prepare() */
+	bool takes_input, can_ask;
 	bool is_long;                           /* it belongs in the loop from its start */
-	bool is_job;                            /* set by prepare(): it is over once it has started, and `job` is what it is */
+	bool is_job;                            /* it is over once it has started, and `job` is what it is */
 	char *job;
 	struct event ready, grace;
 	bool is_stalled;
@@ -162,7 +162,7 @@ struct served {
 	} input;
 };
 
-/* Takes the run, which is zero but for what the kind has filled in. */
+/* Takes the run, which is zero but for what the kind has filled in: the request, or an error. */
 void run_begin(struct served *run, struct client *client, const struct served_kind *kind);
 /* A signal for the command, now or once it runs. */
 void run_signal(struct served *run, int signal);

@@ -219,6 +219,24 @@ def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), wrapper
 
 
+def test_declined_though_its_program_was_there(cordon, daemon):
+    """Whether a client is like the daemon is looked at while its program is made ready. Where it is not, nothing of that runs and
+    nothing is recorded by the daemon: the client's own is all there is."""
+    daemon.start()
+    words = ["run", "--session", "s", "--workspace", cordon.workspace, "--"]
+    for _ in range(12):  # alike for long enough that the next one's program is there ahead
+        assert cordon(*words, "/bin/true").returncode == 0
+        time.sleep(0.02)
+    before = len(rows(cordon))
+    for command, out in (["/bin/mkdir", "once"], ""), (["/usr/bin/nice"], f"{os.nice(0) + 5}\n"):
+        done = subprocess.run(["nice", "-n", "5", *cordon.argv(*words, *command)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
+                              env=cordon.env, capture_output=True, text=True, start_new_session=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
+    (cordon.workspace / "once").rmdir()
+    assert [row["row"] for row in rows(cordon)][before:] == ["intent", "result"] * 2
+    assert cordon(*words, "/bin/true").returncode == 0
+
+
 def test_streams_that_are_closed(cordon, daemon):
     line = [*cordon.argv("run", "--session", "s", "-c", "cat; echo out; echo err >&2; exit 5")]
     for redirection, out, err in [("<&-", "out\n", "err\n"), (">&-", "", "err\n"), ("2>&-", "out\n", "")]:
