@@ -3,6 +3,7 @@ host. The ways and the subjects are rows here; bench/commands.c runs what it is 
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from ground import ROOT, progress
@@ -137,6 +138,24 @@ def measure_times(ground, peers, runs):
             part.goal(f"`cordon run`, faster than {peer}", ratio(times, TRUE, peer, "cli"), "≥", bound, "×")
     if {(NO_OP, "hosts"), (NO_OP, "library")} <= set(times):
         part.goal("a network of one listed host adds to one of none", times[NO_OP, "hosts"][0] - times[NO_OP, "library"][0], "≤", 500, "µs")
+    return part
+
+
+def measure_busy(ground, peers, runs):
+    """Somebody else computes on every processor but one."""
+    part = Part("busy", "With one processor free")
+    program = ground.compile("commands", library="libcordon.a")
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(len(os.sched_getaffinity(0)) - 1)]
+    try:
+        rows = ways(ground, peers, "floor", "bwrap", "library", "cli", "parked", "warm")
+        times, absent = split(ground.measure(program, "times", runs // 3 + 1, REST_US, input=lines(ground, rows, TRUE)))
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    note_absent(part, absent)
+    part.header = ["what", "how", "p50 µs", "p90 µs", "p99 µs", "× bare"]
+    part.rows = [(f"`{subject}`", NAMES.get(way, way), *times[subject, way], ratio(times, subject, way, "floor")) for subject, way in times]
     return part
 
 
