@@ -318,24 +318,33 @@ int cordon_start(struct cordon *cordon, const struct cordon_request *request, st
 	return 0;
 }
 
+static bool is_started(const struct cordon_execution *execution)
+{
+	return execution->walk && execution->walk->run.started;
+}
+
 int cordon_execution_fd(const struct cordon_execution *execution)
 {
-	return execution->walk->run.supervision.epoll_fd;
+	return is_started(execution) ? execution->walk->run.supervision.epoll_fd : -1;
 }
 
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 {
+	if (!is_started(execution))
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command was not started");
 	return supervise_step(&execution->walk->run.supervision, 0, ret_finished, err);
 }
 
 void cordon_execution_signal(struct cordon_execution *execution, int signal)
 {
-	supervise_signal(&execution->walk->run.supervision, signal);
+	if (is_started(execution))
+		supervise_signal(&execution->walk->run.supervision, signal);
 }
 
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns)
 {
-	supervise_resize(&execution->walk->run.supervision, rows, columns);
+	if (is_started(execution))
+		supervise_resize(&execution->walk->run.supervision, rows, columns);
 }
 
 void cordon_execution_unref(struct cordon_execution *execution)

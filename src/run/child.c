@@ -178,7 +178,8 @@ static int await_plan(struct launch *launch)
 		result = sys6(SYS_recvfrom, launch->control_fd, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (result <= 0)
 		return launch_unavailable(launch, result, "lifetime", NULL, "nobody tells what walls to raise");
-	sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
+	if (launch->cpus_size > 0)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 	memcpy(launch, launch->plan, offsetof(struct launch, ahead));
 	__atomic_store_n(&launch->planned, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->planned, FUTEX_WAKE, 1);

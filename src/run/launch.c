@@ -175,7 +175,7 @@ static bool place(const struct launch *launch, long pid, bool here)
 {
 	unsigned cpu;
 	unsigned long mask[ARRAY_SIZE(launch->cpus)] = { 0 };
-	if (sys_3(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= (unsigned long)launch->cpus_size * 8)
+	if (launch->cpus_size <= 0 || sys_3(SYS_getcpu, &cpu, NULL, NULL) < 0 || cpu >= (unsigned long)launch->cpus_size * 8)
 		return false;
 	unsigned long bit = 1UL << cpu % (8 * sizeof(long));
 	if (!here)

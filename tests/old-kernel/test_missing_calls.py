@@ -87,6 +87,16 @@ def test_same_walls(lab, without, usual, rules, differs):
     assert document["isolation"] == {**usual, **differs}
 
 
+@pytest.mark.parametrize("rules", ["sched_getaffinity:EPERM", "sched_setaffinity:EPERM", "getcpu:ENOSYS"])
+def test_it_runs_where_it_would(lab, without, rules):
+    """Where its processes cannot be sent to a processor they stay on none, either."""
+    needs("mount-namespace")
+    done = [subprocess.run([*without(rules), PROGRAM, "run", "--", "/bin/grep", "Cpus_allowed:", "/proc/self/status"], cwd=lab.workspace,
+                           env=lab.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout for _ in range(3)]
+    own = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines(True) if line.startswith("Cpus_allowed:")]
+    assert done == own * 3
+
+
 @pytest.mark.parametrize("rules, words, boundary, names, fix", REFUSALS, ids=name)
 def test_refused(lab, without, rules, words, boundary, names, fix):
     needs("mount-namespace")

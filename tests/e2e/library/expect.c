@@ -1,5 +1,6 @@
 /* A command that is expected: nothing of it runs and nothing is recorded before it is started, whether its walls are up, its
  * program is there already, or neither; and what is not started leaves nothing behind. */
+#include <signal.h>
 #include <unistd.h>
 
 #include "embed.h"
@@ -64,6 +65,7 @@ static void check(struct cordon *cordon, const struct cordon_request *request)
 	struct cordon_error err, untouched;
 	struct cordon_execution *execution;
 	struct cordon_result *result = (void *)&err;
+	bool finished;
 	int before = count_rows(cordon);
 	memset(&err, 0x5a, sizeof(err));
 	untouched = err;
@@ -71,6 +73,9 @@ static void check(struct cordon *cordon, const struct cordon_request *request)
 	pause_ms(50);   /* far more than it would take */
 	CHECK(!take_made() && count_rows(cordon) == before && !memcmp(&err, &untouched, sizeof(err)));
 	CHECK(cordon_execution_result(execution, &result, &err) < 0 && (void *)result == (void *)&err);
+	CHECK(cordon_execution_fd(execution) == -1 && cordon_execution_step(execution, &finished, &err) < 0);
+	cordon_execution_signal(execution, SIGKILL);
+	cordon_execution_resize(execution, 24, 80);
 	cordon_execution_unref(execution);
 	pause_ms(50);
 	CHECK(!take_made() && count_rows(cordon) == before);
