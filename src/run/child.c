@@ -299,6 +299,22 @@ static int tell_walls(struct launch *launch)
 	return 0;
 }
 
+/* The caller goes on meanwhile, and what it closes is to be closed: a lock, the end of a pipe. Where that is refused, `command` and
+ * `first` close them when the walls are up. */
+static void close_others(const struct launch *launch)
+{
+	const int kept[] = { launch->init_fd, launch->control_fd, launch->heard_fd, launch->caller_fd,
+	                     launch->stdio[0], launch->stdio[1], launch->stdio[2] };
+	for (unsigned from = 3, next; from != ~0U; from = next == ~0U ? next : next + 1) {
+		next = ~0U;
+		for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+			if (kept[i] >= (int)from && (unsigned)kept[i] < next)
+				next = (unsigned)kept[i];
+		if (next > from)
+			sys_3(SYS_close_range, from, next == ~0U ? next : next - 1, 0);
+	}
+}
+
 long launch_raise(struct launch *launch)
 {
 	launch->walls = launch->sealed = launch->late_made = 0;
@@ -309,7 +325,9 @@ long launch_raise(struct launch *launch)
 		return -1;
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (!launch->early && launch->cpus_size > 0)
+	if (launch->early)
+		close_others(launch);
+	else if (launch->cpus_size > 0)
 		part(launch);
 	if (raise_walls(launch) < 0)
 		return -1;
@@ -425,27 +443,9 @@ static void first_keeps(struct launch *launch)
 	become_init(launch, 0);
 }
 
-/* The caller goes on meanwhile, and what it closes is to be closed: a lock, the end of a pipe. Where that is refused, `command` and
- * `first` close them when the walls are up. */
-static void close_others(const struct launch *launch)
-{
-	const int kept[] = { launch->init_fd, launch->control_fd, launch->heard_fd, launch->caller_fd,
-	                     launch->stdio[0], launch->stdio[1], launch->stdio[2] };
-	for (unsigned from = 3, next; from != ~0U; from = next == ~0U ? next : next + 1) {
-		next = ~0U;
-		for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-			if (kept[i] >= (int)from && (unsigned)kept[i] < next)
-				next = (unsigned)kept[i];
-		if (next > from)
-			sys_3(SYS_close_range, from, next == ~0U ? next : next - 1, 0);
-	}
-}
-
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
-	if (launch->early)
-		close_others(launch);
 	if (!launch->late)
 		launch_reset_signals();
 	launch->root_fd = -1;

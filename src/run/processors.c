@@ -14,8 +14,10 @@ static void open_load(void)
 	load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
 }
 
-/* Whether all were taken when somebody last looked. */
-static bool taken_before;
+#define OFTEN 8
+
+/* So many times, one after another, all were taken when somebody looked. Who begins to look believes it the second time. */
+static unsigned taken = OFTEN - 1;
 
 bool processors_one_is_free(void)
 {
@@ -30,7 +32,9 @@ bool processors_one_is_free(void)
 	/* Three averages, and how many want to run at this moment, who asks among them. */
 	if (sscanf(text, "%*s %*s %*s %d/", &running) != 1)
 		return false;
-	/* The kernel itself may do something for a moment: one for each is too many when it is so again. */
-	bool before = __atomic_exchange_n(&taken_before, running >= count, __ATOMIC_RELAXED);
-	return running < count || (running == count && !before);
+	/* The kernel itself may do something for a moment, such as tidy up after the last command: one for each is too many when it
+	 * is so again and again. */
+	unsigned before = running < count ? 0 : __atomic_load_n(&taken, __ATOMIC_RELAXED);
+	__atomic_store_n(&taken, running < count ? 0 : before < OFTEN ? before + 1 : OFTEN, __ATOMIC_RELAXED);
+	return running < count || (running == count && before < OFTEN);
 }
