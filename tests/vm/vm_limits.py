@@ -9,7 +9,7 @@ KINDS = ["anonymous", "shared", "memfd", "/tmp/hog", "/dev/shm/hog"]
 
 LEAVE = "cat /proc/self/cgroup; for file in $(find /sys/fs/cgroup -name 'cgroup.procs' -o -name '*.max'); do echo 0 >$file && echo wrote; done"
 
-TAKE_DISK = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$i bs=1M count=1; sleep 0.1; done; rm *; echo had it"
+TAKE_DISK = "for i in 1 2 3 4 5 6 7 8; do dd if=/dev/zero of=$i bs=1M count=1; sleep 0.3; done; rm *; echo had it"
 
 
 class Bench:
