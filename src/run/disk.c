@@ -203,10 +203,11 @@ static void ask(struct disk_watch *watch, uint64_t now_us)
 	processes_look(watch->first, &now);
 	watch->ran_now = now.ran;
 	watch->wrote_now = now.wrote;
-	watch->acted = now.partial || now.ran != watch->ran;
-	watch->wrote_since = now.partial || now.wrote != watch->wrote;
+	bool unknown = now.partial || now.untold;
+	watch->acted = unknown || now.ran != watch->ran;
+	watch->wrote_since = unknown || now.wrote != watch->wrote;
 	/* What those wrote that are gone is not always known. */
-	watch->writes |= now.partial || now.written_bytes >= UNCOUNTED_BYTES / 2 || (watch->who && now.who != watch->who);
+	watch->writes |= unknown || now.written_bytes >= UNCOUNTED_BYTES / 2 || (watch->who && now.who != watch->who);
 	watch->who = now.who;
 	processes_free(&now);
 	uint64_t then_us = disk_now_us();
@@ -338,7 +339,7 @@ static bool go_on(struct disk_watch *watch, uint64_t until_us)
 static bool hides_something(const struct disk_watch *watch)
 {
 	uint64_t devices[DISK_ROOTS] = { 0 };
-	if (watch->walk.count.closed || watch->walk.count.moved || watch->processes.count == PROCESSES_MAX)
+	if (watch->walk.count.closed || watch->walk.count.moved || watch->processes.partial)
 		return true;
 	for (size_t i = 0; i < watch->volume_count; i++)
 		devices[i] = watch->volumes[i].device;

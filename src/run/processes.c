@@ -1,11 +1,13 @@
 /* Processes seen from outside: see processes.h. Everything read here is the kernel's text, but about processes that may
- * be hostile, and that come and go: what cannot be read is not there. */
+ * be hostile, and that come and go: what cannot be read is gone, or else what is known of them is not all. */
 #include "run/processes.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/kcmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +46,13 @@ static DIR *open_of(pid_t pid, const char *what)
 
 /* ---- which there are -------------------------------------------------------------------------------------------- */
 
+/* A process or a thread of which something could not be read: who is gone has nothing to be read. What is not there of one
+ * that lives, this kernel does not tell. */
+static bool is_gone(pid_t pid)
+{
+	return (errno == ENOENT || errno == ESRCH) && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
 static void add(struct processes *processes, pid_t pid)
 {
 	if (processes->count == processes->capacity) {
@@ -59,12 +68,13 @@ static void add(struct processes *processes, pid_t pid)
 	processes->pids[processes->count++] = pid;
 }
 
-/* A list of numbers, each followed by a space. */
-static void add_listed(struct processes *processes, int fd)
+/* A list of numbers, each followed by a space. False: errno tells why it is not known to be all of it. */
+static bool add_listed(struct processes *processes, int fd)
 {
 	char part[4096];
 	pid_t pid = 0;
-	for (ssize_t length; (length = read(fd, part, sizeof(part))) > 0;)
+	ssize_t length;
+	while ((length = read(fd, part, sizeof(part))) > 0)
 		for (ssize_t i = 0; i < length; i++) {
 			if (part[i] >= '0' && part[i] <= '9') {
 				pid = pid * 10 + (part[i] - '0');
@@ -74,6 +84,7 @@ static void add_listed(struct processes *processes, int fd)
 				add(processes, pid);
 			pid = 0;
 		}
+	return length == 0;
 }
 
 static uint64_t number_after(const char *text, const char *key)
@@ -93,10 +104,10 @@ static void look_at_thread(struct processes *processes, int tasks, const char *t
 	char name[300], ran[128];
 	snprintf(name, sizeof(name), "%s/children", thread);
 	auto_close int fd = openat(tasks, name, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		add_listed(processes, fd);
+	if ((fd < 0 || !add_listed(processes, fd)) && !is_gone((pid_t)strtol(thread, NULL, 10)))
+		processes->partial = true;
 	snprintf(name, sizeof(name), "%s/schedstat", thread);
-	processes->partial |= cgroup_file_read(tasks, name, ran, sizeof(ran)) <= 0;
+	processes->untold |= cgroup_file_read(tasks, name, ran, sizeof(ran)) <= 0;
 	processes->ran = text_hash(processes->ran, ran, strlen(ran));
 	processes->who = text_hash(processes->who, thread, strlen(thread) + 1);
 }
@@ -107,9 +118,11 @@ static void look_at_process(struct processes *processes, pid_t pid, bool is_firs
 {
 	char wrote[512];
 	DIR *tasks = open_of(pid, "task");
-	for (struct dirent *thread; tasks && (thread = readdir(tasks));)
+	for (struct dirent *thread; tasks && (errno = 0, thread = readdir(tasks));)
 		if (thread->d_name[0] != '.')
 			look_at_thread(processes, dirfd(tasks), thread->d_name);
+	if (errno && !is_gone(pid))
+		processes->partial = true;
 	bool told = tasks && cgroup_file_read(dirfd(tasks), "../io", wrote, sizeof(wrote)) > 0;
 	uint64_t mark = told ? written(wrote) : processes->ran;
 	processes->wrote = text_hash(processes->wrote, (const char *)&mark, sizeof(mark));

@@ -13,7 +13,8 @@ struct disk_stat;
 struct processes {
 	pid_t *pids;                    /* a process before what it started */
 	size_t count, capacity;
-	bool partial;                   /* there are more, or they cannot be looked at */
+	bool partial;                   /* there may be more than these */
+	bool untold;                    /* of one it cannot be told whether it ran */
 	uint64_t ran, wrote;            /* change when one of them ran, or wrote; or when there are others */
 	uint64_t who;                   /* changes when there are others */
 	uint64_t written_bytes;         /* in their lives, to whatever it was; very many where that is not told */

@@ -1,7 +1,7 @@
 /* Has a command's processes stand still for a moment, so that what they change can be looked at as it is.
  *
  * They are stopped by signal, all but the first, which is init: if the caller dies meanwhile, init ends them as ever. No
- * process that is stopped already is continued, and parents are continued last, so that they do not see it. */
+ * process that is stopped already is continued; parents are stopped first and continued last, so that they do not see it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +17,6 @@ struct still {
 	size_t count, capacity;
 };
 
-/* False: they do not all stand still. Either way it is to be ended, soon. */
+/* False: they do not all stand still, or that cannot be told. Either way it is to be ended, soon. */
 bool still_begin(struct still *still, pid_t first);
 void still_end(struct still *still);
