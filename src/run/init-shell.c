@@ -1,12 +1,10 @@
 /* init of a slot whose command is a shell that waits for its line: see shell-park.h. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 #include "run/control.h"
 #include "run/shell-park.h"
@@ -49,14 +47,6 @@ static long park(long command, struct parked_shell *shell)
 	return result;
 }
 
-/* Its stops were told as those of a child: nobody need be woken for that once it runs. */
-static void forget_stops(void)
-{
-	const uint64_t child = 1ULL << (SIGCHLD - 1);
-	const struct timespec now = { 0 };
-	sys_4(SYS_rt_sigtimedwait, &child, NULL, &now, sizeof(child));
-}
-
 bool init_park(long command)
 {
 	static struct {
@@ -74,7 +64,6 @@ bool init_park(long command)
 	tell(CONTROL_WRITTEN, result);
 	if (result < 0)
 		return false;
-	forget_stops();
 	/* On the processor of who decides whether it may run we would only be in its way. */
 	sys_3(SYS_getcpu, &here, NULL, NULL);
 	return init_await_go((int32_t)here != told.message.value) && shell_go(&shell) >= 0;
