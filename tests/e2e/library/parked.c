@@ -2,7 +2,10 @@
  * now. What is refused runs nothing, and a shell that is gone is not missed. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -140,28 +143,95 @@ static void check_refused(void)
 	CHECK(access(path_of("ran"), F_OK) < 0 && errno == ENOENT);
 }
 
-/* From outside, whoever may; by the workspace in its environment. */
-static int kill_parked(void)
+/* Calls `each` for every process that has this text among those of a file of its own; returns how often it said yes. */
+static int find(const char *file_name, const char *wanted, bool (*each)(pid_t pid))
 {
-	char path[64], text[32768], wanted[4200];
-	int killed = 0;
+	char path[64], text[32768];
+	int found = 0;
 	struct dirent *entry;
-	snprintf(wanted, sizeof(wanted), "CORDON_WORKSPACE=%s", workspace);
 	DIR *processes = opendir("/proc");
 	CHECK(processes);
 	while ((entry = readdir(processes))) {
-		snprintf(path, sizeof(path), "/proc/%.20s/environ", entry->d_name);
+		snprintf(path, sizeof(path), "/proc/%.20s/%s", entry->d_name, file_name);
 		FILE *file = fopen(path, "r");
 		size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
 		text[length] = '\0';
 		for (size_t at = 0; at < length; at += strlen(text + at) + 1)
 			if (!strcmp(text + at, wanted))
-				killed += kill((pid_t)atoi(entry->d_name), SIGKILL) == 0;
+				found += each((pid_t)atoi(entry->d_name));
 		if (file)
 			fclose(file);
 	}
 	closedir(processes);
-	return killed;
+	return found;
+}
+
+static bool is_held(pid_t pid)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	FILE *file = fopen(path, "r");
+	size_t length = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+	text[length] = '\0';
+	if (file)
+		fclose(file);
+	const char *state = strrchr(text, ')');
+	return state && !strncmp(state, ") t", 3);
+}
+
+static char held_line[4200];
+static bool held;
+
+/* While nothing can be recorded the shell has its line, and does not run. If it is not to be seen, none was parked in time. */
+static void *look(void *arg)
+{
+	const int *head = arg;
+	for (uint64_t begun = now_ms(); !held && now_ms() - begun < 1000; pause_ms(1)) {
+		CHECK(access(path_of("ran"), F_OK) < 0);
+		held = find("cmdline", held_line, is_held);
+	}
+	pause_ms(100);
+	CHECK(!held || find("cmdline", held_line, is_held) == 1);
+	CHECK(access(path_of("ran"), F_OK) < 0 && errno == ENOENT);
+	CHECK(flock(*head, LOCK_UN) == 0);
+	return NULL;
+}
+
+static void check_held(void)
+{
+	struct cordon_error err;
+	struct cordon_result *result;
+	char path[4200];
+	pthread_t thread;
+	snprintf(path, sizeof(path), "%s/cordon/ledger/head", getenv("XDG_DATA_HOME"));
+	snprintf(held_line, sizeof(held_line), ": > %s", path_of("ran"));
+	int head = open(path, O_RDWR | O_CLOEXEC);
+	for (uint64_t begun = now_ms(); !held;) {
+		park((struct asked){ "sh", ":", NULL, NULL });
+		CHECK(flock(head, LOCK_EX) == 0);
+		CHECK(pthread_create(&thread, NULL, look, &head) == 0);
+		int parked = run((struct asked){ "sh", held_line, NULL, NULL }, &result, &err);
+		CHECK(pthread_join(thread, NULL) == 0);
+		CHECK(parked >= 0 && result->exit_code == 0);
+		cordon_result_unref(result);
+		held = held && parked;
+		CHECK(unlink(path_of("ran")) == 0);
+		CHECK(now_ms() - begun < PATIENCE_MS);
+	}
+	close(head);
+}
+
+static bool is_killed(pid_t pid)
+{
+	return kill(pid, SIGKILL) == 0;
+}
+
+/* From outside, whoever may; by the workspace in its environment. */
+static int kill_parked(void)
+{
+	char wanted[4200];
+	snprintf(wanted, sizeof(wanted), "CORDON_WORKSPACE=%s", workspace);
+	return find("environ", wanted, is_killed);
 }
 
 static void check_killed(void)
@@ -188,6 +258,7 @@ int main(void)
 	check_replaced();
 	check_options();
 	check_refused();
+	check_held();
 	check_killed();
 	MUST(cordon_session_end(cordon, "parked", false, &err));
 	cordon_unref(cordon);
