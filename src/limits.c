@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "execute.h"
+#include "run/processors.h"
 #include "run/quota.h"
 #include "session-row.h"
 
@@ -80,9 +81,9 @@ void limits_expect(struct execution *execution)
 	const struct cgroup_search search = { .directory = execution->session.config->cgroup };
 	const struct cgroup_bounds bounds = bounds_of(execution, &execution->capability.set.limits, UINT32_MAX);
 	/* Root mostly has a place, and the thread that makes the group is also the one to look for it. Of others most have none,
-	 * and looking takes less than a thread. */
-	if (!cgroup_is_missing(&search, geteuid() != 0))
-		execution->run.ahead = cgroup_ahead_begin(&search, &bounds);
+	 * and looking takes less than a thread. A thread that has to wait for its turn is waited for. */
+	if (!cgroup_is_missing(&search, geteuid() != 0) && !processors_are_short())
+		execution->run.ahead = cgroup_ahead_begin(&search, &bounds, execution->only);
 }
 
 void limits_adopt(struct execution *execution)
@@ -271,6 +272,8 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
 	    (disk_watch_settle(&execution->run.disk) || is_spent(execution)) && tell_disk_full(execution) < 0)
 		return fail_oom(err);
+	if (supervision->reported)
+		cgroup_ahead_leave(execution->run.ahead, group);
 	supervise_leave(supervision, group);
 	return 0;
 }

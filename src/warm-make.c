@@ -79,7 +79,7 @@ static int fill(struct warm_mould *mould, const struct execution *execution)
 	const struct launch *launch = &execution->run.launch;
 	mould->driver = execution->session.driver;
 	mould->launch = (struct launch){ .become = launch->become, .root = copy_root(arena, launch) };
-	mould->bounds = execution->run.group.bounds;
+	mould->bounds = cgroup_asked(&execution->run.group);
 	mould->bounds.at_birth = 0;
 	mould->held = execution->run.group.held;
 	const char *cgroup = execution->run.group.ops ? execution->profile.profile.cgroup : CGROUP_NONE;

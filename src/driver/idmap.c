@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "run/cgroup.h"
 #include "run/launch.h"
+#include "run/linger.h"
 #include "run/sys.h"
 
 #define STACK_SIZE (16 * 1024)
@@ -34,30 +35,33 @@ static int write_map(long pid, const char *file, unsigned owner)
 	return fd >= 0 && write(fd, map, (size_t)length) == length ? 0 : -1;
 }
 
-static long start_process(char *stack)
+/* It has no descriptors of its own: what we close is closed, though it may be about to end for a while. */
+static long start_process(char *stack, int *ret_pidfd)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	long pid = sys_clone(CLONE_VM | CLONE_NEWUSER, stack + STACK_SIZE, NULL, NULL, launch_wait, (void *)(intptr_t)getpid());
+	long pid = sys_clone(CLONE_VM | CLONE_FILES | CLONE_NEWUSER | CLONE_PIDFD, stack + STACK_SIZE, ret_pidfd, NULL, launch_wait,
+	                     (void *)(intptr_t)getpid());
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
 
 static int make(uid_t uid, gid_t gid)
 {
-	int fd = -1;
+	int fd = -1, pidfd = -1;
 	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		return -1;
-	long pid = start_process(stack);
+	long pid = start_process(stack, &pidfd);
 	if (pid > 0) {
 		char path[64];
 		snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
 		if (write_map(pid, "uid_map", uid) == 0 && write_map(pid, "gid_map", gid) == 0)
 			fd = open(path, O_RDONLY | O_CLOEXEC);
+		/* It may not have had a turn yet, and need not have one: killed, it has no use for its stack. */
 		kill((pid_t)pid, SIGKILL);
-		waitpid((pid_t)pid, NULL, __WALL);
+		linger_add(pidfd, &(struct cgroup){ .ops = NULL });
 	}
 	munmap(stack, STACK_SIZE);
 	return fd;

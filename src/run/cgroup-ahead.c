@@ -1,6 +1,6 @@
-/* A leaf that is made while something else is done. The kernel takes about as long to make one as cordon to decide what the
- * command may do, and neither has to wait for the other. Whoever comes first to it makes it, a thread for this alone or
- * the caller: so nobody waits for a thread that had no turn. */
+/* A leaf that is made while something else is done, and removed so, too. The kernel takes about as long to make one as cordon to
+ * decide what the command may do, and to remove it as to write down what became of that; neither has to wait for the other. Whoever
+ * comes first to it does it, a thread for this alone or the caller: so nobody waits for a thread that had no turn. */
 #include "run/cgroup-ahead.h"
 
 #include <errno.h>
@@ -19,10 +19,25 @@ struct cgroup_ahead {
 	struct cgroup_search search;
 	struct cgroup_bounds bounds;
 	pthread_t thread;
-	atomic_flag begun;
+	bool stays;                     /* the thread, until what was made is left to it, or nothing will be */
+	bool taken, is_left;
+	atomic_flag begun, removing;    /* somebody is at it, or was */
 	sem_t made;                     /* by the thread, if it begins */
+	sem_t left;
 	struct cgroup group;
 };
+
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem) < 0 && errno == EINTR)
+		;
+}
+
+static void remove_left(struct cgroup_ahead *ahead)
+{
+	if (!atomic_flag_test_and_set(&ahead->removing))
+		cgroup_remove(&ahead->group);
+}
 
 /* What there is to tidy up is done here, too, where nobody waits for it. */
 static void *work(void *argument)
@@ -34,21 +49,29 @@ static void *work(void *argument)
 	}
 	cgroup_sweep();
 	linger_sweep();
+	if (ahead->stays) {
+		wait_for(&ahead->left);
+		remove_left(ahead);
+	}
 	return NULL;
 }
 
-struct cgroup_ahead *cgroup_ahead_begin(const struct cgroup_search *search, const struct cgroup_bounds *bounds)
+struct cgroup_ahead *cgroup_ahead_begin(const struct cgroup_search *search, const struct cgroup_bounds *bounds, bool stays)
 {
 	struct cgroup_ahead *ahead = calloc(1, sizeof(*ahead));
 	if (!ahead)
 		return NULL;
 	ahead->search = *search;
 	ahead->bounds = *bounds;
+	ahead->stays = stays;
 	atomic_flag_clear(&ahead->begun);
+	atomic_flag_clear(&ahead->removing);
 	sem_init(&ahead->made, 0, 0);
+	sem_init(&ahead->left, 0, 0);
 	if (aside_start(&ahead->thread, STACK_SIZE, work, ahead) == 0)
 		return ahead;
 	sem_destroy(&ahead->made);
+	sem_destroy(&ahead->left);
 	free(ahead);
 	return NULL;
 }
@@ -58,8 +81,7 @@ static bool is_made(struct cgroup_ahead *ahead)
 {
 	if (!atomic_flag_test_and_set(&ahead->begun))
 		return false;
-	while (sem_wait(&ahead->made) < 0 && errno == EINTR)
-		;
+	wait_for(&ahead->made);
 	return true;
 }
 
@@ -78,6 +100,18 @@ void cgroup_ahead_take(struct cgroup_ahead *ahead, const struct cgroup_search *s
 	}
 	*ret_group = ahead->group;
 	ahead->group.ops = NULL;
+	ahead->taken = true;
+}
+
+void cgroup_ahead_leave(struct cgroup_ahead *ahead, struct cgroup *group)
+{
+	if (!ahead || !ahead->taken || !ahead->stays || !group->ops || !group->ops->outside)
+		return;
+	ahead->group = *group;
+	group->ops = NULL;
+	ahead->is_left = true;
+	aside_keep_off(ahead->thread);
+	sem_post(&ahead->left);
 }
 
 void cgroup_ahead_end(struct cgroup_ahead *ahead)
@@ -86,8 +120,13 @@ void cgroup_ahead_end(struct cgroup_ahead *ahead)
 		return;
 	/* If it has not begun, it has not to. */
 	(void)atomic_flag_test_and_set(&ahead->begun);
+	if (ahead->is_left)
+		remove_left(ahead);
+	else
+		sem_post(&ahead->left);
 	pthread_join(ahead->thread, NULL);
 	cgroup_remove(&ahead->group);
 	sem_destroy(&ahead->made);
+	sem_destroy(&ahead->left);
 	free(ahead);
 }

@@ -1,6 +1,8 @@
 /* Version 1: a tree for each controller. Processes may live anywhere in it, so leaves are made in the caller's own
- * group, whose limits go on to hold for them. There is no call to be born inside: the command's first process writes itself
- * into each leaf, by the file that takes a single thread, because moving whole processes waits for every processor.
+ * group, whose limits go on to hold for them. There is no call to be born inside: the command's process writes itself into each
+ * leaf, by the file that takes a single thread, because moving whole processes waits for every processor. Its init does not: what
+ * moves to another group waits for a turn there, and init is the first to be waited for; and so a leaf can be removed before it is
+ * gone.
  *
  * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. */
 #include <errno.h>
@@ -143,6 +145,7 @@ const struct cgroup_ops cgroup_v1 = {
 	.limit = limit,
 	.open_joins = open_joins,
 	.kill = kill_all,
+	.outside = 1,
 	.lesser = { CPU, "cpu.shares", "128" },
 	/* The time, where the two controllers share a tree, as they mostly do. */
 	.counters = {

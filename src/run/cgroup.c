@@ -366,7 +366,17 @@ void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds)
 	if (!group->ops)
 		return;
 	group->bounds = *bounds;
-	group->ops->limit(group, bounds);
+	if (bounds->processes)
+		group->bounds.processes -= group->ops->outside;
+	group->ops->limit(group, &group->bounds);
+}
+
+struct cgroup_bounds cgroup_asked(const struct cgroup *group)
+{
+	struct cgroup_bounds bounds = group->bounds;
+	if (bounds.processes)
+		bounds.processes += group->ops->outside;
+	return bounds;
 }
 
 void cgroup_enter(struct cgroup *group, struct launch *launch)
@@ -374,6 +384,7 @@ void cgroup_enter(struct cgroup *group, struct launch *launch)
 	_Static_assert(ARRAY_SIZE(launch->group_joins) == ARRAY_SIZE(group->joins), "a file for each part");
 	launch->group_fd = group->ops ? group->born : -1;
 	launch->in_group = group->ops;
+	launch->command_joins = group->ops && group->ops->outside;
 	for (int i = 0; i < CGROUP_PARTS; i++)
 		launch->group_joins[i] = group->ops ? group->joins[i] : -1;
 }
@@ -430,5 +441,7 @@ void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 		auto_close int fd = open_counter(group, CGROUP_PROCESS_REFUSALS);
 		ret_usage->process_refusals = fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[CGROUP_PROCESS_REFUSALS].key);
 	}
+	if (ret_usage->process_peak)
+		ret_usage->process_peak += group->ops->outside;
 }
 

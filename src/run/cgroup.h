@@ -2,8 +2,8 @@
  *
  * A command gets a leaf of its own, made before it starts and removed when nothing of it is left. No leaf is used
  * twice: on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and the
- * command is born in its leaf; version 1 is a tree for each controller, and the command's first process joins a leaf in
- * each before it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
+ * command is born in its leaf, with its init; version 1 is a tree for each controller, and the command's own process joins a
+ * leaf in each before it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
  *
  *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
  *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone
@@ -33,7 +33,7 @@ struct cgroup_place {
 	char path[512], why[256];       /* for people */
 };
 
-/* What is to be held; 0: without that limit. */
+/* What is to be held; 0: without that limit. Processes are counted with init, here as in what was used. */
 struct cgroup_bounds {
 	uint64_t memory_bytes, cpu_percent, processes;
 	unsigned at_birth;              /* processes more until it was entered, where the command is born inside */
@@ -56,7 +56,7 @@ struct cgroup {
 	int born;                       /* the directory to be born in, or -1; borrowed from `parts` */
 	int joins[CGROUP_PARTS];        /* files to join it by, until it was entered */
 	int counters[CGROUP_COUNTER_MAX];       /* files, from when it was entered; or -1 */
-	struct cgroup_bounds bounds;    /* as they are set */
+	struct cgroup_bounds bounds;    /* as they are set: without init, where that stays out of it */
 	uint32_t held;                  /* 1 << enum cordon_wall: the limits it holds */
 	char name[64];
 	char why[256];                  /* why there is no leaf; for people */
@@ -74,6 +74,8 @@ struct cgroup_ops {
 	void (*entered)(struct cgroup *group);
 	/* Ends all that is in it; false where something stays. */
 	bool (*kill)(struct cgroup *group);
+	/* Of a command's processes, so many stay out of it: init. Then it is empty once init has reported. */
+	unsigned outside;
 	/* What it counts for where processors are short: an eighth of what a new one does. */
 	struct {
 		int part;
@@ -103,6 +105,8 @@ void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds 
 
 /* Other bounds, for a leaf that is there. */
 void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds);
+/* The bounds that were asked for, to make another one like it. */
+struct cgroup_bounds cgroup_asked(const struct cgroup *group);
 /* Has what is launched begin in the leaf. cgroup_entered() does what is left to do once it runs, and sweeps. */
 void cgroup_enter(struct cgroup *group, struct launch *launch);
 void cgroup_entered(struct cgroup *group);

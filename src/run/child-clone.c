@@ -10,7 +10,7 @@
 
 /* ---- the control group ------------------------------------------------------------------------------------------ */
 
-int launch_join_group(struct launch *launch)
+static int join_group(struct launch *launch)
 {
 	for (int i = 0; i < LAUNCH_JOIN_MAX && !launch->group_entered; i++) {
 		long result = launch->group_joins[i] < 0 ? 0 : sys_3(SYS_write, launch->group_joins[i], "0", 1);
@@ -23,9 +23,11 @@ int launch_join_group(struct launch *launch)
 	return 0;
 }
 
-/* Only from inside it: made by clone() it would be a view from where the caller is. */
-int launch_hide_groups(struct launch *launch)
+/* The group as its root can be made only from inside it: made by clone() it would be a view from where the caller is. */
+int launch_enter_group(struct launch *launch)
 {
+	if (join_group(launch) < 0)
+		return -1;
 	bool wanted = launch->in_group && (launch->namespaces & CLONE_NEWCGROUP);
 	long result = wanted ? sys_1(SYS_unshare, CLONE_NEWCGROUP) : 0;
 	if (result >= 0)
@@ -87,7 +89,7 @@ void launch_become(void *argument)
 {
 	struct launch *launch = argument;
 	/* Born inside, or let in by its own rights; where a single thread can be moved, `first` joins by itself. */
-	if (launch->group_fd >= 0 && launch_join_group(launch) < 0)
+	if (launch->group_fd >= 0 && join_group(launch) < 0)
 		sys_exit(0);
 	long result = sys_2(SYS_setgroups, 0, NULL);
 	if (result >= 0)

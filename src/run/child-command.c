@@ -283,6 +283,8 @@ static int await_orders(struct launch *launch)
 void launch_command(void *argument)
 {
 	struct launch *launch = argument;
+	if (launch->command_joins && launch_enter_group(launch) < 0)
+		sys_exit(1);
 	if ((launch->late && make_late(launch) < 0) || (launch->own_session && leave_session(launch) < 0))
 		sys_exit(1);
 	await_walls(launch);

@@ -321,7 +321,7 @@ long launch_raise(struct launch *launch)
 	launch->network = NETWORK_AWAITED;
 	launch->command = 0;
 	launch->planned = !launch->early;
-	if (launch_join_group(launch) < 0 || launch_hide_groups(launch) < 0)
+	if (!launch->command_joins && launch_enter_group(launch) < 0)
 		return -1;
 	if (launch->late && clone_command(launch) < 0)
 		return -1;

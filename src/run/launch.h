@@ -77,6 +77,7 @@ struct launch {
 	bool in_group;                  /* begins in a control group: born there, or else by joining it */
 	int group_fd;                   /* the group to be born in, -1: joining it is all there is */
 	int group_joins[LAUNCH_JOIN_MAX];       /* files: who writes "0" to them joins; below 0: none */
+	bool command_joins;             /* `command` joins it, and `first` stays out of it */
 	const char *hostname;           /* or NULL */
 	bool loopback;                  /* the network is new: bring loopback up, and make the listeners */
 	const struct egress_listener *listeners;        /* made inside, and handed out over the control socket */
@@ -193,9 +194,8 @@ long launch_hand_out(const struct launch *launch, const struct msghdr *message);
 int launch_raise_loopback(struct launch *launch);
 /* The addresses of the proxy, and the listeners; loopback is up. */
 int launch_listen(struct launch *launch);
-/* Of one that was not born in the group, and the group as its root, from inside. */
-int launch_join_group(struct launch *launch);
-int launch_hide_groups(struct launch *launch);
+/* Joins the group, where it was not born in it, and has a view of groups with that as its root. */
+int launch_enter_group(struct launch *launch);
 /* Closes descriptors, or with CLOSE_RANGE_CLOEXEC marks them to be closed by exec. 0 or a negative errno. */
 long launch_close_all(unsigned first, unsigned last, unsigned flags);
 /* What the caller ignores or handles, its children do neither. */

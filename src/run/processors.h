@@ -5,3 +5,5 @@
 
 /* Is there, besides this one, a processor that nobody wants just now? False, too, where the kernel does not tell. */
 bool processors_one_is_free(void);
+/* Do more want to run than there are processors? Who is begun then waits for its turn, wherever it is. */
+bool processors_are_short(void);

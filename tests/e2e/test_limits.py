@@ -221,6 +221,20 @@ def test_processes(cordon, unwalled, driver):
     assert told["limit_hit"] is None, "a limit on processes ends nothing"
 
 
+@needs("cgroup")
+@drivers()
+def test_every_process_of_a_command_is_in_its_groups(cordon, leftovers, driver):
+    """But for init, where that need not be."""
+    process = cordon.popen("run", "--driver", driver, "-c", "(setsid sleep 60 &); sleep 60 & echo up; wait")
+    assert process.stdout.readline().strip() == b"up"
+    everybody = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in descendants(process.pid)}
+    found = [{int(pid) for pid in pathlib.Path(path, "cgroup.procs").read_text().split()} for path in groups(process.pid)]
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert len(everybody) >= 4 and found and not groups(process.pid)
+    assert all(members <= set(everybody) and {everybody[pid] for pid in set(everybody) - members} <= {"cordon-init"} for members in found)
+
+
 @drivers()
 def test_one_process(cordon, driver):
     assert result(cordon, "--driver", driver, "--processes", "1", "--", "/bin/true")["exit_code"] == 0

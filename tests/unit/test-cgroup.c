@@ -237,7 +237,7 @@ static void test_tidied_ahead(void **state)
 	assert_int_equal(poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, PATIENCE_MS), 1);
 	linger_add(pidfd, &left);
 	assert_int_equal(ground_leaves(root), 2);
-	struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds);
+	struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, false);
 	cgroup_ahead_take(ahead, &where, &bounds, &made);
 	cgroup_ahead_end(ahead);
 	assert_int_equal(ground_leaves(root), 1);
@@ -253,7 +253,7 @@ static void test_processors(void **state)
 	cpu_set_t before, after;
 	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
 	for (int round = 0; round < 200; round++)
-		cgroup_ahead_end(cgroup_ahead_begin(&where, &bounds));
+		cgroup_ahead_end(cgroup_ahead_begin(&where, &bounds, false));
 	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
 }
@@ -267,7 +267,7 @@ static void test_ahead(void **state)
 	struct cgroup made;
 	more.memory_bytes *= 2;
 	for (int round = 0; round < 50; round++) {
-		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds);
+		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, false);
 		assert_non_null(ahead);
 		if (round % 2)
 			cgroup_ahead_take(ahead, &where, round % 4 == 1 ? &bounds : &more, &made);
