@@ -44,19 +44,13 @@ int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger
 	return 0;
 }
 
-static void drop(int *fd)
-{
-	cleanup_close(fd);
-	*fd = -1;
-}
-
 void ledger_unref(struct ledger *ledger)
 {
 	if (!ledger)
 		return;
-	drop(&ledger->head.fd);
-	drop(&ledger->day.fd);
-	drop(&ledger->files.data_fd);
+	close_fd(&ledger->head.fd);
+	close_fd(&ledger->day.fd);
+	close_fd(&ledger->files.data_fd);
 	pthread_mutex_destroy(&ledger->mutex);
 	free(ledger->files.data_dir);
 	sodium_memzero(&ledger->key, sizeof(ledger->key));
@@ -75,7 +69,7 @@ void ledger_set_sync(struct ledger *ledger, bool sync_disk)
 int ledger_open_named(struct ledger *ledger, const char *name, int flags, struct opened *opened, struct stat *ret_st,
                       struct cordon_error *err)
 {
-	drop(&opened->fd);
+	close_fd(&opened->fd);
 	if (ledger_files_open(&ledger->files, name, O_RDWR | flags, &opened->fd, ret_st, err) < 0)
 		return -1;
 	opened->device = ret_st->st_dev;
@@ -111,7 +105,7 @@ static int take_head(struct ledger *ledger, int flags, bool *ret_taken, struct c
 {
 	struct stat st;
 	if (ledger->owner != getpid()) {
-		drop(&ledger->head.fd);
+		close_fd(&ledger->head.fd);
 		ledger->owner = getpid();
 	}
 	if (ledger->head.fd < 0 && ledger_open_named(ledger, LEDGER_HEAD, flags, &ledger->head, &st, err) < 0)
@@ -120,7 +114,7 @@ static int take_head(struct ledger *ledger, int flags, bool *ret_taken, struct c
 		return -1;
 	*ret_taken = ledger_still_named(ledger, LEDGER_HEAD, &ledger->head, &st);
 	if (!*ret_taken)
-		drop(&ledger->head.fd);
+		close_fd(&ledger->head.fd);
 	return 0;
 }
 

@@ -24,6 +24,12 @@ static inline int take_fd(int *fd)
 	return taken;
 }
 
+static inline void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(take_fd(fd));
+}
+
 /* A large buffer that is not cleared first: only what is written to it costs anything. */
 #define uncleared __attribute__((uninitialized))
 

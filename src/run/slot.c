@@ -23,12 +23,6 @@
 #define READY_MS 10000                  /* far more than it ever takes */
 #define LOOKS 64                        /* some 30 microseconds */
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		close(take_fd(fd));
-}
-
 /* ---- the keeper ------------------------------------------------------------------------------------------------- */
 
 /* One of the same user, without walls. */

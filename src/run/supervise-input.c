@@ -14,7 +14,7 @@ void input_begin(struct supervision *supervision)
 	int from = supervision->options.stdin_fd;
 	if (from < 0) {
 		if (!supervision->options.tty)
-			supervise_close(&supervision->stdin_fd);
+			close_fd(&supervision->stdin_fd);
 		return;
 	}
 	supervision->stdin_open = true;
@@ -45,7 +45,7 @@ void input_end(struct supervision *supervision)
 	if (supervision->options.tty)
 		(void)!write(supervision->stdin_fd, "\4", 1);
 	else
-		supervise_close(&supervision->stdin_fd);
+		close_fd(&supervision->stdin_fd);
 }
 
 /* The caller's process must not get a SIGPIPE because the command stopped reading. */

@@ -7,7 +7,6 @@ enum source {
 };
 
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events);
-void supervise_close(int *fd);
 
 void input_begin(struct supervision *supervision);
 /* `readable`: a read now does not block. */

@@ -34,12 +34,6 @@ static uint64_t now_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-void supervise_close(int *fd)
-{
-	if (*fd >= 0)
-		close(take_fd(fd));
-}
-
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u32 = source };
@@ -52,7 +46,7 @@ static void close_watched(struct supervision *supervision, int *fd)
 {
 	if (*fd >= 0)
 		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
-	supervise_close(fd);
+	close_fd(fd);
 }
 
 static void arm(int timer_fd, uint64_t after_ms)
@@ -164,7 +158,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 	if (launch->pidfd >= 0)
 		supervision->pidfd = take_fd(&launch->pidfd);
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
-		supervise_close(&supervision->child_fd[i]);
+		close_fd(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
 		return -1;
 	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -314,8 +308,8 @@ static void read_timer(struct supervision *supervision)
 		arm(supervision->timer_fd, KILL_GRACE_MS);
 		break;
 	case SUPERVISE_DRAINING:
-		supervise_close(&supervision->stream_fd[CORDON_STDOUT]);
-		supervise_close(&supervision->stream_fd[CORDON_STDERR]);
+		close_fd(&supervision->stream_fd[CORDON_STDOUT]);
+		close_fd(&supervision->stream_fd[CORDON_STDERR]);
 		break;
 	case SUPERVISE_FINISHED:
 		break;
@@ -386,10 +380,10 @@ void supervise_free(struct supervision *supervision)
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
-		supervise_close(owned[i]);
+		close_fd(owned[i]);
 	if (supervision->pidfd >= 0) {
 		await_gone(supervision->pidfd, true);
-		supervise_close(&supervision->pidfd);
+		close_fd(&supervision->pidfd);
 	}
 	capture_free(&supervision->captures[CORDON_STDOUT]);
 	capture_free(&supervision->captures[CORDON_STDERR]);
