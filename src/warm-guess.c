@@ -170,6 +170,11 @@ static struct warm_guess *make_guess(struct execution *execution, const struct w
 static int begin(struct execution *execution, struct warm_place *place, struct warm_guess *guess)
 {
 	struct cordon_error ignored;
+	/* It gets up while the rest is done here. */
+	if (processors_one_is_free()) {
+		slot_send_away(&place->slot);
+		slot_rouse(&place->slot);
+	}
 	if (supervise_pipes(execution->run.stdio_fd, guess->theirs) < 0)
 		return -1;
 	const struct launch launch = {
@@ -178,8 +183,6 @@ static int begin(struct execution *execution, struct warm_place *place, struct w
 		.program_device = guess->device, .program_inode = guess->inode,
 		.stdio = { guess->theirs[0], guess->theirs[1], guess->theirs[2] },
 	};
-	if (processors_one_is_free())
-		slot_send_away(&place->slot);
 	return slot_order(&place->slot, &launch, &ignored);
 }
 

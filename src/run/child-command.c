@@ -262,8 +262,20 @@ static void keep_init_near(const struct launch *launch)
 	sys_3(SYS_sched_setaffinity, 1, launch->cpus_size, cpus);
 }
 
+/* Without its parent to stop it, it would run before it may. */
+static long be_held(const struct launch *launch)
+{
+	if (launch->cpus_size > 0)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
+	long result = sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
+	if (result >= 0)
+		keep_init_near(launch);
+	return result;
+}
+
 static int await_orders(struct launch *launch)
 {
+	long result = 0;
 	if (launch->slot_fd < 0)
 		return 0;
 	if (launch->held) {
@@ -271,12 +283,15 @@ static int await_orders(struct launch *launch)
 		slot_tell_waits();
 	}
 	tell_sealed(launch);
+	if (launch->held) {
+		slot_await_news();
+		result = be_held(launch);
+	}
 	if (slot_await(launch) < 0 || enter_cwd(launch) < 0)
 		return -1;
-	/* Without its parent to stop it, it would run the placeholder, or before it may. */
-	long result = launch->traced || launch->held ? sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0) : 0;
-	if (launch->held && result >= 0)
-		keep_init_near(launch);
+	/* Without its parent to stop it, it would run the placeholder. */
+	if (launch->traced)
+		result = sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
 	return result < 0 ? launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", SLOT_UNHELD, "a program cannot be held here", "") : 0;
 }
 

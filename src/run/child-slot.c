@@ -74,6 +74,31 @@ void slot_tell_waits(void)
 	sys6(SYS_sendto, SLOT_FD, (long)&kind, offsetof(struct slot_reply, error), MSG_NOSIGNAL, 0, 0);
 }
 
+void slot_await_news(void)
+{
+	char byte;
+	if (sys6(SYS_recvfrom, SLOT_FD, (long)&byte, sizeof(byte), MSG_PEEK, 0, 0) <= 0)
+		sys_exit(1);
+}
+
+/* Who was roused has them in a moment. */
+static long receive_orders(struct msghdr *header)
+{
+	size_t size = header->msg_controllen;
+	long length = sys_3(SYS_recvmsg, SLOT_FD, header, 0);
+	if (length != SLOT_ROUSE_SIZE)
+		return length;
+	length = -EAGAIN;
+	for (int i = 0; i < LOOKS && length == -EAGAIN; i++) {
+		header->msg_controllen = size;
+		length = sys_3(SYS_recvmsg, SLOT_FD, header, MSG_DONTWAIT);
+	}
+	if (length != -EAGAIN)
+		return length;
+	header->msg_controllen = size;
+	return sys_3(SYS_recvmsg, SLOT_FD, header, 0);
+}
+
 int slot_await(struct launch *launch)
 {
 	union {
@@ -83,11 +108,9 @@ int slot_await(struct launch *launch)
 	struct iovec part = { orders_bytes, sizeof(orders_bytes) };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 	                         .msg_controllen = sizeof(control) };
-	long length = sys_3(SYS_recvmsg, SLOT_FD, &header, 0);
+	long length = receive_orders(&header);
 	if (length <= 0)
 		sys_exit(1);
-	if (launch->held && launch->cpus_size > 0)
-		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
 	bool sound = header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_len == CMSG_LEN(3 * sizeof(int)) &&
 	             fds[0] == 0 && fds[1] == 1 && fds[2] == 2 && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));

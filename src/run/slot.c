@@ -440,6 +440,11 @@ void slot_send_away(const struct slot *slot)
 		sched_setaffinity(slot->command, sizeof(cpus), &cpus);
 }
 
+void slot_rouse(const struct slot *slot)
+{
+	(void)!send(slot->socket_fd, "", SLOT_ROUSE_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
 {
 	const struct control_message go = { .kind = CONTROL_GO };

@@ -11,7 +11,8 @@
  *            ◀──end of file: it is the program now; or FAILED
  *
  * A slot may be one that holds its program: the command becomes it as soon as it has its orders, and the go is a message to its
- * init, which holds the program before its first instruction until then (init-hold.c).
+ * init, which holds the program before its first instruction until then (init-hold.c). Such a one may be roused a moment before,
+ * to look for its orders awake.
  *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
  * control socket is init's, as always. A keeper has one descriptor, its socket, and no capability; when that closes it
@@ -26,6 +27,7 @@
 
 #define SLOT_FD 3                       /* of the command, until it is the program */
 #define SLOT_ORDERS_MAX (64 * 1024)     /* one message */
+#define SLOT_ROUSE_SIZE 1               /* another, before it */
 #define SLOT_UNHELD "ptrace"            /* what an error is about where no program can be held, whichever it is */
 #define SLOT_PLAN_MAX (1024 * 1024)
 #define SLOT_DESCRIPTORS_MAX 200        /* with one request; the kernel's bound is 253 */
@@ -121,6 +123,8 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
 /* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Nothing runs yet. Where it failed the slot cannot
  * have had them, and it can be tried elsewhere. */
 int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
+/* Its orders come in a moment: one that will be held gets up for them, on a processor that may have to wake first. */
+void slot_rouse(const struct slot *slot);
 /* Has it woken on another processor than this one, when it gets its orders; the kernel would rather wait for this one than wake
  * one that sleeps. As soon as it runs it may be anywhere again. */
 void slot_send_away(const struct slot *slot);
@@ -160,6 +164,8 @@ void *slot_unpack(void *bytes, size_t size);
 int slot_keep(struct launch *launch);
 /* Of the command, before it waits. */
 void slot_tell_waits(void);
+/* Of a command that will be held: until it is roused, or has its orders. */
+void slot_await_news(void);
 /* Of the command: waits for its orders and until it may run, and takes them. Where that will never be, it ends here. */
 int slot_await(struct launch *launch);
 void slot_tell_failure(const struct launch *launch, int fd);
