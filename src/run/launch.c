@@ -286,13 +286,13 @@ static bool same(const char *one, const char *other)
 	return one == other || (one && other && strcmp(one, other) == 0);
 }
 
-/* Descriptors that were opened since are in nobody's table but ours. */
+/* Descriptors that were opened since are in nobody's table but ours, and those that were not asked for are closed. */
 static bool fits(const struct launch *ahead, const struct launch *plan)
 {
 	return ahead->namespaces == plan->namespaces && !plan->become && !plan->in_group && same(ahead->uid_map, plan->uid_map) &&
 	       same(ahead->gid_map, plan->gid_map) && same(ahead->hostname, plan->hostname) &&
 	       same(ahead->init_mode, plan->init_mode) && ahead->init_fd == plan->init_fd &&
-	       ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 &&
+	       ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 && plan->close_descriptors &&
 	       plan->root && !plan->root->trees && plan->root->skeleton_tree < 0 && plan->cwd_fd < 0 && plan->pass[0] < 0 &&
 	       plan->slot_fd < 0;
 }

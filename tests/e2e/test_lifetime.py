@@ -378,6 +378,24 @@ def test_what_is_begun_before_the_row_becomes_the_command(cordon, leftovers):
     assert begun or was_taken
 
 
+@needs("mount-namespace")
+def test_init_is_left_no_capability_and_no_mount_of_the_host(cordon, leftovers):
+    """It unmounts the host's tree when the program may already run, which takes a capability until then."""
+    process = cordon.popen("run", "-c", "echo up; exec sleep 100")
+    assert process.stdout.readline() == b"up\n"
+    init, program = descendants(process.pid)
+
+    def left():
+        status = pathlib.Path(f"/proc/{init}/status").read_text()
+        points = [line.split()[4] for line in pathlib.Path(f"/proc/{program}/mountinfo").read_text().splitlines()]
+        return set(re.findall(r"^Cap\w+:\s+(\w+)$", status, re.MULTILINE)) - {"0" * 16}, [at for at in points if at.startswith("/proc/directory")]
+    try:
+        assert wait_until(lambda: left() == (set(), []), 10), left()
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
 @needs("strace", "mount-namespace", "unsanitized")
 def test_a_table_of_descriptors_has_grown_before_it_is_shared(cordon, tmp_path):
     """While two processes share one it grows only when every processor has let go of the old one, which takes milliseconds: what
