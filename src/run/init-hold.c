@@ -30,7 +30,7 @@ bool init_await_go(bool awake)
 bool init_hold(const struct launch *launch, long command, int *ret_status)
 {
 	/* Not in a poll: who waits for a child is woken beside it, on a processor that is awake. Meanwhile the command has the slot's
-	 * socket, and ends when that closes. */
+	 * socket, and ends when that closes, unless it is at its program: then the keeper ends us. */
 	if (sys_4(SYS_wait4, command, ret_status, __WALL, NULL) < 0)
 		sys_exit(1);
 	if (!WIFSTOPPED(*ret_status))

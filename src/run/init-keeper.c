@@ -133,18 +133,38 @@ static void answer(struct asked *asked)
 		tell_failure(asked, "clone", pid);
 }
 
-/* Nobody asks for more. What runs in its slots goes on, or ends because whoever kept it is gone; until then there is
- * somebody to reap it: not every machine's init does. */
-static __attribute__((noreturn)) void leave(void)
+/* True: there was none but those that are gone now. */
+static bool reap(void)
 {
 	long pid;
-	do
-		pid = sys_4(SYS_wait4, -1, NULL, __WALL, NULL);
-	while (pid > 0 || pid == -EINTR);
+	while ((pid = sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL)) > 0)
+		;
+	return pid == -ECHILD;
+}
+
+static void drain(long events)
+{
+	char drained[128];
+	sys_3(SYS_read, events, drained, sizeof(drained));
+}
+
+/* Nobody asks for more. What runs in its slots goes on; until it ends there is somebody to reap it: not every machine's init does.
+ * If whoever kept it is dead it ends by itself, but for a slot's init that cannot hear of it: it waits for a program to be there,
+ * which takes as long as whoever has that file likes. */
+static __attribute__((noreturn)) void leave(long events, long caller)
+{
+	struct pollfd ended = { .fd = (int)events, .events = POLLIN };
+	while (!reap()) {
+		if (sys_0(SYS_getppid) != caller)
+			init_kill_children();
+		sys_5(SYS_ppoll, &ended, 1, NULL, NULL, 0);
+		drain(events);
+	}
 	sys_exit(0);
 }
 
-static void take_request(void)
+/* False: there will be no more. */
+static bool take_request(void)
 {
 	struct asked asked;
 	union {
@@ -156,9 +176,9 @@ static void take_request(void)
 	                         .msg_controllen = sizeof(control) };
 	long length = sys_3(SYS_recvmsg, CONTROL_FD, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (length == -EAGAIN || length == -EINTR)
-		return;
+		return true;
 	if (length <= 0)
-		leave();
+		return false;
 	asked.count = 0;
 	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
 	if (header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_type == SCM_RIGHTS)
@@ -169,6 +189,7 @@ static void take_request(void)
 		answer(&asked);
 	for (int i = 0; i < asked.count; i++)
 		sys_1(SYS_close, asked.fds[i]);
+	return true;
 }
 
 void keeper_serve(void)
@@ -184,15 +205,16 @@ void keeper_serve(void)
 	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
-	for (;;) {
-		char drained[128];
+	/* Its death comes after the end of its socket. */
+	sys_5(SYS_prctl, PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
+	long caller = sys_0(SYS_getppid);
+	for (bool more = true; more;) {
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
 		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
 		if (ready[1].revents)
-			sys_3(SYS_read, events, drained, sizeof(drained));
-		while (sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL) > 0)
-			;
-		if (ready[0].revents)
-			take_request();
+			drain(events);
+		reap();
+		more = !ready[0].revents || take_request();
 	}
+	leave(events, caller);
 }

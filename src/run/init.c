@@ -66,8 +66,7 @@ static uint64_t now_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
-/* Without a pid namespace: kill the direct children; theirs then become ours, until none is left. */
-static void kill_children(void)
+void init_kill_children(void)
 {
 	char list[4096];
 	long fd = sys_4(SYS_openat, AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
@@ -114,7 +113,8 @@ static void kill_rest(bool pid_namespace)
 				;
 			continue;
 		}
-		kill_children();
+		/* Those of them then become ours, until none is left. */
+		init_kill_children();
 		if (!is_alone())
 			sys_2(SYS_nanosleep, &pause, NULL);
 	}

@@ -16,8 +16,9 @@
  *
  * All of this is on the slot's own socket, of which nobody has the other end by the time the command is the program. The
  * control socket is init's, as always. A keeper has one descriptor, its socket, and no capability; when that closes it
- * makes no more, and ends with the last of its slots. These go on until their own control sockets close. One keeper does for
- * all sessions: what is idle has no process, of which everything that looks at all of them would take notice. */
+ * makes no more, and ends with the last of its slots. These go on until their own control sockets close; if the process that it
+ * keeps them for is dead, it ends them itself. One keeper does for all sessions: what is idle has no process, of which
+ * everything that looks at all of them would take notice. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -181,5 +182,7 @@ bool init_hold(const struct launch *launch, long command, int *ret_status);
 /* Of init: waits until what it holds may run; `awake` for a moment: who waits so need not be woken. False: it was told something
  * else. Where nobody is there any more it ends here. */
 bool init_await_go(bool awake);
+/* Of init without a pid namespace, and of a keeper: the direct children. */
+void init_kill_children(void);
 /* The life of an init; it has CONTROL_FD. With a slot's launch it is the slot's. */
 void init_serve(const char *mode, long command, const struct launch *slot) __attribute__((noreturn));

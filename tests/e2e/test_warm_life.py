@@ -5,6 +5,7 @@ import fcntl
 import glob
 import os
 import pathlib
+import shutil
 import signal
 import time
 
@@ -163,6 +164,36 @@ def test_whoever_keeps_them_is_killed(cordon, leftovers):  # noqa: F811
     # The groups that nobody could remove any more are found by the next who makes some.
     assert cordon("run", "--", "/bin/true").returncode == 0
     assert wait_until(lambda: not groups(warm.process)), groups(warm.process)
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_whoever_keeps_them_is_killed_while_a_program_cannot_be_loaded(cordon, leftovers, fresh):  # noqa: F811
+    """Somebody has a lease of its file, which whoever opens it waits for, the kernel for him, and may not give it back."""
+    program, more = cordon.workspace / "program", {"fresh": "true"} if fresh else {}
+    shutil.copy("/bin/true", program)
+    # Whoever else makes groups on this machine ends what is in those of the dead.
+    config = cordon.data.parent / "no-groups.toml"
+    config.write_text('limits.cgroup = "none"\n')
+    warm = Warm(cordon, config)
+    warm.session("s")
+    for _ in range(6):
+        done = warm.run(program, **more)
+        assert done.get("exit_code") == 0, done
+        warm.await_place()
+    file = os.open(program, os.O_RDWR | os.O_CLOEXEC)
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        warm.start(program, **more)
+        assert wait_until(lambda: fcntl.fcntl(file, fcntl.F_GETLEASE) != fcntl.F_WRLCK)  # somebody waits for it
+        pids = descendants(warm.process.pid)
+        warm.process.kill()
+        warm.process.wait()
+        assert wait_until(lambda: not any(map(is_running, pids)), 10), [pid for pid in pids if is_running(pid)]
+    finally:
+        os.close(file)
+        signal.signal(signal.SIGIO, before)
+    warm.close()
 
 
 def test_a_session_ends_while_its_walls_are_up(warm):
