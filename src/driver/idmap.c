@@ -3,12 +3,12 @@
 #include "driver/idmap.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/cleanup.h"
 #include "run/cgroup.h"
@@ -24,6 +24,8 @@ static struct {
 	int fd;
 } kept[8];
 static size_t kept_count;
+static char stack[STACK_SIZE] __attribute__((aligned(16)));
+static int on_stack;                    /* whose child is on it; the kernel clears that when the child is gone */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int write_map(long pid, const char *file, unsigned owner)
@@ -36,13 +38,16 @@ static int write_map(long pid, const char *file, unsigned owner)
 }
 
 /* It has no descriptors of its own: what we close is closed, though it may be about to end for a while. */
-static long start_process(char *stack, int *ret_pidfd)
+static long start_process(int *ret_pidfd)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	long pid = sys_clone(CLONE_VM | CLONE_FILES | CLONE_NEWUSER | CLONE_PIDFD, stack + STACK_SIZE, ret_pidfd, NULL, launch_wait,
-	                     (void *)(intptr_t)getpid());
+	__atomic_store_n(&on_stack, getpid(), __ATOMIC_RELEASE);
+	long pid = sys_clone(CLONE_VM | CLONE_FILES | CLONE_NEWUSER | CLONE_PIDFD | CLONE_CHILD_CLEARTID, stack + STACK_SIZE, ret_pidfd,
+	                     &on_stack, launch_wait, (void *)(intptr_t)getpid());
+	if (pid < 0)
+		on_stack = 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return pid;
 }
@@ -50,20 +55,19 @@ static long start_process(char *stack, int *ret_pidfd)
 static int make(uid_t uid, gid_t gid)
 {
 	int fd = -1, pidfd = -1;
-	char *stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (stack == MAP_FAILED)
+	/* In a copy of the process nobody is on its copy of the stack. */
+	while (__atomic_load_n(&on_stack, __ATOMIC_ACQUIRE) == getpid())
+		sys_4(SYS_futex, &on_stack, FUTEX_WAIT, getpid(), NULL);
+	long pid = start_process(&pidfd);
+	if (pid < 0)
 		return -1;
-	long pid = start_process(stack, &pidfd);
-	if (pid > 0) {
-		char path[64];
-		snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
-		if (write_map(pid, "uid_map", uid) == 0 && write_map(pid, "gid_map", gid) == 0)
-			fd = open(path, O_RDONLY | O_CLOEXEC);
-		/* It may not have had a turn yet, and need not have one: killed, it has no use for its stack. */
-		kill((pid_t)pid, SIGKILL);
-		linger_add(pidfd, &(struct cgroup){ .ops = NULL });
-	}
-	munmap(stack, STACK_SIZE);
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
+	if (write_map(pid, "uid_map", uid) == 0 && write_map(pid, "gid_map", gid) == 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* It may not have had a turn yet; nobody waits for it to be gone before the stack is needed again. */
+	kill((pid_t)pid, SIGKILL);
+	linger_add(pidfd, &(struct cgroup){ .ops = NULL });
 	return fd;
 }
 
