@@ -114,6 +114,8 @@ struct cordon_options {
 	bool many;              /* it runs hundreds at a time: the process's limit of open files is raised as far as that goes, and
 	                         * the walls of the next command are made when an execution is released, not with its result */
 	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
+	const struct cordon_request *first;     /* cold: what will be run. What its walls will probably need is begun while the rest is
+	                                         * opened; nothing runs, and nothing is recorded. Not looked at any more after that */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)

@@ -39,6 +39,10 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		return fail_oom(err);
 	cordon->approver.interrupt_fd = -1;
 	pthread_mutex_init(&cordon->jobs_lock, NULL);
+	/* Before anything else: it takes the kernel longer than all the rest takes us. */
+	cordon->opened_for = options && options->cold && options->first;
+	if (cordon->opened_for)
+		cordon->expected = expect_aside(&cordon->arena, options->first);
 	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
 	    !(cordon->tools = host_tools_new(cordon->vigil))) {
 		cordon_unref(cordon);
@@ -73,6 +77,7 @@ void cordon_unref(struct cordon *cordon)
 {
 	if (!cordon)
 		return;
+	expect_end(cordon->expected);
 	job_end_all(cordon);
 	pthread_mutex_destroy(&cordon->jobs_lock);
 	warm_free(cordon->warm);

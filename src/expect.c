@@ -2,8 +2,8 @@
  * asks nothing of the decision: it waits for it. A refusal, and another decision than was expected, is the end of it.
  *
  * A program that runs one command and ends knows nothing of the host, so that deciding takes it longest: there a thread begins with
- * it before the first step, on another processor. Else it is begun before the fourth, which is still in time, and takes less than
- * a thread. */
+ * it before the first step, on another processor; before there is so much as a handle, where that is opened for the command. Else it
+ * is begun before the fourth step, which is still in time, and takes less than a thread. */
 #include <assert.h>
 #include <errno.h>
 #include <semaphore.h>
@@ -19,9 +19,11 @@
 #define STACK_SIZE (128 * 1024)
 
 struct expectation {
+	const struct driver *driver;
+	enum network_mode network;
 	struct supervise_options options;
 	struct launch known;
-	struct supervision *supervision;        /* the execution's, which nobody else looks at meanwhile */
+	struct supervision supervision;         /* the execution's, once it has it */
 	bool prepared;
 	struct launch *ahead;
 	pthread_t thread;
@@ -37,11 +39,11 @@ static void begin(struct expectation *expected)
 	struct cordon_error ignored;
 	if ((known->init_fd = launch_init_fd(&ignored)) < 0)
 		return;
-	expected->prepared = supervise_prepare(expected->supervision, &expected->options, known, &ignored) == 0;
+	expected->prepared = supervise_prepare(&expected->supervision, &expected->options, known, &ignored) == 0;
 	if (expected->prepared)
 		expected->ahead = launch_ahead(known);
 	else
-		supervise_free(expected->supervision);
+		supervise_free(&expected->supervision);
 }
 
 /* Where there is a control group, `first` is to be born in it. */
@@ -57,26 +59,25 @@ static void *begin_aside(void *argument)
 	return NULL;
 }
 
-static bool can_be_expected(struct execution *execution, const struct driver *driver, enum network_mode network,
-                            struct expectation *ret_expected)
+static bool can_be_expected(struct arena *arena, const struct cordon_request *request, const struct driver *driver,
+                            enum network_mode network, struct expectation *ret_expected)
 {
-	const struct cordon_request *request = execution->request;
 	*ret_expected = (struct expectation){
+		.driver = driver,
+		.network = network,
 		.options = { .stdin_fd = request->stdin_fd, .tty = request->tty, .control_fd = -1 },
-		.known = execution->run.launch,
-		.supervision = &execution->run.supervision,
 	};
 	/* What is begun ahead is in the way where it has to take turns with us. */
-	return driver && driver->expect && driver->expect(&execution->arena, network, &ret_expected->known) &&
-	       processors_one_is_free();
+	return driver && driver->expect && driver->expect(arena, network, &ret_expected->known) && processors_one_is_free();
 }
 
-static void adopt(struct execution *execution, const struct expectation *expected)
+static void adopt(struct execution *execution, struct expectation *expected)
 {
 	struct launch *launch = &execution->run.launch;
 	execution->run.prepared = expected->prepared;
 	if (!expected->prepared)
 		return;
+	supervise_move(&execution->run.supervision, &expected->supervision);
 	memcpy(launch->stdio, expected->known.stdio, sizeof(launch->stdio));
 	launch->control_fd = expected->known.control_fd;
 	launch->heard_fd = expected->known.heard_fd;
@@ -84,26 +85,49 @@ static void adopt(struct execution *execution, const struct expectation *expecte
 	launch->ahead = expected->ahead;
 }
 
-void run_step_expect_aside(struct execution *execution)
+static const struct driver *asked_driver(const struct cordon_request *request)
 {
-	const struct cordon_request *request = execution->request;
-	const struct driver *driver = driver_find(request->driver ? request->driver : DRIVER_DEFAULT);
-	struct expectation *expected = execution->only && !execution->probe ? malloc(sizeof(*expected)) : NULL;
+	return driver_find(request->driver ? request->driver : DRIVER_DEFAULT);
+}
+
+struct expectation *expect_aside(struct arena *arena, const struct cordon_request *request)
+{
+	struct expectation *expected = malloc(sizeof(*expected));
 	if (!expected)
-		return;
-	if (!can_be_expected(execution, driver, request->granted.network, expected)) {
+		return NULL;
+	if (!can_be_expected(arena, request, asked_driver(request), request->granted.network, expected)) {
 		free(expected);
-		return;
+		return NULL;
 	}
 	launch_note_processors(&expected->known);
 	atomic_flag_clear(&expected->begun);
 	sem_init(&expected->done, 0, 0);
-	if (aside_start(&expected->thread, STACK_SIZE, begin_aside, expected) == 0) {
-		execution->run.expected = expected;
-		return;
-	}
+	if (aside_start(&expected->thread, STACK_SIZE, begin_aside, expected) == 0)
+		return expected;
 	sem_destroy(&expected->done);
 	free(expected);
+	return NULL;
+}
+
+/* The request may have changed since the handle was opened for it, or be another one. */
+static bool is_for(const struct expectation *expected, const struct cordon_request *request)
+{
+	return expected->driver == asked_driver(request) && expected->network == request->granted.network &&
+	       expected->options.tty == request->tty;
+}
+
+void run_step_expect_aside(struct execution *execution)
+{
+	struct cordon *cordon = execution->cordon;
+	if (!execution->only || execution->probe)
+		return;
+	struct expectation *expected = cordon->opened_for ? atomic_exchange(&cordon->expected, NULL)
+	                                                  : expect_aside(&execution->arena, execution->request);
+	if (expected && !is_for(expected, execution->request)) {
+		expect_end(expected);
+		expected = NULL;
+	}
+	execution->run.expected = expected;
 }
 
 /* If it has not, it will not any more: it would have to wait until somebody else has had enough of that processor. */
@@ -121,10 +145,17 @@ void run_step_expect(struct execution *execution)
 	struct expectation expected;
 	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
 	if (stays || execution->run.ahead || has_begun(execution->run.expected) ||
-	    !can_be_expected(execution, execution->session.driver, execution->capability.set.network, &expected))
+	    !can_be_expected(&execution->arena, execution->request, execution->session.driver,
+	                     execution->capability.set.network, &expected))
 		return;
 	begin(&expected);
 	adopt(execution, &expected);
+}
+
+static void await(struct expectation *expected)
+{
+	while (sem_wait(&expected->done) < 0 && errno == EINTR)
+		;
 }
 
 void run_step_await_expected(struct execution *execution)
@@ -132,20 +163,29 @@ void run_step_await_expected(struct execution *execution)
 	struct expectation *expected = execution->run.expected;
 	if (!has_begun(expected) || expected->adopted)
 		return;
-	while (sem_wait(&expected->done) < 0 && errno == EINTR)
-		;
+	await(expected);
 	expected->adopted = true;
 	adopt(execution, expected);
 }
 
-void run_step_free_expected(struct execution *execution)
+void expect_end(struct expectation *expected)
 {
-	struct expectation *expected = execution->run.expected;
-	run_step_await_expected(execution);
-	launch_ahead_end(execution->run.launch.ahead);
 	if (!expected)
 		return;
+	if (has_begun(expected) && !expected->adopted) {
+		await(expected);
+		launch_ahead_end(expected->ahead);
+		if (expected->prepared)
+			supervise_free(&expected->supervision);
+	}
 	pthread_join(expected->thread, NULL);
 	sem_destroy(&expected->done);
 	free(expected);
+}
+
+void run_step_free_expected(struct execution *execution)
+{
+	run_step_await_expected(execution);
+	launch_ahead_end(execution->run.launch.ahead);
+	expect_end(execution->run.expected);
 }

@@ -71,12 +71,12 @@ static void open_prompt(struct run *run, const struct options *options)
 
 static int start_here(struct run *run, const struct options *options, struct cordon_error *err)
 {
-	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	run->carrier = &local;
 	/* Another thread has little to allocate, and no memory of its own to do so. */
 	mallopt(M_ARENA_MAX, 1);
-	if (request_build(options, NULL, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
+	if (request_build(options, NULL, &run->request, err) < 0 || cli_open_for(options, run->request, &run->cordon, err) < 0)
 		return -1;
+	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	/* Reading the terminal from the background would stop us, and the command with us. */
 	if (ours || !is_terminal)
 		cordon_request_stdin(run->request, STDIN_FILENO);

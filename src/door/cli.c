@@ -32,14 +32,20 @@ int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZ
 	return 0;
 }
 
-int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+int cli_open_for(const struct options *options, const struct cordon_request *first, struct cordon **ret_cordon,
+                 struct cordon_error *err)
 {
 	const char *config = options_value(options, "config");
 	if (config && !*config) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "--config", "the name of the file is empty");
 		return fail_remedy(err, "name a file, or leave the option out");
 	}
-	return cordon_open(&(struct cordon_options){ .config = config, .cold = true }, ret_cordon, err);
+	return cordon_open(&(struct cordon_options){ .config = config, .cold = true, .first = first }, ret_cordon, err);
+}
+
+int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+{
+	return cli_open_for(options, NULL, ret_cordon, err);
 }
 
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,

@@ -18,6 +18,9 @@ int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZ
 
 /* cordon_open() with what --config names. */
 int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err) must_check;
+/* For this request, which is about to be run. */
+int cli_open_for(const struct options *options, const struct cordon_request *first, struct cordon **ret_cordon,
+                 struct cordon_error *err) must_check;
 
 /* Prints the help of a command, or of the program for COMMAND_MAX. */
 void cli_print_help(enum command_id command);

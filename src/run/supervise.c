@@ -121,6 +121,13 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	return 0;
 }
 
+void supervise_move(struct supervision *to, struct supervision *from)
+{
+	*to = *from;
+	pthread_mutex_init(&to->stdin_lock, NULL);
+	pthread_mutex_destroy(&from->stdin_lock);
+}
+
 /* The master of the terminal that was made inside. */
 static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
 {

@@ -57,6 +57,8 @@ int supervise_pipes(int ret_ours[3], int ret_theirs[3]) must_check;
 /* Makes the descriptors and puts the child's ends into `launch`. */
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err) must_check;
+/* As prepare left it; `from` has nothing any more. */
+void supervise_move(struct supervision *to, struct supervision *from);
 /* Between the two, where not all was known: with these. Of what prepare made nothing changes. */
 void supervise_settle(struct supervision *supervision, const struct supervise_options *options);
 /* The command runs: takes launch->pidfd, unless there is an init already. */

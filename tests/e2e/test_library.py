@@ -1,4 +1,5 @@
 """libcordon in programs of other people's: each of library/*.c is compiled against the public header and linked."""
+import os
 import pathlib
 import subprocess
 
@@ -10,7 +11,7 @@ SOURCES = pathlib.Path(__file__).parent / "library"
 # Some have tests of their own, which look at more.
 PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c")
                   if path.stem not in ("conversations", "threads", "egress", "environments", "shells", "parked",
-                                    "changes"))
+                                    "changes", "first"))
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +45,18 @@ def test_program(cordon, compiled, leftovers, name):
 @pytest.mark.parametrize("name", ["sync", "misuse"])
 def test_program_with_the_shared_library(cordon, compiled, leftovers, name):
     run(cordon, compiled(name, "shared"))
+
+
+@needs("gcc", "unsanitized", "user", "mount-namespace")
+def test_what_is_opened_for_a_request_begins_with_it(cordon, compiled, leftovers):
+    """An ordinary user's, where more than one processor can be had."""
+    run(cordon, compiled("first"), **({"BEGINS": "1"} if len(os.sched_getaffinity(0)) > 1 else {}))
+
+
+@needs("gcc", "unsanitized")
+@drivers("landlock", "local", "bwrap")
+def test_what_is_opened_for_a_request_of_another_driver(cordon, compiled, leftovers, driver):
+    run(cordon, compiled("first"), DRIVER=driver)
 
 
 @needs("gcc", "unsanitized")
