@@ -97,8 +97,6 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
 	supervise_settle(supervision, options);
 	int control[2], *child = supervision->child_fd, made[3] = { -1, -1, -1 };
-	if (!(supervision->chunk = malloc(CHUNK)))
-		return fail_oom(err);
 	if (options->control_fd >= 0) {
 		supervision->control_fd = options->control_fd;
 	} else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0) {
@@ -114,6 +112,9 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	supervision->stream_fd[CORDON_STDERR] = ours[CORDON_STDERR];
 	if (!piped)
 		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
+	/* Not before it has what it was given: that is closed with it. */
+	if (!(supervision->chunk = malloc(CHUNK)))
+		return fail_oom(err);
 	memcpy(launch->stdio, child, sizeof(launch->stdio));
 	launch->control_fd = child[3];
 	launch->heard_fd = supervision->control_fd;

@@ -6,13 +6,17 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #undef fail
 #include "run/control.h"
 #include "run/supervise.h"
+#include "skip.h"
 
 #define PATIENCE_MS 30000
 
@@ -103,12 +107,48 @@ static void test_gone_without_a_word(void **state)
 		assert_int_equal(status_told(signals, 2, reads, NULL), SIGKILL);
 }
 
+/* What it was given is closed with it all the same: init ends by that. */
+static void test_memory_is_short(void **state)
+{
+	(void)state;
+	struct supervision supervision;
+	struct launch launch = { .pidfd = -1 };
+	struct cordon_error err;
+	struct rlimit before, none;
+	int sockets[2], ours[3], theirs[3];
+	void *taken[64], *more;
+	size_t count = 0;
+	if (getenv("CORDON_SANITIZED"))
+		skip_cannot("unsanitized", "the sanitizers end a program that has no memory");
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_int_equal(supervise_pipes(ours, theirs), 0);
+	const struct supervise_options options = { .stdin_fd = -1, .stdio_fd = ours, .control_fd = sockets[0] };
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	none = (struct rlimit){ 0, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	while (count < ARRAY_SIZE(taken) && (more = malloc(16 * 1024)))
+		taken[count++] = more;
+	int result = supervise_prepare(&supervision, &options, &launch, &err);
+	supervise_free(&supervision);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	while (count)
+		free(taken[--count]);
+	assert_int_equal(result, -1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(fcntl(ours[i], F_GETFD), -1);
+		close(theirs[i]);
+	}
+	assert_int_equal(fcntl(sockets[0], F_GETFD), -1);
+	close(sockets[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_was_read),
 		cmocka_unit_test(test_the_end_came_before_all_was_read),
 		cmocka_unit_test(test_gone_without_a_word),
+		cmocka_unit_test(test_memory_is_short),
 	};
 	return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
 }
