@@ -256,7 +256,7 @@ def test_a_fork_bomb(cordon, leftovers, driver):
 BUSY = """
 import os, sys, time
 others = [os.fork() for _ in range(int(sys.argv[1]) - 1)]
-while time.process_time() < 0.1:
+while time.process_time() < 0.05:
     pass
 if all(others):
     for _ in others:
@@ -272,12 +272,15 @@ def share(told):
 @needs("cgroup")
 @pytest.mark.parametrize("processes", [1, 2])
 def test_cpu(cordon, unwalled, processes):
-    words = ["--cpu", "10", "--", PYTHON, "-c", BUSY, str(processes)]
+    words = ["--cpu", "5", "--", PYTHON, "-c", BUSY, str(processes)]
     held = result(cordon, *words)
     assert held["isolation"]["limit_cpu"].startswith("cgroup v") and held["exit_code"] == 0
-    assert share(held) <= 0.18, held
-    # Others may be at work on this machine.
-    assert any(share(unwalled("limit_cpu", *words)) > 0.22 for _ in range(8))
+    assert share(held) <= 0.08, held
+    # Others may be at work on this machine, and leave it little more than that.
+    shares = []
+    while not any(value > 0.09 for value in shares):
+        shares.append(share(unwalled("limit_cpu", *words)))
+        assert len(shares) < 20, shares
 
 
 def weights(pid):
