@@ -309,9 +309,9 @@ int launch_enter_root(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot enter the private root") : 0;
 }
 
-/* The program may be running by now, and what lies over its root is one ".." away from it: so the host's root does not go
- * there on its way out, but where /proc covers it. The command, if it has not entered the private root yet, is put there by
- * the pivoting like everybody who has the host's. */
+/* After this the host's root is in no mount of this namespace. The program may be running by now, and what lies over its
+ * root is one ".." away from it: so the host's root does not go there on its way out, but where /proc covers it. The
+ * command, if it has not entered the private root yet, is put there by the pivoting like everybody who has the host's. */
 long launch_leave_host(const struct launch *launch)
 {
 	struct root_link hidden = root_link_to(launch->hidden_fd, "/proc/self/fd/");
@@ -319,11 +319,9 @@ long launch_leave_host(const struct launch *launch)
 	long result = host < 0 ? host : sys_1(SYS_fchdir, launch->root_fd);
 	if (result >= 0)
 		result = sys_2(SYS_pivot_root, ".", hidden.text);
-	return result < 0 ? result : sys_1(SYS_fchdir, host);
-}
-
-long launch_drop_host(void)
-{
-	long result = sys_2(SYS_umount2, ".", MNT_DETACH);
-	return result < 0 ? result : sys_1(SYS_chdir, "/");
+	if (result >= 0)
+		result = sys_1(SYS_fchdir, host);
+	if (result >= 0)
+		result = sys_2(SYS_umount2, ".", MNT_DETACH);
+	return result;
 }

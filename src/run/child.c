@@ -201,35 +201,16 @@ static int raise_walls(struct launch *launch)
 	return ask_for_later(launch);
 }
 
-static long change_capabilities(unsigned inherited, bool effective)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { { 0 } };
-	long result = sys_2(SYS_capget, &header, data);
-	data[0].inheritable |= inherited;
-	if (!effective)
-		data[0].effective = data[1].effective = 0;
-	return result < 0 ? result : sys_2(SYS_capset, &header, data);
-}
-
-/* Of `first`. What init may inherit of it is said before, and given it at last. */
-static void empty_bounding_set(const struct launch *launch)
-{
-	change_capabilities(1U << CAP_SYS_ADMIN, true);
-	launch_empty_bounding_set(launch);
-}
-
-/* To unmount the host's tree takes longer than anything else here, and this one capability: init does it, once it is there. */
-static bool let_init_unmount(void)
-{
-	return sys_5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_ADMIN, 0, 0) >= 0;
-}
-
 /* The init program is a file nobody may read, which makes its process untraceable from birth; but only if this process
  * could not read it either. The permitted set stays: it is what keeps the command from tracing us until then. */
 static void set_aside_capabilities(void)
 {
-	change_capabilities(0, false);
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	if (sys_2(SYS_capget, &header, data) < 0)
+		return;
+	data[0].effective = data[1].effective = 0;
+	sys_2(SYS_capset, &header, data);
 }
 
 /* init gets the control socket and nothing else: none of the caller's files, not even its standard ones. */
@@ -241,19 +222,16 @@ static void become_init(struct launch *launch, long command)
 	pid[--at] = '\0';
 	for (long rest = command; rest; rest /= 10)
 		pid[--at] = (char)('0' + rest % 10);
-	bool above = launch->root_fd >= 0 && let_init_unmount();
-	const char letters[] = { launch->awaited ? INIT_AWAITED : ' ', above ? INIT_ABOVE_HOST : ' ', '\0' };
-	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, letters, NULL };
+	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, launch->awaited ? INIT_AWAITED : NULL, NULL };
 	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
 	long result = init < 0 ? init : control < 0 ? control : sys_3(SYS_dup3, control, CONTROL_FD, 0);
-	if (result >= 0 && !above)
-		result = launch->root_fd >= 0 ? launch_drop_host() : sys_1(SYS_chdir, "/");
 	if (result >= 0)
 		result = launch_close_all(0, CONTROL_FD - 1, 0);
 	if (result >= 0)
 		result = launch_close_all(CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	sys_1(SYS_chdir, "/");
 	set_aside_capabilities();
 	launch->watched = result >= 0;
 	if (result >= 0)
@@ -354,7 +332,7 @@ long launch_raise(struct launch *launch)
 	if (raise_walls(launch) < 0)
 		return -1;
 	if (!launch->late) {
-		empty_bounding_set(launch);
+		launch_empty_bounding_set(launch);
 		if (clone_command(launch) < 0)
 			return -1;
 	}
@@ -392,15 +370,12 @@ int launch_raise_network(struct launch *launch)
 	return up ? 0 : -1;
 }
 
-/* While its program is being loaded. */
-static int finish_walls(struct launch *launch)
+/* While the command seals itself, too, and before it has its network: later the kernel would wait for a processor that has the
+ * program, and the program would begin with the host's tree in its namespace. */
+static int leave_host(struct launch *launch)
 {
 	long left = launch->root_fd < 0 ? 0 : launch_leave_host(launch);
-	if (left < 0)
-		return launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root");
-	if (launch->late)
-		empty_bounding_set(launch);
-	return 0;
+	return left < 0 ? launch_unavailable(launch, left, "filesystem", "/", "cannot leave the host's root") : 0;
 }
 
 /* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
@@ -481,8 +456,11 @@ void launch_first(void *argument)
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	/* The caller waits for the program. */
-	if (launch_raise(launch) > 0 && launch_raise_network(launch) == 0 && finish_walls(launch) == 0)
+	if (launch_raise(launch) > 0 && leave_host(launch) == 0 && launch_raise_network(launch) == 0) {
+		if (launch->late)
+			launch_empty_bounding_set(launch);
 		become_init(launch, launch->command);
+	}
 	/* Still here: nobody would watch over it. */
 	if (launch->command > 0)
 		sys_2(SYS_kill, launch->command, SIGKILL);

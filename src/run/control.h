@@ -37,8 +37,6 @@ struct control_message {
 #define INIT_SUBREAPER "s"      /* an ordinary process that adopts orphans and kills them by hand */
 #define INIT_KEEPER "k"         /* makes slots: slot.h */
 #define INIT_COMMONS "c"        /* becomes none: makes what slots share, and hands it out */
-/* As argv[3], any of these letters. */
-#define INIT_AWAITED 'w'        /* somebody waits until it is gone */
-#define INIT_ABOVE_HOST 'h'     /* its working directory is the host's tree, which it unmounts */
+#define INIT_AWAITED "w"        /* as argv[3]: somebody waits until it is gone */
 /* Test programs only, as a second letter: init neither ends what the command left nor guards itself from being traced. */
 #define INIT_CARELESS "-"

@@ -80,7 +80,7 @@ void launch_slot(struct launch *launch)
 	if (tell_ready(launch) < 0)
 		sys_exit(1);
 	sys_1(SYS_close, launch->slot_fd);
-	if ((launch->root_fd >= 0 && (launch_leave_host(launch) < 0 || launch_drop_host() < 0)) || settle(launch) < 0)
+	if ((launch->root_fd >= 0 && launch_leave_host(launch) < 0) || settle(launch) < 0)
 		sys_exit(1);
 	init_serve(launch->init_mode, command, launch);
 }

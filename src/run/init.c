@@ -2,16 +2,15 @@
  * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
  * it before it reports, so that a report means: nothing is left.
  *
- * It holds one descriptor, the control socket, and no capability but that to unmount the host's tree, until it has. The
- * supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and everything goes with
- * it. It is not dumpable, so that no command of the same user can trace it or read its memory.
+ * It holds one descriptor, the control socket, and no capability. The supervisor's end of that socket is its lifeline:
+ * end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so that no command
+ * of the same user can trace it or read its memory.
  *
  * In another role the same program is a keeper, and in its slots it is init without having been executed: slot.h.
  *
  * States: WAIT (the command runs) → CLEAN (killing the rest) → REPORT → exit. */
 #include <fcntl.h>
 #include <errno.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <poll.h>
@@ -49,7 +48,7 @@ void *memset(void *to, int byte, size_t length)
 
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
 
-static bool in_slot, awaited, above_host;
+static bool in_slot, awaited;
 
 static long number(const char *text)
 {
@@ -176,15 +175,6 @@ static void reap(bool pid_namespace, long command)
 			report(pid_namespace, status, now_us());
 }
 
-/* Nothing runs on in walls that are not finished: with us everything ends. */
-static void leave_host(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-	if (launch_drop_host() < 0 || sys_2(SYS_capset, &header, none) < 0)
-		sys_exit(2);
-}
-
 void init_serve(const char *mode, long command, const struct launch *slot)
 {
 	int status;
@@ -208,8 +198,6 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 	struct control_message started = { .kind = CONTROL_STARTED };
 	if (!slot)
 		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
-	if (above_host)
-		leave_host();
 	for (;;) {
 		reap(pid_namespace, command);
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
@@ -231,10 +219,7 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 		sys_exit(2);
 	if (*argv[1] == *INIT_KEEPER)
 		keeper_serve();
-	for (const char *letter = stack[0] > 3 ? argv[3] : ""; *letter; letter++) {
-		awaited = awaited || *letter == INIT_AWAITED;
-		above_host = above_host || *letter == INIT_ABOVE_HOST;
-	}
+	awaited = stack[0] > 3;
 	init_serve(argv[1], number(argv[2]), NULL);
 }
 

@@ -8,9 +8,8 @@
  * `first` raises the walls: it makes the network, which takes the kernel as long, and waits for them. The caller waits
  * until `first` has become init, and `command` the program: both have left its memory. Of two failures the first is told.
  * Both may have begun before there was a plan, with what was known of it: launch_ahead(). `first` keeps its capabilities
- * over the new user namespace until it becomes init, so the program cannot trace it. What init does first is to unmount the
- * host's tree, with the one capability that it still has for it: for the first fraction of a millisecond that may be in the
- * namespace, under the root of a program that has no capability to reach it. */
+ * over the new user namespace until it becomes init, so the program cannot trace it. It unmounts the host's tree while
+ * `command` seals itself: the program begins when that is gone. */
 #pragma once
 #include <linux/filter.h>
 #include <stdbool.h>
@@ -211,15 +210,12 @@ int launch_fail(struct launch *launch, enum cordon_class class, long negative_er
                 const char *subject, const char *reason, const char *remediation);
 int launch_unavailable(struct launch *launch, long negative_errno, const char *boundary, const char *subject,
                        const char *reason);
-/* Builds the private root. The command enters it by itself; the host's tree leaves the namespace afterwards, while the
- * program is being loaded, because that takes the kernel longer than anything else here: it waits for every processor, and
- * may have to wait for the program. */
+/* Builds the private root. The command enters it by itself; the host's tree leaves the namespace meanwhile, because that takes
+ * the kernel longer than anything else here. */
 int launch_raise_root(struct launch *launch);
 int launch_enter_root(struct launch *launch);
-/* The private root is "/" from here on, and where the host's lies is the working directory; then that is unmounted, and is in
- * no mount of this namespace any more. 0 or a negative errno. */
+/* 0 or a negative errno. */
 long launch_leave_host(const struct launch *launch);
-long launch_drop_host(void);
 int launch_seal(struct launch *launch);
 /* Of whoever calls: no program can gain a capability any more. */
 void launch_empty_bounding_set(const struct launch *launch);

@@ -378,22 +378,16 @@ def test_what_is_begun_before_the_row_becomes_the_command(cordon, leftovers):
     assert begun or was_taken
 
 
-@needs("mount-namespace")
-def test_init_is_left_no_capability_and_no_mount_of_the_host(cordon, leftovers):
-    """It unmounts the host's tree when the program may already run, which takes a capability until then."""
-    process = cordon.popen("run", "-c", "echo up; exec sleep 100")
-    assert process.stdout.readline() == b"up\n"
-    init, program = descendants(process.pid)
-
-    def left():
-        status = pathlib.Path(f"/proc/{init}/status").read_text()
-        points = [line.split()[4] for line in pathlib.Path(f"/proc/{program}/mountinfo").read_text().splitlines()]
-        return set(re.findall(r"^Cap\w+:\s+(\w+)$", status, re.MULTILINE)) - {"0" * 16}, [at for at in points if at.startswith("/proc/directory")]
-    try:
-        assert wait_until(lambda: left() == (set(), []), 10), left()
-    finally:
-        process.terminate()
-        process.communicate(timeout=60)
+@needs("strace", "mount-namespace", "unsanitized")
+def test_a_program_does_not_begin_with_the_hosts_tree_in_its_namespace(cordon, tmp_path):
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=umount2,execve", "-e", "inject=umount2:delay_exit=200000",
+                           *cordon.argv("run", "--", "/bin/true")],
+                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    assert done.returncode == 0, done
+    text = trace.read_text()
+    unmounted, begins = re.search(r"umount2.*= 0\b", text), re.search(r'execve\("/bin/true"', text)
+    assert unmounted and begins and unmounted.end() < begins.start(), text
 
 
 @needs("strace", "mount-namespace", "unsanitized")

@@ -44,7 +44,7 @@ static const struct named calls[] = {
 	CALL(fsmount), CALL(fsopen), CALL(getcpu), CALL(keyctl), CALL(landlock_add_rule), CALL(landlock_create_ruleset),
 	CALL(landlock_restrict_self), CALL(memfd_create), CALL(mount), CALL(mount_setattr), CALL(move_mount),
 	CALL(open_tree), CALL(openat2), CALL(perf_event_open), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pivot_root),
-	CALL(prctl), CALL(prlimit64), CALL(sched_getaffinity), CALL(sched_setaffinity), CALL(seccomp), CALL(sethostname),
+	CALL(prlimit64), CALL(sched_getaffinity), CALL(sched_setaffinity), CALL(seccomp), CALL(sethostname),
 	CALL(setns), CALL(statx), CALL(umount2), CALL(unshare), CALL(userfaultfd),
 	CALL(waitid), CALL(setsid), CALL(fspick), CALL(add_key), CALL(request_key), CALL(faccessat2), CALL(timerfd_create),
 	CALL(epoll_create1), CALL(socketpair), CALL(signalfd4), CALL(socket), CALL(bind),
