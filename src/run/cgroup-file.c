@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -72,29 +73,64 @@ bool cgroup_file_has_word(const char *text, const char *word)
 	return false;
 }
 
-/* How many processes were listed; -1 where the list cannot be read. One that ended since is not ours to hit: its number
- * is not given to another until all the others were. */
-static int kill_once(int dir)
+int cgroup_file_processes(int dir, pid_t **ret_pids)
 {
 	auto_close int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	FILE *list = fd < 0 ? NULL : fdopen(fd, "re");
+	auto_free pid_t *pids = NULL;
 	int count = 0, pid;
 	if (!list)
 		return -1;
 	(void)take_fd(&fd);
-	for (; fscanf(list, "%d", &pid) == 1; count++)
-		if (pid > 1)
-			kill(pid, SIGKILL);
+	for (int capacity = 0; count >= 0 && fscanf(list, "%d", &pid) == 1;) {
+		if (count == capacity) {
+			capacity = capacity ? capacity * 2 : 64;
+			pid_t *more = reallocarray(pids, (size_t)capacity, sizeof(*pids));
+			if (!more) {
+				count = -1;
+				break;
+			}
+			pids = more;
+		}
+		pids[count++] = pid;
+	}
 	fclose(list);
+	if (count < 0)
+		return -1;
+	*ret_pids = pids;
+	pids = NULL;
+	return count;
+}
+
+/* One that ended since is not ours to hit: its number is not given to another until all the others were. */
+int cgroup_file_kill_once(int dir)
+{
+	auto_free pid_t *pids = NULL;
+	int count = cgroup_file_processes(dir, &pids);
+	for (int i = 0; i < count; i++)
+		if (pids[i] > 1)
+			kill(pids[i], SIGKILL);
 	return count;
 }
 
 bool cgroup_file_kill_listed(int dir)
 {
 	for (int round = 0; round < KILL_ROUNDS; round++) {
-		if (kill_once(dir) <= 0)
+		if (cgroup_file_kill_once(dir) <= 0)
 			return true;
 		nanosleep(&(struct timespec){ .tv_nsec = KILL_PAUSE_NS }, NULL);
 	}
 	return false;
+}
+
+int cgroup_file_open_own(int dir, const char *name)
+{
+	struct stat info;
+	auto_close int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		return -1;
+	if (info.st_uid == geteuid())
+		return take_fd(&fd);
+	errno = EPERM;
+	return -1;
 }

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* 1 or 2 where the descriptor is on a cgroup filesystem of that version, else 0. */
 int cgroup_file_version(int fd);
@@ -16,6 +17,13 @@ int cgroup_file_write_number(int dir, const char *name, uint64_t number);
 uint64_t cgroup_file_number(int fd, const char *key);
 /* Is this one of the words in a text? */
 bool cgroup_file_has_word(const char *text, const char *word);
+/* What cgroup.procs lists, to be free()d: how many; -1 where the list cannot be read. */
+int cgroup_file_processes(int dir, pid_t **ret_pids);
+/* Kills what it lists, each once. How many that were, or -1. */
+int cgroup_file_kill_once(int dir);
 /* Kills what cgroup.procs lists until it lists nothing; false where something stays. Only where nothing new can be
  * started meanwhile does it surely come to an end. */
 bool cgroup_file_kill_listed(int dir);
+/* A directory there that is the caller's own. Who else may write to the place could have put another one there, whose limits
+ * would be theirs to change. -1 with errno. */
+int cgroup_file_open_own(int dir, const char *name);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define PERIOD_US 100000
 #define SOCKETS_SHARE 8
+#define MOVED_MAX 64                    /* at a time: somebody may wait for us */
 
 enum { MEMORY, PIDS, CPU };
 
@@ -132,11 +134,106 @@ static int any_part(const struct cgroup *group)
 	return group->parts[PIDS] >= 0 ? group->parts[PIDS] : group->parts[MEMORY];
 }
 
+static int set_state(const struct cgroup *group, const char *state)
+{
+	return cgroup_file_write(group->aside, "freezer.state", state);
+}
+
 static bool kill_all(struct cgroup *group)
 {
 	if (group->parts[PIDS] >= 0)
 		cgroup_file_write(group->parts[PIDS], "pids.max", "0");
+	/* What stands still dies when it is let go; killed before, it does nothing else. */
+	if (group->aside >= 0) {
+		cgroup_file_kill_once(any_part(group));
+		set_state(group, "THAWED");
+	}
 	return cgroup_file_kill_listed(any_part(group));
+}
+
+/* ---- standing still ---------------------------------------------------------------------------------------------- */
+
+/* The freezer's own tree, where the caller is. */
+static int open_freezer(const struct cgroup_search *search)
+{
+	const struct cgroup_search here = { .root = search->root ? search->root : CGROUP_ROOT,
+	                                    .self = search->self ? search->self : CGROUP_SELF };
+	uncleared char self[8192], path[512];
+	return cgroup_file_read(AT_FDCWD, here.self, self, sizeof(self)) < 0 ? -1 : open_own(&here, self, "freezer", path);
+}
+
+static void adopt(struct cgroup *group, const struct cgroup_search *search)
+{
+	auto_close int freezer = open_freezer(search);
+	snprintf(group->aside_name, sizeof(group->aside_name), "%s", group->name);
+	group->aside = freezer < 0 ? -1 : cgroup_file_open_own(freezer, group->name);
+}
+
+static bool make_aside(struct cgroup *group, const struct cgroup_search *search)
+{
+	auto_close int freezer = open_freezer(search);
+	if (freezer < 0 || mkdirat(freezer, group->name, 0700) < 0)
+		return false;
+	adopt(group, search);
+	return group->aside >= 0;
+}
+
+/* Who was in there when it was let go last stands still from now on; init, which may be about to let them go for good, is not
+ * contradicted later. */
+static bool freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2])
+{
+	if (group->aside < 0 && !make_aside(group, search))
+		return false;
+	auto_close int list = openat(group->aside, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	auto_close int state = openat(group->aside, "freezer.state", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (list < 0 || state < 0 || set_state(group, "FROZEN") < 0)
+		return false;
+	ret_release[0] = take_fd(&list);
+	ret_release[1] = take_fd(&state);
+	return true;
+}
+
+static int compare(const void *one, const void *other)
+{
+	pid_t left = *(const pid_t *)one, right = *(const pid_t *)other;
+	return (left > right) - (left < right);
+}
+
+/* Of those who are not there yet, some. A process is moved as a whole, and none of it can start another meanwhile: what it started
+ * before is in the list by the next look, and what it starts after is born there. */
+static int move_some(const struct cgroup *group, pid_t init)
+{
+	auto_free pid_t *all = NULL, *there = NULL;
+	int count = cgroup_file_processes(any_part(group), &all), there_count = cgroup_file_processes(group->aside, &there), moved = 0;
+	if (count < 0 || there_count < 0)
+		return -1;
+	if (there)
+		qsort(there, (size_t)there_count, sizeof(*there), compare);
+	for (int i = 0; i < count && moved < MOVED_MAX; i++)
+		if (all[i] > 0 && all[i] != init && !(there && bsearch(&all[i], there, (size_t)there_count, sizeof(*there), compare))) {
+			/* One that has ended is no more; anything else is tried again. */
+			cgroup_file_write_number(group->aside, "cgroup.procs", (uint64_t)all[i]);
+			moved++;
+		}
+	return moved;
+}
+
+static int freeze(struct cgroup *group, pid_t init, bool refuse)
+{
+	if (refuse && group->parts[PIDS] >= 0)
+		cgroup_file_write(group->parts[PIDS], "pids.max", "0");
+	int moved = move_some(group, init);
+	return moved > 0 ? 1 : moved;
+}
+
+static void thaw(struct cgroup *group, pid_t init)
+{
+	(void)init;
+	if (group->parts[PIDS] >= 0 && group->bounds.processes)
+		cgroup_file_write_number(group->parts[PIDS], "pids.max", group->bounds.processes);
+	else if (group->parts[PIDS] >= 0)
+		cgroup_file_write(group->parts[PIDS], "pids.max", "max");
+	set_state(group, "THAWED");
 }
 
 const struct cgroup_ops cgroup_v1 = {
@@ -146,6 +243,10 @@ const struct cgroup_ops cgroup_v1 = {
 	.open_joins = open_joins,
 	.kill = kill_all,
 	.outside = 1,
+	.freeze_ready = freeze_ready,
+	.freeze = freeze,
+	.thaw = thaw,
+	.adopt = adopt,
 	.lesser = { CPU, "cpu.shares", "128" },
 	/* The time, where the two controllers share a tree, as they mostly do. */
 	.counters = {

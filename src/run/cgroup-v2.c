@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -216,13 +217,67 @@ static void entered(struct cgroup *group)
 		cgroup_file_write_number(leaf, "pids.max", group->bounds.processes);
 }
 
-static bool kill_all(struct cgroup *group)
+static bool kill_in(int leaf)
 {
-	if (cgroup_file_write(group->parts[0], "cgroup.kill", "1") == 0)
+	if (cgroup_file_write(leaf, "cgroup.kill", "1") == 0)
 		return true;
 	/* Before Linux 5.14: nothing more can be started, and what there is is killed one by one. */
-	cgroup_file_write(group->parts[0], "pids.max", "0");
-	return cgroup_file_kill_listed(group->parts[0]);
+	cgroup_file_write(leaf, "pids.max", "0");
+	return cgroup_file_kill_listed(leaf);
+}
+
+/* Whoever stands still dies as well. */
+static bool kill_all(struct cgroup *group)
+{
+	bool killed = kill_in(group->parts[0]);
+	return (group->aside < 0 || kill_in(group->aside)) && killed;
+}
+
+/* ---- standing still ---------------------------------------------------------------------------------------------- */
+
+static void remove_aside(struct cgroup *group)
+{
+	char path[CGROUP_NAME_SIZE + 4];
+	snprintf(path, sizeof(path), "../%s", group->aside_name);
+	if (unlinkat(group->aside, path, AT_REMOVEDIR) == 0)
+		close(take_fd(&group->aside));
+}
+
+/* A leaf like any other to who sweeps: with a name of its own, and locked. */
+static bool freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2])
+{
+	char path[CGROUP_NAME_SIZE + 4];
+	(void)search;
+	(void)ret_release;
+	if (group->aside >= 0)
+		return true;
+	cgroup_name(group->aside_name);
+	snprintf(path, sizeof(path), "../%s", group->aside_name);
+	/* Missing before Linux 5.2. */
+	if (faccessat(group->parts[0], "cgroup.freeze", W_OK, AT_EACCESS) < 0 || mkdirat(group->parts[0], path, 0700) < 0)
+		return false;
+	group->aside = cgroup_file_open_own(group->parts[0], path);
+	if (group->aside >= 0 && flock(group->aside, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	if (group->aside >= 0)
+		remove_aside(group);
+	return false;
+}
+
+static int freeze(struct cgroup *group, pid_t init, bool refuse)
+{
+	(void)refuse;
+	if (cgroup_file_write_number(group->aside, "cgroup.procs", (uint64_t)init) < 0)
+		return -1;
+	return cgroup_file_write(group->parts[0], "cgroup.freeze", "1");
+}
+
+/* In this order there is never a moment in which init stands still. */
+static void thaw(struct cgroup *group, pid_t init)
+{
+	cgroup_file_write(group->parts[0], "cgroup.freeze", "0");
+	if (cgroup_file_write_number(group->parts[0], "cgroup.procs", (uint64_t)init) == 0)
+		remove_aside(group);
 }
 
 const struct cgroup_ops cgroup_v2 = {
@@ -232,6 +287,9 @@ const struct cgroup_ops cgroup_v2 = {
 	.open_joins = open_joins,
 	.entered = entered,
 	.kill = kill_all,
+	.freeze_ready = freeze_ready,
+	.freeze = freeze,
+	.thaw = thaw,
 	.lesser = { 0, "cpu.weight", "12" },
 	.counters = {
 		[CGROUP_MEMORY_PEAK] = { 0, "memory.peak", NULL, 1 },

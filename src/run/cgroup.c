@@ -21,7 +21,6 @@
 #include "run/cgroup-file.h"
 #include "run/launch.h"
 
-#define ROOT "/sys/fs/cgroup"
 #define PREFIX "cordon-"
 #define REMOVE_ROUNDS 56
 #define MAKE_ATTEMPTS 3
@@ -57,8 +56,8 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 {
 	const struct cgroup_search here = {
 		.directory = search->directory,
-		.root = search->root ? search->root : ROOT,
-		.self = search->self ? search->self : "/proc/self/cgroup",
+		.root = search->root ? search->root : CGROUP_ROOT,
+		.self = search->self ? search->self : CGROUP_SELF,
 	};
 	uncleared char self[8192];
 	self[0] = '\0';
@@ -85,7 +84,7 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 
 bool cgroup_shows(const char *path, int known_fd)
 {
-	if (path_within(path, ROOT) || path_within(ROOT, path))
+	if (path_within(path, CGROUP_ROOT) || path_within(CGROUP_ROOT, path))
 		return true;
 	if (known_fd >= 0)
 		return cgroup_file_version(known_fd);
@@ -102,11 +101,11 @@ void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_pl
 /* ---- removing ---------------------------------------------------------------------------------------------------- */
 
 /* By way of its own directory: the place may have been found anew meanwhile. */
-static bool remove_part(const struct cgroup *group, int part)
+static bool remove_directory(int fd, const char *name)
 {
-	char path[sizeof(group->name) + 4];
-	snprintf(path, sizeof(path), "../%s", group->name);
-	return unlinkat(group->parts[part], path, AT_REMOVEDIR) == 0 || errno != EBUSY;
+	char path[CGROUP_NAME_SIZE + 4];
+	snprintf(path, sizeof(path), "../%s", name);
+	return unlinkat(fd, path, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
 /* The last process may be gone for us and not yet for the group; then mostly for moments only. */
@@ -116,18 +115,26 @@ static void pause_before(int round)
 	nanosleep(&(struct timespec){ .tv_nsec = pause_ns }, NULL);
 }
 
+static bool remove_part(struct cgroup *group, int fd, const char *name, int rounds)
+{
+	bool gone = fd < 0 || remove_directory(fd, name);
+	for (int round = 0; !gone && round < rounds; round++) {
+		group->ops->kill(group);
+		pause_before(round);
+		gone = remove_directory(fd, name);
+	}
+	return gone;
+}
+
+/* What was made to stand still first, and last the rest: who sweeps finds it by that. */
 static void remove_leaf(struct cgroup *group, int rounds)
 {
 	close_parts(group->joins);
 	close_all(group->counters, CGROUP_COUNTER_MAX);
-	for (int part = 0; part < CGROUP_PARTS; part++) {
-		if (group->parts[part] < 0)
-			continue;
-		for (int round = 0; !remove_part(group, part) && round < rounds; round++) {
-			group->ops->kill(group);
-			pause_before(round);
-		}
-	}
+	bool gone = remove_part(group, group->aside, group->aside_name, rounds);
+	for (int part = 0; gone && part < CGROUP_PARTS; part++)
+		remove_part(group, group->parts[part], group->name, rounds);
+	close_all(&group->aside, 1);
 	close_parts(group->parts);
 	group->ops = NULL;
 }
@@ -138,25 +145,18 @@ void cgroup_remove(struct cgroup *group)
 		remove_leaf(group, REMOVE_ROUNDS);
 }
 
+/* Found once, and again where it is gone or another one is wanted. */
+static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cgroup_place kept = { .parts = { -1, -1, -1 } };
+static struct cgroup_search kept_for;
+static bool is_kept, is_swept;
+
 /* ---- leaves that nobody owns any more --------------------------------------------------------------------------- */
 
 static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
 {
-	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1 }, .joins = { -1, -1, -1 }, .born = -1,
+	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1 }, .joins = { -1, -1, -1 }, .born = -1, .aside = -1,
 	                              .counters = { -1, -1, -1, -1, -1 } };
-}
-
-/* Who else may write to the place could have put another one there, whose limits would be theirs to change. */
-static int open_part(int place, const char *name)
-{
-	struct stat info;
-	auto_close int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || fstat(fd, &info) < 0)
-		return -1;
-	if (info.st_uid == geteuid())
-		return take_fd(&fd);
-	errno = EPERM;
-	return -1;
 }
 
 static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
@@ -165,7 +165,7 @@ static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
 	for (int i = 0; i < CGROUP_PARTS; i++) {
 		if (place->parts[i] < 0)
 			continue;
-		group->parts[i] = open_part(place->parts[i], group->name);
+		group->parts[i] = cgroup_file_open_own(place->parts[i], group->name);
 		opened += group->parts[i] >= 0;
 	}
 	return opened;
@@ -207,8 +207,11 @@ static void sweep_one(const struct cgroup_place *place, const char *name)
 	if (snprintf(group.name, sizeof(group.name), "%s", name) >= (int)sizeof(group.name))
 		return;
 	/* What is not gone at once is left to the next. */
-	if (open_leaf(place, &group) && lock_leaf(&group))
+	if (open_leaf(place, &group) && lock_leaf(&group)) {
+		if (place->ops->adopt)
+			place->ops->adopt(&group, &kept_for);
 		remove_leaf(&group, 1);
+	}
 	close_parts(group.parts);
 }
 
@@ -236,11 +239,16 @@ static void sweep(const struct cgroup_place *place)
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */
 
-static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
+void cgroup_name(char ret_name[static CGROUP_NAME_SIZE])
 {
 	char id[ID_SIZE];
 	id_make(id);
-	snprintf(group->name, sizeof(group->name), PREFIX "%d-%s", (int)getpid(), id);
+	snprintf(ret_name, CGROUP_NAME_SIZE, PREFIX "%d-%s", (int)getpid(), id);
+}
+
+static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
+{
+	cgroup_name(group->name);
 	int wanted = 0, made = 0;
 	for (int i = 0; i < CGROUP_PARTS && made == wanted; i++)
 		if (place->parts[i] >= 0) {
@@ -256,12 +264,6 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 	errno = saved;
 	return false;
 }
-
-/* Found once, and again where it is gone or another one is wanted. */
-static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cgroup_place kept = { .parts = { -1, -1, -1 } };
-static struct cgroup_search kept_for;
-static bool is_kept, is_swept;
 
 static bool same(const char *one, const char *other)
 {
@@ -417,6 +419,22 @@ void cgroup_sweep(void)
 bool cgroup_kill(struct cgroup *group)
 {
 	return !group->ops || group->ops->kill(group);
+}
+
+bool cgroup_freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2])
+{
+	ret_release[0] = ret_release[1] = -1;
+	return group->ops && group->ops->freeze_ready(group, search, ret_release);
+}
+
+int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
+{
+	return group->ops->freeze(group, init, refuse);
+}
+
+void cgroup_thaw(struct cgroup *group, pid_t init)
+{
+	group->ops->thaw(group, init);
 }
 
 void cgroup_give_way(const struct cgroup *group)

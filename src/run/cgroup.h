@@ -7,16 +7,26 @@
  *
  *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
  *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone
- *             is removed by the next that starts a command, with all that is in it. */
+ *             is removed by the next that starts a command, with all that is in it.
+ *
+ * What is in a leaf can be made to stand still, by the kernel's freezer: all but init, which has to see its supervisor's end, and
+ * to end everything then. Nothing is made for that before it is wanted. Version 2 freezes a whole leaf at once; init waits
+ * meanwhile in another beside it. In version 1 the freezer has a tree of its own: the leaf there is frozen first, then all others
+ * than init are moved to it, and looked for until nobody is left. They can be killed there, but do not die before they are let
+ * go; so init has what it takes to do both. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/profile.h"
 
 struct launch;
 
 #define CGROUP_PARTS 3
+#define CGROUP_NAME_SIZE 64
+#define CGROUP_ROOT "/sys/fs/cgroup"
+#define CGROUP_SELF "/proc/self/cgroup"
 #define CGROUP_NONE "none"              /* as a directory: without control groups */
 
 /* Where to look. Fields may be NULL: what the system has. */
@@ -58,7 +68,9 @@ struct cgroup {
 	int counters[CGROUP_COUNTER_MAX];       /* files, from when it was entered; or -1 */
 	struct cgroup_bounds bounds;    /* as they are set: without init, where that stays out of it */
 	uint32_t held;                  /* 1 << enum cordon_wall: the limits it holds */
-	char name[64];
+	char name[CGROUP_NAME_SIZE];
+	int aside;                      /* a directory, from when it stood still first: where init is (2), or the others are (1); or -1 */
+	char aside_name[CGROUP_NAME_SIZE];
 	char why[256];                  /* why there is no leaf; for people */
 };
 
@@ -76,6 +88,12 @@ struct cgroup_ops {
 	bool (*kill)(struct cgroup *group);
 	/* Of a command's processes, so many stay out of it: init. Then it is empty once init has reported. */
 	unsigned outside;
+	/* See cgroup_freeze_ready(), cgroup_freeze() and cgroup_thaw(). */
+	bool (*freeze_ready)(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2]);
+	int (*freeze)(struct cgroup *group, pid_t init, bool refuse);
+	void (*thaw)(struct cgroup *group, pid_t init);
+	/* Finds what stands still in a leaf whose supervisor is gone; NULL: ending it needs no more. */
+	void (*adopt)(struct cgroup *group, const struct cgroup_search *search);
 	/* What it counts for where processors are short: an eighth of what a new one does. */
 	struct {
 		int part;
@@ -114,8 +132,18 @@ void cgroup_entered(struct cgroup *group);
 void cgroup_sweep(void);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
+/* Readies it for standing still; false where that cannot be. `ret_release` is for init to have before anything stands still, and
+ * the caller's to close: the list of those who do, and the file that lets them go; or both are -1. */
+bool cgroup_freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2]);
+/* Then: has all but `init` stand still. 0: they do, or will before they do anything else; 1: somebody is left, to be called again;
+ * below 0: it cannot. With `refuse` nobody can start another meanwhile: for those who are not caught otherwise. */
+int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse);
+/* They go on. */
+void cgroup_thaw(struct cgroup *group, pid_t init);
 /* From now on it gives way to leaves that are new, where processors are short and the kernel shares them by groups. */
 void cgroup_give_way(const struct cgroup *group);
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);
 /* Removes the leaf, killing what should still be in it. */
 void cgroup_remove(struct cgroup *group);
+/* A name that no other leaf has. */
+void cgroup_name(char ret_name[static CGROUP_NAME_SIZE]);

@@ -19,6 +19,7 @@ enum control_kind {
 	CONTROL_LINE,           /* to init: the line, behind the message; its value is the processor it was sent from */
 	CONTROL_WRITTEN,        /* from init: the shell has it; or a negative errno */
 	CONTROL_GO,             /* to init that holds a program, or a shell with its line: that may run */
+	CONTROL_FREEZER,        /* to init: carries what ends those who stand still (cgroup.h): their list, and what lets them go */
 };
 
 #define CONTROL_LISTENERS_MAX 64        /* in one message */

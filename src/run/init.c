@@ -2,9 +2,9 @@
  * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
  * it before it reports, so that a report means: nothing is left.
  *
- * It holds one descriptor, the control socket, and no capability. The supervisor's end of that socket is its lifeline:
- * end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so that no command
- * of the same user can trace it or read its memory.
+ * It holds one descriptor, the control socket, and no capability; where its command was made to stand still, also what it takes
+ * to end it then. The supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and
+ * everything goes with it. It is not dumpable, so that no command of the same user can trace it or read its memory.
  *
  * In another role the same program is a keeper, and in its slots it is init without having been executed: slot.h.
  *
@@ -101,10 +101,33 @@ static bool is_alone(void)
 	return pid == -ECHILD;
 }
 
+/* The list of those who stand still, and what lets them go, where it has them. */
+static int freezer[2];
+static bool has_freezer;
+
+/* Killed, they die when they are let go, and do nothing else before. */
+static void end_frozen(void)
+{
+	char list[1024];
+	long pid = 0, length;
+	if (!has_freezer)
+		return;
+	sys_3(SYS_lseek, freezer[0], 0, SEEK_SET);
+	while ((length = sys_3(SYS_read, freezer[0], list, sizeof(list))) > 0)
+		for (long i = 0; i < length; i++) {
+			bool within = list[i] >= '0' && list[i] <= '9';
+			if (!within && pid > 1)
+				sys_2(SYS_kill, pid, SIGKILL);
+			pid = within ? pid * 10 + (list[i] - '0') : 0;
+		}
+	sys_3(SYS_write, freezer[1], "THAWED", sizeof("THAWED") - 1);
+}
+
 /* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
 static void kill_rest(bool pid_namespace)
 {
 	struct timespec pause = { .tv_nsec = 1000000 };
+	end_frozen();
 	while (!careless && !is_alone()) {
 		if (pid_namespace) {
 			sys_2(SYS_kill, -1, SIGKILL);
@@ -147,14 +170,38 @@ static __attribute__((noreturn)) void report(bool pid_namespace, int status, uin
 	sys_exit(0);
 }
 
+/* With descriptors comes CONTROL_FREEZER alone. */
+static long receive(struct control_message *message)
+{
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(freezer))];
+	} control;
+	struct iovec part = { message, sizeof(*message) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	long length = sys_3(SYS_recvmsg, CONTROL_FD, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (length < 0 || header.msg_controllen < sizeof(control.header) || control.header.cmsg_len != CMSG_LEN(sizeof(freezer)))
+		return length;
+	const int *came = (const int *)(const void *)CMSG_DATA(&control.header);
+	for (int i = 0; i < 2; i++) {
+		if (has_freezer)
+			sys_1(SYS_close, freezer[i]);
+		freezer[i] = came[i];
+	}
+	has_freezer = true;
+	return length;
+}
+
 /* A message from the supervisor, or its end. */
 static void obey(bool pid_namespace, long command)
 {
-	struct control_message message;
-	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
+	struct control_message message = { .kind = 0 };
+	long length = receive(&message);
 	if (length == 0 || (length < 0 && length != -EAGAIN && length != -EINTR)) {
-		/* With its pid 1 the kernel ends a pid namespace by itself. */
-		if (!pid_namespace)
+		/* With its pid 1 the kernel ends a pid namespace by itself, as far as nobody stands still. */
+		if (pid_namespace)
+			end_frozen();
+		else
 			kill_rest(false);
 		sys_exit(1);
 	}

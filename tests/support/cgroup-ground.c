@@ -134,6 +134,7 @@ static const struct {
 	{ "memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n" },
 	{ "pids", "pids.max", "max\n" },
 	{ "pids", "pids.events", "max 6\n" },
+	{ "freezer", "freezer.state", "THAWED\n" },
 	{ "cpu", "cpu.cfs_quota_us", "-1\n" },
 	{ "cpu", "cpu.shares", "1024\n" },
 	{ "cpu", "cpuacct.usage", "5000000\n" },
@@ -159,6 +160,10 @@ int mkdirat(int dir, const char *name, mode_t mode)
 	if (syscall(SYS_mkdirat, dir, name, mode) < 0)
 		return -1;
 	snprintf(parent, sizeof(parent), "%s", ground_path(dir));
+	if (!strncmp(name, "../", 3)) {
+		*strrchr(parent, '/') = '\0';
+		name += 3;
+	}
 	snprintf(path, sizeof(path), "%s/%s", parent, name);
 	if (strstr(name, "cordon-") == name)
 		fill(path, ground_get(parent, "cgroup.subtree_control"));

@@ -164,6 +164,69 @@ static void test_kill_without_the_file(void **state)
 	cgroup_remove(&made);
 }
 
+/* Init waits beside its leaf, in one that is like any other to who sweeps; then it is back, and that one gone. */
+static void test_freeze(void **state)
+{
+	(void)state;
+	struct cgroup made = ground_make("/");
+	const struct cgroup_search here = { 0 };
+	char leaf[512], aside[512];
+	int release[2];
+	snprintf(leaf, sizeof(leaf), "%s/%s", root, made.name);
+	for (int round = 0; round < 2; round++) {
+		assert_true(cgroup_freeze_ready(&made, &here, release));
+		assert_int_equal(release[0], -1);
+		assert_int_equal(release[1], -1);
+		assert_int_equal(ground_leaves(root), 2);
+		snprintf(aside, sizeof(aside), "%s/%s", root, made.aside_name);
+		int other = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		assert_true(other >= 0 && flock(other, LOCK_EX | LOCK_NB) < 0);
+		close(other);
+		assert_string_equal(ground_get(leaf, "cgroup.freeze"), round ? "0" : "0\n");
+		assert_int_equal(cgroup_freeze(&made, 4711, false), 0);
+		assert_string_equal(ground_get(aside, "cgroup.procs"), "4711");
+		assert_string_equal(ground_get(leaf, "cgroup.freeze"), "1");
+		ground_put(aside, "cgroup.procs", ""); /* as the kernel does, when it is written elsewhere */
+		cgroup_thaw(&made, 4711);
+		assert_string_equal(ground_get(leaf, "cgroup.freeze"), "0");
+		assert_string_equal(ground_get(leaf, "cgroup.procs"), "4711");
+		assert_int_equal(ground_leaves(root), 1);
+		ground_put(leaf, "cgroup.procs", "");
+	}
+	/* What is killed meanwhile is killed with init, and both are removed. */
+	assert_true(cgroup_freeze_ready(&made, &here, release) && cgroup_freeze(&made, 4711, false) == 0);
+	snprintf(aside, sizeof(aside), "%s/%s", root, made.aside_name);
+	assert_true(cgroup_kill(&made));
+	assert_string_equal(ground_get(leaf, "cgroup.kill"), "1");
+	assert_string_equal(ground_get(aside, "cgroup.kill"), "1");
+	ground_put(aside, "cgroup.procs", "");
+	cgroup_remove(&made);
+	assert_int_equal(ground_leaves(root), 0);
+	struct cgroup none = { 0 };
+	assert_false(cgroup_freeze_ready(&none, &here, release));
+}
+
+/* Before Linux 5.2, and where init cannot be moved, nothing stands still. */
+static void test_freeze_that_cannot_be(void **state)
+{
+	(void)state;
+	const struct cgroup_search here = { 0 };
+	int release[2];
+	lacking = "cgroup.freeze";
+	struct cgroup made = ground_make("/");
+	lacking = NULL;
+	assert_false(cgroup_freeze_ready(&made, &here, release));
+	assert_int_equal(ground_leaves(root), 1);
+	cgroup_remove(&made);
+	made = ground_make("/");
+	assert_true(cgroup_freeze_ready(&made, &here, release));
+	syscall(SYS_unlinkat, made.aside, "cgroup.procs", 0);
+	assert_true(cgroup_freeze(&made, 4711, false) < 0);
+	assert_string_equal(ground_get(ground_path(made.parts[0]), "cgroup.freeze"), "0\n");
+	cgroup_remove(&made);
+	assert_int_equal(ground_leaves(root), 0);
+}
+
 static void test_sweep(void **state)
 {
 	(void)state;
@@ -303,7 +366,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
 		TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
-		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_sweep), TEST(test_anothers),
+		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_freeze), TEST(test_freeze_that_cannot_be), TEST(test_sweep), TEST(test_anothers),
 		TEST(test_ahead), TEST(test_tidied_ahead), TEST(test_processors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
