@@ -191,6 +191,7 @@ struct cordon_result {
 	size_t denial_count;
 	const char *note;               /* what else the caller should know: a configuration file that is invalid; or NULL */
 	const char *audit_id;
+	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
 	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */
 };
 
@@ -245,6 +246,9 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 	CORDON_MUST_CHECK;
 /* `{"sessions":[…]}`, the newest first. */
 int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
+/* No further command until it is resumed. What runs in a control group is made to stand still by whoever runs it, within a quarter
+ * of a second where that one steps; without a group it goes on. Its time limit goes on; it takes no signal but SIGKILL, and ending
+ * the session kills it. */
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;

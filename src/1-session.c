@@ -243,6 +243,15 @@ static int enter_job(struct execution *execution, struct cordon_error *err)
 	return found ? check_state(&record, err) : registry_missing(id, err);
 }
 
+enum supervise_wish session_wish(void *argument)
+{
+	static const enum supervise_wish wishes[SESSION_STATE_MAX] = {
+		[SESSION_ACTIVE] = SUPERVISE_GO_ON, [SESSION_PAUSED] = SUPERVISE_STAND_STILL, [SESSION_ENDED] = SUPERVISE_END,
+	};
+	struct execution *execution = argument;
+	return wishes[registry_look(execution->cordon->data_dir, execution->session.id, &execution->session.look)];
+}
+
 int session_step(struct execution *execution, struct cordon_error *err)
 {
 	const char *named = execution->request->session;

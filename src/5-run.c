@@ -131,6 +131,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 		.stdout_cap = profile->limits.stdout_bytes, .stderr_cap = profile->limits.stderr_bytes,
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
+		.wish = execution->session.one_off ? NULL : session_wish, .wish_arg = execution,
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;

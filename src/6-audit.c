@@ -239,6 +239,8 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	json_key_bool(&json, "oom_killed", execution->run.usage.oom_kills);
 	json_key_string(&json, "limit_hit", execution->run.limit_hit.name);
 	json_key_uint(&json, "duration_ms", (supervision->end_us - supervision->start_us) / 1000);
+	if (supervision->still_ms)
+		json_key_uint(&json, "paused_ms", supervision->still_ms);
 	json_key_uint(&json, "cpu_ms", supervision->cpu_us / 1000);
 	json_key_uint(&json, "memory_peak_kb", execution->run.usage.memory_peak_bytes / 1024);
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);

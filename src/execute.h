@@ -91,6 +91,7 @@ struct execution {
 		bool one_off;                       /* no session was named: whoever makes the request grants what it asks for */
 		struct session_record record;       /* of a session */
 		struct session_hold hold;           /* while its command runs, so that it is not removed */
+		struct session_look look;           /* at what it has become meanwhile */
 		const struct config *config;        /* the policy in force for this command */
 		const char *note;                   /* what is wrong with a file of the configuration, said once; or NULL */
 		const struct driver *driver;
@@ -165,6 +166,8 @@ struct cordon_execution {
 };
 
 int session_step(struct execution *execution, struct cordon_error *err) must_check;
+/* While its command runs: paused, it stands still; ended then, it is killed. `execution` is one of a session. */
+enum supervise_wish session_wish(void *execution);
 int cwd_step(struct execution *execution, struct cordon_error *err) must_check;
 int capability_step(struct execution *execution, struct cordon_error *err) must_check;
 int profile_step(struct execution *execution, struct cordon_error *err) must_check;

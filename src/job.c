@@ -64,13 +64,14 @@ static void obey(struct job *job)
 			continue;
 		}
 		job->place.killed = true;
-		if (told[i] == JOB_END && !job->kill_at_ms) {
+		/* One that stands still with its session hears nothing. */
+		if (told[i] == JOB_KILL || job->execution->walk->run.supervision.still) {
+			job->kill_at_ms = clock_ms();
+		} else if (!job->kill_at_ms) {
 			cordon_execution_signal(job->execution, SIGTERM);
-			/* One that was stopped does not hear it. */
+			/* Nor does one that was stopped. */
 			cordon_execution_signal(job->execution, SIGCONT);
 			job->kill_at_ms = clock_ms() + JOBS_GRACE_MS;
-		} else if (told[i] == JOB_KILL) {
-			job->kill_at_ms = clock_ms();
 		}
 	}
 }

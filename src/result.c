@@ -77,6 +77,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.driver = execution->session.driver->name,
 		.note = keep(kept, execution->session.note),
 		.audit_id = keep(kept, execution->audit.id),
+		.paused_ms = supervision->still_ms,
 		.walls = execution->run.in_shell ? "shell" : execution->run.in_slot ? "warm" : "cold",
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
@@ -195,6 +196,8 @@ char *cordon_result_json(const struct cordon_result *result)
 	json_key_bool(&json, "oom_killed", result->oom_killed);
 	write_limit(&json, result);
 	json_key_uint(&json, "duration_ms", result->duration_ms);
+	if (result->paused_ms)
+		json_key_uint(&json, "paused_ms", result->paused_ms);
 	json_key_uint(&json, "cpu_ms", result->cpu_ms);
 	json_key_uint(&json, "max_rss_kb", result->max_rss_kb);
 	write_known(&json, "memory_peak_kb", result->memory_peak_kb);

@@ -6,7 +6,8 @@
  *     end      ended           ended           -, or only the workspace is removed
  *     remove   -               -               gone
  *
- * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs. */
+ * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs. What runs
+ * finds out by itself that the session is paused, and stands still where it can (session_wish()). */
 #include <jansson.h>
 
 #include "api/session-json.h"

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "run/control.h"
 #include "run/slot.h"
@@ -154,9 +155,13 @@ static void drain(long events)
 static __attribute__((noreturn)) void leave(long events, long caller)
 {
 	struct pollfd ended = { .fd = (int)events, .events = POLLIN };
+	struct timespec grace = { .tv_nsec = 100000000 };
 	while (!reap()) {
-		if (sys_0(SYS_getppid) != caller)
+		/* Those that hear of it first: what stands still (cgroup.h) may not die before its init has let it go. */
+		if (sys_0(SYS_getppid) != caller) {
+			sys_2(SYS_nanosleep, &grace, NULL);
 			init_kill_children();
+		}
 		sys_5(SYS_ppoll, &ended, 1, NULL, NULL, 0);
 		drain(events);
 	}

@@ -1,5 +1,5 @@
 /* The command's input: from the caller's descriptor into the pipe or the terminal, no faster than it is read. */
-#include "run/supervise-input.h"
+#include "run/supervise-parts.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -20,7 +20,7 @@
 #include "run/control.h"
 #include "run/linger.h"
 #include "run/receive.h"
-#include "run/supervise-input.h"
+#include "run/supervise-parts.h"
 
 #define CHUNK (64 * 1024)
 #define NEW_MS 250                      /* so long a command is a small one */
@@ -156,7 +156,10 @@ static int begin_disk(struct supervision *supervision, struct cordon_error *err)
 static void arm_wall(struct supervision *supervision)
 {
 	const struct supervise_options *options = &supervision->options;
-	supervision->is_new = options->group && options->group->ops && !options->tty && (!options->wall_ms || options->wall_ms > NEW_MS);
+	bool can = options->group && options->group->ops && (!options->wall_ms || options->wall_ms > NEW_MS);
+	supervision->is_new = can && (!options->tty || options->wish);
+	if (!supervision->is_new && options->wall_ms)
+		supervision->deadline_us = now_us() + options->wall_ms * 1000;
 	if (supervision->is_new || options->wall_ms)
 		arm(supervision->timer_fd, supervision->is_new ? NEW_MS : options->wall_ms);
 }
@@ -226,6 +229,7 @@ static bool has_streams(const struct supervision *supervision)
 static void start_draining(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_DRAINING;
+	pause_end(supervision);
 	/* Mostly that is all, and nothing is watched any more. */
 	if (!has_streams(supervision) && !supervision->stdin_open)
 		return;
@@ -268,7 +272,7 @@ static void read_control(struct supervision *supervision)
 	start_draining(supervision);
 }
 
-static void kill_tree(struct supervision *supervision)
+void supervise_kill(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_KILLING;
 	send_control(supervision, CONTROL_KILL, 0);
@@ -280,21 +284,41 @@ static void look_at_disk(struct supervision *supervision)
 	uint64_t expired;
 	if (supervision->state != SUPERVISE_RUNNING || read(supervision->disk_timer_fd, &expired, sizeof(expired)) < 0)
 		return;
-	int pause_ms = disk_watch_look(supervision->options.disk, supervision->pidfd);
+	/* What stands still takes no more. */
+	int pause_ms = supervision->still ? DISK_WATCH_MS : disk_watch_look(supervision->options.disk, supervision->pidfd);
 	if (pause_ms >= 0) {
 		arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
 		return;
 	}
 	supervision->disk_full = true;
-	kill_tree(supervision);
+	supervise_kill(supervision);
 }
 
-static void grow_old(struct supervision *supervision)
+static void grow_old(struct supervision *supervision, uint64_t now)
 {
+	const struct supervise_options *options = &supervision->options;
 	supervision->is_new = false;
-	cgroup_give_way(supervision->options.group);
-	if (supervision->options.wall_ms)
-		arm(supervision->timer_fd, supervision->options.wall_ms - NEW_MS);
+	if (!options->tty)
+		cgroup_give_way(options->group);
+	if (options->wall_ms)
+		supervision->deadline_us = now + (options->wall_ms - NEW_MS) * 1000;
+}
+
+/* Its time goes on while it stands still: who waits for it is told by then. */
+static void read_clock(struct supervision *supervision)
+{
+	uint64_t now = now_us();
+	if (supervision->is_new)
+		grow_old(supervision, now);
+	uint64_t deadline = supervision->deadline_us, left_ms = deadline > now ? (deadline - now + 999) / 1000 : 0;
+	if (deadline && !left_ms) {
+		supervision->timed_out = true;
+		supervise_kill(supervision);
+		return;
+	}
+	uint64_t look_ms = pause_look(supervision);
+	if (supervision->state == SUPERVISE_RUNNING && (look_ms || deadline))
+		arm(supervision->timer_fd, look_ms && (!deadline || look_ms < left_ms) ? look_ms : left_ms);
 }
 
 static void read_timer(struct supervision *supervision)
@@ -303,12 +327,7 @@ static void read_timer(struct supervision *supervision)
 	(void)!read(supervision->timer_fd, &expired, sizeof(expired));
 	switch (supervision->state) {
 	case SUPERVISE_RUNNING:
-		if (supervision->is_new) {
-			grow_old(supervision);
-			break;
-		}
-		supervision->timed_out = true;
-		kill_tree(supervision);
+		read_clock(supervision);
 		break;
 	case SUPERVISE_KILLING:
 		cgroup_kill(supervision->options.group);
@@ -355,7 +374,12 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 
 void supervise_signal(struct supervision *supervision, int signal)
 {
-	if (supervision->state == SUPERVISE_RUNNING)
+	if (supervision->state != SUPERVISE_RUNNING)
+		return;
+	/* Others are taken when it goes on. */
+	if (supervision->still && signal == SIGKILL)
+		supervise_kill(supervision);
+	else
 		send_control(supervision, CONTROL_SIGNAL, signal);
 }
 
@@ -386,6 +410,7 @@ void supervise_free(struct supervision *supervision)
 	                       &supervision->disk_timer_fd, &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
+	pause_end(supervision);
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);

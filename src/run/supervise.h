@@ -12,6 +12,9 @@
 #include "run/disk.h"
 #include "run/launch.h"
 
+/* What is to become of a command: of its session, which others decide about. */
+enum supervise_wish { SUPERVISE_GO_ON, SUPERVISE_STAND_STILL, SUPERVISE_END };
+
 struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
 	const int *stdio_fd;            /* our ends of the pipes of a command that has the others, taken; NULL: to be made */
@@ -23,6 +26,8 @@ struct supervise_options {
 	void *output_arg;
 	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
 	struct disk_watch *disk;        /* borrowed; or NULL */
+	enum supervise_wish (*wish)(void *arg);         /* asked again and again once it is no longer new; or NULL */
+	void *wish_arg;
 };
 
 enum supervise_state {
@@ -43,7 +48,13 @@ struct supervision {
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
 	bool reported, timed_out, disk_full;
-	bool is_new;                    /* it counts for as much as any other where processors are short */
+	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
+	uint64_t deadline_us;           /* from when it is not: the end of its time; 0: it has any */
+	bool still;                     /* it stands still, or is made to */
+	unsigned rounds;                /* the next in which others are looked for who are to; 0: all do */
+	pid_t init;                     /* who does not; 0: not known yet */
+	int64_t still_since_ms;
+	uint64_t still_ms;              /* for how long it stood still, until it went on */
 	int status;                     /* as wait() tells it */
 	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
 	struct capture captures[3];
@@ -71,6 +82,7 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 /* While somebody is asked at the terminal from which the command's input comes, what is typed there is not for the
  * command. From any thread. Where the input is no terminal, nothing changes. */
 void supervise_hold_input(struct supervision *supervision, bool hold);
+/* While it stands still it takes no signal but SIGKILL. */
 void supervise_signal(struct supervision *supervision, int signal);
 void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
 /* Once it has finished, where somebody is going to wait until init is gone: lets it go first, if it is on this processor. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include "base/lock.h"
 #include "base/text.h"
@@ -62,6 +63,29 @@ int registry_read(struct arena *arena, const char *data_dir, const char *id, str
 		return -1;
 	*ret_found = found;
 	return 0;
+}
+
+enum session_state registry_look(const char *data_dir, const char *id, struct session_look *look)
+{
+	struct where where = { 0 };
+	struct session_record record;
+	struct arena arena = { 0 };
+	struct stat info = { 0 };
+	char path[PATH_MAX + 32];
+	bool found = false;
+	if (where_find(data_dir, id, &where, NULL) < 0)
+		return look->state;
+	snprintf(path, sizeof(path), "%s/" REGISTRY_RECORD, where.path);
+	bool there = lstat(path, &info) == 0;
+	if (there && look->known && look->inode == info.st_ino && look->size == (uint64_t)info.st_size &&
+	    look->changed_s == info.st_ctim.tv_sec && look->changed_ns == info.st_ctim.tv_nsec)
+		return look->state;
+	if (registry_read(&arena, data_dir, id, &record, &found, NULL) == 0)
+		*look = (struct session_look){ .known = there, .state = found ? record.state : SESSION_ENDED, .inode = info.st_ino,
+		                               .size = (uint64_t)info.st_size, .changed_s = info.st_ctim.tv_sec,
+		                               .changed_ns = info.st_ctim.tv_nsec };
+	arena_free(&arena);
+	return look->state;
 }
 
 int registry_check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)

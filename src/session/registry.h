@@ -74,6 +74,16 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
 
+/* The state it is in, for who looks again and again: the record is read only where it is another file than at the last look. What
+ * cannot be read is as it was; one that is gone has ended. Starts from zero. */
+struct session_look {
+	bool known;
+	enum session_state state;
+	uint64_t inode, size;
+	int64_t changed_s, changed_ns;
+};
+enum session_state registry_look(const char *data_dir, const char *id, struct session_look *look);
+
 /* Is it what `first` asks for? Whatever that leaves out is not asked for. */
 int registry_check_agrees(const struct session_record *record, const struct session_record *first,
                           struct cordon_error *err) must_check;

@@ -371,7 +371,8 @@ def test_denied_is_remembered(cordon, asking, server):
 
 
 def test_a_paused_session_asks_no_more(cordon, asking, server):
-    asking(more="denials_to_pause = 1")
+    """In a group it would stand still before it could."""
+    asking(more='denials_to_pause = 1\n[limits]\ncgroup = "none"')
     script = f"{PYTHON} client.py get http://b.test:{server.port}/; {PYTHON} client.py get http://c.test:{server.port}/"
     process = cordon.popen("run", "--json", "--session", "s", "--workspace", cordon.workspace, "-c", script, text=True)
     answer(cordon, "deny", card_of(cordon)["id"])

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdbool.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,6 +100,32 @@ static void everything_is_kept(void **state)
 	assert_true(!record.grants[0].places.items[1].alias && !record.grants[0].places.items[1].is_directory);
 	assert_string_equal(record.denials[0].hash, "HASH");
 	assert_null(record.denials[0].reason);
+}
+
+/* As a look again and again sees it. */
+static void what_becomes_of_it(void **state)
+{
+	struct ground *ground = *state;
+	struct session_look look = { 0 }, other = { 0 };
+	struct session_record record;
+	struct cordon_error err;
+	assert_int_equal(registry_look(ground->data, "none", &other), SESSION_ENDED);
+	ground_open(ground, "s", true);
+	assert_int_equal(registry_look(ground->data, "s", &look), SESSION_ACTIVE);
+	struct session_look before = look;
+	/* What is not another file is not read. */
+	look.state = SESSION_ENDED;
+	assert_int_equal(registry_look(ground->data, "s", &look), SESSION_ENDED);
+	look = before;
+	MUST(registry_change(&ground->arena, ground->data, "s", ground_fill, NULL, &record, &err));
+	assert_int_equal(registry_look(ground->data, "s", &look), SESSION_PAUSED);
+	/* One that cannot be read says nothing. */
+	int fd = open(ground_path(ground, "s", "session.json"), O_WRONLY | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0 && write(fd, "{", 1) == 1);
+	close(fd);
+	assert_int_equal(registry_look(ground->data, "s", &look), SESSION_PAUSED);
+	assert_int_equal(unlink(ground_path(ground, "s", "session.json")), 0);
+	assert_int_equal(registry_look(ground->data, "s", &look), SESSION_ENDED);
 }
 
 static void what_contradicts(void **state)
@@ -252,7 +279,7 @@ int main(void)
 {
 #define WITH_GROUND(test) cmocka_unit_test_setup_teardown(test, ground_setup, ground_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids), WITH_GROUND(making_and_reading), WITH_GROUND(everything_is_kept),
+		cmocka_unit_test(ids), WITH_GROUND(making_and_reading), WITH_GROUND(everything_is_kept), WITH_GROUND(what_becomes_of_it),
 		WITH_GROUND(what_contradicts), WITH_GROUND(changing), WITH_GROUND(a_say_in_the_making),
 		WITH_GROUND(listing), WITH_GROUND(using_and_removing), WITH_GROUND(using_says_what_disagrees),
 	};

@@ -37,6 +37,31 @@ void cgroup_remove(struct cgroup *group)
 	assert_null(group);
 }
 
+bool cgroup_freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2])
+{
+	(void)search;
+	(void)ret_release;
+	assert_null(group);
+	return false;
+}
+
+int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
+{
+	assert_null(group);
+	return init || refuse;
+}
+
+void cgroup_thaw(struct cgroup *group, pid_t init)
+{
+	(void)init;
+	assert_null(group);
+}
+
+pid_t processes_of_pidfd(int pidfd)
+{
+	return pidfd;
+}
+
 int disk_watch_look(struct disk_watch *watch, int pidfd)
 {
 	(void)watch;

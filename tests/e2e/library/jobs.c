@@ -67,7 +67,7 @@ static void a_server(void)
 	free(json);
 }
 
-/* What runs goes on while its session is paused, and not beyond its end. */
+/* What runs is there while its session is paused, and not beyond its end. */
 static void a_session(void)
 {
 	struct cordon_error err;

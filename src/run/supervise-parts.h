@@ -1,4 +1,4 @@
-/* The part of a supervision that feeds the command; used by supervise.c alone. */
+/* The parts of a supervision that feed the command, and have it stand still; used by supervise.c alone. */
 #pragma once
 #include "run/supervise.h"
 
@@ -12,3 +12,9 @@ void input_begin(struct supervision *supervision);
 /* `readable`: a read now does not block. */
 void input_pump(struct supervision *supervision, bool readable);
 void input_end(struct supervision *supervision);
+
+void supervise_kill(struct supervision *supervision);
+/* Asks whether it is to stand still, and sees to it. For how long there is nothing more to do, in ms; 0: for ever. */
+uint64_t pause_look(struct supervision *supervision);
+/* It has ended; or is to, whatever becomes of init. */
+void pause_end(struct supervision *supervision);
