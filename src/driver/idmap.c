@@ -18,11 +18,11 @@
 
 #define STACK_SIZE (16 * 1024)
 
-static struct {
+static struct kept {
 	uid_t uid;
 	gid_t gid;
 	int fd;
-} kept[8];
+} *kept;
 static size_t kept_count;
 static char stack[STACK_SIZE] __attribute__((aligned(16)));
 static int on_stack;                    /* whose child is on it; the kernel clears that when the child is gone */
@@ -83,11 +83,10 @@ int idmap_namespace(uid_t uid, gid_t gid)
 {
 	pthread_mutex_lock(&lock);
 	int fd = find(uid, gid);
-	if (fd < 0 && kept_count < ARRAY_SIZE(kept) && (fd = make(uid, gid)) >= 0) {
-		kept[kept_count].uid = uid;
-		kept[kept_count].gid = gid;
-		kept[kept_count++].fd = fd;
-	}
+	struct kept *more = fd < 0 ? reallocarray(kept, kept_count + 1, sizeof(*kept)) : NULL;
+	kept = more ? more : kept;
+	if (more && (fd = make(uid, gid)) >= 0)
+		kept[kept_count++] = (struct kept){ uid, gid, fd };
 	pthread_mutex_unlock(&lock);
 	return fd;
 }
