@@ -115,7 +115,9 @@ struct cordon_options {
 	                         * the walls of the next command are made when an execution is released, not with its result */
 	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
 	const struct cordon_request *first;     /* cold: what will be run. What its walls will probably need is begun while the rest is
-	                                         * opened; nothing runs, and nothing is recorded. Not looked at any more after that */
+	                                         * opened; nothing runs, and nothing is recorded. Not looked at any more after that. The
+	                                         * command inherits from the process as it was then: who confines itself (rlimits,
+	                                         * Landlock, seccomp) between opening and starting leaves this out */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)

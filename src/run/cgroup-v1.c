@@ -175,6 +175,8 @@ static bool make_aside(struct cgroup *group, const struct cgroup_search *search)
 	if (freezer < 0 || mkdirat(freezer, group->name, 0700) < 0)
 		return false;
 	adopt(group, search);
+	if (group->aside < 0)
+		unlinkat(freezer, group->name, AT_REMOVEDIR);
 	return group->aside >= 0;
 }
 
@@ -226,14 +228,14 @@ static int freeze(struct cgroup *group, pid_t init, bool refuse)
 	return moved > 0 ? 1 : moved;
 }
 
-static void thaw(struct cgroup *group, pid_t init)
+static bool thaw(struct cgroup *group, pid_t init)
 {
 	(void)init;
 	if (group->parts[PIDS] >= 0 && group->bounds.processes)
 		cgroup_file_write_number(group->parts[PIDS], "pids.max", group->bounds.processes);
 	else if (group->parts[PIDS] >= 0)
 		cgroup_file_write(group->parts[PIDS], "pids.max", "max");
-	set_state(group, "THAWED");
+	return set_state(group, "THAWED") == 0;
 }
 
 const struct cgroup_ops cgroup_v1 = {

@@ -261,6 +261,8 @@ static bool freeze_ready(struct cgroup *group, const struct cgroup_search *searc
 		return true;
 	if (group->aside >= 0)
 		remove_aside(group);
+	else
+		unlinkat(group->parts[0], path, AT_REMOVEDIR);
 	return false;
 }
 
@@ -273,11 +275,13 @@ static int freeze(struct cgroup *group, pid_t init, bool refuse)
 }
 
 /* In this order there is never a moment in which init stands still. */
-static void thaw(struct cgroup *group, pid_t init)
+static bool thaw(struct cgroup *group, pid_t init)
 {
-	cgroup_file_write(group->parts[0], "cgroup.freeze", "0");
-	if (cgroup_file_write_number(group->parts[0], "cgroup.procs", (uint64_t)init) == 0)
+	if (cgroup_file_write(group->parts[0], "cgroup.freeze", "0") < 0)
+		return false;
+	if (init > 0 && cgroup_file_write_number(group->parts[0], "cgroup.procs", (uint64_t)init) == 0)
 		remove_aside(group);
+	return true;
 }
 
 const struct cgroup_ops cgroup_v2 = {

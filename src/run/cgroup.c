@@ -432,9 +432,9 @@ int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
 	return group->ops->freeze(group, init, refuse);
 }
 
-void cgroup_thaw(struct cgroup *group, pid_t init)
+bool cgroup_thaw(struct cgroup *group, pid_t init)
 {
-	group->ops->thaw(group, init);
+	return group->ops->thaw(group, init);
 }
 
 void cgroup_give_way(const struct cgroup *group)

@@ -91,7 +91,7 @@ struct cgroup_ops {
 	/* See cgroup_freeze_ready(), cgroup_freeze() and cgroup_thaw(). */
 	bool (*freeze_ready)(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2]);
 	int (*freeze)(struct cgroup *group, pid_t init, bool refuse);
-	void (*thaw)(struct cgroup *group, pid_t init);
+	bool (*thaw)(struct cgroup *group, pid_t init);
 	/* Finds what stands still in a leaf whose supervisor is gone; NULL: ending it needs no more. */
 	void (*adopt)(struct cgroup *group, const struct cgroup_search *search);
 	/* What it counts for where processors are short: an eighth of what a new one does. */
@@ -138,8 +138,8 @@ bool cgroup_freeze_ready(struct cgroup *group, const struct cgroup_search *searc
 /* Then: has all but `init` stand still. 0: they do, or will before they do anything else; 1: somebody is left, to be called again;
  * below 0: it cannot. With `refuse` nobody can start another meanwhile: for those who are not caught otherwise. */
 int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse);
-/* They go on. */
-void cgroup_thaw(struct cgroup *group, pid_t init);
+/* They go on; false where they cannot be told to. `init` may be 0: it is gone. */
+bool cgroup_thaw(struct cgroup *group, pid_t init);
 /* From now on it gives way to leaves that are new, where processors are short and the kernel shares them by groups. */
 void cgroup_give_way(const struct cgroup *group);
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage);

@@ -1,8 +1,10 @@
 /* A command that stands still because its session is paused: see supervise-parts.h. Whether it is to is asked now and then, and
  * never of a command that has just begun. What it takes is the control group's (cgroup.h); a little of it is done at a time, since
  * whoever has the supervision may have others. Init goes on: it ends everything should we be gone. */
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -13,7 +15,8 @@
 
 #define LOOK_MS 200
 #define ROUND_MS 1                      /* before those who came meanwhile are looked for */
-#define ROUNDS_POLITE 20                /* then nobody can start another until all stand still */
+#define ROUNDS_POLITE 20                /* then nobody can start another until all stand still... */
+#define POLITE_MS 200                   /* ...nor where whoever has the supervision comes to it seldom */
 
 /* What init needs to end everything by itself. */
 static bool hand_over(struct supervision *supervision, const int release[2])
@@ -26,7 +29,16 @@ static bool hand_over(struct supervision *supervision, const int release[2])
 	struct iovec part = { &message, sizeof(message) };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	memcpy(CMSG_DATA(&control.header), release, 2 * sizeof(int));
-	return sendmsg(supervision->control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(message);
+	ssize_t sent = sendmsg(supervision->control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+	struct rlimit before, high;
+	/* What the command has under way is counted with ours, against the soft limit: that must not keep it from standing still. */
+	if (sent < 0 && errno == ETOOMANYREFS && getrlimit(RLIMIT_NOFILE, &before) == 0) {
+		high = (struct rlimit){ before.rlim_max, before.rlim_max };
+		setrlimit(RLIMIT_NOFILE, &high);
+		sent = sendmsg(supervision->control_fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+		setrlimit(RLIMIT_NOFILE, &before);
+	}
+	return sent == sizeof(message);
 }
 
 static void count(struct supervision *supervision)
@@ -36,18 +48,19 @@ static void count(struct supervision *supervision)
 	supervision->still_ms += (uint64_t)(clock_ms() - supervision->still_since_ms);
 }
 
-static void go_on(struct supervision *supervision)
+/* False: it goes on standing still, until that can be changed. */
+static bool go_on(struct supervision *supervision)
 {
-	cgroup_thaw(supervision->options.group, supervision->init);
+	if (!cgroup_thaw(supervision->options.group, processes_of_pidfd(supervision->pidfd)))
+		return false;
 	count(supervision);
+	return true;
 }
 
 static bool begin(struct supervision *supervision)
 {
 	const struct cgroup_search here = { 0 };
 	int release[2];
-	if (!supervision->init && !(supervision->init = processes_of_pidfd(supervision->pidfd)))
-		return false;
 	if (!cgroup_freeze_ready(supervision->options.group, &here, release))
 		return false;
 	supervision->still = true;
@@ -66,12 +79,15 @@ static void stand_still(struct supervision *supervision)
 {
 	if (!supervision->still && !begin(supervision))
 		return;
-	if (!supervision->rounds)
+	/* Asked anew each time: once it is gone, its number may be another process's. */
+	pid_t init = processes_of_pidfd(supervision->pidfd);
+	if (!supervision->rounds || !init)
 		return;
-	int left = cgroup_freeze(supervision->options.group, supervision->init, supervision->rounds > ROUNDS_POLITE);
+	bool refuse = supervision->rounds > ROUNDS_POLITE || clock_ms() - supervision->still_since_ms > POLITE_MS;
+	int left = cgroup_freeze(supervision->options.group, init, refuse);
 	supervision->rounds = left > 0 ? supervision->rounds + 1 : 0;
-	if (left < 0)
-		go_on(supervision);
+	if (left < 0 && !go_on(supervision))
+		supervision->rounds = 1;
 }
 
 uint64_t pause_look(struct supervision *supervision)

@@ -52,7 +52,6 @@ struct supervision {
 	uint64_t deadline_us;           /* from when it is not: the end of its time; 0: it has any */
 	bool still;                     /* it stands still, or is made to */
 	unsigned rounds;                /* the next in which others are looked for who are to; 0: all do */
-	pid_t init;                     /* who does not; 0: not known yet */
 	int64_t still_since_ms;
 	uint64_t still_ms;              /* for how long it stood still, until it went on */
 	int status;                     /* as wait() tells it */

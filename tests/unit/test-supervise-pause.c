@@ -24,7 +24,7 @@ static struct {
 	enum supervise_wish wish;
 	bool can, releases;
 	int rounds, refused, wished;            /* rounds until all stand still; of those, how many refuse others; how often it was asked */
-	bool frozen;
+	bool frozen, stuck;                     /* it cannot be let go */
 	int kills, looks;
 } played;
 
@@ -71,11 +71,12 @@ int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
 	return played.rounds && played.rounds--;
 }
 
-void cgroup_thaw(struct cgroup *group, pid_t init)
+bool cgroup_thaw(struct cgroup *group, pid_t init)
 {
 	(void)group;
 	assert_int_equal(init, INIT);
-	played.frozen = false;
+	played.frozen = played.stuck;
+	return !played.stuck;
 }
 
 pid_t processes_of_pidfd(int pidfd)
@@ -226,6 +227,25 @@ static void test_those_who_are_not_caught(void **state)
 	end(&ground, true);
 }
 
+/* It is not forgotten that it stands still. */
+static void test_it_cannot_be_let_go_at_once(void **state)
+{
+	(void)state;
+	struct ground ground;
+	begin(&ground, 0);
+	played.wish = SUPERVISE_STAND_STILL;
+	step_until_frozen(&ground, true);
+	played.stuck = true;
+	played.wish = SUPERVISE_GO_ON;
+	int wished = played.wished;
+	for (int i = 0; played.wished < wished + 2 && i < STEPS_MAX; i++)
+		step(&ground);
+	assert_true(ground.supervision.still && played.frozen);
+	played.stuck = false;
+	step_until_frozen(&ground, false);
+	end(&ground, true);
+}
+
 static void test_it_cannot(void **state)
 {
 	(void)state;
@@ -294,8 +314,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
-		TEST(test_still_and_on), TEST(test_those_who_are_not_caught), TEST(test_it_cannot), TEST(test_the_end), TEST(test_given_up),
-		TEST(test_a_short_one),
+		TEST(test_still_and_on), TEST(test_those_who_are_not_caught), TEST(test_it_cannot),
+		TEST(test_it_cannot_be_let_go_at_once), TEST(test_the_end), TEST(test_given_up), TEST(test_a_short_one),
 	};
 	return cmocka_run_group_tests_name("supervise-pause", tests, NULL, NULL);
 }

@@ -51,10 +51,11 @@ int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
 	return init || refuse;
 }
 
-void cgroup_thaw(struct cgroup *group, pid_t init)
+bool cgroup_thaw(struct cgroup *group, pid_t init)
 {
 	(void)init;
 	assert_null(group);
+	return true;
 }
 
 pid_t processes_of_pidfd(int pidfd)
