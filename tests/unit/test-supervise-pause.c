@@ -153,6 +153,15 @@ static int told(struct ground *ground, int *ret_descriptors)
 	return message.kind;
 }
 
+/* Until it was asked so often what is wished. */
+static void step_until_asked(struct ground *ground, int times)
+{
+	int before = played.wished;
+	for (int i = 0; played.wished < before + times && i < STEPS_MAX; i++)
+		step(ground);
+	assert_true(played.wished >= before + times);
+}
+
 static void end(struct ground *ground, bool reports)
 {
 	struct control_message report = { .kind = CONTROL_REPORT, .value = SIGKILL };
@@ -193,9 +202,7 @@ static void test_still_and_on(void **state)
 	/* What takes no disk space is not looked at. */
 	int looks = played.looks;
 	assert_true(looks > 0);
-	int wished = played.wished;
-	for (int i = 0; played.wished < wished + 2 && i < STEPS_MAX; i++)
-		step(&ground);
+	step_until_asked(&ground, 2);
 	assert_int_equal(played.looks, looks);
 	/* A signal waits with it. */
 	supervise_signal(&ground.supervision, SIGTERM);
@@ -206,9 +213,7 @@ static void test_still_and_on(void **state)
 	assert_int_equal(played.kills, 0);
 	/* It has not been told to end, and was going on. */
 	played.wish = SUPERVISE_END;
-	wished = played.wished;
-	for (int i = 0; played.wished == wished && i < STEPS_MAX; i++)
-		step(&ground);
+	step_until_asked(&ground, 1);
 	assert_int_equal(told(&ground, &descriptors), -1);
 	end(&ground, true);
 }
@@ -237,9 +242,7 @@ static void test_it_cannot_be_let_go_at_once(void **state)
 	step_until_frozen(&ground, true);
 	played.stuck = true;
 	played.wish = SUPERVISE_GO_ON;
-	int wished = played.wished;
-	for (int i = 0; played.wished < wished + 2 && i < STEPS_MAX; i++)
-		step(&ground);
+	step_until_asked(&ground, 2);
 	assert_true(ground.supervision.still && played.frozen);
 	played.stuck = false;
 	step_until_frozen(&ground, false);
@@ -253,8 +256,7 @@ static void test_it_cannot(void **state)
 	played.can = false;
 	begin(&ground, 0);
 	played.wish = SUPERVISE_STAND_STILL;
-	for (int i = 0; played.wished < 2 && i < STEPS_MAX; i++)
-		step(&ground);
+	step_until_asked(&ground, 2);
 	assert_false(ground.supervision.still || played.frozen);
 	played.can = true;
 	step_until_frozen(&ground, true);
