@@ -116,7 +116,13 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 /* In a slot that takes a while, in which everything else was done. */
 static int await_program(struct execution *execution, struct cordon_error *err)
 {
-	return execution->run.in_slot && !execution->run.in_shell ? slot_await_program(&execution->run.slot, err) : 0;
+	struct supervision *supervision = &execution->run.supervision;
+	if (!execution->run.in_slot || execution->run.in_shell)
+		return 0;
+	int there = slot_await_program(&execution->run.slot, supervision->deadline_us, err);
+	if (there > 0)
+		supervise_expire(supervision, execution->run.slot.held);
+	return there < 0 ? -1 : 0;
 }
 
 /* All that comes before something runs: the walls, the pipes, and the orders for a place in a slot. */
@@ -181,13 +187,14 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	}
 	if (!execution->run.readied && get_ready(execution, err) < 0)
 		return -1;
+	launch->deadline_us = supervision->deadline_us;
 	if (start_program(execution, err) < 0)
 		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
 	driver_release(&execution->run.held);
 	if (!execution->run.in_slot)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
-	int entered = driver->enter ? driver->enter(launch, err) : 0;
+	int entered = driver->enter && !launch->expired ? driver->enter(launch, err) : 0;
 	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
 		return -1;
 	if (await_program(execution, err) < 0)

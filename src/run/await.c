@@ -2,8 +2,10 @@
 #include "run/await.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/wait.h>
+#include <time.h>
 
 bool await_gone(int pidfd, bool wait)
 {
@@ -19,4 +21,19 @@ bool await_gone(int pidfd, bool wait)
 	while ((result = poll(&gone, 1, wait ? -1 : 0)) < 0 && errno == EINTR)
 		;
 	return result > 0;
+}
+
+uint64_t await_now_us(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+int await_left_ms(uint64_t deadline_us)
+{
+	if (!deadline_us)
+		return -1;
+	uint64_t now_us = await_now_us(), left_ms = deadline_us > now_us ? (deadline_us - now_us + 999) / 1000 : 0;
+	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }

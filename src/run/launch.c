@@ -131,13 +131,36 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
+/* Its time is over, and there is no program. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
+ * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. */
+static void expire(struct launch *launch)
+{
+	struct control_message message = { .kind = CONTROL_KILL };
+	launch->expired = true;
+	if (launch->namespaces & CLONE_NEWPID)
+		sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0);
+	else
+		send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* As await_left_ms(), until it has expired. */
+static int left_ms(struct launch *launch, uint64_t deadline_us)
+{
+	int left = launch->expired ? -1 : await_left_ms(deadline_us);
+	if (left != 0)
+		return left;
+	expire(launch);
+	return -1;
+}
+
 /* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the command, on
  * the processor that it was on: init wakes when it has nothing left to do on its own. */
-static void await_init(const struct launch *launch)
+static void await_init(struct launch *launch, uint64_t deadline_us)
 {
 	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN }, { .fd = launch->pidfd, .events = POLLIN } };
-	while (launch->heard_fd >= 0 && launch->pidfd >= 0 && poll(news, ARRAY_SIZE(news), -1) < 0 && errno == EINTR)
-		;
+	int count = launch->heard_fd >= 0 && launch->pidfd >= 0 ? 0 : -1;
+	while (count == 0 || (count < 0 && errno == EINTR))
+		count = poll(news, ARRAY_SIZE(news), left_ms(launch, deadline_us));
 }
 
 static void await_first(struct launch *launch)
@@ -148,14 +171,15 @@ static void await_first(struct launch *launch)
 
 /* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was ended
  * leaves it there. In a pid namespace the kernel ends it, with its first process. */
-static void await_command(struct launch *launch)
+static void await_command(struct launch *launch, uint64_t deadline_us)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
 	bool kills = !launch->watched && !(launch->namespaces & CLONE_NEWPID);
 	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE) && launch->command > 0) {
 		if (kills)
 			kill(launch->command, SIGKILL);
-		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, kills ? &pause : NULL);
+		int most_ms = kills ? 1 : left_ms(launch, deadline_us);
+		struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
+		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, most_ms < 0 ? NULL : &most);
 	}
 }
 
@@ -190,7 +214,7 @@ static long clone_first(struct launch *launch)
 	char *stacks = launch->first_stack;
 	launch->pidfd = -1;
 	launch->command = launch->loading = launch->standing = 0;
-	launch->watched = false;
+	launch->watched = launch->expired = false;
 	launch->group_entered = !launch->in_group;
 	launch->command_stack = stacks + STACK_SIZE;
 	launch->stack_size = STACK_SIZE;
@@ -211,20 +235,20 @@ static bool make_stacks(struct launch *launch)
 }
 
 /* Until none of them is in our memory. */
-static void await_all(struct launch *launch)
+static void await_all(struct launch *launch, uint64_t deadline_us)
 {
 	await_first(launch);
-	await_command(launch);
+	await_command(launch, deadline_us);
 	munmap(launch->first_stack, 3 * STACK_SIZE);
 }
 
-static int await_start(struct launch *launch, long pid, struct cordon_error *err)
+static int await_start(struct launch *launch, long pid, uint64_t deadline_us, struct cordon_error *err)
 {
-	await_init(launch);
-	await_all(launch);
+	await_init(launch, deadline_us);
+	await_all(launch, deadline_us);
 	if (pid < 0)
 		return clone_failed((int)-pid, err);
-	if (!launch->failed)
+	if (!launch->failed || launch->expired)
 		return 0;
 	if (launch->pidfd >= 0) {
 		await_gone(launch->pidfd, true);
@@ -273,7 +297,7 @@ void launch_ahead_end(struct launch *ahead)
 	close(ahead->mounts_fd);
 	if (ahead->pidfd >= 0)
 		sys_4(SYS_pidfd_send_signal, ahead->pidfd, SIGKILL, NULL, 0);
-	await_all(ahead);
+	await_all(ahead, 0);
 	if (ahead->pidfd >= 0) {
 		await_gone(ahead->pidfd, true);
 		close(ahead->pidfd);
@@ -321,8 +345,9 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	struct launch *ahead = launch->ahead;
 	launch->ahead = NULL;
 	if (ahead && fits(ahead, launch) && launch_ahead_stands(ahead) && tell_plan(ahead, launch)) {
-		int result = await_start(ahead, ahead->pid, err);
+		int result = await_start(ahead, ahead->pid, launch->deadline_us, err);
 		launch->pidfd = ahead->pidfd;
+		launch->expired = ahead->expired;
 		close(ahead->mounts_fd);
 		free(ahead);
 		return result;
@@ -335,5 +360,6 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	launch_note_processors(launch);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
-	return await_start(launch, has_command && !launch->apart ? clone_here(launch) : clone_first(launch), err);
+	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
+	return await_start(launch, pid, launch->deadline_us, err);
 }

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/compat.h"
+#include "run/await.h"
 #include "run/control.h"
 #include "run/shell-park.h"
 #include "run/slot.h"
@@ -41,9 +42,12 @@ int slot_park(struct slot *slot, const struct launch *launch, struct cordon_erro
 	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
 	    await(slot->control_fd, CONTROL_PARKING, err) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
-	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, slot->control_fd, err) < 0 || slot_await_program(slot, err) < 0)
+	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, slot->control_fd, err) < 0)
 		return -1;
-	return await(slot->control_fd, CONTROL_PARKED, err);
+	int there = slot_await_program(slot, await_now_us() + PARK_MS * 1000, err);
+	if (there > 0)
+		return fail(err, CORDON_E_SESSION_BUSY, ETIMEDOUT, "shell", "the shell is not there in time");
+	return there < 0 ? -1 : await(slot->control_fd, CONTROL_PARKED, err);
 }
 
 int slot_write_line(const struct slot *slot, const char *line, struct cordon_error *err)

@@ -350,7 +350,7 @@ int slot_begin(const struct keeper *keeper, const struct commons *commons, const
 /* One reply, the descriptor that may come with it, and from whom it is. -1 where none came. */
 static int receive(const struct slot *slot, struct slot_reply *reply, int *ret_fd, pid_t *ret_pid)
 {
-	ssize_t length = receive_with(slot->socket_fd, reply, sizeof(*reply), 0, ret_fd, ret_pid);
+	ssize_t length = receive_with(slot->socket_fd, reply, sizeof(*reply), MSG_DONTWAIT, ret_fd, ret_pid);
 	if (length < (ssize_t)offsetof(struct slot_reply, error))
 		return length < 0 ? -1 : 0;
 	if (reply->kind == SLOT_FAILED && length != sizeof(*reply))
@@ -453,7 +453,7 @@ int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
 		return 0;
 	int result = errno;
 	/* What is held may have told before why it could not become the program. */
-	if (slot->held && slot_await_program(slot, err) < 0)
+	if (slot->held && slot_await_program(slot, 0, err) < 0)
 		return -1;
 	return fail(err, CORDON_E_SESSION_BUSY, result, "slot", "the place that was made for the command is gone");
 }
@@ -470,10 +470,17 @@ int slot_is_program(const struct slot *slot, bool look)
 	return length < 0 ? 1 : length > 0 ? -1 : 0;
 }
 
-int slot_await_program(const struct slot *slot, struct cordon_error *err)
+int slot_await_program(const struct slot *slot, uint64_t deadline_us, struct cordon_error *err)
 {
 	struct slot_reply reply = { 0 };
-	int fd = -1, told = receive(slot, &reply, &fd, NULL);
+	struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
+	int fd = -1, told;
+	while ((told = receive(slot, &reply, &fd, NULL)) < 0 && errno == EAGAIN) {
+		int left_ms = await_left_ms(deadline_us);
+		if (left_ms == 0)
+			return 1;
+		poll(&news, 1, left_ms);
+	}
 	if (told == 0)
 		return 0;
 	if (told > 0 && reply.kind == SLOT_FAILED)

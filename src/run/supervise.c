@@ -27,13 +27,6 @@
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
 
-static uint64_t now_us(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
-}
-
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.u32 = source };
@@ -82,7 +75,8 @@ void supervise_settle(struct supervision *supervision, const struct supervise_op
 {
 	supervision->options = *options;
 	/* Before the start, because a short command has ended when that returns. */
-	supervision->start_us = now_us();
+	supervision->start_us = await_now_us();
+	supervision->deadline_us = options->wall_ms ? supervision->start_us + options->wall_ms * 1000 : 0;
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
 }
@@ -157,11 +151,10 @@ static void arm_wall(struct supervision *supervision)
 {
 	const struct supervise_options *options = &supervision->options;
 	bool can = options->group && options->group->ops && (!options->wall_ms || options->wall_ms > NEW_MS);
+	int left_ms = await_left_ms(supervision->deadline_us);
 	supervision->is_new = can && (!options->tty || options->wish);
-	if (!supervision->is_new && options->wall_ms)
-		supervision->deadline_us = now_us() + options->wall_ms * 1000;
-	if (supervision->is_new || options->wall_ms)
-		arm(supervision->timer_fd, supervision->is_new ? NEW_MS : options->wall_ms);
+	if (supervision->is_new || left_ms >= 0)
+		arm(supervision->timer_fd, supervision->is_new && (left_ms < 0 || left_ms > NEW_MS) ? NEW_MS : (uint64_t)left_ms);
 }
 
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
@@ -170,7 +163,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		supervision->pidfd = take_fd(&launch->pidfd);
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
-	if (supervision->options.tty && receive_terminal(supervision, err) < 0)
+	if (supervision->options.tty && receive_terminal(supervision, launch->expired ? NULL : err) < 0 && !launch->expired)
 		return -1;
 	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -182,9 +175,13 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		if (supervision->stream_fd[stream] >= 0 &&
 		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
+	linger_sweep();
+	if (launch->expired) {
+		supervise_expire(supervision, false);
+		return 0;
+	}
 	arm_wall(supervision);
 	input_begin(supervision);
-	linger_sweep();
 	return supervision->options.disk ? begin_disk(supervision, err) : 0;
 }
 
@@ -267,7 +264,7 @@ static void read_control(struct supervision *supervision)
 	} else { /* init is gone without a word, and with it everything that has no other parent */
 		cgroup_kill(supervision->options.group);
 		supervision->status = SIGKILL;
-		supervision->end_us = now_us();
+		supervision->end_us = await_now_us();
 	}
 	start_draining(supervision);
 }
@@ -277,6 +274,14 @@ void supervise_kill(struct supervision *supervision)
 	supervision->state = SUPERVISE_KILLING;
 	send_control(supervision, CONTROL_KILL, 0);
 	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
+void supervise_expire(struct supervision *supervision, bool init_waits)
+{
+	supervision->timed_out = true;
+	supervise_kill(supervision);
+	if (init_waits)
+		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
 }
 
 static void look_at_disk(struct supervision *supervision)
@@ -294,31 +299,27 @@ static void look_at_disk(struct supervision *supervision)
 	supervise_kill(supervision);
 }
 
-static void grow_old(struct supervision *supervision, uint64_t now)
+static void grow_old(struct supervision *supervision)
 {
 	const struct supervise_options *options = &supervision->options;
 	supervision->is_new = false;
 	if (!options->tty)
 		cgroup_give_way(options->group);
-	if (options->wall_ms)
-		supervision->deadline_us = now + (options->wall_ms - NEW_MS) * 1000;
 }
 
 /* Its time goes on while it stands still: who waits for it is told by then. */
 static void read_clock(struct supervision *supervision)
 {
-	uint64_t now = now_us();
 	if (supervision->is_new)
-		grow_old(supervision, now);
-	uint64_t deadline = supervision->deadline_us, left_ms = deadline > now ? (deadline - now + 999) / 1000 : 0;
-	if (deadline && !left_ms) {
-		supervision->timed_out = true;
-		supervise_kill(supervision);
+		grow_old(supervision);
+	int left_ms = await_left_ms(supervision->deadline_us);
+	if (left_ms == 0) {
+		supervise_expire(supervision, false);
 		return;
 	}
 	uint64_t look_ms = pause_look(supervision);
-	if (supervision->state == SUPERVISE_RUNNING && (look_ms || deadline))
-		arm(supervision->timer_fd, look_ms && (!deadline || look_ms < left_ms) ? look_ms : left_ms);
+	if (supervision->state == SUPERVISE_RUNNING && (look_ms || left_ms > 0))
+		arm(supervision->timer_fd, look_ms && (left_ms < 0 || look_ms < (uint64_t)left_ms) ? look_ms : (uint64_t)left_ms);
 }
 
 static void read_timer(struct supervision *supervision)

@@ -49,7 +49,7 @@ struct supervision {
 	bool stdin_held;
 	bool reported, timed_out, disk_full;
 	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
-	uint64_t deadline_us;           /* from when it is not: the end of its time; 0: it has any */
+	uint64_t deadline_us;           /* the end of its time; 0: it has any */
 	bool still;                     /* it stands still, or is made to */
 	unsigned rounds;                /* the next in which others are looked for who are to; 0: all do */
 	int64_t still_since_ms;
@@ -88,5 +88,7 @@ void supervise_resize(struct supervision *supervision, unsigned short rows, unsi
 void supervise_dismiss(struct supervision *supervision);
 /* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
 void supervise_leave(struct supervision *supervision, struct cgroup *group);
+/* Its time is over and it is not the program yet; `init_waits` for that, and hears nothing. */
+void supervise_expire(struct supervision *supervision, bool init_waits);
 /* Kills what still runs and releases everything. */
 void supervise_free(struct supervision *supervision);

@@ -1,4 +1,6 @@
 """What the tests of whole behaviours share: the ledger as rows, what a command left behind, and the drivers that run here."""
+import contextlib
+import fcntl
 import functools
 import json
 import os
@@ -99,6 +101,21 @@ def embed(source, place, kind="static"):
     subprocess.run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", ROOT / "include",
                     source, "-o", program, *link], check=True)
     return program
+
+
+# ---- what cannot be had -----------------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def leased(path):
+    """Whoever opens it waits, the kernel for him, until the lease is given back. Gives whether somebody does."""
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        yield lambda: fcntl.fcntl(file, fcntl.F_GETLEASE) != fcntl.F_WRLCK
+    finally:
+        os.close(file)
+        signal.signal(signal.SIGIO, before)
 
 
 # ---- what was left behind --------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import time
 import pytest
 
 from conftest import descendants
-from lab import IS_ROOT, drivers, leftovers, needs, result, rows, rows_of, running, wait_until  # noqa: F401
+from lab import IS_ROOT, drivers, leased, leftovers, needs, result, rows, rows_of, running, wait_until  # noqa: F401
 
 # Four ways to be forgotten, each asleep for longer than any test, in a process that carries the marker.
 CLINGERS = """
@@ -107,6 +108,16 @@ def test_a_timeout_ends_the_whole_tree(cordon, clingers, leftovers, driver):
     assert timeout - 100 <= told["duration_ms"] < timeout + 20_000
     [intent, limit, ended] = rows_of(cordon, told["audit_id"])
     assert ended["timed_out"] and (intent["row"], limit["row"], limit["limit"]) == ("intent", "limit", "time")
+
+
+@drivers()
+def test_the_time_is_over_before_the_program_is_there(cordon, leftovers, driver):
+    program = cordon.workspace / "program"
+    shutil.copy("/bin/true", program)
+    with leased(program) as is_awaited:
+        told = result(cordon, "--driver", driver, "--timeout", "300ms", "--", "./program")
+        assert is_awaited() and told["timed_out"] and 300 <= told["duration_ms"] < 20_000, told
+        leftovers.check(10)
 
 
 @drivers()

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import descendants, is_running
-from lab import leftovers, missing, mounts, wait_until  # noqa: F401
+from lab import leased, leftovers, missing, mounts, wait_until  # noqa: F401
 from warm_lab import Warm, called, kill, parts
 
 pytestmark = missing("mount-namespace")
@@ -180,20 +180,28 @@ def test_whoever_keeps_them_is_killed_while_a_program_cannot_be_loaded(cordon, l
         done = warm.run(program, **more)
         assert done.get("exit_code") == 0, done
         warm.await_place()
-    file = os.open(program, os.O_RDWR | os.O_CLOEXEC)
-    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
-    try:
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    with leased(program) as is_awaited:
         warm.start(program, **more)
-        assert wait_until(lambda: fcntl.fcntl(file, fcntl.F_GETLEASE) != fcntl.F_WRLCK)  # somebody waits for it
+        assert wait_until(is_awaited)
         pids = descendants(warm.process.pid)
         warm.process.kill()
         warm.process.wait()
         assert wait_until(lambda: not any(map(is_running, pids)), 10), [pid for pid in pids if is_running(pid)]
-    finally:
-        os.close(file)
-        signal.signal(signal.SIGIO, before)
     warm.close()
+
+
+@pytest.mark.parametrize("earlier", [0, 6])  # in a place that is told, and in one that has its program ahead
+def test_the_time_is_over_before_the_program_is_there(warm, way, earlier):
+    program = warm.cordon.workspace / "program"
+    shutil.copy("/bin/true", program)
+    for _ in range(earlier):
+        assert warm.run(program, **way)["exit_code"] == 0
+        warm.await_place()
+    with leased(program) as is_awaited:
+        done = warm.run(program, timeout="300ms", **way)
+        assert is_awaited() and done["timed_out"] and 300 <= done["duration_ms"] < 20_000, done
+        assert wait_until(lambda: not any(called(pid) == "program" for pid in descendants(warm.process.pid)))
+    works(warm, **way)
 
 
 def test_a_session_ends_while_its_walls_are_up(warm):
