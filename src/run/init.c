@@ -49,6 +49,7 @@ void *memset(void *to, int byte, size_t length)
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
 
 static bool in_slot, awaited;
+static int events;                      /* a signalfd: children have ended */
 
 static long number(const char *text)
 {
@@ -123,22 +124,61 @@ static void end_frozen(void)
 	sys_3(SYS_write, freezer[1], "THAWED", sizeof("THAWED") - 1);
 }
 
+/* With descriptors comes CONTROL_FREEZER alone. */
+static long receive(struct control_message *message)
+{
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE(sizeof(freezer))];
+	} control;
+	struct iovec part = { message, sizeof(*message) };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	long length = sys_3(SYS_recvmsg, CONTROL_FD, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (length < 0 || header.msg_controllen < sizeof(control.header) || control.header.cmsg_len != CMSG_LEN(sizeof(freezer)))
+		return length;
+	const int *came = (const int *)(const void *)CMSG_DATA(&control.header);
+	for (int i = 0; i < 2; i++) {
+		if (has_freezer)
+			sys_1(SYS_close, freezer[i]);
+		freezer[i] = came[i];
+	}
+	has_freezer = true;
+	return length;
+}
+
+/* Waits for the end of a child. Meanwhile the supervisor may have them stand still, and be gone: then nobody else lets them go. */
+static void await_deaths(struct timespec *most)
+{
+	static bool deaf;
+	struct control_message message = { .kind = 0 };
+	char drained[128];
+	struct pollfd ready[2] = { { .fd = deaf ? -1 : CONTROL_FD, .events = POLLIN }, { .fd = events, .events = POLLIN } };
+	sys_5(SYS_ppoll, ready, 2, most, NULL, 0);
+	if (ready[1].revents)
+		sys_3(SYS_read, events, drained, sizeof(drained));
+	if (!ready[0].revents)
+		return;
+	long length = receive(&message);
+	deaf = length <= 0 && length != -EAGAIN && length != -EINTR;
+	end_frozen();
+}
+
 /* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
 static void kill_rest(bool pid_namespace)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
 	end_frozen();
 	while (!careless && !is_alone()) {
 		if (pid_namespace) {
 			sys_2(SYS_kill, -1, SIGKILL);
-			while (sys_4(SYS_wait4, -1, NULL, __WALL, NULL) > 0)
-				;
-			continue;
+			while (!is_alone())
+				await_deaths(NULL);
+			return;
 		}
 		/* Those of them then become ours, until none is left. */
 		init_kill_children();
+		struct timespec pause = { .tv_nsec = 1000000 };
 		if (!is_alone())
-			sys_2(SYS_nanosleep, &pause, NULL);
+			await_deaths(&pause);
 	}
 }
 
@@ -168,28 +208,6 @@ static __attribute__((noreturn)) void report(bool pid_namespace, int status, uin
 	else
 		sys_5(SYS_ppoll, &taken, in_slot ? 0 : 1, &most, NULL, 0);
 	sys_exit(0);
-}
-
-/* With descriptors comes CONTROL_FREEZER alone. */
-static long receive(struct control_message *message)
-{
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(freezer))];
-	} control;
-	struct iovec part = { message, sizeof(*message) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	long length = sys_3(SYS_recvmsg, CONTROL_FD, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (length < 0 || header.msg_controllen < sizeof(control.header) || control.header.cmsg_len != CMSG_LEN(sizeof(freezer)))
-		return length;
-	const int *came = (const int *)(const void *)CMSG_DATA(&control.header);
-	for (int i = 0; i < 2; i++) {
-		if (has_freezer)
-			sys_1(SYS_close, freezer[i]);
-		freezer[i] = came[i];
-	}
-	has_freezer = true;
-	return length;
 }
 
 /* A message from the supervisor, or its end. */
@@ -237,7 +255,7 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 	sys_4(SYS_rt_sigaction, SIGCHLD, ends, NULL, sizeof(uint64_t));
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
-	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
+	events = (int)sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
 	if (slot && slot->held && !init_hold(slot, command, &status))
@@ -247,7 +265,7 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 	for (;;) {
 		reap(pid_namespace, command);
-		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
+		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = events, .events = POLLIN } };
 		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
 		if (ready[0].revents)
 			obey(pid_namespace, command);

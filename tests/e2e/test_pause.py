@@ -1,17 +1,22 @@
 """A session that is paused: what runs in a control group stands still, whoever runs it, and does nothing before it is resumed or
 killed, whatever it prepared for; what ends a command ends it then, too. Without a group it goes on."""
+import ctypes
 import glob
 import json
 import os
 import pathlib
 import signal
+import socket
+import struct
+import subprocess
 import time
 
 import pytest
 
-from conftest import PATIENCE, Terminal, descendants
-from lab import drivers, lack, leftovers, needs, rows, running, wait_until  # noqa: F401
+from conftest import PATIENCE, Terminal, descendants, state
+from lab import adopt_orphans, drivers, lack, leftovers, missing, needs, rows, running, wait_until  # noqa: F401
 from test_serve import Daemon
+from warm_lab import BUILD, called
 
 PYTHON = "/usr/bin/python3"
 COUNT = "while :; do echo x >>count; sleep 0.01; done"
@@ -342,3 +347,35 @@ def test_without_a_group_it_goes_on(cordon, leftovers, settings):  # noqa: F811
     assert grows(cordon)
     process.terminate()
     assert "paused_ms" not in end(process)
+
+
+# ---- its init, by itself ---------------------------------------------------------------------------------------------
+
+FREEZER = struct.pack("=2i6Q", 14, *[0] * 7)  # run/control.h
+SEIZE, WALL = 0x4206, 0x40000000
+# What the command leaves is there after it was killed, until we, who trace it, let it go.
+LEAVES = 'exec 3<&$1; sh -c "sleep 600 & read -r line" <&0 & exec "$2" "$3" $!'
+
+
+@pytest.mark.parametrize("mode", [pytest.param("1", marks=missing("userns")), "s"])
+def test_it_is_made_to_stand_still_while_init_ends_it(tmp_path, mode):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--"] if mode == "1" else []
+    init = subprocess.Popen([*inside, "bash", "-c", LEAVES, "bash", str(theirs.fileno()), BUILD / "cordon-init", mode],
+                            stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], preexec_fn=adopt_orphans)
+    theirs.close()
+    ours.settimeout(PATIENCE)
+    assert ours.recv(4096)  # it is up
+    assert wait_until(lambda: [pid for pid in descendants(init.pid) if called(pid) == "sleep"])
+    left = next(pid for pid in descendants(init.pid) if called(pid) == "sleep")
+    assert ctypes.CDLL(None).ptrace(SEIZE, left, None, None) == 0
+    init.stdin.close()
+    assert wait_until(lambda: state(left) == "Z")
+    thaw = tmp_path / "state"
+    with open(tmp_path / "procs", "w+") as list_file, open(thaw, "a") as thaw_file:
+        socket.send_fds(ours, [FREEZER], [list_file.fileno(), thaw_file.fileno()])
+    assert wait_until(lambda: thaw.read_text() == "THAWED", 10)
+    ours.close()
+    assert wait_until(lambda: thaw.read_text() == "THAWED" * 2, 10)
+    os.waitpid(left, WALL)
+    init.wait(PATIENCE)
