@@ -188,6 +188,7 @@ void execute_free(struct execution *execution)
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
+	execution->walked = true;
 	if (start)
 		run_step_expect_aside(execution);
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {

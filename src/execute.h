@@ -81,6 +81,7 @@ struct execution {
 	struct cordon *cordon;
 	const struct cordon_request *request;
 	enum cordon_step done;                  /* the last step that was taken */
+	bool walked;                            /* a step was tried; else it is expected, and may not come */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
 	bool only;                              /* nothing is kept, and none came before: the process is about to end with it */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */

@@ -116,7 +116,7 @@ void warm_reserve(struct execution *execution)
 void warm_unreserve(struct execution *execution)
 {
 	struct warm_guess *guess = execution->run.guess;
-	if (execution->run.reserved && guess)
+	if (execution->run.reserved && guess && execution->walked)
 		warm_guess_misled(execution);
 	if (execution->run.reserved)
 		warm_place_free(execution->run.reserved);

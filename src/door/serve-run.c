@@ -20,6 +20,7 @@
 
 #define FIRST_MOMENTS_MS 20
 #define GRACE_S 1
+#define WARY 8
 /* So often the command of a client that does not read is looked after: its timeout must not be missed. */
 #define STALLED_S 1
 
@@ -244,8 +245,10 @@ static int launch(struct served *run)
 static void start(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
-	if (!run->kind->admit(run))
+	if (!run->kind->admit(run)) {
+		atomic_store(&run->server->wary, WARY);
 		return let_go(run);
+	}
 	run->failed = !set_up(run) || launch(run) < 0;
 	atomic_store(&run->started, !run->failed);
 	if (run->failed || run->is_job)
@@ -257,11 +260,14 @@ static void start(struct task *task)
 	server_post(run->server, &run->post);
 }
 
-/* Where this thread itself will start it, and at once: what can be begun already is, before somebody is woken for the loop. */
+/* Where this thread itself will start it, and at once: what can be begun already is, before somebody is woken for the loop. Of one
+ * that is declined it is lost. */
 static void expect(struct served *run)
 {
 	struct cordon_error ignored;
-	if (run->request && !run->is_job && !run->server->own &&
+	if (atomic_load(&run->server->wary) > 0)
+		atomic_fetch_sub(&run->server->wary, 1);
+	else if (run->request && !run->is_job && !run->server->own &&
 	    cordon_expect(run->server->cordon, run->request, &run->execution, &ignored) < 0)
 		run->execution = NULL;
 }

@@ -57,6 +57,7 @@ struct server {
 	uint64_t served_count, fast_count;
 	bool is_hurried;                        /* the loop's: told to end twice */
 	atomic_bool is_ending;
+	atomic_int wary;                        /* for so many nothing is begun before they are admitted: the last one was not */
 	pthread_mutex_t post_lock;              /* over the next: */
 	struct post *posted, **last_post;
 };

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import PATIENCE, state
+from conftest import PATIENCE, descendants, state
 from lab import leftovers, needs, rows, rows_of, running, wait_until  # noqa: F401
 
 HELLO, STDIN, SIGNAL, DECLINE, END = 0x81, 0x82, 0x83, 0xc1, 0xc9
@@ -223,15 +223,27 @@ def test_declined_though_its_program_was_there(cordon, daemon):
     """Whether a client is like the daemon is looked at while its program is made ready. Where it is not, nothing of that runs and
     nothing is recorded by the daemon: the client's own is all there is."""
     daemon.start()
-    words = ["run", "--session", "s", "--workspace", cordon.workspace, "--"]
+    words, others = [["run", "--session", name, "--workspace", cordon.workspace, "--"] for name in "so"]
     for _ in range(12):  # alike for long enough that the next one's program is there ahead
-        assert cordon(*words, "/bin/true").returncode == 0
+        assert cordon(*words, "/bin/true").returncode == cordon(*others, "/bin/true").returncode == 0
         time.sleep(0.02)
     before = len(rows(cordon))
-    for command, out in (["/bin/mkdir", "once"], ""), (["/usr/bin/nice"], f"{os.nice(0) + 5}\n"):
+
+    def processes():
+        """Of the places that wait, once nothing is done about them."""
+        seen = []
+        while len(seen) < 2 or seen[-1] != seen[-2]:
+            seen.append(set(descendants(daemon.process.pid)))
+            time.sleep(0.2)
+        return seen[-1]
+
+    for words, command, out in (words, ["/bin/mkdir", "once"], ""), (others, ["/usr/bin/nice"], f"{os.nice(0) + 5}\n"):
+        made = processes()
         done = subprocess.run(["nice", "-n", "5", *cordon.argv(*words, *command)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
                               env=cordon.env, capture_output=True, text=True, start_new_session=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
+    # Of the second, and others after the first, nothing is begun before that was looked at: the place is there for who is alike.
+    assert processes() == made
     (cordon.workspace / "once").rmdir()
     assert [row["row"] for row in rows(cordon)][before:] == ["intent", "result"] * 2
     assert cordon(*words, "/bin/true").returncode == 0
