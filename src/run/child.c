@@ -437,7 +437,7 @@ static void first_keeps(struct launch *launch)
 		return;
 	}
 	launch_empty_bounding_set(launch);
-	become_init(launch, 0);
+	become_init(launch, launch->kept_for);
 }
 
 void launch_first(void *argument)

@@ -197,7 +197,7 @@ static bool take_request(void)
 	return true;
 }
 
-void keeper_serve(void)
+void keeper_serve(long caller)
 {
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -210,9 +210,8 @@ void keeper_serve(void)
 	long events = sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
-	/* Its death comes after the end of its socket. */
+	/* Its death comes after the end of its socket; if it came before this, its number tells. */
 	sys_5(SYS_prctl, PR_SET_PDEATHSIG, SIGCHLD, 0, 0, 0);
-	long caller = sys_0(SYS_getppid);
 	for (bool more = true; more;) {
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = (int)events, .events = POLLIN } };
 		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);

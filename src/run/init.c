@@ -283,7 +283,7 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 	if (stack[0] < 3)
 		sys_exit(2);
 	if (*argv[1] == *INIT_KEEPER)
-		keeper_serve();
+		keeper_serve(number(argv[2]));
 	awaited = stack[0] > 3;
 	init_serve(argv[1], number(argv[2]), NULL);
 }

@@ -100,6 +100,7 @@ struct launch {
 	int pass[LAUNCH_PASS_MAX];      /* handed to the program as 3, 4, …; ended by the first below 0 */
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
+	int kept_for;                   /* of a keeper: the caller's pid */
 	bool awaited;                   /* the caller waits until init is gone */
 	int control_fd;                 /* init's end of the control socket */
 	int heard_fd;                   /* the caller's, by which init tells that it is there; -1: it does not */

@@ -48,6 +48,7 @@ static int start(const struct launch *launch, struct keeper *keeper, struct cord
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the keeper's socket");
 	auto_close int ours = sockets[0], theirs = sockets[1];
 	struct launch plain = plain_launch(launch, INIT_KEEPER, theirs);
+	plain.kept_for = getpid();
 	plain.init_fd = launch_init_fd(err);
 	if (plain.init_fd < 0 || launch_start(&plain, err) < 0)
 		return -1;

@@ -170,8 +170,8 @@ void slot_await_news(void);
 /* Of the command: waits for its orders and until it may run, and takes them. Where that will never be, it ends here. */
 int slot_await(struct launch *launch);
 void slot_tell_failure(const struct launch *launch, int fd);
-/* The keeper's life; it has CONTROL_FD. */
-void keeper_serve(void) __attribute__((noreturn));
+/* The life of the keeper of this process; it has CONTROL_FD. */
+void keeper_serve(long caller) __attribute__((noreturn));
 /* In a slot: raises the walls, and is its init to the end. */
 void launch_slot(struct launch *launch) __attribute__((noreturn));
 /* Of init: parks the shell that the command becomes, writes its line when that comes, and lets it go when that may run. False: it will not. */

@@ -7,13 +7,15 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
+import subprocess
 import time
 
 import pytest
 
 from conftest import descendants, is_running
 from lab import leased, leftovers, missing, mounts, wait_until  # noqa: F401
-from warm_lab import Warm, called, kill, parts
+from warm_lab import BUILD, Warm, called, kill, parts
 
 pytestmark = missing("mount-namespace")
 WAYS = {"warm": {}, "parked": {"fresh": "true"}}
@@ -188,6 +190,23 @@ def test_whoever_keeps_them_is_killed_while_a_program_cannot_be_loaded(cordon, l
         warm.process.wait()
         assert wait_until(lambda: not any(map(is_running, pids)), 10), [pid for pid in pids if is_running(pid)]
     warm.close()
+
+
+def test_a_keeper_hears_too_late_of_the_death_that_it_is_to_end_with():
+    """Another process is its parent by then. Whoever lives and has closed its socket has what runs go on."""
+    for caller in (1, os.getpid()):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        keeper = subprocess.Popen(["bash", "-c", 'exec 3<&$1; sleep 600 & exec "$2" k "$3"', "bash", str(theirs.fileno()),
+                                   BUILD / "cordon-init", str(caller)], pass_fds=[theirs.fileno()])
+        theirs.close()
+        assert wait_until(lambda: called(keeper.pid) == "cordon-keeper" and descendants(keeper.pid))
+        ours.close()
+        if caller == os.getpid():
+            time.sleep(0.3)
+            left = descendants(keeper.pid)
+            assert left
+            kill(left)
+        assert keeper.wait(10) == 0 and not descendants(keeper.pid)
 
 
 @pytest.mark.parametrize("earlier", [0, 6])  # in a place that is told, and in one that has its program ahead
