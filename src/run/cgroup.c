@@ -258,9 +258,13 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 	if (made == wanted && open_leaf(place, group) == wanted && lock_leaf(group))
 		return true;
 	int saved = errno;
-	if (made < wanted)
-		open_leaf(place, group);
-	cgroup_remove(group);
+	close_parts(group->parts);
+	/* Nobody is in there yet; and what could not be opened is not to be left, either. */
+	for (int i = 0; i < CGROUP_PARTS && made; i++)
+		if (place->parts[i] >= 0) {
+			unlinkat(place->parts[i], group->name, AT_REMOVEDIR);
+			made--;
+		}
 	errno = saved;
 	return false;
 }

@@ -268,6 +268,21 @@ static void test_v1_in_part(void **state)
 	assert_null(place.ops);
 }
 
+/* As where descriptors have run out. */
+static void test_v1_not_all_can_be_opened(void **state)
+{
+	(void)state;
+	struct cgroup_search where = make_v1("9:pids:/\n5:cpu,cpuacct:/\n4:memory:/a\n0::/\n");
+	static const char *const refused[] = { "/memory/a/cordon-", "/pids/cordon-", "/cpu/cordon-" };
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		struct cgroup group;
+		snprintf(others, sizeof(others), "%s", refused[i]);
+		cgroup_make(&where, &bounds, &group);
+		assert_null(group.ops);
+		assert_int_equal(all_leaves(), 0);
+	}
+}
+
 /* By whoever comes first to it, but only what was made ahead, by a thread that stays; and nothing is left where nothing is left to it. */
 static void test_v1_removed_aside(void **state)
 {
@@ -313,7 +328,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
 		TEST(test_v1), TEST(test_v1_freeze), TEST(test_v1_freeze_many), TEST(test_v1_no_freezer), TEST(test_v1_sweep_frozen),
-		TEST(test_v1_sweep), TEST(test_v1_in_part), TEST(test_v1_long), TEST(test_v1_removed_aside),
+		TEST(test_v1_sweep), TEST(test_v1_in_part), TEST(test_v1_long), TEST(test_v1_not_all_can_be_opened), TEST(test_v1_removed_aside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #undef fail
@@ -218,6 +221,62 @@ static void test_still_and_on(void **state)
 	end(&ground, true);
 }
 
+#define FEW 64
+
+/* More descriptors under way than a limit of FEW allows. */
+static void send_many(int way)
+{
+	union {
+		struct cmsghdr header;
+		unsigned char space[CMSG_SPACE((FEW + 1) * sizeof(int))];
+	} control = { .header = { .cmsg_len = CMSG_LEN((FEW + 1) * sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	char byte = 0;
+	struct iovec part = { &byte, 1 };
+	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
+	for (int i = 0; i <= FEW; i++)
+		((int *)(void *)CMSG_DATA(&control.header))[i] = STDERR_FILENO;
+	assert_int_equal(sendmsg(way, &header, 0), 1);
+}
+
+/* Root's count for nothing. */
+static void set_privileged(bool privileged)
+{
+	struct __user_cap_header_struct version = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[2];
+	assert_int_equal(syscall(SYS_capget, &version, sets), 0);
+	for (int i = 0; i < 2; i++)
+		sets[i].effective = privileged ? sets[i].permitted : 0;
+	assert_int_equal(syscall(SYS_capset, &version, sets), 0);
+}
+
+/* They are counted with what init is to be handed, against the soft limit. */
+static void test_many_descriptors_are_under_way(void **state)
+{
+	(void)state;
+	struct ground ground;
+	struct rlimit before, few;
+	int descriptors, way[2];
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, way), 0);
+	send_many(way[0]);
+	played.releases = true;
+	begin(&ground, 0);
+	played.wish = SUPERVISE_STAND_STILL;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){ FEW, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	set_privileged(false);
+	step_until_frozen(&ground, true);
+	set_privileged(true);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(few.rlim_cur, FEW);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(told(&ground, &descriptors), CONTROL_FREEZER);
+	assert_int_equal(descriptors, 2);
+	close(way[0]);
+	close(way[1]);
+	end(&ground, true);
+}
+
 /* Who goes on and on is kept from starting others. */
 static void test_those_who_are_not_caught(void **state)
 {
@@ -316,7 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup(name, setup)
-		TEST(test_still_and_on), TEST(test_those_who_are_not_caught), TEST(test_it_cannot),
+		TEST(test_still_and_on), TEST(test_many_descriptors_are_under_way), TEST(test_those_who_are_not_caught), TEST(test_it_cannot),
 		TEST(test_it_cannot_be_let_go_at_once), TEST(test_the_end), TEST(test_given_up), TEST(test_a_short_one),
 	};
 	return cmocka_run_group_tests_name("supervise-pause", tests, NULL, NULL);
