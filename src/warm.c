@@ -241,14 +241,24 @@ static struct warm_house *enter_house(struct warm *warm, const struct execution 
 		warm_house_free(made);
 		return NULL;
 	}
-	/* Of two that made one at a time, the commands of either have a network of their own until theirs is taken down. */
+	/* Of two that made one at a time, the second is not needed. */
+	gone = NULL;
 	pthread_mutex_lock(&warm->lock);
+	house = find_house(warm, id, shared, &gone);
 	struct warm_house **bucket = warm_bucket(warm, id);
-	made->next = *bucket;
-	*bucket = made;
-	warm->houses++;
+	if (house) {
+		house->users++;
+	} else {
+		made->next = *bucket;
+		*bucket = made;
+		warm->houses++;
+	}
 	pthread_mutex_unlock(&warm->lock);
-	return made;
+	if (gone)
+		warm_house_free(gone);
+	if (house)
+		warm_house_free(made);
+	return house ? house : made;
 }
 
 /* With the lock. The one that was not used for longest makes room, if nobody is busy with it. */

@@ -1,4 +1,4 @@
-/* Walls that stay up, in a process with threads: commands of the same session and of others at a time, sessions that end
+/* Walls that stay up, in a process with threads: commands of the same session, its first ones too, and of others at a time, sessions that end
  * meanwhile, and two thousand commands after which there are as many descriptors, and as much memory, as before. */
 #include <malloc.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 
 #define THREADS 6
 #define ROUNDS 25
+#define MEETINGS 4
 #define COMMANDS 2000
 #define BEFORE 200              /* until everything is there that is kept */
 #define QUIET_MS 1500           /* the library's thread looks once a second for what has ended */
@@ -16,11 +17,11 @@
 static struct cordon *cordon;
 static atomic_int left_to_do;
 
-static struct cordon_request *request_in(const char *session, const char *word, bool fresh)
+static struct cordon_request *request_in(const char *session, const char *program, const char *word, bool fresh)
 {
 	struct cordon_error err;
 	struct cordon_request *request;
-	const char *const argv[] = { "/bin/echo", word, NULL };
+	const char *const argv[] = { program, word, NULL };
 	MUST(cordon_request_new(&request, &err));
 	MUST(cordon_request_set(request, "session", session, &err));
 	if (fresh)
@@ -33,7 +34,7 @@ static void echo(const char *session, const char *word, bool fresh)
 {
 	struct cordon_error err;
 	struct cordon_result *result;
-	struct cordon_request *request = request_in(session, word, fresh);
+	struct cordon_request *request = request_in(session, "/bin/echo", word, fresh);
 	MUST(cordon_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 0 && result->stdout_length == strlen(word) + 1 &&
 	      !memcmp(result->stdout_data, word, strlen(word)));
@@ -57,6 +58,24 @@ static void *work(void *argument)
 			MUST(cordon_session_remove(cordon, own, &err));
 		}
 	}
+	return NULL;
+}
+
+/* The first commands of a session, all at a time: which network each has. */
+static pthread_barrier_t together;
+static char meeting[32], networks[THREADS][64];
+
+static void *meet(void *argument)
+{
+	struct cordon_error err;
+	struct cordon_result *result;
+	struct cordon_request *request = request_in(meeting, "/bin/readlink", "/proc/self/ns/net", false);
+	pthread_barrier_wait(&together);
+	MUST(cordon_run(cordon, request, &result, &err));
+	CHECK(result->exit_code == 0);
+	snprintf(networks[(long)argument], sizeof(networks[0]), "%.*s", (int)result->stdout_length, result->stdout_data);
+	cordon_result_unref(result);
+	cordon_request_unref(request);
 	return NULL;
 }
 
@@ -111,6 +130,13 @@ int main(void)
 	struct cordon_error err;
 	MUST(cordon_open(NULL, &cordon, &err));
 	echo("all", "first", false);
+	CHECK(pthread_barrier_init(&together, NULL, THREADS) == 0);
+	for (int i = 0; i < MEETINGS; i++) {
+		snprintf(meeting, sizeof(meeting), "meeting/%d", i);
+		in_threads(meet, THREADS);
+		for (int j = 1; j < THREADS; j++)
+			CHECK(!strcmp(networks[j], networks[0]));
+	}
 	in_threads(work, THREADS);
 	atomic_store(&left_to_do, BEFORE);
 	in_threads(go_on, 2);
