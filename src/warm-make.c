@@ -1,8 +1,11 @@
 /* Moulds and places: see warm.h. */
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "run/kernel-mounts.h"
 #include "run/linger.h"
@@ -159,11 +162,13 @@ int warm_place_new(const struct warm_house *house, const struct warm_mould *moul
 	return 0;
 }
 
-/* Closing its sockets is what ends it; the group goes when it is gone. */
+/* Closing its sockets is what ends it, unless its init waits for a program; the group goes when it is gone. */
 void warm_place_free(struct warm_place *place)
 {
 	int pidfd = take_fd(&place->slot.pidfd);
 	slot_end(&place->slot);
+	if (pidfd >= 0 && place->slot.held)
+		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 	if (pidfd >= 0)
 		linger_add(pidfd, &place->group);
 	cgroup_remove(&place->group);

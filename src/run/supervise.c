@@ -412,6 +412,9 @@ void supervise_free(struct supervision *supervision)
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
 	pause_end(supervision);
+	/* Who has a program that was not wanted, or is about to, may wait for that and hear nothing. */
+	if (supervision->epoll_fd < 0 && supervision->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);

@@ -209,6 +209,22 @@ def test_a_keeper_hears_too_late_of_the_death_that_it_is_to_end_with():
         assert keeper.wait(10) == 0 and not descendants(keeper.pid)
 
 
+def test_a_program_that_was_not_wanted_is_not_there_yet(warm):
+    """Told to its command ahead, and then the walk said something else."""
+    program = warm.cordon.workspace / "program"
+    shutil.copy("/bin/true", program)
+    for _ in range(6):
+        assert warm.run(program)["exit_code"] == 0
+        warm.await_place()
+    before = parts(warm)["commands"]
+    with leased(program):
+        assert warm.run(program, env="OTHER=1", timeout="300ms")["timed_out"]
+        # Those that still wait are for these.
+        for name in [warm.start("/bin/sleep", "0.3") for _ in before]:
+            warm.wait(name)
+        assert wait_until(lambda: not any(map(is_running, before)), 10), parts(warm)
+
+
 @pytest.mark.parametrize("earlier", [0, 6])  # in a place that is told, and in one that has its program ahead
 def test_the_time_is_over_before_the_program_is_there(warm, way, earlier):
     program = warm.cordon.workspace / "program"

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #undef fail
@@ -133,6 +134,26 @@ static void test_gone_without_a_word(void **state)
 		assert_int_equal(status_told(signals, 2, reads, NULL), SIGKILL);
 }
 
+/* It was never begun, and its init waits for something else than us. */
+static void test_init_hears_nothing(void **state)
+{
+	(void)state;
+	struct supervision supervision;
+	struct launch launch = { .pidfd = -1 };
+	struct cordon_error err;
+	const struct supervise_options options = { .stdin_fd = -1, .control_fd = -1 };
+	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
+	pid_t init = fork();
+	if (init == 0) {
+		pause();
+		_exit(1);
+	}
+	supervision.pidfd = (int)syscall(SYS_pidfd_open, init, 0);
+	assert_true(supervision.pidfd >= 0);
+	supervise_free(&supervision);
+	assert_int_equal(kill(init, 0), -1);
+}
+
 /* What it was given is closed with it all the same: init ends by that. */
 static void test_memory_is_short(void **state)
 {
@@ -174,6 +195,7 @@ int main(void)
 		cmocka_unit_test(test_all_was_read),
 		cmocka_unit_test(test_the_end_came_before_all_was_read),
 		cmocka_unit_test(test_gone_without_a_word),
+		cmocka_unit_test(test_init_hears_nothing),
 		cmocka_unit_test(test_memory_is_short),
 	};
 	return cmocka_run_group_tests_name("supervise", tests, NULL, NULL);
