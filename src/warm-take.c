@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include "run/processors.h"
+
 const char *warm_house_id(const struct execution *execution)
 {
 	return warm_is_fresh(execution) ? "" : execution->session.id;
@@ -104,6 +106,9 @@ void warm_reserve(struct execution *execution)
 				place = warm_shell_pop(warm, mould);
 	pthread_mutex_unlock(&warm->lock);
 	struct cordon_error ignored;
+	/* What is done there takes about as long as the walk does here. */
+	if (place && processors_one_is_idle())
+		slot_send_shell_away(&place->slot);
 	if (place && (!is_alive(place, true) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
 		warm_place_free(place);
 		place = NULL;

@@ -278,10 +278,9 @@ static int await_orders(struct launch *launch)
 	long result = 0;
 	if (launch->slot_fd < 0)
 		return 0;
-	if (launch->held) {
-		launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
+	launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
+	if (launch->held)
 		slot_tell_waits();
-	}
 	tell_sealed(launch);
 	if (launch->held) {
 		slot_await_news();

@@ -47,7 +47,23 @@ static long park(long command, struct parked_shell *shell)
 	return result;
 }
 
-bool init_park(long command)
+/* On the processor that we were sent to: the kernel might put it where the supervisor is at work. */
+static bool take_along(const struct launch *launch, long command, unsigned here)
+{
+	unsigned long cpus[ARRAY_SIZE(launch->cpus)] = { 0 };
+	if (launch->cpus_size <= 0 || here >= LAUNCH_CPUS_MAX)
+		return false;
+	cpus[here / (8 * sizeof(long))] = 1UL << here % (8 * sizeof(long));
+	return sys_3(SYS_sched_setaffinity, command, launch->cpus_size, cpus) >= 0;
+}
+
+static long set_free(const struct launch *launch, long command)
+{
+	sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
+	return sys_3(SYS_sched_setaffinity, command, launch->cpus_size, launch->cpus);
+}
+
+bool init_park(const struct launch *launch, long command)
 {
 	static struct {
 		struct control_message message;
@@ -60,11 +76,12 @@ bool init_park(long command)
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&told, sizeof(told), 0, 0, 0);
 	if (length < (long)sizeof(told.message) || told.message.kind != CONTROL_LINE)
 		return false;
-	long result = shell_write(&shell, told.line, (size_t)length - sizeof(told.message));
-	tell(CONTROL_WRITTEN, result);
-	if (result < 0)
-		return false;
-	/* On the processor of who decides whether it may run we would only be in its way. */
 	sys_3(SYS_getcpu, &here, NULL, NULL);
-	return init_await_go((int32_t)here != told.message.value) && shell_go(&shell) >= 0;
+	/* On the processor of who decides whether it may run we would only be in its way. */
+	bool aside = (int32_t)here != told.message.value, along = aside && take_along(launch, command, here);
+	long result = shell_write(&shell, told.line, (size_t)length - sizeof(told.message));
+	if (result == 0 && along)
+		result = set_free(launch, command);
+	tell(CONTROL_WRITTEN, result);
+	return result == 0 && init_await_go(aside) && shell_go(&shell) >= 0;
 }

@@ -48,7 +48,8 @@ void *memset(void *to, int byte, size_t length)
 
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
 
-static bool in_slot, awaited;
+static const struct launch *in_slot;
+static bool awaited;
 static int events;                      /* a signalfd: children have ended */
 
 static long number(const char *text)
@@ -227,7 +228,7 @@ static void obey(bool pid_namespace, long command)
 		return;
 	if (message.kind == CONTROL_SIGNAL && message.value > 0 && message.value <= 64)
 		sys_2(SYS_kill, -command, message.value);
-	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !init_park(command)))
+	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !(in_slot && init_park(in_slot, command))))
 		report(pid_namespace, SIGKILL, now_us());
 }
 

@@ -46,6 +46,12 @@ bool processors_one_is_free(void)
 	return running < count || (running == count && before < OFTEN);
 }
 
+bool processors_one_is_idle(void)
+{
+	int running, count;
+	return look(&running, &count) && running < count;
+}
+
 bool processors_are_short(void)
 {
 	int running, count;

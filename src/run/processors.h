@@ -5,5 +5,7 @@
 
 /* Is there, besides this one, a processor that nobody wants just now? False, too, where the kernel does not tell. */
 bool processors_one_is_free(void);
+/* The same, and nobody is on it for a moment, either. */
+bool processors_one_is_idle(void);
 /* Do more want to run than there are processors? Who is begun then waits for its turn, wherever it is. */
 bool processors_are_short(void);

@@ -386,6 +386,8 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err)
 			slot->command = pid;
 			continue;
 		}
+		if (reply.kind == SLOT_READY)
+			slot->init = pid;
 		*(reply.kind == SLOT_STARTED ? &slot->pidfd : &slot->root_fd) = fd;
 		slot->ready = slot->root_fd >= 0;
 	}
@@ -428,17 +430,29 @@ int slot_order(struct slot *slot, const struct launch *launch, struct cordon_err
 	return 0;
 }
 
-void slot_send_away(const struct slot *slot)
+/* Once it is gone, its number may be another process's: who asks has looked. */
+static void send_away(pid_t pid)
 {
 	cpu_set_t cpus;
 	int here = sched_getcpu();
-	/* Once it is gone, its number may be another process's. */
-	if (slot->command <= 0 || here < 0 || here >= CPU_SETSIZE || slot_is_program(slot, false) != 1 ||
-	    sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+	if (pid <= 0 || here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
 		return;
 	CPU_CLR(here, &cpus);
 	if (CPU_COUNT(&cpus))
-		sched_setaffinity(slot->command, sizeof(cpus), &cpus);
+		sched_setaffinity(pid, sizeof(cpus), &cpus);
+}
+
+void slot_send_away(const struct slot *slot)
+{
+	if (slot_is_program(slot, false) == 1)
+		send_away(slot->command);
+}
+
+void slot_send_shell_away(const struct slot *slot)
+{
+	struct pollfd ended = { .fd = slot->control_fd };
+	if (poll(&ended, 1, 0) == 0)
+		send_away(slot->init);
 }
 
 void slot_rouse(const struct slot *slot)

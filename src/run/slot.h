@@ -94,7 +94,7 @@ struct slot_plan {
 struct slot {
 	int socket_fd, control_fd, pidfd;
 	int root_fd;                    /* its root directory, of a ready one */
-	pid_t command;                  /* as we know it; 0: we do not */
+	pid_t init, command;            /* as we know them; 0: we do not */
 	bool ready;
 	bool held;                      /* its program is: what has its orders becomes it at once */
 };
@@ -126,9 +126,10 @@ int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
 int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
 /* Its orders come in a moment: one that will be held gets up for them, on a processor that may have to wake first. */
 void slot_rouse(const struct slot *slot);
-/* Has it woken on another processor than this one, when it gets its orders; the kernel would rather wait for this one than wake
- * one that sleeps. As soon as it runs it may be anywhere again. */
+/* Has it, or the init of a parked shell, woken on another processor than this one, when it gets its orders or its line; the kernel
+ * would rather wait for this one than wake one that sleeps. Before the program runs it may be anywhere again. */
 void slot_send_away(const struct slot *slot);
+void slot_send_shell_away(const struct slot *slot);
 /* Now it may. On failure nothing ran. The control socket may have become somebody else's. */
 int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err) must_check;
 /* Whether it is the program: 0; 1: it is not yet; below 0: it will tell why not. `look`: who is about to be is looked for, for a moment. */
@@ -175,7 +176,7 @@ void keeper_serve(long caller) __attribute__((noreturn));
 /* In a slot: raises the walls, and is its init to the end. */
 void launch_slot(struct launch *launch) __attribute__((noreturn));
 /* Of init: parks the shell that the command becomes, writes its line when that comes, and lets it go when that may run. False: it will not. */
-bool init_park(long command);
+bool init_park(const struct launch *launch, long command);
 /* Of init: waits for the program that the command becomes, and holds it until it may run. False: it will not, and that is how it
  * ended. */
 bool init_hold(const struct launch *launch, long command, int *ret_status);

@@ -81,6 +81,14 @@ def test_names_and_sizes(cordon, program, leftovers):
 
 
 @needs("gcc", "unsanitized", "mount-namespace", "traced")
+def test_it_may_run_where_others_may(cordon, program, leftovers):
+    """It gets its line on a processor of its own if one is idle, which after a rest one is."""
+    line = b"grep Cpus_allowed: /proc/$$/status"
+    usual = bare(cordon, "bash", line, "C")
+    assert [tuple(one) for _, *one in told(cordon, program, "bash", "parked", [line] * 20, REST="10")] == [usual] * 20
+
+
+@needs("gcc", "unsanitized", "mount-namespace", "traced")
 def test_what_it_said_when_it_started_is_not_lost(cordon, program, leftovers):
     compare(cordon, program, "bash", [b":", b"echo out; echo err >&2"], locale="xx_XX.UTF-8")
     assert b"cannot change locale" in bare(cordon, "bash", ":", "xx_XX.UTF-8")[2]

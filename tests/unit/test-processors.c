@@ -36,7 +36,7 @@ static void test_none_is_free_with_somebody_on_each(void **state)
 	processors_one_is_free();
 	int free = 0, enough = 0;
 	for (int i = 0; i < LOOKS; i++) {
-		free += processors_one_is_free();
+		free += processors_one_is_free() + processors_one_is_idle();
 		enough += !processors_are_short();
 	}
 	over = true;
@@ -55,6 +55,7 @@ static void test_with_one_processor_none_is_ever_free(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	processors_one_is_free();
 	assert_false(processors_one_is_free());
+	assert_false(processors_one_is_idle());
 	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
 }
 

@@ -1,6 +1,6 @@
 /* Lines for a shell, run one after the other in a session: `shells NAME parked|cold FILE`, where FILE has them separated by
  * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. A line that was to be run by a parked shell and was
- * not is run again. */
+ * not is run again. With REST, a number of milliseconds before each. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -60,8 +60,11 @@ int main(int argc, char **argv)
 	MUST(cordon_session_new(cordon, "shells", settings, &json, &err));
 	free(json);
 	cordon_request_unref(settings);
-	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+	for (size_t at = 0; at < length; at += strlen(text + at) + 1) {
+		if (getenv("REST"))
+			pause_ms(atoi(getenv("REST")));
 		tell(cordon, argv[1], text + at, parked);
+	}
 	MUST(cordon_session_end(cordon, "shells", false, &err));
 	cordon_unref(cordon);
 	return 0;
