@@ -322,7 +322,7 @@ def test_it_costs_next_to_nothing(quiet, kind):
     try:
         assert wait_until((place / "working").exists, 30)
         before, began = spent(process.pid), time.monotonic()
-        time.sleep(5)
+        time.sleep(3)
         used, passed = spent(process.pid) - before, time.monotonic() - began
         assert used < passed / 100, (used, passed)
     finally:
