@@ -332,7 +332,8 @@ struct cordon_card {
 typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
 /* To be set before the first command; it stays in use until the last has ended. */
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
-/* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. Borrowed; -1: none. */
+/* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. While the kernel takes long
+ * to load its program, it ends the command. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
 /* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL: there
  * is nobody. `pid` is the process through which they are asked, for the record; 0: this one. */

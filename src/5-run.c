@@ -10,6 +10,7 @@
 #include "base/remove.h"
 #include "base/text.h"
 #include "execute.h"
+#include "permit.h"
 #include "run/control.h"
 #include "warm.h"
 
@@ -119,9 +120,9 @@ static int await_program(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	if (!execution->run.in_slot || execution->run.in_shell)
 		return 0;
-	int there = slot_await_program(&execution->run.slot, supervision->deadline_us, err);
+	int there = slot_await_program(&execution->run.slot, &execution->run.patience, err);
 	if (there > 0)
-		supervise_expire(supervision, execution->run.slot.held);
+		supervise_cut_short(supervision, execution->run.slot.held);
 	return there < 0 ? -1 : 0;
 }
 
@@ -187,14 +188,15 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	}
 	if (!execution->run.readied && get_ready(execution, err) < 0)
 		return -1;
-	launch->deadline_us = supervision->deadline_us;
+	execution->run.patience = (struct patience){ supervision->deadline_us, permit_approver(execution)->interrupt_fd };
+	launch->patience = &execution->run.patience;
 	if (start_program(execution, err) < 0)
 		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
 	driver_release(&execution->run.held);
 	if (!execution->run.in_slot)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
-	int entered = driver->enter && !launch->expired ? driver->enter(launch, err) : 0;
+	int entered = driver->enter && !launch->cut_short ? driver->enter(launch, err) : 0;
 	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
 		return -1;
 	if (await_program(execution, err) < 0)

@@ -132,6 +132,7 @@ struct execution {
 		int home_fd;                        /* which it counts, too; or -1 */
 		struct expectation *expected;       /* what a thread begins while the walk decides; or NULL */
 		struct launch launch;
+		struct patience patience;           /* for its program to be there */
 		struct driver_held held;
 		struct slot slot;                   /* the place in walls that are up, */
 		bool in_slot;                       /* if it has one, */

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#define MOMENT_MS 200
+
 bool await_gone(int pidfd, bool wait)
 {
 	siginfo_t info = { 0 };
@@ -36,4 +38,16 @@ int await_left_ms(uint64_t deadline_us)
 		return -1;
 	uint64_t now_us = await_now_us(), left_ms = deadline_us > now_us ? (deadline_us - now_us + 999) / 1000 : 0;
 	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
+}
+
+int await_moment_ms(const struct patience *patience)
+{
+	int left_ms = patience ? await_left_ms(patience->deadline_us) : -1;
+	return patience && (left_ms < 0 || left_ms > MOMENT_MS) ? MOMENT_MS : left_ms;
+}
+
+bool await_is_over(const struct patience *patience)
+{
+	struct pollfd interrupt = { .fd = patience ? patience->interrupt_fd : -1, .events = POLLIN };
+	return patience && (await_left_ms(patience->deadline_us) == 0 || poll(&interrupt, 1, 0) > 0);
 }

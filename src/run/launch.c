@@ -131,36 +131,39 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
-/* Its time is over, and there is no program. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
+/* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
  * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. */
-static void expire(struct launch *launch)
+static void cut_short(struct launch *launch)
 {
 	struct control_message message = { .kind = CONTROL_KILL };
-	launch->expired = true;
+	launch->cut_short = true;
 	if (launch->namespaces & CLONE_NEWPID)
 		sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0);
 	else
 		send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* As await_left_ms(), until it has expired. */
-static int left_ms(struct launch *launch, uint64_t deadline_us)
+/* What is left of it to who has just waited for a moment. */
+static const struct patience *lose(struct launch *launch, const struct patience *patience)
 {
-	int left = launch->expired ? -1 : await_left_ms(deadline_us);
-	if (left != 0)
-		return left;
-	expire(launch);
-	return -1;
+	if (!await_is_over(patience))
+		return patience;
+	cut_short(launch);
+	return NULL;
 }
 
 /* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the command, on
  * the processor that it was on: init wakes when it has nothing left to do on its own. */
-static void await_init(struct launch *launch, uint64_t deadline_us)
+static const struct patience *await_init(struct launch *launch, const struct patience *patience)
 {
 	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN }, { .fd = launch->pidfd, .events = POLLIN } };
-	int count = launch->heard_fd >= 0 && launch->pidfd >= 0 ? 0 : -1;
-	while (count == 0 || (count < 0 && errno == EINTR))
-		count = poll(news, ARRAY_SIZE(news), left_ms(launch, deadline_us));
+	int count = 0;
+	while (launch->heard_fd >= 0 && launch->pidfd >= 0 && (count == 0 || (count < 0 && errno == EINTR))) {
+		count = poll(news, ARRAY_SIZE(news), await_moment_ms(patience));
+		if (count == 0)
+			patience = lose(launch, patience);
+	}
+	return patience;
 }
 
 static void await_first(struct launch *launch)
@@ -171,15 +174,16 @@ static void await_first(struct launch *launch)
 
 /* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was ended
  * leaves it there. In a pid namespace the kernel ends it, with its first process. */
-static void await_command(struct launch *launch, uint64_t deadline_us)
+static void await_command(struct launch *launch, const struct patience *patience)
 {
 	bool kills = !launch->watched && !(launch->namespaces & CLONE_NEWPID);
 	while (__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE) && launch->command > 0) {
 		if (kills)
 			kill(launch->command, SIGKILL);
-		int most_ms = kills ? 1 : left_ms(launch, deadline_us);
-		struct timespec most = { .tv_sec = most_ms / 1000, .tv_nsec = most_ms % 1000 * 1000000L };
-		sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, most_ms < 0 ? NULL : &most);
+		int most_ms = kills ? 1 : await_moment_ms(patience);
+		struct timespec most = { .tv_nsec = most_ms * 1000000L };
+		if (sys_4(SYS_futex, &launch->loading, FUTEX_WAIT, 1, most_ms < 0 ? NULL : &most) == -ETIMEDOUT)
+			patience = lose(launch, patience);
 	}
 }
 
@@ -214,7 +218,7 @@ static long clone_first(struct launch *launch)
 	char *stacks = launch->first_stack;
 	launch->pidfd = -1;
 	launch->command = launch->loading = launch->standing = 0;
-	launch->watched = launch->expired = false;
+	launch->watched = launch->cut_short = false;
 	launch->group_entered = !launch->in_group;
 	launch->command_stack = stacks + STACK_SIZE;
 	launch->stack_size = STACK_SIZE;
@@ -235,20 +239,19 @@ static bool make_stacks(struct launch *launch)
 }
 
 /* Until none of them is in our memory. */
-static void await_all(struct launch *launch, uint64_t deadline_us)
+static void await_all(struct launch *launch, const struct patience *patience)
 {
 	await_first(launch);
-	await_command(launch, deadline_us);
+	await_command(launch, patience);
 	munmap(launch->first_stack, 3 * STACK_SIZE);
 }
 
-static int await_start(struct launch *launch, long pid, uint64_t deadline_us, struct cordon_error *err)
+static int await_start(struct launch *launch, long pid, const struct patience *patience, struct cordon_error *err)
 {
-	await_init(launch, deadline_us);
-	await_all(launch, deadline_us);
+	await_all(launch, await_init(launch, patience));
 	if (pid < 0)
 		return clone_failed((int)-pid, err);
-	if (!launch->failed || launch->expired)
+	if (!launch->failed || launch->cut_short)
 		return 0;
 	if (launch->pidfd >= 0) {
 		await_gone(launch->pidfd, true);
@@ -297,7 +300,7 @@ void launch_ahead_end(struct launch *ahead)
 	close(ahead->mounts_fd);
 	if (ahead->pidfd >= 0)
 		sys_4(SYS_pidfd_send_signal, ahead->pidfd, SIGKILL, NULL, 0);
-	await_all(ahead, 0);
+	await_all(ahead, NULL);
 	if (ahead->pidfd >= 0) {
 		await_gone(ahead->pidfd, true);
 		close(ahead->pidfd);
@@ -345,9 +348,9 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	struct launch *ahead = launch->ahead;
 	launch->ahead = NULL;
 	if (ahead && fits(ahead, launch) && launch_ahead_stands(ahead) && tell_plan(ahead, launch)) {
-		int result = await_start(ahead, ahead->pid, launch->deadline_us, err);
+		int result = await_start(ahead, ahead->pid, launch->patience, err);
 		launch->pidfd = ahead->pidfd;
-		launch->expired = ahead->expired;
+		launch->cut_short = ahead->cut_short;
 		close(ahead->mounts_fd);
 		free(ahead);
 		return result;
@@ -361,5 +364,5 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
-	return await_start(launch, pid, launch->deadline_us, err);
+	return await_start(launch, pid, launch->patience, err);
 }

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "profile/profile.h"
+#include "run/await.h"
 
 #define LAUNCH_PASS_MAX 14
 #define LAUNCH_JOIN_MAX 3
@@ -107,7 +108,7 @@ struct launch {
 	int slot_fd;                    /* of a slot (slot.h): its socket; -1: this is none */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
-	uint64_t deadline_us;           /* the end of its time, of CLOCK_MONOTONIC; 0: it has any */
+	const struct patience *patience;        /* until there is a program; NULL: any */
 
 	/* ---- what is above is the plan; what is below is filled while it is carried out -------------------------------- */
 
@@ -148,7 +149,7 @@ struct launch {
 	/* Filled by launch_start(). */
 	int pidfd;                      /* of init */
 	long clone_result;
-	bool expired;                   /* its time was over first: it was ended, and is or was never the program */
+	bool cut_short;                 /* that was over first: it was ended, and is or was never the program */
 	bool failed;
 	struct cordon_error error;
 	void *first_stack, *command_stack;
@@ -156,7 +157,7 @@ struct launch {
 };
 
 /* Starts it. On success the program is running, launch->pidfd is the caller's, and init holds the other end of the
- * control socket; or its time is over, and all of that has ended or is about to. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
+ * control socket; or whoever waits has no more patience, and all of that has ended or is about to. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
 
 /* Before there is a plan: clones `first` and `command`, which make what takes the kernel longest and then wait. Of `known`

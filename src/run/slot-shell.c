@@ -44,7 +44,8 @@ int slot_park(struct slot *slot, const struct launch *launch, struct cordon_erro
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
 	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, slot->control_fd, err) < 0)
 		return -1;
-	int there = slot_await_program(slot, await_now_us() + PARK_MS * 1000, err);
+	const struct patience patience = { await_now_us() + PARK_MS * 1000, -1 };
+	int there = slot_await_program(slot, &patience, err);
 	if (there > 0)
 		return fail(err, CORDON_E_SESSION_BUSY, ETIMEDOUT, "shell", "the shell is not there in time");
 	return there < 0 ? -1 : await(slot->control_fd, CONTROL_PARKED, err);

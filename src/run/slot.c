@@ -468,7 +468,7 @@ int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
 		return 0;
 	int result = errno;
 	/* What is held may have told before why it could not become the program. */
-	if (slot->held && slot_await_program(slot, 0, err) < 0)
+	if (slot->held && slot_await_program(slot, NULL, err) < 0)
 		return -1;
 	return fail(err, CORDON_E_SESSION_BUSY, result, "slot", "the place that was made for the command is gone");
 }
@@ -485,17 +485,14 @@ int slot_is_program(const struct slot *slot, bool look)
 	return length < 0 ? 1 : length > 0 ? -1 : 0;
 }
 
-int slot_await_program(const struct slot *slot, uint64_t deadline_us, struct cordon_error *err)
+int slot_await_program(const struct slot *slot, const struct patience *patience, struct cordon_error *err)
 {
 	struct slot_reply reply = { 0 };
 	struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
 	int fd = -1, told;
-	while ((told = receive(slot, &reply, &fd, NULL)) < 0 && errno == EAGAIN) {
-		int left_ms = await_left_ms(deadline_us);
-		if (left_ms == 0)
+	while ((told = receive(slot, &reply, &fd, NULL)) < 0 && errno == EAGAIN)
+		if (poll(&news, 1, await_moment_ms(patience)) == 0 && await_is_over(patience))
 			return 1;
-		poll(&news, 1, left_ms);
-	}
 	if (told == 0)
 		return 0;
 	if (told > 0 && reply.kind == SLOT_FAILED)

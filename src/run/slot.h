@@ -134,8 +134,8 @@ void slot_send_shell_away(const struct slot *slot);
 int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err) must_check;
 /* Whether it is the program: 0; 1: it is not yet; below 0: it will tell why not. `look`: who is about to be is looked for, for a moment. */
 int slot_is_program(const struct slot *slot, bool look);
-/* Waits until it is the program, or could not be; or until this time of CLOCK_MONOTONIC (0: for ever), and is 1 where it is not by then. */
-int slot_await_program(const struct slot *slot, uint64_t deadline_us, struct cordon_error *err) must_check;
+/* Waits until it is the program, or could not be; or as long as there is patience, which may be NULL, and is 1 where it is not by then. */
+int slot_await_program(const struct slot *slot, const struct patience *patience, struct cordon_error *err) must_check;
 void slot_end(struct slot *slot);
 /* Instead: a ready one gets a shell, which waits for its line. `launch` has it all but the line, which is not looked at. */
 int slot_park(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;

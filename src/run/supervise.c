@@ -163,7 +163,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		supervision->pidfd = take_fd(&launch->pidfd);
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
-	if (supervision->options.tty && receive_terminal(supervision, launch->expired ? NULL : err) < 0 && !launch->expired)
+	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 && !launch->cut_short)
 		return -1;
 	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -176,8 +176,8 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
 	linger_sweep();
-	if (launch->expired) {
-		supervise_expire(supervision, false);
+	if (launch->cut_short) {
+		supervise_cut_short(supervision, false);
 		return 0;
 	}
 	arm_wall(supervision);
@@ -276,9 +276,9 @@ void supervise_kill(struct supervision *supervision)
 	arm(supervision->timer_fd, KILL_GRACE_MS);
 }
 
-void supervise_expire(struct supervision *supervision, bool init_waits)
+void supervise_cut_short(struct supervision *supervision, bool init_waits)
 {
-	supervision->timed_out = true;
+	supervision->timed_out = await_left_ms(supervision->deadline_us) == 0;
 	supervise_kill(supervision);
 	if (init_waits)
 		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
@@ -314,7 +314,8 @@ static void read_clock(struct supervision *supervision)
 		grow_old(supervision);
 	int left_ms = await_left_ms(supervision->deadline_us);
 	if (left_ms == 0) {
-		supervise_expire(supervision, false);
+		supervision->timed_out = true;
+		supervise_kill(supervision);
 		return;
 	}
 	uint64_t look_ms = pause_look(supervision);

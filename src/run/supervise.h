@@ -88,7 +88,7 @@ void supervise_resize(struct supervision *supervision, unsigned short rows, unsi
 void supervise_dismiss(struct supervision *supervision);
 /* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
 void supervise_leave(struct supervision *supervision, struct cgroup *group);
-/* Its time is over and it is not the program yet; `init_waits` for that, and hears nothing. */
-void supervise_expire(struct supervision *supervision, bool init_waits);
+/* Whoever waits for the program has no more patience, and it is not there yet; `init_waits` for that, and hears nothing. */
+void supervise_cut_short(struct supervision *supervision, bool init_waits);
 /* Kills what still runs and releases everything. */
 void supervise_free(struct supervision *supervision);

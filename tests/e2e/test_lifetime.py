@@ -121,6 +121,20 @@ def test_the_time_is_over_before_the_program_is_there(cordon, leftovers, driver)
 
 
 @drivers()
+def test_a_signal_comes_before_the_program_is_there(cordon, leftovers, driver):
+    """As it would end any process then: nobody is there yet who could do anything about it."""
+    program = cordon.workspace / "program"
+    shutil.copy("/bin/true", program)
+    with leased(program) as is_awaited:
+        process = cordon.popen("run", "--driver", driver, "--", "./program")
+        assert wait_until(is_awaited)
+        process.terminate()
+        process.communicate(timeout=20)
+        assert process.returncode in (128 + signal.SIGKILL, 128 + signal.SIGTERM)
+        leftovers.check(10)
+
+
+@drivers()
 def test_a_timeout_is_status_124(cordon, clingers, leftovers, driver):
     _, done = with_timeout(lambda timeout: cordon("run", "--driver", driver, "--timeout", timeout, "--", *clingers, "stay"),
                            lambda done: set(done.stdout.split()) == NAMES)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -15,7 +16,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, descendants, state
-from lab import leftovers, needs, rows, rows_of, running, wait_until  # noqa: F401
+from lab import leased, leftovers, needs, rows, rows_of, running, wait_until  # noqa: F401
 
 HELLO, STDIN, SIGNAL, DECLINE, END = 0x81, 0x82, 0x83, 0xc1, 0xc9
 
@@ -247,6 +248,29 @@ def test_declined_though_its_program_was_there(cordon, daemon):
     (cordon.workspace / "once").rmdir()
     assert [row["row"] for row in rows(cordon)][before:] == ["intent", "result"] * 2
     assert cordon(*words, "/bin/true").returncode == 0
+
+
+@pytest.mark.parametrize("way", ["signal", "client", "daemon"])
+def test_the_end_comes_before_the_program_is_there(cordon, daemon, way):
+    daemon.start()
+    program = cordon.workspace / "program"
+    shutil.copy("/bin/true", program)
+    words = ["run", "--session", "s", "--workspace", cordon.workspace, "--", program]
+    for earlier in (0, 6):  # in a place that is told, and in one that has its program ahead
+        for _ in range(earlier):
+            assert cordon(*words).returncode == 0
+            time.sleep(0.02)
+        with leased(program) as is_awaited:
+            process = cordon.popen(*words)
+            assert wait_until(is_awaited)
+            whom, number = {"signal": (process, signal.SIGTERM), "client": (process, signal.SIGKILL),
+                            "daemon": (daemon.process, signal.SIGTERM)}[way]
+            whom.send_signal(number)
+            process.communicate(timeout=20)
+            if way == "daemon":
+                assert daemon.process.wait(20) == 0
+                daemon.start()
+            assert wait_until(lambda: daemon.status()["running"] == 0, 20)
 
 
 def test_streams_that_are_closed(cordon, daemon):
