@@ -107,6 +107,7 @@ static bool expect(struct arena *arena, enum network_mode network, struct launch
 	launch->namespaces = CLONE_NEWUSER;
 	for (size_t i = 0; i < ARRAY_SIZE(namespaces); i++)
 		launch->namespaces |= namespaces[i].flag;
+	launch->loopback = launch->seal.drop_privileges = true;
 	launch->hostname = HOST_INSIDE;
 	launch->init_mode = INIT_PID_NAMESPACE;
 	launch->uid_map = id_map(arena, geteuid(), geteuid());

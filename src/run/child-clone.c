@@ -65,7 +65,7 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 
 long launch_clone(struct launch *launch, uint64_t more)
 {
-	uint64_t flags = (launch->namespaces & ~launch->late) | CLONE_VM | CLONE_CHILD_CLEARTID | more;
+	uint64_t flags = (launch->namespaces & ~launch->late & ~launch->own) | CLONE_VM | CLONE_CHILD_CLEARTID | more;
 	if (launch->in_group)
 		flags &= ~(uint64_t)CLONE_NEWCGROUP;
 	launch->standing = 1;

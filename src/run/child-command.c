@@ -14,6 +14,7 @@
 #include "run/slot.h"
 #include "run/sys.h"
 
+#define LOOKS 500                       /* some 200 microseconds */
 #define SCRIPT_LINE 256                 /* of a script's first line the kernel reads so much, */
 #define SCRIPTS_MAX 5                   /* and of scripts that run scripts so many */
 
@@ -203,7 +204,7 @@ static int enter_cwd(struct launch *launch)
 	return 0;
 }
 
-/* While `first` raises the other walls. */
+/* While `first` raises the other walls. Nobody else is in it: loopback is up when it is told of. */
 static int make_late(struct launch *launch)
 {
 	long result = sys_1(SYS_unshare, launch->late);
@@ -211,11 +212,12 @@ static int make_late(struct launch *launch)
 		return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", "unshare",
 		                   "the kernel does not let this user make a network",
 		                   "raise sysctl user.max_net_namespaces, or choose --driver landlock");
+	if (launch->loopback && launch_raise_loopback(launch) < 0)
+		return -1;
 	__atomic_store_n(&launch->late_made, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->late_made, FUTEX_WAKE, 1);
 	while (!__atomic_load_n(&launch->planned, __ATOMIC_ACQUIRE))
 		sys_4(SYS_futex, &launch->planned, FUTEX_WAIT, 0, NULL);
-	launch_empty_bounding_set(launch);
 	return 0;
 }
 
@@ -227,8 +229,12 @@ static bool await_network(struct launch *launch)
 	return network == NETWORK_UP;
 }
 
+/* A processor was free for it: who waits awake there need not be woken, which takes a halted one longer than most of what it is
+ * woken for. Whoever else wants it gets it. */
 static void await_walls(struct launch *launch)
 {
+	for (int i = 0; launch->early && i < LOOKS && !__atomic_load_n(&launch->walls, __ATOMIC_ACQUIRE); i++)
+		sys_0(SYS_sched_yield);
 	while (!__atomic_load_n(&launch->walls, __ATOMIC_ACQUIRE))
 		sys_4(SYS_futex, &launch->walls, FUTEX_WAIT, 0, NULL);
 	if (launch->cpus_size > 0)

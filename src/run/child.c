@@ -178,8 +178,6 @@ static int await_plan(struct launch *launch)
 		result = sys6(SYS_recvfrom, launch->control_fd, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (result <= 0)
 		return launch_unavailable(launch, result, "lifetime", NULL, "nobody tells what walls to raise");
-	if (launch->cpus_size > 0)
-		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 	memcpy(launch, launch->plan, offsetof(struct launch, ahead));
 	__atomic_store_n(&launch->planned, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->planned, FUTEX_WAKE, 1);
@@ -323,19 +321,20 @@ long launch_raise(struct launch *launch)
 	launch->planned = !launch->early;
 	if (!launch->command_joins && launch_enter_group(launch) < 0)
 		return -1;
+	launch_empty_bounding_set(launch);
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (launch->early)
+	if (launch->early) {
 		close_others(launch);
-	else if (launch->cpus_size > 0)
+		/* It is behind us on this processor, with more to do. */
+		sys_0(SYS_sched_yield);
+	} else if (launch->cpus_size > 0) {
 		part(launch);
+	}
 	if (raise_walls(launch) < 0)
 		return -1;
-	if (!launch->late) {
-		launch_empty_bounding_set(launch);
-		if (clone_command(launch) < 0)
-			return -1;
-	}
+	if (!launch->late && clone_command(launch) < 0)
+		return -1;
 	return tell_walls(launch) < 0 ? -1 : launch->command;
 }
 
@@ -364,7 +363,7 @@ int launch_raise_network(struct launch *launch)
 	if (launch->late)
 		launch_reset_signals();
 	if (launch->loopback)
-		up = up && launch_raise_loopback(launch) == 0 && launch_listen(launch) == 0;
+		up = up && (launch->late || launch_raise_loopback(launch) == 0) && launch_listen(launch) == 0;
 	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->network, FUTEX_WAKE, 1);
 	return up ? 0 : -1;
@@ -440,6 +439,16 @@ static void first_keeps(struct launch *launch)
 	become_init(launch, launch->kept_for);
 }
 
+/* What the kernel refuses here it would have refused the clone. */
+static int make_own(struct launch *launch)
+{
+	long result = launch->own ? sys_1(SYS_unshare, launch->own) : 0;
+	if (result >= 0)
+		return 0;
+	launch->clone_result = result;
+	return launch_unavailable(launch, result, "user_namespaces", "unshare", "cannot make namespaces");
+}
+
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
@@ -456,9 +465,10 @@ void launch_first(void *argument)
 	if (*launch->init_mode == *INIT_SUBREAPER)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	/* The caller waits for the program. */
-	if (launch_raise(launch) > 0 && leave_host(launch) == 0 && launch_raise_network(launch) == 0) {
-		if (launch->late)
-			launch_empty_bounding_set(launch);
+	if (make_own(launch) == 0 && launch_raise(launch) > 0 && leave_host(launch) == 0 && launch_raise_network(launch) == 0) {
+		/* Until here beside the command, which wakes where it was. */
+		if (launch->early && launch->cpus_size > 0)
+			sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 		become_init(launch, launch->command);
 	}
 	/* Still here: nobody would watch over it. */

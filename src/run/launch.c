@@ -217,6 +217,7 @@ static long clone_first(struct launch *launch)
 {
 	char *stacks = launch->first_stack;
 	launch->pidfd = -1;
+	launch->clone_result = 0;
 	launch->command = launch->loading = launch->standing = 0;
 	launch->watched = launch->cut_short = false;
 	launch->group_entered = !launch->in_group;
@@ -257,7 +258,7 @@ static int await_start(struct launch *launch, long pid, const struct patience *p
 		await_gone(launch->pidfd, true);
 		close(take_fd(&launch->pidfd));
 	}
-	return child_failed(launch, err);
+	return launch->clone_result < 0 ? clone_failed((int)-launch->clone_result, err) : child_failed(launch, err);
 }
 
 /* ---- ahead of the plan ------------------------------------------------------------------------------------------ */
@@ -270,6 +271,7 @@ struct launch *launch_ahead(const struct launch *known)
 	*ahead = *known;
 	ahead->early = true;
 	ahead->late = known->namespaces & CLONE_NEWNET;
+	ahead->own = known->namespaces & (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
 	if (!known->cpus_size)
 		launch_note_processors(ahead);
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
@@ -318,8 +320,8 @@ static bool fits(const struct launch *ahead, const struct launch *plan)
 {
 	return ahead->namespaces == plan->namespaces && !plan->become && !plan->in_group && same(ahead->uid_map, plan->uid_map) &&
 	       same(ahead->gid_map, plan->gid_map) && same(ahead->hostname, plan->hostname) &&
-	       same(ahead->init_mode, plan->init_mode) && ahead->init_fd == plan->init_fd &&
-	       ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 && plan->close_descriptors &&
+	       ahead->loopback == plan->loopback && ahead->seal.drop_privileges == plan->seal.drop_privileges && same(ahead->init_mode, plan->init_mode) &&
+	       ahead->init_fd == plan->init_fd && ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 && plan->close_descriptors &&
 	       plan->root && !plan->root->trees && plan->root->skeleton_tree < 0 && plan->cwd_fd < 0 && plan->pass[0] < 0 &&
 	       plan->slot_fd < 0;
 }
@@ -359,6 +361,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	if (!make_stacks(launch))
 		return fail_oom(err);
 	launch->early = false;
+	launch->own = 0;
 	launch->apart = processors_one_is_free();
 	launch_note_processors(launch);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;

@@ -122,6 +122,7 @@ struct launch {
 	int mounts_fd;                  /* the same: the table of the host's mounts, from before there was a copy of them */
 	long pid;                       /* the same: of `first`, as the caller has it */
 	bool group_entered;
+	uint64_t own;                   /* the same: of the namespaces what `first` makes by itself, beside the caller */
 	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */
 
 	/* Filled by launch_visit(), for the visitor. */
@@ -161,8 +162,9 @@ struct launch {
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
 
 /* Before there is a plan: clones `first` and `command`, which make what takes the kernel longest and then wait. Of `known`
- * the namespaces, the maps, the host name, init's mode and the descriptors are to be what the plan will say. NULL: nothing
- * was begun. launch_start() of the plan whose `ahead` it is goes on with it, or where the plan differs ends it. */
+ * the namespaces, the maps, the host name, init's mode, the descriptors, and whether there is loopback and privileges are dropped
+ * are to be what the plan will say. NULL: nothing was begun. launch_start() of the plan whose `ahead` it is goes on with it, or where
+ * the plan differs ends it. */
 struct launch *launch_ahead(const struct launch *known);
 /* Where the caller may run, and they, too, once there is a plan. It is noted in `known` where the same is done by a thread of the
  * caller's that is kept off its processor (aside.h). */
