@@ -189,8 +189,10 @@ void execute_free(struct execution *execution)
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
 	execution->walked = true;
-	if (start)
+	if (start) {
 		run_step_expect_aside(execution);
+		run_step_expect_soon(execution);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
 		/* What is decided then takes as long as making a group, and needs none. */
 		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution)) {

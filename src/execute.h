@@ -51,6 +51,7 @@ struct cordon {
 	bool many;                              /* cordon_options.many */
 	bool opened_for;                        /* cordon_options.first: for that something was begun, if it could be: */
 	_Atomic(struct expectation *) expected; /* until a walk takes it; or NULL */
+	atomic_bool surprised;                  /* what a request let expect was not what was decided: it is waited for that */
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
 	struct job *jobs;                       /* that run here, and that have run (job.c) */
@@ -178,12 +179,13 @@ int run_step_start(struct execution *execution, struct cordon_error *err) must_c
 /* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it
  * will be asked to run. It does not before the start; what is wrong is told then, too. */
 void run_step_ready(struct execution *execution);
-/* Of step 5, expect.c: before the first step, by a thread, or before the fourth what the walls of most commands need is begun, and
+/* Of step 5, expect.c: before the first step, by a thread or soon, or before the fourth what the walls of most commands need is begun, and
  * takes as long as to decide on them. Then the launch has what was begun, if anything was; freeing ends what came to nothing.
  * The thread may be started when the handle is opened: NULL means that nothing was begun, and is allowed. */
 struct expectation *expect_aside(struct arena *arena, const struct cordon_request *request);
 void expect_end(struct expectation *expected);
 void run_step_expect_aside(struct execution *execution);
+void run_step_expect_soon(struct execution *execution);
 void run_step_expect(struct execution *execution);
 void run_step_await_expected(struct execution *execution);
 void run_step_free_expected(struct execution *execution);

@@ -3,9 +3,11 @@
  *
  * A program that runs one command and ends knows nothing of the host, so that deciding takes it longest: there a thread begins with
  * it before the first step, on another processor; before there is so much as a handle, where that is opened for the command. Else it
- * is begun before the fourth step, which is still in time, and takes less than a thread. */
+ * is begun without one, which takes less: before the first step where nothing stays up and commands came before, or else before the
+ * fourth, which is still in time. */
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -55,6 +57,8 @@ static void *begin_aside(void *argument)
 		if (cgroup_is_missing(&search, true))
 			begin(expected);
 		sem_post(&expected->done);
+		/* What it has cloned waits for this processor, and ending takes a thread a while. */
+		sched_yield();
 	}
 	return NULL;
 }
@@ -139,17 +143,45 @@ static bool has_begun(struct expectation *expected)
 	return !expected->given_up;
 }
 
-void run_step_expect(struct execution *execution)
+static void begin_here(struct execution *execution, const struct driver *driver, enum network_mode network)
 {
-	assert(execution->done == CORDON_STEP_CAPABILITY);
 	struct expectation expected;
-	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
-	if (stays || execution->run.ahead || has_begun(execution->run.expected) ||
-	    !can_be_expected(&execution->arena, execution->request, execution->session.driver,
-	                     execution->capability.set.network, &expected))
+	if (!can_be_expected(&execution->arena, execution->request, driver, network, &expected))
 		return;
 	begin(&expected);
 	adopt(execution, &expected);
+}
+
+/* An earlier command has found out that there is no control group. Of a handle that keeps walls up some have those. */
+void run_step_expect_soon(struct execution *execution)
+{
+	const struct cordon *cordon = execution->cordon;
+	const struct cordon_request *request = execution->request;
+	const struct cgroup_search search = { .directory = NULL };
+	if (!cordon->warm && !execution->only && !execution->probe && !atomic_load(&cordon->surprised) && cgroup_is_missing(&search, false))
+		begin_here(execution, asked_driver(request), request->granted.network);
+}
+
+/* What was begun soon is of no use where the configuration, or a grant, says something else than the request. It will the next time. */
+static void check_soon(struct execution *execution)
+{
+	struct launch *launch = &execution->run.launch;
+	const struct cordon_request *request = execution->request;
+	if (!launch->ahead || (execution->session.driver == asked_driver(request) &&
+	                       execution->capability.set.network == request->granted.network))
+		return;
+	launch_ahead_end(launch->ahead);
+	launch->ahead = NULL;
+	atomic_store(&execution->cordon->surprised, true);
+}
+
+void run_step_expect(struct execution *execution)
+{
+	assert(execution->done == CORDON_STEP_CAPABILITY);
+	bool stays = execution->cordon->warm && (warm_is_fresh(execution) || !execution->session.one_off);
+	check_soon(execution);
+	if (!stays && !execution->run.prepared && !execution->run.ahead && !has_begun(execution->run.expected))
+		begin_here(execution, execution->session.driver, execution->capability.set.network);
 }
 
 static void await(struct expectation *expected)

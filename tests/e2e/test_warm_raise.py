@@ -132,6 +132,22 @@ def test_the_next_command_has_the_walls_of_now(tmp_path, name):
             assert came == "taken"
 
 
+def test_what_was_begun_before_the_walk_came_to_something_else(cordon, tmp_path):
+    """Where nothing stays up namespaces are begun before the first step, with what the request says: the configuration and the
+    session may say otherwise."""
+    host, config = os.readlink("/proc/self/ns/net"), tmp_path / "local.toml"
+    config.write_text('[sandbox]\ndriver = "local"\n')
+    for path, own in ((config, False), (None, True)):
+        warm = Warm(cordon, path, cold=True)
+        try:
+            warm.session("all" + str(own), net="all")
+            for session, has_own in ((None, own), (None, own), ("all" + str(own), False), (None, own)):
+                done = warm.shell("readlink /proc/self/ns/net", session=session, workspace=[] if session else str(cordon.workspace))
+                assert done.get("exit_code") == 0 and (done["stdout"].strip() != host) == has_own, (path, session, done)
+        finally:
+            warm.close()
+
+
 def test_a_secret_that_is_saved_again_and_again(cordon):
     """While a place is made its mask may be gone: then the command has another, or none, and never fails for that. Nor does the
     session lose its network."""
