@@ -143,8 +143,11 @@ static void park(struct warm *warm, struct warm_house *house, struct warm_mould 
 	house->users++;
 	mould->parking = true;
 	mould->park = false;
+	/* Where places wait it is there sooner in one of them. The last is for a command that comes before it. */
+	if (shell && mould->count > 1)
+		place = warm_place_pop(warm, mould);
 	pthread_mutex_unlock(&warm->lock);
-	bool made = shell && warm_place_new(house, mould, false, &place, &ignored) == 0;
+	bool made = place || (shell && warm_place_new(house, mould, false, &place, &ignored) == 0);
 	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->parking = false;

@@ -295,7 +295,7 @@ static int await_orders(struct launch *launch)
 	if (slot_await(launch) < 0 || enter_cwd(launch) < 0)
 		return -1;
 	/* Without its parent to stop it, it would run the placeholder. */
-	if (launch->traced)
+	if (launch->traced && !launch->held)
 		result = sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
 	return result < 0 ? launch_fail(launch, CORDON_E_SESSION_BUSY, result, "run", SLOT_UNHELD, "a program cannot be held here", "") : 0;
 }

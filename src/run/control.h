@@ -13,8 +13,8 @@ enum control_kind {
 	CONTROL_STARTED,        /* from init, unless it is a slot's: it is up */
 	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
 	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
-	CONTROL_PARK,           /* to init of a slot: the command will be a shell, to be parked (shell-park.h) */
-	CONTROL_PARKING,        /* from init: it waits for that, so the command may have its orders */
+	CONTROL_PARK,           /* to init of a slot: the command will be a shell, to be parked (shell-park.h), or what it holds is one */
+	CONTROL_PARKING,        /* from init that holds nothing: it waits for that, so the command may have its orders */
 	CONTROL_PARKED,         /* from init: the shell waits for its line; or a negative errno, and there is none */
 	CONTROL_LINE,           /* to init: the line, behind the message; its value is the processor it was sent from */
 	CONTROL_WRITTEN,        /* from init: the shell has it; or a negative errno */

@@ -39,10 +39,14 @@ static long judge(long command)
 #endif
 }
 
-static long park(long command, struct parked_shell *shell)
+static long park(const struct launch *launch, long command, bool there, struct parked_shell *shell)
 {
-	tell(CONTROL_PARKING, 0);
-	long result = shell_park(command, judge, shell);
+	if (!there)
+		tell(CONTROL_PARKING, 0);
+	long result = shell_park(command, there, judge, shell);
+	/* A command that was to be held kept us where it is. */
+	if (launch->cpus_size > 0)
+		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
 	tell(CONTROL_PARKED, result);
 	return result;
 }
@@ -63,7 +67,7 @@ static long set_free(const struct launch *launch, long command)
 	return sys_3(SYS_sched_setaffinity, command, launch->cpus_size, launch->cpus);
 }
 
-bool init_park(const struct launch *launch, long command)
+bool init_park(const struct launch *launch, long command, bool there)
 {
 	static struct {
 		struct control_message message;
@@ -71,7 +75,7 @@ bool init_park(const struct launch *launch, long command)
 	} told;
 	static struct parked_shell shell;
 	unsigned here = 0;
-	if (park(command, &shell) < 0)
+	if (park(launch, command, there, &shell) < 0)
 		return false;
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&told, sizeof(told), 0, 0, 0);
 	if (length < (long)sizeof(told.message) || told.message.kind != CONTROL_LINE)
@@ -83,5 +87,5 @@ bool init_park(const struct launch *launch, long command)
 	if (result == 0 && along)
 		result = set_free(launch, command);
 	tell(CONTROL_WRITTEN, result);
-	return result == 0 && init_await_go(aside) && shell_go(&shell) >= 0;
+	return result == 0 && init_await(aside) == CONTROL_GO && shell_go(&shell) >= 0;
 }

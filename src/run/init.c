@@ -228,7 +228,7 @@ static void obey(bool pid_namespace, long command)
 		return;
 	if (message.kind == CONTROL_SIGNAL && message.value > 0 && message.value <= 64)
 		sys_2(SYS_kill, -command, message.value);
-	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !(in_slot && init_park(in_slot, command))))
+	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !(in_slot && init_park(in_slot, command, false))))
 		report(pid_namespace, SIGKILL, now_us());
 }
 

@@ -275,13 +275,13 @@ static long set_arguments(struct parked_shell *shell, const struct user_regs_str
 	return result ? result : (long)failed;
 }
 
-static long park(struct parked_shell *shell, long (*judge)(long pid))
+static long park(struct parked_shell *shell, bool there, long (*judge)(long pid))
 {
 	struct user_regs_struct now;
 	const uint64_t none[4] = { 0 };
 	/* A process that it made would go on while it stands. */
 	uint64_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
-	long result = resume(0, shell->pid, SIGTRAP);
+	long result = there ? 0 : resume(0, shell->pid, SIGTRAP);
 	if (result == 0 && judge)
 		result = judge(shell->pid);
 	if (result == 0)
@@ -312,10 +312,10 @@ static long park(struct parked_shell *shell, long (*judge)(long pid))
 	return result;
 }
 
-long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell)
+long shell_park(long pid, bool there, long (*judge)(long pid), struct parked_shell *ret_shell)
 {
 	struct parked_shell shell = { .pid = pid };
-	long result = park(&shell, judge);
+	long result = park(&shell, there, judge);
 	if (result < 0)
 		discard(pid);
 	if (result == 0)
@@ -356,8 +356,9 @@ long shell_go(const struct parked_shell *shell)
 
 #else
 
-long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell)
+long shell_park(long pid, bool there, long (*judge)(long pid), struct parked_shell *ret_shell)
 {
+	(void)there;
 	(void)judge;
 	(void)ret_shell;
 	discard(pid);

@@ -11,6 +11,7 @@
  *
  * Freestanding, for init. Declines where the architecture is not known here. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/user.h>
@@ -53,11 +54,11 @@ static inline size_t shell_place_size(const char *path, const char *const *envir
 	return SHELL_LINE_PAGES * SHELL_PAGE + (SHELL_PAGE - above % SHELL_PAGE) % SHELL_PAGE;
 }
 
-/* `pid` is a child that asked to be traced by its parent, the caller, and then executes the shell. Waits until it stands
- * where it needs its line. 0, or a negative errno: then it is gone, and reaped. `judge`, unless it is NULL, is asked before
+/* `pid` is a child that asked to be traced by its parent, the caller, and then executes the shell; `there`: it was seen to stop
+ * there, before the shell's first instruction. Waits until it stands where it needs its line. 0, or a negative errno: then it is gone, and reaped. `judge`, unless it is NULL, is asked before
  * the program's first instruction, and refuses it by a negative errno. One that makes a process is no shell to be parked; that
  * process is stopped, and the caller's to end. */
-long shell_park(long pid, long (*judge)(long pid), struct parked_shell *ret_shell);
+long shell_park(long pid, bool there, long (*judge)(long pid), struct parked_shell *ret_shell);
 /* Gives it this line, which has no NUL in it; it stands where it stood. 0, or a negative errno: then the shell is gone, and reaped. */
 long shell_write(struct parked_shell *shell, const char *line, size_t length);
 /* Lets it go: from now on it runs its line, and is traced by nobody. Negative where it is no more. */

@@ -38,12 +38,13 @@ int slot_park(struct slot *slot, const struct launch *launch, struct cordon_erro
 	struct launch shell = *launch;
 	shell.argv = argv;
 	shell.traced = true;
-	/* Only when init waits for it may the command stop. */
+	/* Only when init waits for it may the command stop: that of a slot which holds its program does. */
 	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
-	    await(slot->control_fd, CONTROL_PARKING, err) < 0)
+	    (!slot->held && await(slot->control_fd, CONTROL_PARKING, err) < 0))
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
-	if (slot_order(slot, &shell, err) < 0 || slot_go(slot, slot->control_fd, err) < 0)
+	if (slot_order(slot, &shell, err) < 0 || (!slot->held && slot_go(slot, slot->control_fd, err) < 0))
 		return -1;
+	slot->held = false;
 	const struct patience patience = { await_now_us() + PARK_MS * 1000, -1 };
 	int there = slot_await_program(slot, &patience, err);
 	if (there > 0)

@@ -175,14 +175,15 @@ void slot_tell_failure(const struct launch *launch, int fd);
 void keeper_serve(long caller) __attribute__((noreturn));
 /* In a slot: raises the walls, and is its init to the end. */
 void launch_slot(struct launch *launch) __attribute__((noreturn));
-/* Of init: parks the shell that the command becomes, writes its line when that comes, and lets it go when that may run. False: it will not. */
-bool init_park(const struct launch *launch, long command);
-/* Of init: waits for the program that the command becomes, and holds it until it may run. False: it will not, and that is how it
+/* Of init: parks the shell that the command becomes, or which is `there`, writes its line when that comes, and lets it go when that
+ * may run. False: it will not. */
+bool init_park(const struct launch *launch, long command, bool there);
+/* Of init: waits for the program that the command becomes, and holds it until it may run, or is a shell to be parked. False: it will not, and that is how it
  * ended. */
 bool init_hold(const struct launch *launch, long command, int *ret_status);
-/* Of init: waits until what it holds may run; `awake` for a moment: who waits so need not be woken. False: it was told something
- * else. Where nobody is there any more it ends here. */
-bool init_await_go(bool awake);
+/* Of init: waits until it is told what to do with what it holds; `awake` for a moment: who waits so need not be woken. Where nobody
+ * is there any more it ends here. */
+int init_await(bool awake);
 /* Of init without a pid namespace, and of a keeper: the direct children. */
 void init_kill_children(void);
 /* The life of an init; it has CONTROL_FD. With a slot's launch it is the slot's. */

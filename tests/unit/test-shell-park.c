@@ -102,7 +102,7 @@ static long park(const char *path, struct started *ret_started, struct parked_sh
 	const char *const argv[] = { strrchr(path, '/') + 1, "-c", place, NULL };
 	*ret_started = start(path, argv, true);
 	free(place);
-	return shell_park(ret_started->pid, NULL, ret_shell);
+	return shell_park(ret_started->pid, false, NULL, ret_shell);
 }
 
 static void run_parked(const char *path, const char *line, struct outcome *ret_outcome)
@@ -308,7 +308,7 @@ static long park_judged(const char *path, const char *const *argv, long (*judge)
 {
 	struct started started = start(path, argv, true);
 	struct parked_shell shell;
-	long result = shell_park(started.pid, judge, &shell);
+	long result = shell_park(started.pid, false, judge, &shell);
 	for (int i = 0; i < 2; i++)
 		fclose(started.streams[i]);
 	/* Gone, and reaped. */
@@ -370,7 +370,7 @@ static void test_makes_a_process(void **state)
 	close(fd);
 	struct started started = start("/bin/dash", argv, true);
 	free(place);
-	long result = shell_park(started.pid, NULL, &shell);
+	long result = shell_park(started.pid, false, NULL, &shell);
 	unlink(name);
 	assert_int_equal(result, -EPROTO);
 	assert_int_equal(waitpid(started.pid, NULL, WNOHANG), -1);
