@@ -150,7 +150,7 @@ int warm_place_new(const struct warm_house *house, const struct warm_mould *moul
 	driver_release(&held);
 	arena_free(&arena);
 	if (made == 0)
-		made = slot_await_ready(&place->slot, err);
+		made = slot_await_ready(&place->slot, house->keeper, err);
 	if (made == 0 && !(place->covers = slot_covers_new(&place->slot, mould->launch.root)))
 		made = fail(err, CORDON_E_INTERNAL, 0, "slot", "not everything is covered in the place that was made ahead");
 	if (made < 0) {

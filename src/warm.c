@@ -380,7 +380,7 @@ int warm_make(struct execution *execution, struct cordon_error *err)
 	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
 	bool begun = slot_begin(house->keeper, &house->commons, &mould->plan, &execution->run.launch, false, slot, &failure) == 0;
-	if (!begun || slot_await_ready(slot, &failure) < 0) {
+	if (!begun || slot_await_ready(slot, house->keeper, &failure) < 0) {
 		slot_end(slot);
 		warm_mould_free(mould);
 		/* What a slot itself tells (a workspace that changes meanwhile) is no reason to take the session's network down. */

@@ -368,14 +368,15 @@ static int told_failure(const struct slot_reply *reply, struct cordon_error *err
 }
 
 /* The keeper may come to tell of it later than the slot itself. */
-int slot_await_ready(struct slot *slot, struct cordon_error *err)
+int slot_await_ready(struct slot *slot, const struct keeper *keeper, struct cordon_error *err)
 {
 	while (!slot->ready || slot->pidfd < 0) {
 		struct slot_reply reply = { 0 };
 		int fd = -1;
 		pid_t pid = 0;
-		struct pollfd news = { .fd = slot->socket_fd, .events = POLLIN };
-		int count = poll(&news, 1, READY_MS);
+		/* The slot may be there, and whoever was to tell who it is be gone with its keeper. */
+		struct pollfd news[] = { { .fd = slot->socket_fd, .events = POLLIN }, { .fd = keeper->socket_fd } };
+		int count = poll(news, ARRAY_SIZE(news), READY_MS);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count <= 0 || receive(slot, &reply, &fd, &pid) <= 0)

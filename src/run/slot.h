@@ -119,8 +119,8 @@ int slot_plan_make(const struct launch *launch, uint64_t shared, struct slot_pla
  * same as those it was made with. */
 int slot_begin(const struct keeper *keeper, const struct commons *commons, const struct slot_plan *plan,
                const struct launch *launch, bool held, struct slot *ret_slot, struct cordon_error *err) must_check;
-/* Waits until it is ready, or has failed. */
-int slot_await_ready(struct slot *slot, struct cordon_error *err) must_check;
+/* Waits until it is ready, or has failed, as it has where its keeper is gone. */
+int slot_await_ready(struct slot *slot, const struct keeper *keeper, struct cordon_error *err) must_check;
 /* Gives a ready one its orders, from `launch`: stdio, what to execute, where. Nothing runs yet. Where it failed the slot cannot
  * have had them, and it can be tried elsewhere. */
 int slot_order(struct slot *slot, const struct launch *launch, struct cordon_error *err) must_check;
