@@ -583,7 +583,8 @@ def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
     subprocess.run(["cc", tmp_path / "input.c", "-o", tmp_path / "input"], check=True)
     small = 64 << 10
     with open(tmp_path / "input", "rb") as given:
-        told = result(cordon, "--net", f"a.test:{server.port}", "-c", f"cat >/dev/null; {PYTHON} client.py direct a.test {server.port}",
+        told = result(cordon, "--net", f"a.test:{server.port}", "-c", "cat >/dev/null; RES_OPTIONS='timeout:1 attempts:1' " +
+                      f"{PYTHON} client.py direct a.test {server.port}",
                       stdin=given, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
     assert told["exit_code"] == 1 and server.seen == [] and told["network"]["failed"] == 1, told
     assert [denial["what"] for denial in told["denials"]] == ["all hosts"] and not mark.exists()
