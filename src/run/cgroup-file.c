@@ -73,6 +73,21 @@ bool cgroup_file_has_word(const char *text, const char *word)
 	return false;
 }
 
+const char *cgroup_file_own(const char *self, const char *controller)
+{
+	size_t length = strlen(controller);
+	for (const char *line = self; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const char *list = line + strcspn(line, ":\n");
+		for (const char *at = list; *at == ':' || *at == ','; at += 1 + strcspn(at + 1, ",:\n")) {
+			if (at != list && *at == ':')
+				break;
+			if (!strncmp(at + 1, controller, length) && at[1 + length] && strchr(",:", at[1 + length]))
+				return strchr(at + 1, ':') + 1;
+		}
+	}
+	return NULL;
+}
+
 int cgroup_file_processes(int dir, pid_t **ret_pids)
 {
 	auto_close int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -17,6 +17,9 @@ int cgroup_file_write_number(int dir, const char *name, uint64_t number);
 uint64_t cgroup_file_number(int fd, const char *key);
 /* Is this one of the words in a text? */
 bool cgroup_file_has_word(const char *text, const char *word);
+/* Of /proc/PID/cgroup: the path after the second colon of the line whose list has this controller, as long as the line is; NULL: no
+ * tree of version 1 has it. */
+const char *cgroup_file_own(const char *self, const char *controller);
 /* What cgroup.procs lists, to be free()d: how many; -1 where the list cannot be read. */
 int cgroup_file_processes(int dir, pid_t **ret_pids);
 /* Kills what it lists, each once. How many that were, or -1. */

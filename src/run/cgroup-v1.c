@@ -34,26 +34,10 @@ static const struct {
 };
 _Static_assert(ARRAY_SIZE(parts) == CGROUP_PARTS, "a part for each controller");
 
-/* The path after the line's second colon, where its list of controllers has this one; as long as the line is. */
-static const char *own_path(const char *self, const char *controller)
-{
-	size_t length = strlen(controller);
-	for (const char *line = self; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-		const char *list = line + strcspn(line, ":\n");
-		for (const char *at = list; *at == ':' || *at == ','; at += 1 + strcspn(at + 1, ",:\n")) {
-			if (at != list && *at == ':')
-				break;
-			if (!strncmp(at + 1, controller, length) && at[1 + length] && strchr(",:", at[1 + length]))
-				return strchr(at + 1, ':') + 1;
-		}
-	}
-	return NULL;
-}
-
 /* The caller's own group in this controller's tree; where that is not visible, the root of what is. */
 static int open_own(const struct cgroup_search *search, const char *self, const char *controller, char path[static 512])
 {
-	const char *own = own_path(self, controller);
+	const char *own = cgroup_file_own(self, controller);
 	if (!own)
 		return -1;
 	int length = (int)strcspn(own, "\n");

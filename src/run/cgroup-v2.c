@@ -163,6 +163,9 @@ static bool find(const struct cgroup_search *search, const char *self, struct cg
 	const char *root_path = search->root;
 	if (search->directory)
 		return find_named(search->directory, place);
+	/* A controller is in one tree only. */
+	if (cgroup_file_own(self, "memory") && cgroup_file_own(self, "pids"))
+		return no_place(place, "memory and pids are in trees of version 1", search->self);
 	auto_close int root = open_directory(AT_FDCWD, root_path);
 	if (root >= 0 && cgroup_file_version(root) != 2) {
 		/* Beside trees of version 1. */
