@@ -204,7 +204,8 @@ static int enter_cwd(struct launch *launch)
 	return 0;
 }
 
-/* While `first` raises the other walls. Nobody else is in it: loopback is up when it is told of. */
+/* While `first` raises the other walls. Where that had to wait for the plan it is done later than this, which brings loopback up
+ * meanwhile. */
 static int make_late(struct launch *launch)
 {
 	long result = sys_1(SYS_unshare, launch->late);
@@ -212,7 +213,7 @@ static int make_late(struct launch *launch)
 		return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", "unshare",
 		                   "the kernel does not let this user make a network",
 		                   "raise sysctl user.max_net_namespaces, or choose --driver landlock");
-	if (launch->loopback && launch_raise_loopback(launch) < 0)
+	if (launch->early && launch->loopback && launch_raise_loopback(launch) < 0)
 		return -1;
 	__atomic_store_n(&launch->late_made, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->late_made, FUTEX_WAKE, 1);

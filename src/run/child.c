@@ -363,7 +363,7 @@ int launch_raise_network(struct launch *launch)
 	if (launch->late)
 		launch_reset_signals();
 	if (launch->loopback)
-		up = up && (launch->late || launch_raise_loopback(launch) == 0) && launch_listen(launch) == 0;
+		up = up && (launch->early || launch_raise_loopback(launch) == 0) && launch_listen(launch) == 0;
 	__atomic_store_n(&launch->network, up ? NETWORK_UP : NETWORK_FAILED, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->network, FUTEX_WAKE, 1);
 	return up ? 0 : -1;
