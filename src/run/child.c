@@ -322,15 +322,16 @@ long launch_raise(struct launch *launch)
 	if (!launch->command_joins && launch_enter_group(launch) < 0)
 		return -1;
 	launch_empty_bounding_set(launch);
+	/* Before the command has any of its own, in a table that is both's. */
+	if (launch->early)
+		close_others(launch);
 	if (launch->late && clone_command(launch) < 0)
 		return -1;
-	if (launch->early) {
-		close_others(launch);
-		/* It is behind us on this processor, with more to do. */
+	/* It is behind us on this processor, with more to do. */
+	if (launch->early)
 		sys_0(SYS_sched_yield);
-	} else if (launch->cpus_size > 0) {
+	else if (launch->cpus_size > 0)
 		part(launch);
-	}
 	if (raise_walls(launch) < 0)
 		return -1;
 	if (!launch->late && clone_command(launch) < 0)
