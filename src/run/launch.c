@@ -319,11 +319,11 @@ static bool same(const char *one, const char *other)
 static bool fits(const struct launch *ahead, const struct launch *plan)
 {
 	return ahead->namespaces == plan->namespaces && !plan->become && !plan->in_group && same(ahead->uid_map, plan->uid_map) &&
-	       same(ahead->gid_map, plan->gid_map) && same(ahead->hostname, plan->hostname) &&
-	       ahead->loopback == plan->loopback && ahead->seal.drop_privileges == plan->seal.drop_privileges && same(ahead->init_mode, plan->init_mode) &&
-	       ahead->init_fd == plan->init_fd && ahead->control_fd == plan->control_fd && memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 && plan->close_descriptors &&
-	       plan->root && !plan->root->trees && plan->root->skeleton_tree < 0 && plan->cwd_fd < 0 && plan->pass[0] < 0 &&
-	       plan->slot_fd < 0;
+	       same(ahead->gid_map, plan->gid_map) && same(ahead->hostname, plan->hostname) && ahead->loopback == plan->loopback &&
+	       ahead->seal.drop_privileges == plan->seal.drop_privileges && same(ahead->init_mode, plan->init_mode) &&
+	       ahead->init_fd == plan->init_fd && ahead->control_fd == plan->control_fd &&
+	       memcmp(ahead->stdio, plan->stdio, sizeof(plan->stdio)) == 0 && plan->close_descriptors && plan->root &&
+	       !plan->root->trees && plan->root->skeleton_tree < 0 && plan->cwd_fd < 0 && plan->pass[0] < 0 && plan->slot_fd < 0;
 }
 
 /* The kernel would have it where it was, behind the command: but the caller's processor is about to be free. */

@@ -158,7 +158,8 @@ struct launch {
 };
 
 /* Starts it. On success the program is running, launch->pidfd is the caller's, and init holds the other end of the
- * control socket; or whoever waits has no more patience, and all of that has ended or is about to. On failure nothing is left running. The descriptors in `launch` stay the caller's to close. */
+ * control socket; or whoever waits has no more patience, and all of that has ended or is about to. On failure nothing is left
+ * running. The descriptors in `launch` stay the caller's to close. */
 int launch_start(struct launch *launch, struct cordon_error *err) must_check;
 
 /* Before there is a plan: clones `first` and `command`, which make what takes the kernel longest and then wait. Of `known`

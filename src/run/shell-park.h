@@ -55,9 +55,9 @@ static inline size_t shell_place_size(const char *path, const char *const *envir
 }
 
 /* `pid` is a child that asked to be traced by its parent, the caller, and then executes the shell; `there`: it was seen to stop
- * there, before the shell's first instruction. Waits until it stands where it needs its line. 0, or a negative errno: then it is gone, and reaped. `judge`, unless it is NULL, is asked before
- * the program's first instruction, and refuses it by a negative errno. One that makes a process is no shell to be parked; that
- * process is stopped, and the caller's to end. */
+ * there, before the shell's first instruction. Waits until it stands where it needs its line. 0, or a negative errno: then it is
+ * gone, and reaped. `judge`, unless it is NULL, is asked before the program's first instruction, and refuses it by a negative errno.
+ * One that makes a process is no shell to be parked; that process is stopped, and the caller's to end. */
 long shell_park(long pid, bool there, long (*judge)(long pid), struct parked_shell *ret_shell);
 /* Gives it this line, which has no NUL in it; it stands where it stood. 0, or a negative errno: then the shell is gone, and reaped. */
 long shell_write(struct parked_shell *shell, const char *line, size_t length);

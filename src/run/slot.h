@@ -178,8 +178,8 @@ void launch_slot(struct launch *launch) __attribute__((noreturn));
 /* Of init: parks the shell that the command becomes, or which is `there`, writes its line when that comes, and lets it go when that
  * may run. False: it will not. */
 bool init_park(const struct launch *launch, long command, bool there);
-/* Of init: waits for the program that the command becomes, and holds it until it may run, or is a shell to be parked. False: it will not, and that is how it
- * ended. */
+/* Of init: waits for the program that the command becomes, and holds it until it may run, or is a shell to be parked. False: it
+ * will not, and that is how it ended. */
 bool init_hold(const struct launch *launch, long command, int *ret_status);
 /* Of init: waits until it is told what to do with what it holds; `awake` for a moment: who waits so need not be woken. Where nobody
  * is there any more it ends here. */
