@@ -162,6 +162,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	if (!execution->run.in_slot)
 		return 0;
 	supervision->pidfd = take_fd(&execution->run.slot.pidfd);
+	supervision->in_slot = true;
 	for (int i = 0; execution->run.guess && i < 3; i++)
 		supervision->child_fd[i] = take_fd(&execution->run.guess->theirs[i]);
 	return !options.stdio_fd && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
@@ -188,6 +189,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	}
 	if (!execution->run.readied && get_ready(execution, err) < 0)
 		return -1;
+	supervise_begin_time(supervision);
 	execution->run.patience = (struct patience){ supervision->deadline_us, permit_approver(execution)->interrupt_fd };
 	launch->patience = &execution->run.patience;
 	if (start_program(execution, err) < 0)
@@ -201,7 +203,8 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (await_program(execution, err) < 0)
 		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
-	egress_started(execution);
+	if (!launch->cut_short)
+		egress_started(execution);
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;
 	return 0;

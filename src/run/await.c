@@ -49,5 +49,5 @@ int await_moment_ms(const struct patience *patience)
 bool await_is_over(const struct patience *patience)
 {
 	struct pollfd interrupt = { .fd = patience ? patience->interrupt_fd : -1, .events = POLLIN };
-	return patience && (await_left_ms(patience->deadline_us) == 0 || poll(&interrupt, 1, 0) > 0);
+	return patience && (await_left_ms(patience->deadline_us) == 0 || (poll(&interrupt, 1, 0) > 0 && interrupt.revents & POLLIN));
 }

@@ -297,8 +297,7 @@ static int tell_walls(struct launch *launch)
 	return 0;
 }
 
-/* The caller goes on meanwhile, and what it closes is to be closed: a lock, the end of a pipe. Where that is refused, `command` and
- * `first` close them when the walls are up. */
+/* The caller goes on meanwhile, and what it closes is to be closed: a lock, the end of a pipe. */
 static void close_others(const struct launch *launch)
 {
 	const int kept[] = { launch->init_fd, launch->control_fd, launch->heard_fd, launch->caller_fd,

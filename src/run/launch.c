@@ -131,6 +131,13 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
+/* By its number where a pidfd will not do: it is ours to reap, and has not been. */
+static void kill_first(const struct launch *launch)
+{
+	if (sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0) < 0 && launch->pid > 0)
+		kill((pid_t)launch->pid, SIGKILL);
+}
+
 /* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
  * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. */
 static void cut_short(struct launch *launch)
@@ -138,7 +145,7 @@ static void cut_short(struct launch *launch)
 	struct control_message message = { .kind = CONTROL_KILL };
 	launch->cut_short = true;
 	if (launch->namespaces & CLONE_NEWPID)
-		sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0);
+		kill_first(launch);
 	else
 		send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -263,9 +270,15 @@ static int await_start(struct launch *launch, long pid, const struct patience *p
 
 /* ---- ahead of the plan ------------------------------------------------------------------------------------------ */
 
+/* What began ahead may have to wait for a human's answer: it must not keep what the caller closes meanwhile. */
+static bool can_be_early(void)
+{
+	return can_be_late() && sys_3(SYS_close_range, ~0U, ~0U, 0) >= 0;
+}
+
 struct launch *launch_ahead(const struct launch *known)
 {
-	struct launch *ahead = can_be_late() ? malloc(sizeof(*ahead)) : NULL;
+	struct launch *ahead = can_be_early() ? malloc(sizeof(*ahead)) : NULL;
 	if (!ahead)
 		return NULL;
 	*ahead = *known;
@@ -301,7 +314,7 @@ void launch_ahead_end(struct launch *ahead)
 		return;
 	close(ahead->mounts_fd);
 	if (ahead->pidfd >= 0)
-		sys_4(SYS_pidfd_send_signal, ahead->pidfd, SIGKILL, NULL, 0);
+		kill_first(ahead);
 	await_all(ahead, NULL);
 	if (ahead->pidfd >= 0) {
 		await_gone(ahead->pidfd, true);
@@ -366,6 +379,6 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	launch_note_processors(launch);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
-	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
-	return await_start(launch, pid, launch->patience, err);
+	launch->pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
+	return await_start(launch, launch->pid, launch->patience, err);
 }

@@ -120,7 +120,7 @@ struct launch {
 	const struct launch *plan;
 	int caller_fd;                  /* the same: a pidfd of the caller */
 	int mounts_fd;                  /* the same: the table of the host's mounts, from before there was a copy of them */
-	long pid;                       /* the same: of `first`, as the caller has it */
+	long pid;                       /* of `first`, as the caller has it */
 	bool group_entered;
 	uint64_t own;                   /* the same: of the namespaces what `first` makes by itself, beside the caller */
 	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */

@@ -71,12 +71,18 @@ int supervise_pipes(int ret_ours[3], int ret_theirs[3])
 	return 0;
 }
 
+void supervise_begin_time(struct supervision *supervision)
+{
+	/* Before the start, because a short command has ended when that returns. */
+	supervision->start_us = await_now_us();
+	uint64_t wall_ms = supervision->options.wall_ms;
+	supervision->deadline_us = wall_ms ? supervision->start_us + wall_ms * 1000 : 0;
+}
+
 void supervise_settle(struct supervision *supervision, const struct supervise_options *options)
 {
 	supervision->options = *options;
-	/* Before the start, because a short command has ended when that returns. */
-	supervision->start_us = await_now_us();
-	supervision->deadline_us = options->wall_ms ? supervision->start_us + options->wall_ms * 1000 : 0;
+	supervise_begin_time(supervision);
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
 }
@@ -413,8 +419,9 @@ void supervise_free(struct supervision *supervision)
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
 	pause_end(supervision);
-	/* Who has a program that was not wanted, or is about to, may wait for that and hear nothing. */
-	if (supervision->epoll_fd < 0 && supervision->pidfd >= 0)
+	/* Who has a program that was not wanted, or is about to, may wait for that and hear nothing. A slot's is pid 1, with whom all
+	 * the others go; any other kills them first, when it hears of the end. */
+	if (supervision->in_slot && supervision->epoll_fd < 0 && supervision->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)

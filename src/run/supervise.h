@@ -47,6 +47,7 @@ struct supervision {
 	bool stdin_pollable, stdin_open;
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
+	bool in_slot;                   /* its init is a slot's, and was there before */
 	bool reported, timed_out, disk_full;
 	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
 	uint64_t deadline_us;           /* the end of its time; 0: it has any */
@@ -71,6 +72,8 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 void supervise_move(struct supervision *to, struct supervision *from);
 /* Between the two, where not all was known: with these. Of what prepare made nothing changes. */
 void supervise_settle(struct supervision *supervision, const struct supervise_options *options);
+/* After it, anew: its time begins now, and not while something else came before the start. */
+void supervise_begin_time(struct supervision *supervision);
 /* The command runs: takes launch->pidfd, unless there is an init already. */
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
 /* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to

@@ -16,6 +16,7 @@ if IS_ROOT:
     if lack("cgroup"):
         BY_CLASSIC.update(limit_processes="none")
 NO_SECOND = {"filesystem_second": "none"}
+PATIENCE = 20
 
 # What is missing, and how `isolation` differs then.
 RUNS = [
@@ -95,6 +96,26 @@ def test_it_runs_where_it_would(lab, without, rules):
                            env=lab.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout for _ in range(3)]
     own = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines(True) if line.startswith("Cpus_allowed:")]
     assert done == own * 3
+
+
+def test_a_refusal_ends_what_was_begun_ahead(lab, without):
+    """By its number, where no signal can be sent by a pidfd."""
+    needs("mount-namespace")
+    for _ in range(3):
+        done = subprocess.run([*without("pidfd_send_signal:ENOSYS"), PROGRAM, "run", "--cwd", "..", "--", "/bin/true"], cwd=lab.workspace,
+                              env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert done.returncode == 125 and "leads out of the workspace" in done.stderr
+
+
+@pytest.mark.parametrize("driver", ["namespaces", "landlock", "local"])
+def test_what_cannot_be_watched_does_not_go_on(lab, without, driver):
+    if driver != "local":
+        needs("mount-namespace" if driver == "namespaces" else "user")
+    seconds = str(100000 + os.getpid())
+    done = subprocess.run([*without("epoll_create1:EMFILE"), PROGRAM, "run", "--driver", driver, "-c", f"sleep {seconds}; :"],
+                          cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    assert done.returncode == 125 and "cannot watch the command" in done.stderr
+    assert subprocess.run(["pgrep", "-f", f"sleep {seconds}"], stdout=subprocess.PIPE).stdout == b""
 
 
 @pytest.mark.parametrize("rules, words, boundary, names, fix", REFUSALS, ids=name)
