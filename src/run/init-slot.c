@@ -24,12 +24,24 @@ static int await_seal(struct launch *launch)
 	return 0;
 }
 
+/* See child-seal.c. Where it cannot be had, the filter goes with the program. */
+static void hold_filter(struct launch *launch, long command)
+{
+	long process = launch->filter_fd < 0 ? -1 : sys_2(SYS_pidfd_open, command, 0);
+	launch->filter_fd = process < 0 ? -1 : (int)sys_3(SYS_pidfd_getfd, process, launch->filter_fd, 0);
+	if (process >= 0)
+		sys_1(SYS_close, process);
+}
+
 static int raise_slot(struct launch *launch, long *ret_command)
 {
 	/* Else the maps are not ours to write, nor the descriptors in /proc to name. Nobody is here to make use of it. */
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
 	*ret_command = launch_raise(launch);
-	return *ret_command < 0 || launch_raise_network(launch) < 0 ? -1 : await_seal(launch);
+	if (*ret_command < 0 || launch_raise_network(launch) < 0 || await_seal(launch) < 0)
+		return -1;
+	hold_filter(launch, *ret_command);
+	return 0;
 }
 
 /* As init it has the control socket and nothing else: no capability, no other descriptor. Until then its capabilities keep the
@@ -41,7 +53,9 @@ static long settle(const struct launch *launch)
 	if (launch->control_fd != CONTROL_FD && sys_3(SYS_dup3, launch->control_fd, CONTROL_FD, 0) < 0)
 		return -1;
 	launch_close_all(0, CONTROL_FD - 1, 0);
-	launch_close_all(CONTROL_FD + 1, ~0U, 0);
+	bool holds = launch->filter_fd == CONTROL_FD + 1 ||
+	             (launch->filter_fd >= 0 && sys_3(SYS_dup3, launch->filter_fd, CONTROL_FD + 1, 0) >= 0);
+	launch_close_all(CONTROL_FD + 1 + holds, ~0U, 0);
 	sys_1(SYS_chdir, "/");
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -69,7 +83,7 @@ static long tell_ready(const struct launch *launch)
 void launch_slot(struct launch *launch)
 {
 	long command = -1;
-	launch->root_fd = -1;
+	launch->root_fd = launch->filter_fd = -1;
 	if (raise_slot(launch, &command) < 0) {
 		slot_tell_failure(launch, launch->slot_fd);
 		sys_exit(1);

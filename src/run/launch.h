@@ -136,6 +136,7 @@ struct launch {
 	int standing;                   /* the same of `first` */
 	bool watched;                   /* `first` is about to be init: whatever becomes of `command`, that sees to it */
 	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
+	int filter_fd;                  /* the same: a descriptor of `command`'s that holds its filter; -1: there is none */
 	int planned;                    /* not 0 once there is a plan, which `command` waits for */
 	int walls;                      /* not 0 once they are up, which `command` waits for */
 	long cpus_size;                 /* the bytes of `cpus`, where both may run in the end; 0: as it is */
