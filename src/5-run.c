@@ -118,11 +118,14 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 static int await_program(struct execution *execution, struct cordon_error *err)
 {
 	struct supervision *supervision = &execution->run.supervision;
-	if (!execution->run.in_slot || execution->run.in_shell)
+	if (!execution->run.in_slot)
 		return 0;
-	int there = slot_await_program(&execution->run.slot, &execution->run.patience, err);
+	int there = execution->run.in_shell ? 0 : slot_await_program(&execution->run.slot, &execution->run.patience, err);
 	if (there > 0)
 		supervise_cut_short(supervision, execution->run.slot.held);
+	/* Nobody is at the other end any more. */
+	if (there == 0)
+		slot_end(&execution->run.slot);
 	return there < 0 ? -1 : 0;
 }
 

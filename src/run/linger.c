@@ -1,14 +1,16 @@
-/* A small ring of pidfds, each with its group: see linger.h. */
+/* A small ring of pidfds, each with its group, and a heap of descriptors: see linger.h. */
 #include "run/linger.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "run/await.h"
 #include "run/cgroup.h"
 
 #define BACKLOG 16
+#define DESCRIPTORS 64
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct leaving {
@@ -16,6 +18,8 @@ static struct leaving {
 	struct cgroup group;
 } ring[BACKLOG];
 static unsigned count;
+static int heap[DESCRIPTORS];
+static unsigned heap_count;
 
 static bool reap(struct leaving *leaving, bool wait)
 {
@@ -33,6 +37,8 @@ static void sweep(bool wait)
 		if (!reap(&ring[i], wait))
 			ring[kept++] = ring[i];
 	count = kept;
+	while (heap_count)
+		close(heap[--heap_count]);
 }
 
 void linger_add(int pidfd, struct cgroup *group)
@@ -47,6 +53,17 @@ void linger_add(int pidfd, struct cgroup *group)
 	ring[count++] = (struct leaving){ pidfd, *group };
 	group->ops = NULL;
 	pthread_mutex_unlock(&lock);
+}
+
+void linger_close(int *const fds[], size_t size)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < size; i++)
+		if (*fds[i] >= 0 && heap_count < DESCRIPTORS)
+			heap[heap_count++] = take_fd(fds[i]);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < size; i++)
+		close_fd(fds[i]);
 }
 
 void linger_sweep(void)

@@ -39,7 +39,10 @@ static void close_watched(struct supervision *supervision, int *fd)
 {
 	if (*fd >= 0)
 		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
-	close_fd(fd);
+	if (supervision->options.tty)
+		close_fd(fd);
+	else
+		linger_close(&fd, 1);
 }
 
 static void arm(int timer_fd, uint64_t after_ms)
@@ -423,6 +426,9 @@ void supervise_free(struct supervision *supervision)
 	 * the others go; any other kills them first, when it hears of the end. */
 	if (supervision->in_slot && supervision->epoll_fd < 0 && supervision->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
+	/* Unless it has reported: then nothing of all this means anything to anybody. */
+	if (supervision->in_slot && supervision->reported)
+		linger_close(owned, ARRAY_SIZE(owned));
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);
