@@ -235,6 +235,8 @@ class World:
 
     # ---- workspaces ----
     def workspace(self):
+        """A new one; the one before is gone, before it is ever written to a disk."""
+        shutil.rmtree(self.base / f"w{self.workspaces}", ignore_errors=True)
         self.workspaces += 1
         ws = self.base / f"w{self.workspaces}"
         for name in (".env", "conf/.env.local", "keys/server.pem", "keys/id_rsa_work", ".ssh/config", ".netrc",
