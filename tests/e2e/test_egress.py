@@ -595,13 +595,15 @@ def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
 
 @pytest.mark.parametrize("words", [["--net", "a.test:80"], ["--tty"]], ids=["net", "tty"])
 def test_descriptors_of_others_under_way_are_not_in_the_way(cordon, net, words):
-    """They are counted by user, against the soft limit of open files."""
-    hoard = "import socket, array, time\nkept = []\nfile = open('/dev/null')\ntry:\n    while len(kept) < 4000:\n" \
+    """They are counted by user, against the soft limit of open files: one that is low leaves others of this user, who have their
+    own, enough."""
+    hoard = "import socket, array, resource, time\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n" \
+            "kept = []\nfile = open('/dev/null')\ntry:\n    while len(kept) < 4000:\n" \
             "        ends = socket.socketpair()\n        for _ in range(100):\n            kept.append(ends) or " \
             "ends[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file.fileno()] * 8))])\n" \
             "except OSError as error:\n    print(error.errno, flush=True)\ntime.sleep(60)"
-    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # noqa: E731
-    process = cordon.popen("run", "--", PYTHON, "-c", hoard, text=True, preexec_fn=few)
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # noqa: E731
+    process = cordon.popen("run", "--", PYTHON, "-c", hoard, text=True)
     try:
         assert process.stdout.readline() == "109\n"  # ETOOMANYREFS
         assert cordon("run", *words, "--", "true", preexec_fn=few).returncode == 0
