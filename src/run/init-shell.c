@@ -52,13 +52,13 @@ static long park(const struct launch *launch, long command, bool there, struct p
 }
 
 /* On the processor that we were sent to: the kernel might put it where the supervisor is at work. */
-static bool take_along(const struct launch *launch, long command, unsigned here)
+static void take_along(const struct launch *launch, long command, unsigned here)
 {
 	unsigned long cpus[ARRAY_SIZE(launch->cpus)] = { 0 };
 	if (launch->cpus_size <= 0 || here >= LAUNCH_CPUS_MAX)
-		return false;
+		return;
 	cpus[here / (8 * sizeof(long))] = 1UL << here % (8 * sizeof(long));
-	return sys_3(SYS_sched_setaffinity, command, launch->cpus_size, cpus) >= 0;
+	sys_3(SYS_sched_setaffinity, command, launch->cpus_size, cpus);
 }
 
 static long set_free(const struct launch *launch, long command)
@@ -82,9 +82,12 @@ bool init_park(const struct launch *launch, long command, bool there)
 		return false;
 	sys_3(SYS_getcpu, &here, NULL, NULL);
 	/* On the processor of who decides whether it may run we would only be in its way. */
-	bool aside = (int32_t)here != told.message.value, along = aside && take_along(launch, command, here);
+	bool aside = (int32_t)here != told.message.value;
+	if (aside)
+		take_along(launch, command, here);
 	long result = shell_write(&shell, told.line, (size_t)length - sizeof(told.message));
-	if (result == 0 && along)
+	/* We were sent here, and who sent us may have come after us. */
+	if (result == 0 && launch->cpus_size > 0)
 		result = set_free(launch, command);
 	tell(CONTROL_WRITTEN, result);
 	return result == 0 && init_await(aside) == CONTROL_GO && shell_go(&shell) >= 0;
