@@ -5,14 +5,13 @@ import pathlib
 import socket
 import statistics
 import subprocess
-import time
 
 import pytest
 
 from lab import IS_ROOT, leftovers, needs, result  # noqa: F401
 
 DIRECTORIES, FILES_EACH = 1000, 100
-BOUND_MS = 2.0
+BOUND_MS, BOUND_WAITS = 2.0, 3
 
 
 @pytest.fixture
@@ -254,25 +253,26 @@ def large(tmp_path_factory):
     return root
 
 
-def timed(cordon, workspace):
-    begun = time.perf_counter()
-    done = subprocess.run(cordon.argv("run", "--workspace", workspace, "--", "/bin/true"), env=cordon.env)
-    assert done.returncode == 0
-    return (time.perf_counter() - begun) * 1000
+def cost(cordon, workspace):
+    """Milliseconds of a processor, and how often it waited: neither is more because others are at work on this machine."""
+    process = subprocess.Popen(cordon.argv("run", "--workspace", workspace, "--", "/bin/true"), env=cordon.env)
+    _, process.returncode, used = os.wait4(process.pid, 0)
+    assert process.returncode == 0
+    return (used.ru_utime + used.ru_stime) * 1000, used.ru_nvcsw
 
 
 @needs("unsanitized")
 def test_a_large_workspace_costs_little(cordon, large):
-    """Interleaved medians, the best of a few turns: others may be at work on this machine."""
+    """Interleaved medians, the best of a few turns."""
     for workspace in (cordon.workspace, large):
-        timed(cordon, workspace)
+        cost(cordon, workspace)
     extra = []
     for _ in range(12):
-        pairs = [(timed(cordon, cordon.workspace), timed(cordon, large)) for _ in range(25)]
-        extra.append(statistics.median(pair[1] for pair in pairs) - statistics.median(pair[0] for pair in pairs))
-        if extra[-1] <= BOUND_MS:
-            break
-    assert min(extra) <= BOUND_MS, [f"{ms:.2f}" for ms in extra]
+        small, much = zip(*[(cost(cordon, cordon.workspace), cost(cordon, large)) for _ in range(25)])
+        extra.append([statistics.median(b) - statistics.median(a) for a, b in zip(zip(*small), zip(*much))])
+        if extra[-1][0] <= BOUND_MS and extra[-1][1] <= BOUND_WAITS:
+            return
+    pytest.fail(f"milliseconds and waits: {extra}")
 
 
 def test_a_large_workspace_is_masked_all_the_same(cordon, large):
