@@ -269,15 +269,12 @@ static void keep_init_near(const struct launch *launch)
 	sys_3(SYS_sched_setaffinity, 1, launch->cpus_size, cpus);
 }
 
-/* Without its parent to stop it, it would run before it may. */
-static long be_held(const struct launch *launch)
+/* Somebody may have sent it here, and it is to be found anywhere again. */
+static void stay_here(const struct launch *launch)
 {
 	if (launch->cpus_size > 0)
 		sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);
-	long result = sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
-	if (result >= 0)
-		keep_init_near(launch);
-	return result;
+	keep_init_near(launch);
 }
 
 static int await_orders(struct launch *launch)
@@ -286,12 +283,15 @@ static int await_orders(struct launch *launch)
 	if (launch->slot_fd < 0)
 		return 0;
 	launch->cpus_size = sys_3(SYS_sched_getaffinity, 0, sizeof(launch->cpus), launch->cpus);
-	if (launch->held)
+	/* Without its parent to stop it, it would run before it may. */
+	if (launch->held) {
+		result = sys_4(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
 		slot_tell_waits();
+	}
 	tell_sealed(launch);
 	if (launch->held) {
 		slot_await_news();
-		result = be_held(launch);
+		stay_here(launch);
 	}
 	if (slot_await(launch) < 0 || enter_cwd(launch) < 0)
 		return -1;

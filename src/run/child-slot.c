@@ -74,45 +74,48 @@ void slot_tell_waits(void)
 	sys6(SYS_sendto, SLOT_FD, (long)&kind, offsetof(struct slot_reply, error), MSG_NOSIGNAL, 0, 0);
 }
 
+static union {
+	struct cmsghdr header;
+	unsigned char space[CMSG_SPACE(3 * sizeof(int))];
+} rights;
+static struct iovec part = { orders_bytes, sizeof(orders_bytes) };
+static struct msghdr header;
+static long length;
+
+static void receive(int flags)
+{
+	header = (struct msghdr){ .msg_iov = &part, .msg_iovlen = 1, .msg_control = &rights, .msg_controllen = sizeof(rights) };
+	length = sys_3(SYS_recvmsg, SLOT_FD, &header, flags);
+}
+
 void slot_await_news(void)
 {
-	char byte;
-	if (sys6(SYS_recvfrom, SLOT_FD, (long)&byte, sizeof(byte), MSG_PEEK, 0, 0) <= 0)
+	/* So that there is memory for it by then. */
+	*(volatile char *)orders_bytes = 0;
+	receive(0);
+	if (length <= 0)
 		sys_exit(1);
 }
 
 /* Who was roused has them in a moment. */
-static long receive_orders(struct msghdr *header)
+static void receive_orders(void)
 {
-	size_t size = header->msg_controllen;
-	long length = sys_3(SYS_recvmsg, SLOT_FD, header, 0);
-	if (length != SLOT_ROUSE_SIZE)
-		return length;
-	length = -EAGAIN;
-	for (int i = 0; i < LOOKS && length == -EAGAIN; i++) {
-		header->msg_controllen = size;
-		length = sys_3(SYS_recvmsg, SLOT_FD, header, MSG_DONTWAIT);
-	}
-	if (length != -EAGAIN)
-		return length;
-	header->msg_controllen = size;
-	return sys_3(SYS_recvmsg, SLOT_FD, header, 0);
+	if (!length)
+		receive(0);
+	bool roused = length == SLOT_ROUSE_SIZE;
+	for (int i = 0; i < LOOKS && (length == SLOT_ROUSE_SIZE || length == -EAGAIN); i++)
+		receive(MSG_DONTWAIT);
+	if (roused && length == -EAGAIN)
+		receive(0);
 }
 
 int slot_await(struct launch *launch)
 {
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(3 * sizeof(int))];
-	} control;
-	struct iovec part = { orders_bytes, sizeof(orders_bytes) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                         .msg_controllen = sizeof(control) };
-	long length = receive_orders(&header);
+	receive_orders();
 	if (length <= 0)
 		sys_exit(1);
-	const int *fds = (const int *)(const void *)CMSG_DATA(&control.header);
-	bool sound = header.msg_controllen >= sizeof(struct cmsghdr) && control.header.cmsg_len == CMSG_LEN(3 * sizeof(int)) &&
+	const int *fds = (const int *)(const void *)CMSG_DATA(&rights.header);
+	bool sound = header.msg_controllen >= sizeof(struct cmsghdr) && rights.header.cmsg_len == CMSG_LEN(3 * sizeof(int)) &&
 	             fds[0] == 0 && fds[1] == 1 && fds[2] == 2 && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
 	const struct slot_orders *orders = sound ? slot_unpack(orders_bytes, (size_t)length) : NULL;
 	if (!launch->held)
