@@ -214,9 +214,8 @@ static int choose_home(struct execution *execution, struct cordon_error *err)
 	if (execution->session.one_off)
 		return 0;
 	struct place place;
-	auto_close int fd = -1;
 	if (workspace_of_session(&execution->arena, execution->session.id, own_place(execution, "homes"), !execution->dry, &place,
-	                         &fd, err) < 0)
+	                         &execution->session.home_fd, err) < 0)
 		return -1;
 	execution->session.home_source = place.path;
 	return 0;

@@ -112,7 +112,6 @@ static void write_capabilities(struct json *json, const struct capability_set *s
 
 static void write_isolation(struct json *json, const char *const isolation[CORDON_WALL_MAX])
 {
-	json_key(json, "isolation");
 	json_object_begin(json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		if (isolation[wall])
@@ -221,6 +220,15 @@ static int write_limit_row(struct execution *execution, struct cordon_error *err
 	return end_row(&json, execution, err);
 }
 
+/* It is most of the row. */
+void audit_step_running(struct execution *execution)
+{
+	struct json json;
+	json_init(&json);
+	write_isolation(&json, execution->run.isolation);
+	execution->audit.isolation = json_take(&json);
+}
+
 int audit_step_result(struct execution *execution, struct cordon_error *err)
 {
 	const struct supervision *supervision = &execution->run.supervision;
@@ -231,7 +239,11 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
 	json_key_string(&json, "driver", execution->session.driver->name);
-	write_isolation(&json, execution->run.isolation);
+	json_key(&json, "isolation");
+	if (execution->audit.isolation)
+		json_verbatim(&json, execution->audit.isolation);
+	else
+		write_isolation(&json, execution->run.isolation);
 	write_job(&json, execution, execution->session.job && execution->session.job->killed ? "killed" : "ended");
 	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);

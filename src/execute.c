@@ -130,14 +130,14 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->dry = dry;
 	execution->only = !cordon->warm && !atomic_load(&cordon->asked);
 	execution->session.hold = SESSION_HOLD_NONE;
-	execution->session.workspace_fd = execution->session.scratch_fd = -1;
+	execution->session.workspace_fd = execution->session.home_fd = execution->session.scratch_fd = -1;
 	execution->cwd.fd = execution->profile.names.fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)
 		memset(execution->audit.id, '0', sizeof(execution->audit.id) - 1);
 	else
 		id_make(execution->audit.id);
-	execution->run.launch.report_fd = execution->run.home_fd = -1;
+	execution->run.launch.report_fd = -1;
 	execution->run.launch.pidfd = -1;
 	execution->run.slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
 	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = -1;
@@ -153,7 +153,7 @@ void execute_free(struct execution *execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.names.fd, &execution->run.launch.report_fd,
-	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->run.home_fd,
+	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->session.home_fd,
 	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2] };
 	egress_free(execution);
 	driver_release(&execution->run.held);
@@ -179,6 +179,7 @@ void execute_free(struct execution *execution)
 			close(*owned[i]);
 	registry_kept_release(execution->cordon->sessions, &execution->session.hold);
 	config_unref(execution->session.config);
+	free(execution->audit.isolation);
 	/* Last: to make the next place takes a processor for as long as a short command takes, and who waits for that would wait for
 	 * this, too. */
 	warm_refill(execution);
@@ -216,6 +217,8 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 			return -1;
 		}
 	}
+	if (start && record)
+		audit_step_running(execution);
 	return 0;
 }
 

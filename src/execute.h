@@ -101,6 +101,7 @@ struct execution {
 		struct place workspace;
 		int workspace_fd;
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
+		int home_fd;                        /* the latter; or -1 */
 		const char *scratch;                /* a directory for one command, removed at its end; or NULL */
 		int scratch_fd;                     /* locked while in use; or -1 */
 		struct job_place *job;              /* its place, where it is a job: the request's; or NULL */
@@ -130,7 +131,6 @@ struct execution {
 		struct cgroup group;                /* holds the limits; or none */
 		struct disk_watch disk;             /* holds the limit on disk space */
 		bool quota;                         /* so does the filesystem */
-		int home_fd;                        /* which it counts, too; or -1 */
 		struct expectation *expected;       /* what a thread begins while the walk decides; or NULL */
 		struct launch launch;
 		struct patience patience;           /* for its program to be there */
@@ -158,6 +158,7 @@ struct execution {
 	} run;
 	struct {
 		char id[ID_SIZE];
+		char *isolation;                    /* as the result row will say it, once it runs; or NULL */
 	} audit;
 };
 
@@ -256,6 +257,8 @@ void job_end_all(struct cordon *cordon);
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
 /* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */
 int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
+/* While it runs: what the result row says that is known by then. */
+void audit_step_running(struct execution *execution);
 int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
 

@@ -1,6 +1,5 @@
 /* The limits on a command's whole tree, as part of step 5: a control group of its own holds them where one can be had,
  * rlimits where not. Afterwards: which limit ended it, and what it used. */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,11 +63,8 @@ static bool hold_disk(const struct execution *execution, const struct disk_optio
 /* A directory that was named is the caller's own: what was in it before is not the command's doing. */
 static void watch_disk(struct execution *execution)
 {
-	const char *home = execution->session.home_source;
-	if (home)
-		execution->run.home_fd = open(home, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	const struct disk_options options = {
-		.roots = { execution->session.workspace_fd, execution->run.home_fd, execution->session.scratch_fd },
+		.roots = { execution->session.workspace_fd, execution->session.home_fd, execution->session.scratch_fd },
 		.most_bytes = execution->profile.profile.limits.disk_bytes,
 		.growth = execution->request->workspace || execution->session.record.workspace,
 	};
