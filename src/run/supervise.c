@@ -23,6 +23,7 @@
 #include "run/supervise-parts.h"
 
 #define CHUNK (64 * 1024)
+#define LOOKS 48                        /* some 25 microseconds */
 #define NEW_MS 250                      /* so long a command is a small one */
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
@@ -367,16 +368,27 @@ static void handle(struct supervision *supervision, enum source source)
 	}
 }
 
+/* Who closes its output is mostly at its end, and init about to report: who waits for that awake need not be woken. Where it closed
+ * both before we came to look, it does so on another processor, and is not kept from it. */
+static void look_for_report(struct supervision *supervision)
+{
+	for (int i = 0; i < LOOKS && supervision->state == SUPERVISE_RUNNING; i++)
+		read_control(supervision);
+}
+
 int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err)
 {
 	struct epoll_event events[8];
 	int count = 0;
+	bool both = supervision->stream_fd[CORDON_STDOUT] >= 0 && supervision->stream_fd[CORDON_STDERR] >= 0;
 	if (supervision->state != SUPERVISE_FINISHED)
 		count = epoll_wait(supervision->epoll_fd, events, ARRAY_SIZE(events), wait_ms);
 	if (count < 0 && errno != EINTR)
 		return fail(err, CORDON_E_INTERNAL, errno, "epoll_wait", "cannot watch the command");
 	for (int i = 0; i < count; i++)
 		handle(supervision, events[i].data.u32);
+	if (both && !has_streams(supervision))
+		look_for_report(supervision);
 	if (supervision->state == SUPERVISE_DRAINING && !has_streams(supervision))
 		supervision->state = SUPERVISE_FINISHED;
 	*ret_finished = supervision->state == SUPERVISE_FINISHED;
