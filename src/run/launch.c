@@ -92,18 +92,19 @@ static int child_failed(const struct launch *launch, struct cordon_error *err)
 static pthread_mutex_t become_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* As root: one more process in between, which becomes an unprivileged user before the namespaces are made, so that
- * they belong to that user. It shares the table of descriptors, so the pidfd arrives in ours. */
+ * they belong to that user. It shares the table of descriptors, so the pidfd arrives in ours. Its own pid, or a negative errno. */
 static long clone_become(struct launch *launch, char *stack)
 {
-	uint64_t flags = CLONE_VM | CLONE_VFORK | CLONE_FILES;
 	pthread_mutex_lock(&become_lock);
-	int dumpable = prctl(PR_GET_DUMPABLE);
-	long pid = launch_clone_at(launch, flags, stack, NULL, launch_become);
-	prctl(PR_SET_DUMPABLE, dumpable);
+	launch->dumpable = prctl(PR_GET_DUMPABLE);
+	return launch_clone_at(launch, CLONE_VM | CLONE_FILES, stack, &launch->become_fd, launch_become);
+}
+
+/* `first` has no more files of its own to name in /proc. */
+static void end_become(const struct launch *launch)
+{
+	prctl(PR_SET_DUMPABLE, launch->dumpable);
 	pthread_mutex_unlock(&become_lock);
-	if (pid > 0)
-		waitpid((pid_t)pid, NULL, __WALL);
-	return pid < 0 ? pid : launch->clone_result;
 }
 
 /* In a process of its own, because a thread among others cannot enter a user namespace. */
@@ -173,6 +174,22 @@ static const struct patience *await_init(struct launch *launch, const struct pat
 	return patience;
 }
 
+/* Until `become` is gone, which waits until `first` is init or gone. The pid of `first`, or a negative errno. */
+static long await_become(struct launch *launch, long become, const struct patience **patience)
+{
+	struct pollfd gone = { .fd = launch->become_fd, .events = POLLIN };
+	int count = 0;
+	while (count == 0 || (count < 0 && errno == EINTR)) {
+		count = poll(&gone, 1, await_moment_ms(*patience));
+		/* Before there is a `first` it waits for nothing. */
+		if (count == 0 && __atomic_load_n(&launch->pidfd, __ATOMIC_ACQUIRE) >= 0)
+			*patience = lose(launch, *patience);
+	}
+	close(launch->become_fd);
+	waitpid((pid_t)become, NULL, __WALL);
+	return launch->clone_result;
+}
+
 static void await_first(struct launch *launch)
 {
 	while (__atomic_load_n(&launch->standing, __ATOMIC_ACQUIRE))
@@ -219,7 +236,7 @@ static bool place(const struct launch *launch, long pid, bool here)
 	return sys_3(SYS_sched_setaffinity, pid, launch->cpus_size, mask) >= 0;
 }
 
-/* A pid, or a negative errno. */
+/* A pid, of `become` where there is that, or a negative errno. */
 static long clone_first(struct launch *launch)
 {
 	char *stacks = launch->first_stack;
@@ -250,6 +267,8 @@ static bool make_stacks(struct launch *launch)
 static void await_all(struct launch *launch, const struct patience *patience)
 {
 	await_first(launch);
+	if (launch->become)
+		end_become(launch);
 	await_command(launch, patience);
 	munmap(launch->first_stack, 3 * STACK_SIZE);
 }
@@ -379,6 +398,9 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	launch_note_processors(launch);
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
-	launch->pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
-	return await_start(launch, launch->pid, launch->patience, err);
+	const struct patience *patience = launch->patience;
+	launch->pid = 0;
+	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
+	launch->pid = launch->become && pid >= 0 ? await_become(launch, pid, &patience) : pid;
+	return await_start(launch, launch->pid, patience, err);
 }

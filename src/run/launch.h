@@ -122,6 +122,8 @@ struct launch {
 	int mounts_fd;                  /* the same: the table of the host's mounts, from before there was a copy of them */
 	long pid;                       /* of `first`, as the caller has it */
 	bool group_entered;
+	int dumpable;                   /* where there is `become`: what the caller was before, */
+	int become_fd;                  /* and a pidfd */
 	uint64_t own;                   /* the same: of the namespaces what `first` makes by itself, beside the caller */
 	uint64_t late;                  /* of the namespaces what `command` makes, beside `first`; 0: it begins when the walls are up */
 

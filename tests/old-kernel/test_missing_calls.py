@@ -3,6 +3,7 @@ it is refused in a way that names the call and the fix. Never a weaker run that 
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -116,6 +117,20 @@ def test_what_cannot_be_watched_does_not_go_on(lab, without, driver):
                           cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     assert done.returncode == 125 and "cannot watch the command" in done.stderr
     assert subprocess.run(["pgrep", "-f", f"sleep {seconds}"], stdout=subprocess.PIPE).stdout == b""
+
+
+@pytest.mark.parametrize("call", ["sethostname", "umount2"])
+def test_walls_that_are_never_up_are_not_waited_for_longer_than_the_command(lab, without, call):
+    needs("mount-namespace")
+    argv = [*without(f"{call}:NEVER"), PROGRAM, "run", "--driver", "namespaces"]
+    options = {"cwd": lab.workspace, "env": lab.env, "stdin": subprocess.DEVNULL}
+    assert subprocess.run([*argv, "--timeout", "100ms", "--", "true"], timeout=PATIENCE, **options).returncode == 124
+    with subprocess.Popen([*argv, "--", "true"], **options) as process:
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        while not children.read_text():
+            time.sleep(0.01)
+        process.terminate()
+        assert process.wait(PATIENCE) in (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 
 
 @pytest.mark.parametrize("rules, words, boundary, names, fix", REFUSALS, ids=name)

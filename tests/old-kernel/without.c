@@ -5,15 +5,17 @@
  *     without docker -- cordon run -- true
  *
  * A rule is a system call and the errno it gives, or a name from the table of hosts below. A call may be narrowed to
- * those with certain bits in one argument: `clone/0:0x10000000:EPERM`. The rules hold for everything the command
- * starts, inside a sandbox too. As an ordinary user they come with no_new_privs, without which a filter needs
+ * those with certain bits in one argument: `clone/0:0x10000000:EPERM`. Instead of an errno it may say NEVER: the call does
+ * not return, as one that waits for a file server that is gone. The rules hold for everything the command starts, inside a sandbox too. As an ordinary user they come with no_new_privs, without which a filter needs
  * privileges; to root they are given without it. Libc only. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,6 +69,7 @@ static const struct {
 
 static struct sock_filter filter[8 + 5 * RULES_MAX];
 static unsigned short length;
+static unsigned long flags;
 
 static void emit(uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
 {
@@ -90,7 +93,9 @@ static void add_rule(char *rule)
 		exit(2);
 	}
 	*last++ = '\0';
-	uint32_t refuse = SECCOMP_RET_ERRNO | (uint32_t)look(errors, COUNT(errors), last);
+	bool never = !strcmp(last, "NEVER");
+	uint32_t refuse = never ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | (uint32_t)look(errors, COUNT(errors), last);
+	flags |= never ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
 	unsigned argument = 0;
 	uint32_t bits = 0;
 	if (slash) {
@@ -134,8 +139,11 @@ int main(int argc, char **argv)
 	add_rules(argv[1]);
 	emit(BPF_RET | BPF_K, SECCOMP_RET_ALLOW, 0, 0);
 	struct sock_fprog program = { length, filter };
-	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 &&
-	    (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)) {
+	long listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	if (listener < 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	/* Nobody answers, as long as somebody has it. */
+	if (listener < 0 || (flags && fcntl((int)listener, F_SETFD, 0) < 0)) {
 		perror("without: seccomp");
 		return 2;
 	}
