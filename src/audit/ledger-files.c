@@ -163,8 +163,31 @@ bool ledger_files_fit(uint64_t size)
 	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
-int ledger_files_replace(struct ledger_files *files, const char *name, const char *bytes, size_t size,
-                         struct cordon_error *err)
+/* The file that was there before the last one; -1 where there is none that can be written over. */
+static int open_spare(const struct ledger_files *files, int dir, const char *name, size_t size)
+{
+	struct stat st;
+	auto_close int fd = openat(dir, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0 || check_owned(files, &st, S_IFREG, name, NULL) < 0 || st.st_nlink != 1 ||
+	    (size_t)st.st_size != size)
+		return -1;
+	return take_fd(&fd);
+}
+
+static int make_fresh(const struct ledger_files *files, int dir, const char *name, int *ret_fd, struct cordon_error *err)
+{
+	/* The lock of the head is held: what is left under this name is of someone who was killed. */
+	int fd = unlinkat(dir, name, 0) < 0 && errno != ENOENT
+	                 ? -1
+	                 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return ledger_refuse(files, errno, name, "the ledger's file cannot be made", err);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int replace(struct ledger_files *files, const char *name, const char *bytes, size_t size, bool spare,
+                   struct cordon_error *err)
 {
 	char fresh[32];
 	auto_close int dir = -1, fd = -1;
@@ -173,17 +196,28 @@ int ledger_files_replace(struct ledger_files *files, const char *name, const cha
 		return -1;
 	if (!ledger_files_fit(size))
 		return ledger_refuse(files, EFBIG, name, "the ledger's file does not fit", err);
-	/* The lock of the head is held: what is left under this name is of someone who was killed. */
-	if (unlinkat(dir, fresh, 0) < 0 && errno != ENOENT)
-		return ledger_refuse(files, errno, fresh, "the ledger's file cannot be made", err);
-	fd = openat(dir, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return ledger_refuse(files, errno, name, "the ledger's file cannot be made", err);
+	fd = spare ? open_spare(files, dir, fresh, size) : -1;
+	if (fd < 0 && make_fresh(files, dir, fresh, &fd, err) < 0)
+		return -1;
 	errno = ENOSPC;
-	if (write(fd, bytes, size) != (ssize_t)size || (files->sync_disk && fdatasync(fd) < 0) ||
-	    renameat(dir, fresh, dir, name) < 0 || (files->sync_disk && fsync(dir) < 0))
+	bool written = write(fd, bytes, size) == (ssize_t)size && (!files->sync_disk || fdatasync(fd) == 0);
+	bool placed = written && ((spare && renameat2(dir, fresh, dir, name, RENAME_EXCHANGE) == 0) ||
+	                          renameat(dir, fresh, dir, name) == 0);
+	if (!placed || (files->sync_disk && fsync(dir) < 0))
 		return ledger_refuse(files, errno, name, "the ledger's file cannot be written", err);
 	return 0;
+}
+
+int ledger_files_replace(struct ledger_files *files, const char *name, const char *bytes, size_t size,
+                         struct cordon_error *err)
+{
+	return replace(files, name, bytes, size, false, err);
+}
+
+int ledger_files_alternate(struct ledger_files *files, const char *name, const char *bytes, size_t size,
+                           struct cordon_error *err)
+{
+	return replace(files, name, bytes, size, true, err);
 }
 
 /* ---- For whoever only reads -------------------------------------------------------------------------------------- */

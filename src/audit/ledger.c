@@ -174,7 +174,7 @@ void ledger_store_signed(struct ledger *ledger, const struct tip *tip)
 {
 	char text[SEAL_HEAD_SIZE];
 	seal_sign(&ledger->key, tip, time(NULL), text);
-	(void)!ledger_files_replace(&ledger->files, LEDGER_SIGNED, text, sizeof(text), NULL);
+	(void)!ledger_files_alternate(&ledger->files, LEDGER_SIGNED, text, sizeof(text), NULL);
 }
 
 void ledger_store_head(struct ledger *ledger, const struct tip *tip)

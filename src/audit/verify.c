@@ -91,17 +91,10 @@ static void report_suspect(struct verification *v)
 
 /* ---- The key and the heads --------------------------------------------------------------------------------------- */
 
-/* Whether a file of exactly this size is there; *ret_number tells why not. */
-static bool read_small(int directory, const char *name, bool lock, char bytes[SEAL_HEAD_SIZE], int *ret_number)
+/* Whether there is a file of so many bytes. */
+static bool read_small(int fd, char bytes[SEAL_HEAD_SIZE])
 {
-	auto_close int fd = ledger_open_readable(directory, name);
-	*ret_number = fd < 0 ? errno : 0;
-	if (fd < 0)
-		return false;
-	/* Whoever writes it does so in a few microseconds; without the lock, what is read may be half of each. */
-	if (lock)
-		ledger_await_writer(fd);
-	return pread(fd, bytes, SEAL_HEAD_SIZE, 0) == (ssize_t)SEAL_HEAD_SIZE;
+	return fd >= 0 && pread(fd, bytes, SEAL_HEAD_SIZE, 0) == (ssize_t)SEAL_HEAD_SIZE;
 }
 
 static void read_key(struct verification *v)
@@ -133,16 +126,20 @@ static void read_key(struct verification *v)
 static void read_heads(struct verification *v)
 {
 	char bytes[SEAL_HEAD_SIZE];
-	int number;
-	if (!read_small(v->directory, LEDGER_HEAD, true, bytes, &number))
+	auto_close int head = ledger_open_readable(v->directory, LEDGER_HEAD);
+	/* Whoever writes them does so in a few microseconds; without the lock, what is read may be half of each. */
+	if (head >= 0)
+		ledger_await_writer(head);
+	if (!read_small(head, bytes))
 		report(v, "head_missing", LEDGER_HEAD, 0, "the head is %s: rows may be missing at the end",
-		       number ? "missing or cannot be read" : "cut short");
+		       head < 0 ? "missing or cannot be read" : "cut short");
 	else if (v->keyed && !(v->head.holds = seal_head_read(&v->key, bytes, &v->head.tip, v->head.time)))
 		report(v, "head_changed", LEDGER_HEAD, 0,
 		       "the head is not as it was sealed: rows may be missing at the end");
-	if (!read_small(v->directory, LEDGER_SIGNED, false, bytes, &number))
+	auto_close int signed_fd = ledger_open_readable(v->directory, LEDGER_SIGNED);
+	if (!read_small(signed_fd, bytes))
 		report(v, "signature_missing", LEDGER_SIGNED, 0, "the signed head is %s",
-		       number ? "missing or cannot be read" : "cut short");
+		       signed_fd < 0 ? "missing or cannot be read" : "cut short");
 	else if (*v->public &&
 	         !(v->signed_head.holds = seal_signed_read(v->public, bytes, &v->signed_head.tip, v->signed_head.time)))
 		report(v, "signature_changed", LEDGER_SIGNED, 0, "the signed head was not signed with this key");

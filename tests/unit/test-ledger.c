@@ -89,6 +89,36 @@ static void write_rows(struct ledger *ledger, int writer, int count, size_t padd
 	free(pad);
 }
 
+/* Every 64 rows. What is kept to be written to the next time may be something else by then. */
+static void a_signature_frees_no_file(void **state)
+{
+	struct ground *ground = *state;
+	char path[160], spare[160], victim[160];
+	struct stat before, after;
+	snprintf(path, sizeof(path), "%s/signed", ground->directory);
+	snprintf(spare, sizeof(spare), "%s.new", path);
+	snprintf(victim, sizeof(victim), "%s/victim", ground->root);
+	write_rows(ground->ledger, 0, 64, 0);
+	for (int i = 0; i < 3; i++) {
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+		write_rows(ground->ledger, 1, 64, 0);
+		assert_int_equal(fstat(fd, &before) | stat(path, &after), 0);
+		assert_true(before.st_nlink == 1 && before.st_ino != after.st_ino);
+		ground_intact(ground, true);
+	}
+	ground_write(victim, "as it was");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(unlink(spare) | (i ? link(victim, spare) : symlink(victim, spare)), 0);
+		write_rows(ground->ledger, 2, 64, 0);
+		char *text = ground_slurp(victim);
+		assert_string_equal(text, "as it was");
+		free(text);
+		assert_int_equal(lstat(path, &after), 0);
+		assert_true(S_ISREG(after.st_mode) && after.st_size == SEAL_HEAD_SIZE);
+		ground_intact(ground, true);
+	}
+}
+
 static void many_processes(void **state)
 {
 	struct ground *ground = *state;
@@ -298,7 +328,7 @@ static void a_short_write_is_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(rows_are_lines_in_the_days_file), CASE(what_is_no_row), CASE(many_processes), CASE(many_threads),
+		CASE(rows_are_lines_in_the_days_file), CASE(what_is_no_row), CASE(a_signature_frees_no_file), CASE(many_processes), CASE(many_threads),
 		CASE(an_inherited_ledger), CASE(killed_writers), CASE(a_torn_line_is_ended_and_noted),
 		CASE(yesterdays_torn_line), CASE(a_short_write_is_taken_back), CASE(a_clock_that_is_set_back),
 	};
