@@ -167,7 +167,7 @@ static int ask_for_later(struct launch *launch)
 /* There will be none where the caller is gone, or has become another program: then its end of the socket is closed. */
 static int await_plan(struct launch *launch)
 {
-	struct control_message message;
+	struct control_message message = { .kind = 0 };
 	struct pollfd news[] = { { .fd = launch->control_fd, .events = POLLIN }, { .fd = launch->caller_fd, .events = POLLIN } };
 	long result;
 	sys_1(SYS_close, launch->heard_fd);
