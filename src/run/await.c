@@ -42,8 +42,11 @@ int await_left_ms(uint64_t deadline_us)
 
 int await_moment_ms(const struct patience *patience)
 {
-	int left_ms = patience ? await_left_ms(patience->deadline_us) : -1;
-	return patience && (left_ms < 0 || left_ms > MOMENT_MS) ? MOMENT_MS : left_ms;
+	if (!patience)
+		return -1;
+	int left_ms = await_left_ms(patience->deadline_us);
+	/* What is over is waited for, too, if it has not ended: others have to run for that. */
+	return left_ms < 0 || left_ms > MOMENT_MS ? MOMENT_MS : left_ms ? left_ms : 1;
 }
 
 bool await_is_over(const struct patience *patience)

@@ -42,6 +42,7 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	struct clone_args args = { .flags = flags | CLONE_CLEAR_SIGHAND | (pidfd ? CLONE_PIDFD : 0),
 	                           .pidfd = (uint64_t)(uintptr_t)pidfd,
 	                           .child_tid = (uint64_t)(uintptr_t)&launch->standing,
+	                           .parent_tid = (uint64_t)(uintptr_t)&launch->pid,
 	                           .stack = (uint64_t)(uintptr_t)stack,
 	                           .stack_size = launch->stack_size };
 	if (!launch->group_entered && launch->group_fd >= 0) {
@@ -55,23 +56,29 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 		/* Whatever the reason, joining may still work, and fails by itself if not. */
 		launch->group_entered = false;
 	}
+	/* What was refused late has left the number of a descriptor that is none. */
+	if (pidfd)
+		*pidfd = -1;
 	long pid = sys_clone3(&args, sizeof(args), enter, launch);
 	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, &launch->standing, enter,
-	                 launch);
+	flags = (flags & ~(uint64_t)CLONE_PARENT_SETTID) | (pidfd ? CLONE_PIDFD : 0);
+	return sys_clone(flags, (char *)stack + launch->stack_size, pidfd, &launch->standing, enter, launch);
 }
 
 long launch_clone(struct launch *launch, uint64_t more)
 {
-	uint64_t flags = (launch->namespaces & ~launch->late & ~launch->own) | CLONE_VM | CLONE_CHILD_CLEARTID | more;
+	uint64_t flags = (launch->namespaces & ~launch->late & ~launch->own) | CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID |
+	                 more;
 	if (launch->in_group)
 		flags &= ~(uint64_t)CLONE_NEWCGROUP;
 	launch->standing = 1;
 	long pid = launch_clone_at(launch, flags, launch->first_stack, &launch->pidfd, launch_first);
-	if (pid < 0)
+	if (pid < 0) {
 		launch->standing = 0;
+		launch->pidfd = -1;
+	}
 	return pid;
 }
 

@@ -177,7 +177,7 @@ static int await_plan(struct launch *launch)
 	if (result >= 0)
 		result = sys6(SYS_recvfrom, launch->control_fd, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (result != sizeof(message) || message.kind != CONTROL_PLANNED)
-		return launch_unavailable(launch, result, "lifetime", NULL, "nobody tells what walls to raise");
+		return launch_unavailable(launch, result < 0 ? result : 0, "lifetime", NULL, "nobody tells what walls to raise");
 	memcpy(launch, launch->plan, offsetof(struct launch, ahead));
 	__atomic_store_n(&launch->planned, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->planned, FUTEX_WAKE, 1);

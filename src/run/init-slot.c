@@ -44,7 +44,7 @@ static int raise_slot(struct launch *launch, long *ret_command)
 	return 0;
 }
 
-/* As init it has the control socket and nothing else: no capability, no other descriptor. Until then its capabilities keep the
+/* As init it has the control socket and what holds the filter, and nothing else: no capability. Until then its capabilities keep the
  * command from tracing it. */
 static long settle(const struct launch *launch)
 {

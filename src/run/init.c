@@ -2,9 +2,10 @@
  * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
  * it before it reports, so that a report means: nothing is left.
  *
- * It holds one descriptor, the control socket, and no capability; where its command was made to stand still, also what it takes
- * to end it then. The supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and
- * everything goes with it. It is not dumpable, so that no command of the same user can trace it or read its memory.
+ * It holds one descriptor, the control socket, and no capability; in a slot also what keeps its command's filter from being freed
+ * too soon (child-seal.c), and where its command was made to stand still what it takes to end it then. The supervisor's end of that
+ * socket is its lifeline: end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so that no
+ * command of the same user can trace it or read its memory.
  *
  * In another role the same program is a keeper, and in its slots it is init without having been executed: slot.h.
  *

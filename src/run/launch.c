@@ -133,31 +133,29 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 }
 
 /* By its number where a pidfd will not do: it is ours to reap, and has not been. */
-static void kill_first(const struct launch *launch)
+static bool kill_first(const struct launch *launch)
 {
-	if (sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0) < 0 && launch->pid > 0)
-		kill((pid_t)launch->pid, SIGKILL);
+	int pid = __atomic_load_n(&launch->pid, __ATOMIC_ACQUIRE);
+	return sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0) >= 0 || (pid > 0 && kill(pid, SIGKILL) == 0);
 }
 
 /* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
- * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. */
-static void cut_short(struct launch *launch)
+ * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. False: it is to
+ * be tried again. */
+static bool cut_short(struct launch *launch)
 {
 	struct control_message message = { .kind = CONTROL_KILL };
 	launch->cut_short = true;
 	if (launch->namespaces & CLONE_NEWPID)
-		kill_first(launch);
-	else
-		send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+		return kill_first(launch);
+	send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return true;
 }
 
 /* What is left of it to who has just waited for a moment. */
 static const struct patience *lose(struct launch *launch, const struct patience *patience)
 {
-	if (!await_is_over(patience))
-		return patience;
-	cut_short(launch);
-	return NULL;
+	return await_is_over(patience) && cut_short(launch) ? NULL : patience;
 }
 
 /* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the command, on
@@ -179,14 +177,15 @@ static long await_become(struct launch *launch, long become, const struct patien
 {
 	struct pollfd gone = { .fd = launch->become_fd, .events = POLLIN };
 	int count = 0;
-	while (count == 0 || (count < 0 && errno == EINTR)) {
+	while (gone.fd >= 0 && (count == 0 || (count < 0 && errno == EINTR))) {
 		count = poll(&gone, 1, await_moment_ms(*patience));
 		/* Before there is a `first` it waits for nothing. */
 		if (count == 0 && __atomic_load_n(&launch->pidfd, __ATOMIC_ACQUIRE) >= 0)
 			*patience = lose(launch, *patience);
 	}
-	close(launch->become_fd);
-	waitpid((pid_t)become, NULL, __WALL);
+	close_fd(&launch->become_fd);
+	while (waitpid((pid_t)become, NULL, __WALL) < 0 && errno == EINTR)
+		;
 	return launch->clone_result;
 }
 
@@ -240,7 +239,8 @@ static bool place(const struct launch *launch, long pid, bool here)
 static long clone_first(struct launch *launch)
 {
 	char *stacks = launch->first_stack;
-	launch->pidfd = -1;
+	launch->pidfd = launch->become_fd = -1;
+	launch->pid = 0;
 	launch->clone_result = 0;
 	launch->command = launch->loading = launch->standing = 0;
 	launch->watched = launch->cut_short = false;
@@ -314,7 +314,7 @@ struct launch *launch_ahead(const struct launch *known)
 		return NULL;
 	}
 	ahead->mounts_fd = take_fd(&mounts);
-	ahead->pid = clone_first(ahead);
+	ahead->pid = (int)clone_first(ahead);
 	if (ahead->pid >= 0 && (known->cpus_size || place(ahead, ahead->pid, false)))
 		return ahead;
 	launch_ahead_end(ahead);
@@ -399,8 +399,9 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS;
 	launch->late = has_command && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	const struct patience *patience = launch->patience;
-	launch->pid = 0;
 	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
-	launch->pid = launch->become && pid >= 0 ? await_become(launch, pid, &patience) : pid;
-	return await_start(launch, launch->pid, patience, err);
+	if (launch->become && pid >= 0)
+		pid = await_become(launch, pid, &patience);
+	launch->pid = (int)pid;
+	return await_start(launch, pid, patience, err);
 }

@@ -10,7 +10,7 @@
 #include "run/cgroup.h"
 
 #define BACKLOG 16
-#define DESCRIPTORS 64
+#define DESCRIPTORS 16                  /* a command leaves fewer */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct leaving {
@@ -57,11 +57,13 @@ void linger_add(int pidfd, struct cgroup *group)
 
 void linger_close(int *const fds[], size_t size)
 {
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < size; i++)
-		if (*fds[i] >= 0 && heap_count < DESCRIPTORS)
-			heap[heap_count++] = take_fd(fds[i]);
-	pthread_mutex_unlock(&lock);
+	/* Who has it may be waiting for the end of another command: then they are closed now. */
+	if (pthread_mutex_trylock(&lock) == 0) {
+		for (size_t i = 0; i < size; i++)
+			if (*fds[i] >= 0 && heap_count < DESCRIPTORS)
+				heap[heap_count++] = take_fd(fds[i]);
+		pthread_mutex_unlock(&lock);
+	}
 	for (size_t i = 0; i < size; i++)
 		close_fd(fds[i]);
 }

@@ -1,5 +1,6 @@
-/* What ended commands leave. Inits that have reported, and others that have nothing left to do, on their way out. The kernel takes a while to take their
- * namespaces down; nobody has to wait for that, but the backlog is bounded, every one is reaped, and its control group removed. */
+/* What ended commands leave: inits that have reported, and others that have nothing left to do, on their way out, and descriptors.
+ * The kernel takes a while to take their namespaces down; nobody has to wait for that, but the backlog is bounded, every one is
+ * reaped, and its control group removed. */
 #pragma once
 #include <stddef.h>
 

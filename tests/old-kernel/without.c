@@ -6,8 +6,9 @@
  *
  * A rule is a system call and the errno it gives, or a name from the table of hosts below. A call may be narrowed to
  * those with certain bits in one argument: `clone/0:0x10000000:EPERM`. Instead of an errno it may say NEVER: the call does
- * not return, as one that waits for a file server that is gone. The rules hold for everything the command starts, inside a sandbox too. As an ordinary user they come with no_new_privs, without which a filter needs
- * privileges; to root they are given without it. Libc only. */
+ * not return, as one that waits for a file server that is gone. The rules hold for everything the command starts, inside a
+ * sandbox too. As an ordinary user they come with no_new_privs, without which a filter needs privileges; to root they are
+ * given without it. Libc only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

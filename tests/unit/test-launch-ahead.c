@@ -151,7 +151,7 @@ static void play_caller(int tell, const int control[2], bool becomes)
 static void end_of_caller(bool becomes)
 {
 	int tell[2], control[2] = { -1, -1 };
-	long pid;
+	int pid;
 	if (!is_possible()) {
 		if (!is_alone())
 			skip_cannot("userns", "nothing can be begun ahead");
@@ -171,7 +171,7 @@ static void end_of_caller(bool becomes)
 	}
 	assert_true(caller > 0);
 	assert_int_equal(read(tell[0], &pid, sizeof(pid)), sizeof(pid));
-	int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	assert_true(pidfd >= 0 || (errno == ESRCH && becomes));
 	if (!becomes)
 		assert_int_equal(kill(caller, SIGKILL), 0);
