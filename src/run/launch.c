@@ -303,7 +303,11 @@ struct launch *launch_ahead(const struct launch *known)
 	*ahead = *known;
 	ahead->early = true;
 	ahead->late = known->namespaces & CLONE_NEWNET;
-	ahead->own = known->namespaces & (CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
+	ahead->own = known->namespaces & (CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP);
+	/* On a host of many mounts copying them takes as long as the network that comes after it: a caller that clones by itself does it
+	 * on its own processor. A thread is kept off that. */
+	if (known->cpus_size)
+		ahead->own |= known->namespaces & CLONE_NEWNS;
 	if (!known->cpus_size)
 		launch_note_processors(ahead);
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
