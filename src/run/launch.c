@@ -308,7 +308,7 @@ struct launch *launch_ahead(const struct launch *known)
 	 * on its own processor. A thread is kept off that. */
 	if (known->cpus_size)
 		ahead->own |= known->namespaces & CLONE_NEWNS;
-	if (!known->cpus_size)
+	else
 		launch_note_processors(ahead);
 	auto_close int caller = (int)sys_2(SYS_pidfd_open, getpid(), 0);
 	auto_close int mounts = open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC);
