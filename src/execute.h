@@ -189,6 +189,8 @@ void run_step_expect_aside(struct execution *execution);
 void run_step_expect_soon(struct execution *execution);
 void run_step_expect(struct execution *execution);
 void run_step_await_expected(struct execution *execution);
+/* Somebody is asked first, who may take long: two processes and a copy of the host's mounts are not kept for that. */
+void run_step_unexpect(struct execution *execution);
 void run_step_free_expected(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */

@@ -162,6 +162,12 @@ void run_step_expect_soon(struct execution *execution)
 		begin_here(execution, asked_driver(request), request->granted.network);
 }
 
+static void end_ahead(struct launch *launch)
+{
+	launch_ahead_end(launch->ahead);
+	launch->ahead = NULL;
+}
+
 /* What was begun soon is of no use where the configuration, or a grant, says something else than the request. It will the next time. */
 static void check_soon(struct execution *execution)
 {
@@ -170,8 +176,7 @@ static void check_soon(struct execution *execution)
 	if (!launch->ahead || (execution->session.driver == asked_driver(request) &&
 	                       execution->capability.set.network == request->granted.network))
 		return;
-	launch_ahead_end(launch->ahead);
-	launch->ahead = NULL;
+	end_ahead(launch);
 	atomic_store(&execution->cordon->surprised, true);
 }
 
@@ -198,6 +203,12 @@ void run_step_await_expected(struct execution *execution)
 	await(expected);
 	expected->adopted = true;
 	adopt(execution, expected);
+}
+
+void run_step_unexpect(struct execution *execution)
+{
+	run_step_await_expected(execution);
+	end_ahead(&execution->run.launch);
 }
 
 void expect_end(struct expectation *expected)

@@ -261,6 +261,7 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 		return 0;
 	execution->capability.asked = true;
 	/* That may take people long. */
+	run_step_unexpect(execution);
 	warm_unreserve(execution);
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
 }

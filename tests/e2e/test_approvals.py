@@ -2,6 +2,7 @@
 with the C programs tests/unit/test-gate.c and test-approvals.c, the prompt with test-prompt.c."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
 
@@ -110,6 +111,16 @@ def test_approved_once(cordon, out, queue):
     assert answer(cordon, "deny", card_of(cordon)["id"], "--reason", "once is once")["answer"] == "denied"
     status, errors = end(again)
     assert status == 125 and "denied by a human: once is once" in errors
+
+
+def test_nothing_is_raised_while_somebody_is_asked(cordon, out, queue):
+    """Neither a process of what is begun ahead is there meanwhile, nor its copy of the host's mounts."""
+    process = ask(cordon, out)
+    card = card_of(cordon)
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert children == [], [pathlib.Path(f"/proc/{child}/cmdline").read_text() for child in children]
+    answer(cordon, "approve", card["id"])
+    assert end(process)[0] == 0 and (out / "made").exists()
 
 
 def test_approved_for_the_session(cordon, out, queue):
