@@ -4,7 +4,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "walls"))
-from walls_lab import Lab  # noqa: E402
+from walls_lab import Lab, WAYS  # noqa: E402
 from walls_rows import Found, ROWS  # noqa: E402
 from walls_world import World, write  # noqa: E402
 
@@ -39,6 +39,7 @@ def add_world(archive, who, uid, template):
     archive.directory(base, uid=uid)
     for name in ("outside", "home", "granted", "ungrouped"):
         archive.tree(f"{base}/{name}", template.base / name, uid, home)
+    archive.copy(f"{base}/host-view.toml", template.base / "host-view.toml", 0o644, uid)
     archive.directory(f"/vm/template-{who}", uid=uid)
     archive.tree(f"/vm/template-{who}/workspace", template.base / "w1", uid, home)
     archive.directory(f"/vm/template-{who}/outside", uid=uid)
@@ -68,7 +69,8 @@ class GuestWorld:
         self.names = {
             "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted",
             "data": self.data, "mark": f"cordon-mark-{who}", "hostname": "cordon-guest", "loader": LOADER, "self": self.attempt,
-            "device": "/dev/walls", "device_name": "walls", "setuid": self.tools / "setuid", "setuid_argument": "pause",
+            "host_view": base / "host-view.toml", "device": "/dev/walls", "device_name": "walls",
+            "setuid": self.tools / "setuid", "setuid_argument": "pause",
             "capable": self.tools / "capable" if who == "root" else "/usr/bin/none", "tcp": port, "udp": port, "tcp6": port + 1,
             "abstract": f"cordon-{self.unique}", "key": port, "mq": f"cordon-{self.unique}", "shm_file": f"cordon-{self.unique}",
             **{name: f"@{name}@" for name in ("victim", "victim_fd", "address", "other_session", "ledger", "ns_pid", "ns_net", "ns_cgroup")}}
@@ -98,7 +100,7 @@ class GuestLab(Lab):
     time_to_leave, time_to_stay = "6s", "20"  # an emulated machine on a busy one
 
     def __init__(self, who, steps):
-        super().__init__(GuestWorld(who, steps), "/usr/bin/cordon", "/usr/bin/cordon-unwalled")
+        super().__init__(GuestWorld(who, steps), "/usr/bin/cordon", "/usr/bin/cordon-unwalled", "/usr/bin/warm-run")
         self.steps = steps
 
     def execute(self, argv, env, cwd, files=None, secret=None):
@@ -131,11 +133,12 @@ class GuestLab(Lab):
         return self.steps.step(argv, env, cwd, before=["guest", "terminal"])
 
 
-def contained(lab, rows, refused):
+def contained(lab, rows, refused=(), mode="namespaces"):
     for row in rows:
         wanted = "refused" if row.category in refused else "contained"
-        answer, said = lab.answer(row, "namespaces")
-        yield f"{row.name} is {wanted}", None if answer == wanted else f"{' '.join(row.words)}: {answer}: {said}"
+        answer, said = lab.answer(row, mode)
+        yield f"{row.name} is {wanted}" + (f", {mode}" if mode in WAYS else ""), \
+            None if answer == wanted else f"{' '.join(row.words)}: {answer}: {said}"
 
 
 def escaping(lab, rows, release):
@@ -147,13 +150,14 @@ def escaping(lab, rows, release):
             f"{' '.join(row.words)} without {row.without}: {answer}: {said}"
 
 
-def ask(escapes, callers=("user", "root"), wall="", refused=()):
+def ask(escapes, callers=("user", "root"), wall="", refused=(), kept={}):
     """Every row must be contained; for the callers named first, those that `wall` has a part in must also be seen to escape.
-    refused: kinds of rows that cordon must not even start on this machine."""
+    refused: kinds of rows that cordon must not even start on this machine. kept: by which way a caller's walls also stay up."""
     def asked(steps, arch, release):
         if steps.who not in callers:
             return []
         lab, rows = GuestLab(steps.who, steps), [row for row in ROWS if row.needs not in arch.lacking]
         walled = [row for row in rows if steps.who in escapes and wall in row.without]
-        return [*contained(lab, rows, refused), *escaping(lab, walled, release)]
+        more = contained(lab, rows, mode=kept[steps.who]) if steps.who in kept else ()
+        return [*contained(lab, rows, refused), *escaping(lab, walled, release), *more]
     return asked
