@@ -106,7 +106,7 @@ static int start_program(struct execution *execution, struct cordon_error *err)
 		return launch_start(&execution->run.launch, err);
 	if (execution->run.in_shell)
 		return slot_run_line(execution->run.supervision.control_fd, err);
-	if (slot_go(&execution->run.slot, execution->run.supervision.control_fd, err) < 0)
+	if (slot_go(&execution->run.slot, execution->run.supervision.control_fd, &execution->run.patience, err) < 0)
 		return -1;
 	/* What is left to do here keeps this processor busy while its init, woken by the program, lets it go on the other one. */
 	if (execution->run.slot.held)

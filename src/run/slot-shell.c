@@ -42,7 +42,7 @@ int slot_park(struct slot *slot, const struct launch *launch, struct cordon_erro
 	if (send(slot->control_fd, &park, sizeof(park), MSG_NOSIGNAL) != sizeof(park) ||
 	    (!slot->held && await(slot->control_fd, CONTROL_PARKING, err) < 0))
 		return fail(err, CORDON_E_INTERNAL, errno, "slot", "the place that was made for a shell is gone");
-	if (slot_order(slot, &shell, err) < 0 || (!slot->held && slot_go(slot, slot->control_fd, err) < 0))
+	if (slot_order(slot, &shell, err) < 0 || (!slot->held && slot_go(slot, slot->control_fd, NULL, err) < 0))
 		return -1;
 	slot->held = false;
 	const struct patience patience = { await_now_us() + PARK_MS * 1000, -1 };

@@ -461,7 +461,7 @@ void slot_rouse(const struct slot *slot)
 	(void)!send(slot->socket_fd, "", SLOT_ROUSE_SIZE, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
+int slot_go(const struct slot *slot, int control_fd, const struct patience *patience, struct cordon_error *err)
 {
 	const struct control_message go = { .kind = CONTROL_GO };
 	ssize_t sent = slot->held ? send(control_fd, &go, sizeof(go), MSG_NOSIGNAL) : send(slot->socket_fd, "", 1, MSG_NOSIGNAL);
@@ -469,7 +469,7 @@ int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err)
 		return 0;
 	int result = errno;
 	/* What is held may have told before why it could not become the program. */
-	if (slot->held && slot_await_program(slot, NULL, err) < 0)
+	if (slot->held && slot_await_program(slot, patience, err) < 0)
 		return -1;
 	return fail(err, CORDON_E_SESSION_BUSY, result, "slot", "the place that was made for the command is gone");
 }

@@ -131,7 +131,7 @@ void slot_rouse(const struct slot *slot);
 void slot_send_away(const struct slot *slot);
 void slot_send_shell_away(const struct slot *slot);
 /* Now it may. On failure nothing ran. The control socket may have become somebody else's. */
-int slot_go(const struct slot *slot, int control_fd, struct cordon_error *err) must_check;
+int slot_go(const struct slot *slot, int control_fd, const struct patience *patience, struct cordon_error *err) must_check;
 /* Whether it is the program: 0; 1: it is not yet; below 0: it will tell why not. `look`: who is about to be is looked for, for a moment. */
 int slot_is_program(const struct slot *slot, bool look);
 /* Waits until it is the program, or could not be; or as long as there is patience, which may be NULL, and is 1 where it is not by then. */

@@ -166,3 +166,29 @@ def test_after_each_other(warm, attempt, way):
     assert warm.run("/usr/bin/flock", "-n", "locked", "true", **settings)["exit_code"] == 0
     # What is left has its parent among the places that wait.
     assert wait_until(lambda: len(parts(warm)["commands"]) <= len(parts(warm)["inits"])), parts(warm)
+
+
+# A filter that allows everything, with a listener for what it would tell: and what descriptors there are before.
+LISTEN = """
+import ctypes, errno, os, platform
+print(*sorted(os.listdir("/proc/self/fd"))[:-1])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+program = Program(1, bytes([6, 0, 0, 0, 0, 0, 255, 127]))
+libc = ctypes.CDLL(None, use_errno=True)
+got = libc.syscall({"x86_64": 317, "aarch64": 277}[platform.machine()], 1, 8, ctypes.byref(program))
+print("had one" if got >= 0 else errno.errorcode[ctypes.get_errno()])
+"""
+
+
+@pytest.mark.parametrize("way", [*WAYS, "cold"])
+def test_the_listener_is_inits(cordon, leftovers, way):  # noqa: F811
+    """Where walls stay up init has the one that there can be, of the command's filter; the command has no descriptor of it."""
+    warm = Warm(cordon, cold=way == "cold")
+    try:
+        warm.session("s")
+        for _ in range(3):  # whose place was made for it, had waited, and had the program ahead
+            result = warm.run("/usr/bin/python3", "-c", LISTEN, **WAYS.get(way, {}))
+            assert result["stdout"].splitlines() == ["0 1 2", "had one" if way == "cold" else "EBUSY"], result
+    finally:
+        warm.close()
