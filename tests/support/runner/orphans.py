@@ -11,21 +11,29 @@ def adopt_orphans():
         raise OSError(ctypes.get_errno(), "PR_SET_CHILD_SUBREAPER")
 
 
+def children():
+    """Of all threads. Those of one that ends meanwhile become another's, which may have been asked before."""
+    while True:
+        try:
+            return {int(pid) for task in pathlib.Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
 def living_children():
     """Our living children as {pid: command}; the dead ones among the adopted are reaped."""
     living = {}
-    for task in pathlib.Path("/proc/self/task").iterdir():
-        for pid in map(int, (task / "children").read_text().split()):
+    for pid in children():
+        try:
+            state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+        except OSError:
+            continue
+        if state in "ZX":
             try:
-                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-            except OSError:
-                continue
-            if state in "ZX":
-                try:
-                    os.waitpid(pid, os.WNOHANG)
-                except ChildProcessError:
-                    pass
-            else:
-                living[pid] = command or "?"
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:
+                pass
+        else:
+            living[pid] = command or "?"
     return living
