@@ -43,7 +43,7 @@ struct verification {
 	uint64_t line, repairs, problems, after_head;
 	bool begun;
 	struct {                        /* a line that does not hold; the next one may tell why */
-		bool held, ended;
+		bool held, ended, fits;         /* by its end, and into a row */
 		const char *what, *reason;
 		struct tip at;
 		uint64_t line, length;
@@ -212,7 +212,7 @@ static struct own_row read_own(const struct line *line)
 /* Does this row, which holds, account for the line before it, which does not? */
 static bool accounts_for_suspect(const struct verification *v, const struct own_row *own)
 {
-	return v->suspect.held && own->torn_bytes && own->torn_bytes == v->suspect.length &&
+	return v->suspect.held && v->suspect.fits && own->torn_bytes && own->torn_bytes == v->suspect.length &&
 	       own->torn_at == v->suspect.at.offset && !strcmp(own->torn_file, v->suspect.at.file);
 }
 
@@ -223,6 +223,7 @@ static void hold_suspect(struct verification *v, const struct line *line, const 
 	report_suspect(v);
 	v->suspect.held = true;
 	v->suspect.ended = line->ended;
+	v->suspect.fits = line->text;
 	v->suspect.what = what;
 	v->suspect.reason = reason;
 	v->suspect.at = v->tip;
@@ -340,15 +341,32 @@ static void write_anchor(struct json *json, const char *key, const struct anchor
 	json_object_end(json);
 }
 
+/* A new day's file is named by the head before anything is in it. That may have been since the head was read. */
+static bool head_names_file(const struct verification *v, const char *file)
+{
+	char bytes[SEAL_HEAD_SIZE], time[UTC_SIZE];
+	struct tip now;
+	if (!v->head.holds || strcmp(file, v->head.tip.file) <= 0)
+		return true;
+	auto_close int head = ledger_open_readable(v->directory, LEDGER_HEAD);
+	if (head >= 0)
+		ledger_await_writer(head);
+	return read_small(head, bytes) && seal_head_read(&v->key, bytes, &now, time) && !strcmp(file, now.file);
+}
+
+/* Half a row at the very end is what a killed writer leaves; the next row notes it. The head tells if there was more. */
+static bool ends_torn(const struct verification *v)
+{
+	return v->suspect.held && !v->suspect.ended && v->suspect.fits && head_names_file(v, v->suspect.at.file);
+}
+
 static int check_days(struct verification *v, const struct days *days, struct cordon_error *err)
 {
 	meet_heads(v, true);
 	for (size_t i = 0; i < days->count; i++)
 		if (check_day(v, days->names[i], err) < 0)
 			return -1;
-	/* Half a line at the very end is what a killed writer leaves; the next row notes it. The head tells if there
-	 * was more. */
-	bool torn = v->suspect.held && !v->suspect.ended;
+	bool torn = ends_torn(v);
 	if (torn)
 		v->suspect.held = false;
 	report_suspect(v);

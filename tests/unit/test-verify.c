@@ -236,6 +236,20 @@ static void add_day(struct world *w)
 	ground_write(path, "{\"row\":\"test\"}\n");
 }
 
+static void add_unended_day(struct world *w)
+{
+	char path[160];
+	path_of(w, "2999-01-01.jsonl", path);
+	ground_write(path, "{\"row\":\"test\"");
+}
+
+static void add_too_long_end(struct world *w)
+{
+	struct stat st;
+	assert_int_equal(stat(w->files[2], &st), 0);
+	assert_int_equal(truncate(w->files[2], st.st_size + 3 * (off_t)LEDGER_LINE_MAX), 0);
+}
+
 static void link_day(struct world *w)
 {
 	char aside[160];
@@ -339,6 +353,8 @@ static const struct attack {
 	{ "a day renamed", rename_day, "row_out_of_place", -1, "head", 0, 1 },
 	{ "two days joined", join_days, "row_out_of_place", -1, "head", 0, 1 },
 	{ "a day added", add_day, "row_foreign", -1, "2999-01-01.jsonl", 1, 1 },
+	{ "bytes without an end in a later day", add_unended_day, "row_foreign", -1, "2999-01-01.jsonl", 1, 1 },
+	{ "more bytes at the end than a row can have", add_too_long_end, "row_too_long", DAY(2), 6, 1 },
 	{ "a link for a day", link_day, "file_unreadable", DAY(1), 0, 0 },
 	{ "the head changed", change_head, "head_changed", -1, "head", 0, 1 },
 	{ "the head's mac changed", change_head_mac, "head_changed", -1, "head", 0, 1 },
