@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "base/error.h"
+#include "base/file.h"
 
 static const struct {
 	int number;
@@ -68,17 +69,22 @@ static int make_directories(const char *path)
 
 static int open_data_dir(struct ledger_files *files, struct cordon_error *err)
 {
-	cleanup_close(&files->data_fd);
-	files->data_fd = -1;
-	for (int made = 0; files->data_fd < 0; made++) {
-		files->data_fd = open(files->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (files->data_fd >= 0)
+	auto_close int fd = -1;
+	struct stat st;
+	close_fd(&files->data_fd);
+	for (int made = 0; fd < 0; made++) {
+		fd = open(files->data_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
 			break;
 		if (errno != ENOENT || made)
 			return ledger_refuse(files, errno, NULL, "the data directory cannot be opened", err);
 		if (make_directories(files->data_dir) < 0)
 			return ledger_refuse(files, errno, NULL, "the data directory cannot be made", err);
 	}
+	/* A refusal is a row, too: nothing is written where nothing may be. */
+	if (fstat(fd, &st) < 0 || !file_may_hold_data(&st))
+		return ledger_refuse(files, EPERM, NULL, "the data directory can be changed by other users", err);
+	files->data_fd = take_fd(&fd);
 	return 0;
 }
 

@@ -1,9 +1,18 @@
 /* Small files of cordon's own, read and written whole. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+
+/* May cordon's data be there? Where others can put something else in its place, it may not. */
+static inline bool file_may_hold_data(const struct stat *directory)
+{
+	return !(directory->st_mode & S_IWOTH) && (directory->st_uid == geteuid() || directory->st_uid == 0);
+}
 
 /* A regular file of the caller's own that no other user can change, of 1 to `max` bytes; no link is followed. The text,
  * ended by NUL, is the caller's to free(). 0, or a negative errno: -EPERM where it is another's, -EINVAL where it is no

@@ -250,6 +250,17 @@ static int read_listed(struct arena *arena, const char *data_dir, const char *na
 	return found;
 }
 
+/* Else every one of them would look damaged. */
+static int check_mine(int directory, const char *path, struct cordon_error *err)
+{
+	struct stat info;
+	if (fstat(directory, &info) < 0 || info.st_uid == geteuid())
+		return 0;
+	fail(err, CORDON_E_INTERNAL, 0, path, "the sessions belong to another user");
+	fail_remedy(err, "list them as that user, or name a data directory of your own by XDG_DATA_HOME");
+	return fail_boundary(err, "session");
+}
+
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err)
 {
 	char path[PATH_MAX];
@@ -261,6 +272,10 @@ int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct
 	if (!listing)
 		return fail(err, CORDON_E_INTERNAL, errno, path, "the sessions cannot be listed");
 	take_fd(&fd);
+	if (check_mine(dirfd(listing), path, err) < 0) {
+		closedir(listing);
+		return -1;
+	}
 	int stop = 0;
 	for (struct dirent *entry; !stop && (entry = readdir(listing));) {
 		struct arena arena = { 0 };

@@ -7,6 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -62,7 +63,7 @@ int workspace_make_data_dir(const char *path, struct cordon_error *err)
 	size_t length = strlen(path);
 	struct stat info;
 	bool there = stat(path, &info) == 0;
-	if (there && ((info.st_mode & S_IWOTH) || (info.st_uid != geteuid() && info.st_uid != 0))) {
+	if (there && !file_may_hold_data(&info)) {
 		fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, path, "cordon's data directory can be changed by other users");
 		return fail_remedy(err, "make it your own and not writable for others (chown, chmod o-w), or name another one");
 	}

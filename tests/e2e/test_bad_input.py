@@ -209,6 +209,23 @@ def test_a_data_directory_that_others_can_change(cordon):
     assert list(cordon.workspace.iterdir()) == []
 
 
+@needs("root")
+def test_a_data_directory_of_another_user(cordon, tmp_path):
+    """Nothing is made there, not even the row of the refusal; and what they have is not called damaged."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    os.chown(theirs, 12345, 12345)
+    cordon.data.mkdir()
+    (cordon.data / "cordon").symlink_to(theirs)
+    error = cordon.refused("--", "touch", "made")
+    assert error["class"] == "audit_unavailable" and error["audit_id"] == "" and list(theirs.iterdir()) == []
+    for directory in (theirs / "sessions", theirs / "sessions" / ("0" * 32)):
+        directory.mkdir()
+        os.chown(directory, 12345, 12345)
+    done = cordon("session", "list")
+    assert done.returncode == 125 and "another user" in done.stderr and "damaged" not in done.stdout, done
+
+
 # ---- the working directory -------------------------------------------------------------------------------------------
 
 def test_working_directories_that_leave(cordon, outside, tmp_path):
