@@ -41,7 +41,7 @@ def measure_usable(ground, _peers, runs):
     part = Part("usable", "Small commands beside hogs of another session")
     place = pathlib.Path(tempfile.mkdtemp(prefix="usable.", dir=ground.place))
     env = {**ground.env, "HOME": str(place), "XDG_DATA_HOME": str(place / "data")}
-    runs = max(3, runs * 2 // 3)
+    runs = max(3, runs * 2)
     argv = {}
     for name in ("small", "wild"):
         (place / name).mkdir()
