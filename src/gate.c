@@ -280,11 +280,21 @@ static int wait_for_answer(struct asking *asking, struct approval_answer *ret_an
 	}
 }
 
+/* Who ends a session says so before withdrawing its questions. */
+static bool has_ended(const struct asking *asking)
+{
+	struct session_look look = { 0 };
+	const char *session = asking->posted.session;
+	return *session && registry_look(asking->cordon->data_dir, session, &look) == SESSION_ENDED;
+}
+
 static int ask(struct asking *asking, struct approval_answer *ret_answer, struct cordon_error *err)
 {
 	enum approval_outcome outcome = APPROVAL_VOID;
 	const char *reason = "";
 	bool found = false;
+	if (has_ended(asking))
+		return answer_it(asking, APPROVAL_CANCELLED, "session", APPROVAL_SESSION_ENDED, ret_answer, &found, err);
 	if (asking->approver->fn && call_approver(asking, &outcome, &reason, err) < 0)
 		return -1;
 	if (outcome == APPROVAL_VOID)
@@ -385,6 +395,8 @@ int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *co
 	asking.begun_ms = now_ms();
 	if (settle(&asking, &answer, &record, &paused, err) < 0)
 		return -1;
+	if (record.state == SESSION_ENDED)
+		return check_active(&record, err);
 	if (answer.outcome == APPROVAL_DENIED)
 		return refuse_denied(&asking, &answer, &record, paused, err);
 	if (answer.outcome > APPROVAL_SESSION)

@@ -6,8 +6,8 @@
  *     end      ended           ended           -, or only the workspace is removed
  *     remove   -               -               gone
  *
- * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs. What runs
- * finds out by itself that the session is paused, and stands still where it can (session_wish()). */
+ * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs, and what it
+ * asked is withdrawn. What runs finds out by itself that the session is paused, and stands still where it can (session_wish()). */
 #include <jansson.h>
 
 #include "api/session-json.h"
@@ -22,6 +22,7 @@
 #include "execute.h"
 #include "policy/capability-json.h"
 #include "session-row.h"
+#include "session/approvals.h"
 #include "session/discard.h"
 #include "session/workspace.h"
 
@@ -321,11 +322,23 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 	return result < 0 ? audit_refusal(cordon, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
+static void withdraw_questions(const struct cordon *cordon, const char *id)
+{
+	struct arena arena = { 0 };
+	struct approval_by by;
+	if (approval_by_process(&arena, "session", 0, &by) == 0)
+		approvals_withdraw(&arena, cordon->data_dir, id, &by);
+	arena_free(&arena);
+}
+
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 {
 	if (remove_workspace)
 		return end_session(cordon, END_AND_CLEAR, id, err);
-	return change_only(cordon, END, id, NULL, err) < 0 ? -1 : jobs_end(cordon->data_dir, id, err);
+	if (change_only(cordon, END, id, NULL, err) < 0)
+		return -1;
+	withdraw_questions(cordon, id);
+	return jobs_end(cordon->data_dir, id, err);
 }
 
 int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err)

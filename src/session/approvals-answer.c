@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/remove.h"
+#include "base/utc.h"
 #include "session/approvals-queue.h"
 
 /* ---- answering from outside -------------------------------------------------------------------------------------- */
@@ -31,6 +32,8 @@ static int fail_settled(const char *id, const struct approval_answer *answer, st
 		fail(err, CORDON_E_INVALID_REQUEST, 0, id, "this was answered already: %s at %s by user %ju, process %ju%s%s",
 		     done[answer->outcome], answer->time, (uintmax_t)answer->by.uid, (uintmax_t)answer->by.pid,
 		     answer->by.terminal ? " on " : "", answer->by.terminal ? answer->by.terminal : "");
+	else if (answer->outcome == APPROVAL_CANCELLED && !strcmp(answer->reason, APPROVAL_SESSION_ENDED))
+		fail(err, CORDON_E_SESSION_ENDED, 0, id, "%s", answer->reason);
 	else
 		fail(err, CORDON_E_INVALID_REQUEST, 0, id, "the command that asked is gone");
 	fail_remedy(err, "let the command be run again; it will ask again where it has to");
@@ -129,6 +132,29 @@ int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, stru
 	}
 	arena_free(&arena);
 	return 0;
+}
+
+struct withdrawing {
+	struct arena *arena;
+	const char *data_dir, *session;
+	struct approval_answer answer;
+};
+
+static void withdraw(void *arg, const struct approval_question *question)
+{
+	const struct withdrawing *all = arg;
+	/* Whoever was faster has answered it; whoever is gone does not wait. */
+	if (!strcmp(question->session, all->session))
+		(void)!approvals_answer(all->arena, all->data_dir, question->id, NULL, &all->answer, NULL);
+}
+
+void approvals_withdraw(struct arena *arena, const char *data_dir, const char *session, const struct approval_by *by)
+{
+	char now[UTC_SIZE];
+	utc_now(now);
+	struct withdrawing all = { arena, data_dir, session,
+		{ .outcome = APPROVAL_CANCELLED, .reason = APPROVAL_SESSION_ENDED, .time = now, .by = *by } };
+	(void)!approvals_each(data_dir, withdraw, &all, NULL);
 }
 
 static bool is_temporary(const char *name)

@@ -59,7 +59,8 @@ static bool has_grant(const struct session_record *record, const char *card)
 static int apply_grant(struct arena *arena, struct session_record *record, const struct approval_question *question,
                        const struct approval_answer *answer)
 {
-	if (has_grant(record, question->id))
+	/* It may have ended since that was answered. */
+	if (record->state == SESSION_ENDED || has_grant(record, question->id))
 		return 1;
 	struct session_grant *grants = arena_alloc(arena, (record->grant_count + 1) * sizeof(*grants));
 	if (!grants)

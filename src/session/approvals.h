@@ -108,6 +108,10 @@ void approvals_release(struct approval_wait *wait);
 int approvals_answer(struct arena *arena, const char *data_dir, const char *id, const char *shown,
                      const struct approval_answer *answer, struct cordon_error *err) must_check;
 
+/* Nobody answers a session's questions any more, once it has ended. */
+#define APPROVAL_SESSION_ENDED "the session has ended"
+void approvals_withdraw(struct arena *arena, const char *data_dir, const char *session, const struct approval_by *by);
+
 /* Every question that waits and has no answer, the oldest first. */
 typedef void (*approvals_each_fn)(void *arg, const struct approval_question *question);
 int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, struct cordon_error *err) must_check;

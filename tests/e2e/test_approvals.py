@@ -207,6 +207,17 @@ def test_bad_answers(cordon, out, queue):
     assert end(process)[0] == 125 and not (out / "made").exists()
 
 
+def test_a_session_that_ends_takes_its_questions_along(cordon, out, queue):
+    process = ask(cordon, out)
+    card = card_of(cordon)
+    assert cordon("session", "end", "s").returncode == 0
+    late = unanswerable(cordon, "approve", card["id"], "--for-session")
+    assert late["class"] == "session_ended" and listed(cordon) == [] and grants(cordon) == []
+    status, errors = end(process)
+    assert status == 125 and "the session was ended meanwhile" in errors
+    assert [(row["outcome"], row["by"]["door"]) for row in approvals(cordon)] == [("cancelled", "session")]
+
+
 def test_ambiguous(cordon, out, queue):
     processes = [ask(cordon, out, "echo", str(number)) for number in range(2)]
     card = card_of(cordon, 2)

@@ -119,13 +119,59 @@ static void test_a_session_that_is_paused_meanwhile(void **state)
 	assert_int_equal(ground->err.class, CORDON_E_SESSION_PAUSED);
 }
 
+static int end_it(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
+{
+	(void)arena, (void)arg, (void)err;
+	record->state = SESSION_ENDED;
+	return 0;
+}
+
+static void end_session(struct ground *ground, const struct cordon_card *card)
+{
+	(void)card;
+	assert_int_equal(registry_change(&ground->arena, ground->data, "s", end_it, NULL, NULL, &ground->err), 0);
+}
+
+static void end_and_withdraw(struct ground *ground, const struct cordon_card *card)
+{
+	struct approval_by by;
+	end_session(ground, card);
+	assert_int_equal(approval_by_process(&ground->arena, "session", 0, &by), 0);
+	approvals_withdraw(&ground->arena, ground->data, "s", &by);
+	assert_int_equal(cordon_approvals_answer(&ground->cordon, card->id, NULL, CORDON_APPROVED_SESSION, NULL, &ground->err), -1);
+	assert_int_equal(ground->err.class, CORDON_E_SESSION_ENDED);
+}
+
+/* Answered before its questions are withdrawn, or after. */
+static void test_a_session_that_ends_meanwhile(void **state)
+{
+	struct ground *ground = *state;
+	struct said said = { .ground = ground, .answer = CORDON_APPROVED_SESSION, .meanwhile = end_session };
+	cordon_approver(&ground->cordon, ground_approver, &said);
+	assert_int_equal(ground_ask(ground), -1);
+	assert_int_equal(ground->err.class, CORDON_E_SESSION_ENDED);
+	assert_int_equal(ground_record(ground).grant_count, 0);
+}
+
+static void test_a_question_that_is_withdrawn(void **state)
+{
+	struct ground *ground = *state;
+	struct said said = { .ground = ground, .answer = CORDON_APPROVED_SESSION, .meanwhile = end_and_withdraw };
+	cordon_approver(&ground->cordon, ground_approver, &said);
+	assert_int_equal(ground_ask(ground), -1);
+	assert_int_equal(ground->err.class, CORDON_E_SESSION_ENDED);
+	assert_int_equal(ground_record(ground).grant_count, 0);
+	ground_assert_row(ground, 1, "cancelled", "(none)", "session");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_set_up, ground_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(test_two_approvers),
 		TEST(test_an_answer_for_another_content), TEST(test_a_place_that_is_replaced),
-		TEST(test_a_session_that_is_paused_meanwhile),
+		TEST(test_a_session_that_is_paused_meanwhile), TEST(test_a_session_that_ends_meanwhile),
+		TEST(test_a_question_that_is_withdrawn),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
