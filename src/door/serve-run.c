@@ -191,16 +191,23 @@ static void let_go(struct served *run)
 	server_post(run->server, &run->post);
 }
 
+/* The daemon's. The record has what became of the command; its client is told why, and which row that is. */
+static void blame_end(struct served *run)
+{
+	char audit_id[sizeof(run->err.audit_id)];
+	snprintf(audit_id, sizeof(audit_id), "%s", run->result ? run->result->audit_id : run->err.audit_id);
+	fail(&run->err, CORDON_E_INTERNAL, 0, NULL, "the daemon was told to end, and has ended the command");
+	fail_remedy(&run->err, "run it again");
+	memcpy(run->err.audit_id, audit_id, sizeof(audit_id));
+	run->err.retriable = run->failed = true;
+}
+
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
 	run->failed = run->failed || (!run->is_job && cordon_execution_result(run->execution, &run->result, &run->err) < 0);
-	/* The record has what became of it; its client is told why. */
-	if (atomic_load(&run->is_killed)) {
-		fail(&run->err, CORDON_E_INTERNAL, 0, NULL, "the daemon was told to end, and has ended the command");
-		fail_remedy(&run->err, "run it again");
-		run->failed = true;
-	}
+	if (atomic_load(&run->is_killed))
+		blame_end(run);
 	atomic_store(&run->is_told, true);
 	run->kind->conclude(run);
 	let_go(run);

@@ -395,6 +395,19 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
     assert len(ended) == 1 and ended[0]["signal"] == 9 and cordon("audit", "verify").returncode == 0
 
 
+def test_what_the_end_of_the_daemon_has_ended_can_be_run_again(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        rpc.send("run", "long", argv=["sleep", own("60")], settings={"session": "s"})
+        assert rpc.read()["method"] == "started"
+        assert rpc.call("stop")["result"] is True
+        error = rpc.answer("long")["error"]["data"]
+    assert daemon.process.wait(PATIENCE) == 0 and daemon.process.communicate() == ("", "")
+    daemon.process = None
+    assert error["retriable"] and error["remediation"] == "run it again", error
+    assert rows_of(cordon, error["audit_id"])[-1]["row"] == "result"
+
+
 def test_daemon_told_twice(cordon, daemon, leftovers):
     """Whoever is in a hurry does not cost the record its rows."""
     daemon.start()
