@@ -87,6 +87,64 @@ enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_ca
 	return code;
 }
 
+/* ---- parameters ---------------------------------------------------------------------------------------------------- */
+
+static bool is_of_type(json_t *value, enum rpc_type type)
+{
+	size_t i;
+	json_t *each;
+	switch (type) {
+	case RPC_TEXT:
+		return json_is_string(value);
+	case RPC_FLAG:
+		return json_is_boolean(value);
+	case RPC_COUNT:
+		return json_is_integer(value) && json_integer_value(value) >= 0;
+	case RPC_TEXTS:
+		json_array_foreach(value, i, each)
+			if (!json_is_string(each))
+				return false;
+		return json_is_array(value);
+	case RPC_OBJECT:
+		return json_is_object(value);
+	case RPC_TEXT_OR_NUMBER:
+		return json_is_string(value) || json_is_integer(value);
+	}
+	return false;
+}
+
+static int bad(struct cordon_error *err, const char *name, const char *what)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, name, "the parameter %s %s", name, what);
+	return fail_boundary(err, "request");
+}
+
+int rpc_check(json_t *params, const struct rpc_param *known, struct cordon_error *err)
+{
+	static const char *const whats[] = {
+		[RPC_TEXT] = "must be text", [RPC_FLAG] = "must be true or false",
+		[RPC_COUNT] = "must be a whole number, and not below 0", [RPC_TEXTS] = "must be a list of texts",
+		[RPC_OBJECT] = "must be an object", [RPC_TEXT_OR_NUMBER] = "must be text or a whole number",
+	};
+	const char *name;
+	json_t *value;
+	json_object_foreach(params, name, value) {
+		const struct rpc_param *param = known;
+		while (param->name && strcmp(param->name, name))
+			param++;
+		if (!param->name)
+			return bad(err, name, "is none of this method");
+		if (!is_of_type(value, param->type))
+			return bad(err, name, whats[param->type]);
+		if (param->members && rpc_check(value, param->members, err) < 0)
+			return -1;
+	}
+	for (; known->name; known++)
+		if (known->is_needed && !json_object_get(params, known->name))
+			return bad(err, known->name, "is missing");
+	return 0;
+}
+
 /* ---- answers ------------------------------------------------------------------------------------------------------- */
 
 static void begin(struct json *json)

@@ -33,6 +33,21 @@ struct rpc_call {
 /* One line without its end. On failure ret_call->id is filled nevertheless, and *ret_why says what is wrong. */
 enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_call, const char **ret_why);
 
+enum rpc_type { RPC_TEXT, RPC_FLAG, RPC_COUNT, RPC_TEXTS, RPC_OBJECT, RPC_TEXT_OR_NUMBER };
+
+/* Lists of them end with one that has no name. */
+struct rpc_param {
+	const char *name;
+	enum rpc_type type;
+	bool is_needed;
+	const struct rpc_param *members; /* of an object; NULL: whoever reads it looks */
+};
+
+/* What is given must be among `known` and of its type, for what is passed over could be what a caller relies on; and what is needed
+ * must be given. The error's subject is the name. */
+int rpc_check(json_t *params, const struct rpc_param *known, struct cordon_error *err)
+	__attribute__((warn_unused_result));
+
 /* A line of answer: begin, then the value, then end, which returns the text with its newline, to be free()d, or NULL. */
 void rpc_result_begin(struct json *json, const char *id);
 /* The same for something that nobody asked for; the value is its parameters. */

@@ -58,8 +58,6 @@ int rpc_settings(json_t *settings, struct cordon_request *request, struct cordon
 	const char *key;
 	json_t *value, *each;
 	size_t i;
-	if (settings && !json_is_object(settings))
-		return bad(err, "settings", "must be an object");
 	json_object_foreach(settings, key, value) {
 		if (!json_is_array(value)) {
 			if (set_one(request, key, value, err) < 0)
@@ -73,7 +71,7 @@ int rpc_settings(json_t *settings, struct cordon_request *request, struct cordon
 	return 0;
 }
 
-static int take_texts(json_t *list, const char *name, const char ***ret_texts, struct cordon_error *err)
+static int take_texts(json_t *list, const char ***ret_texts, struct cordon_error *err)
 {
 	size_t i;
 	json_t *each;
@@ -81,10 +79,7 @@ static int take_texts(json_t *list, const char *name, const char ***ret_texts, s
 	if (!texts)
 		return fail_oom(err);
 	json_array_foreach(list, i, each)
-		if (!(texts[i] = json_string_value(each))) {
-			free(texts);
-			return bad(err, name, "must be a list of texts");
-		}
+		texts[i] = json_string_value(each);
 	*ret_texts = texts;
 	return 0;
 }
@@ -93,13 +88,18 @@ static int take_words(json_t *params, struct cordon_request *request, struct cor
 {
 	json_t *argv = json_object_get(params, "argv"), *environment = json_object_get(params, "environment");
 	auto_free const char **words = NULL, **variables = NULL;
-	if (!json_is_array(argv) || (environment && !json_is_array(environment)) || json_array_size(environment) > ENVIRONMENT_MAX)
-		return bad(err, "argv", "argv, and environment if it is given, must be lists of texts");
-	if (take_texts(argv, "argv", &words, err) < 0 || cordon_request_command(request, words, err) < 0)
+	if (json_array_size(environment) > ENVIRONMENT_MAX)
+		return bad(err, "environment", "there are too many variables");
+	if (take_texts(argv, &words, err) < 0 || cordon_request_command(request, words, err) < 0)
 		return -1;
 	if (!environment)
 		return 0;
-	return take_texts(environment, "environment", &variables, err) < 0 ? -1 : cordon_request_environment(request, variables, err);
+	return take_texts(environment, &variables, err) < 0 ? -1 : cordon_request_environment(request, variables, err);
+}
+
+static bool has_bytes(json_t *params)
+{
+	return json_object_get(params, "text") || json_object_get(params, "base64");
 }
 
 /* `stdin`: text or base64, and that is all of it; or `stream`: more comes by the method stdin. */
@@ -111,7 +111,7 @@ static int set_input(json_t *params, struct called *called, struct cordon_error 
 	bool streams = json_is_true(json_object_get(input, "stream"));
 	if (!input)
 		return 0;
-	if (!json_is_object(input) || (!rpc_take_bytes(input, &data, &length) && !streams))
+	if (has_bytes(input) ? !rpc_take_bytes(input, &data, &length) : !streams)
 		return bad(err, "stdin", "must have text or base64, or stream");
 	called->run.takes_input = called->run.is_long = true;
 	called->run.input.waiting = evbuffer_new();
@@ -254,7 +254,7 @@ void rpc_job_start(struct client *client, struct rpc_call *call)
 static struct called *find_or_refuse(struct client *client, struct rpc_call *call)
 {
 	json_t *which = json_object_get(call->params, "run");
-	auto_free char *id = which ? json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+	auto_free char *id = json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT);
 	struct called *called = id ? find(client, id) : NULL;
 	if (!called)
 		rpc_refuse(client, call->id, RPC_BAD_PARAMS, "no such run of this connection is under way", NULL);
@@ -274,7 +274,7 @@ void rpc_signal(struct client *client, struct rpc_call *call)
 	const char *name = json_string_value(json_object_get(call->params, "signal"));
 	if (!called)
 		return;
-	for (size_t i = 0; name && i < ARRAY_SIZE(signals); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		if (!strcmp(signals[i].name, name)) {
 			run_signal(&called->run, signals[i].number);
 			return answer_true(client, call);
@@ -304,7 +304,8 @@ void rpc_stdin(struct client *client, struct rpc_call *call)
 	if (!called)
 		return;
 	struct served *run = &called->run;
-	if (!run->takes_input || run->input.has_ended || (!rpc_take_bytes(call->params, &data, &length) && !ends))
+	if (!run->takes_input || run->input.has_ended ||
+	    (has_bytes(call->params) ? !rpc_take_bytes(call->params, &data, &length) : !ends))
 		return rpc_refuse(client, call->id, RPC_BAD_PARAMS, "text, base64 or end must be given, for a run whose stdin is a stream",
 		                  NULL);
 	if (length + evbuffer_get_length(run->input.waiting) > INPUT_MAX)

@@ -1,12 +1,14 @@
 /* JSON-RPC 2.0, a line each way: one row per method. What may wait is done by a worker; what concerns a run at once. */
 #include "door/serve-rpc.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "door/job-text.h"
 
 #define PENDING_MAX 64  /* calls and runs of one client */
+#define PARAMS_MAX 6    /* of one method */
 
 struct method;
 
@@ -24,6 +26,7 @@ struct method {
 	void (*now)(struct client *client, struct rpc_call *call);
 	/* Or, by a worker; *ret_json is the value of the answer, NULL: true. */
 	int (*later)(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err);
+	struct rpc_param params[PARAMS_MAX + 1];
 };
 
 void rpc_send(struct client *client, char *line, size_t length)
@@ -42,13 +45,8 @@ void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const
 
 /* ---- sessions and approvals ----------------------------------------------------------------------------------------- */
 
-static int text_of(json_t *params, const char *name, const char **ret_text, struct cordon_error *err)
-{
-	*ret_text = json_string_value(json_object_get(params, name));
-	return *ret_text ? 0 : fail(err, CORDON_E_INVALID_REQUEST, 0, name, "this parameter is missing, or is no text");
-}
-
-static const char *optional_text(json_t *params, const char *name)
+/* NULL: it was not given. */
+static const char *text_of(json_t *params, const char *name)
 {
 	return json_string_value(json_object_get(params, name));
 }
@@ -56,12 +54,11 @@ static const char *optional_text(json_t *params, const char *name)
 static int session_new(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
 	struct cordon_request *settings = NULL;
-	const char *id;
-	if (text_of(params, "id", &id, err) < 0 || cordon_request_new(&settings, err) < 0)
+	if (cordon_request_new(&settings, err) < 0)
 		return -1;
 	int result = rpc_settings(json_object_get(params, "settings"), settings, err);
 	if (result == 0)
-		result = cordon_session_new(cordon, id, settings, ret_json, err);
+		result = cordon_session_new(cordon, text_of(params, "id"), settings, ret_json, err);
 	cordon_request_unref(settings);
 	return result;
 }
@@ -74,44 +71,37 @@ static int session_list(struct cordon *cordon, json_t *params, char **ret_json, 
 
 static int session_show(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_show(cordon, id, ret_json, err);
+	return cordon_session_show(cordon, text_of(params, "id"), ret_json, err);
 }
 
 static int session_pause(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
 	(void)ret_json;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_pause(cordon, id, optional_text(params, "why"), err);
+	return cordon_session_pause(cordon, text_of(params, "id"), text_of(params, "why"), err);
 }
 
 static int session_resume(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
 	(void)ret_json;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_resume(cordon, id, err);
+	return cordon_session_resume(cordon, text_of(params, "id"), err);
 }
 
 static int session_end(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
-	bool remove = json_is_true(json_object_get(params, "remove_workspace"));
 	(void)ret_json;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_end(cordon, id, remove, err);
+	return cordon_session_end(cordon, text_of(params, "id"), json_is_true(json_object_get(params, "remove_workspace")), err);
 }
 
 static int session_remove(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
 	(void)ret_json;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_remove(cordon, id, err);
+	return cordon_session_remove(cordon, text_of(params, "id"), err);
 }
 
 static int session_warm(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
 	(void)ret_json;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_session_warm(cordon, id, err);
+	return cordon_session_warm(cordon, text_of(params, "id"), err);
 }
 
 static int approvals_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
@@ -125,14 +115,12 @@ static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_js
 	static const char *const answers[CORDON_ANSWER_MAX] = {
 		[CORDON_APPROVED_ONCE] = "once", [CORDON_APPROVED_SESSION] = "session", [CORDON_DENIED] = "deny",
 	};
-	const char *card, *said;
+	const char *said = text_of(params, "answer");
 	(void)ret_json;
-	if (text_of(params, "card", &card, err) < 0 || text_of(params, "answer", &said, err) < 0)
-		return -1;
 	for (int answer = 0; answer < CORDON_ANSWER_MAX; answer++)
 		if (answers[answer] && !strcmp(answers[answer], said))
-			return cordon_approvals_answer(cordon, card, optional_text(params, "hash"), (enum cordon_answer)answer,
-			                               optional_text(params, "reason"), err);
+			return cordon_approvals_answer(cordon, text_of(params, "card"), text_of(params, "hash"),
+			                               (enum cordon_answer)answer, text_of(params, "reason"), err);
 	return fail(err, CORDON_E_INVALID_REQUEST, 0, said, "an answer is once, session or deny");
 }
 
@@ -140,30 +128,30 @@ static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_js
 
 static int job_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	return cordon_job_list(cordon, optional_text(params, "session"), ret_json, err);
+	return cordon_job_list(cordon, text_of(params, "session"), ret_json, err);
 }
 
 static uint64_t place_of(json_t *params, const char *name)
 {
-	json_int_t place = json_integer_value(json_object_get(params, name));
-	return place > 0 ? (uint64_t)place : 0;
+	return (uint64_t)json_integer_value(json_object_get(params, name));
 }
 
 static int job_poll(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id;
-	return text_of(params, "id", &id, err) < 0 ? -1 : cordon_job_poll(cordon, id, place_of(params, "stdout_from"),
-	                                                                   place_of(params, "stderr_from"), ret_json, err);
+	return cordon_job_poll(cordon, text_of(params, "id"), place_of(params, "stdout_from"), place_of(params, "stderr_from"),
+	                       ret_json, err);
 }
 
 static int job_kill(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
-	const char *id, *name = optional_text(params, "signal");
+	json_t *given = json_object_get(params, "signal");
+	char number[24];
 	int signal = 0;
 	(void)ret_json;
-	if (text_of(params, "id", &id, err) < 0 || (name && job_signal(name, &signal, err) < 0))
+	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(given));
+	if (given && job_signal(json_is_integer(given) ? number : json_string_value(given), &signal, err) < 0)
 		return -1;
-	return cordon_job_kill(cordon, id, signal, err);
+	return cordon_job_kill(cordon, text_of(params, "id"), signal, err);
 }
 
 /* ---- the daemon itself ---------------------------------------------------------------------------------------------- */
@@ -198,27 +186,37 @@ static void stop(struct client *client, struct rpc_call *call)
 		server_end(client->server);
 }
 
+#define MUST(given, what) { .name = (given), .type = RPC_##what, .is_needed = true }
+#define MAY(given, what) { .name = (given), .type = RPC_##what }
+#define END { .name = NULL }
+
+static const struct rpc_param input_members[] = { MAY("text", TEXT), MAY("base64", TEXT), MAY("stream", FLAG), END };
+
+/* Of what runs a command. */
+#define COMMAND MUST("argv", TEXTS), MAY("settings", OBJECT), MAY("environment", TEXTS), MAY("ask", FLAG)
+
 static const struct method methods[] = {
-	{ "approvals.answer", NULL, approvals_answer },
-	{ "approvals.list", NULL, approvals_list },
-	{ "job.kill", NULL, job_kill },
-	{ "job.list", NULL, job_list },
-	{ "job.poll", NULL, job_poll },
-	{ "job.start", rpc_job_start, NULL },
-	{ "resize", rpc_resize, NULL },
-	{ "run", rpc_run, NULL },
-	{ "session.end", NULL, session_end },
-	{ "session.list", NULL, session_list },
-	{ "session.new", NULL, session_new },
-	{ "session.pause", NULL, session_pause },
-	{ "session.remove", NULL, session_remove },
-	{ "session.resume", NULL, session_resume },
-	{ "session.show", NULL, session_show },
-	{ "session.warm", NULL, session_warm },
-	{ "signal", rpc_signal, NULL },
-	{ "status", status, NULL },
-	{ "stdin", rpc_stdin, NULL },
-	{ "stop", stop, NULL },
+	{ "approvals.answer", NULL, approvals_answer, { MUST("card", TEXT), MUST("answer", TEXT), MAY("hash", TEXT),
+	                                                MAY("reason", TEXT) } },
+	{ "approvals.list", NULL, approvals_list, { END } },
+	{ "job.kill", NULL, job_kill, { MUST("id", TEXT), MAY("signal", TEXT_OR_NUMBER) } },
+	{ "job.list", NULL, job_list, { MAY("session", TEXT) } },
+	{ "job.poll", NULL, job_poll, { MUST("id", TEXT), MAY("stdout_from", COUNT), MAY("stderr_from", COUNT) } },
+	{ "job.start", rpc_job_start, NULL, { COMMAND } },
+	{ "resize", rpc_resize, NULL, { MUST("run", TEXT_OR_NUMBER), MUST("rows", COUNT), MUST("columns", COUNT) } },
+	{ "run", rpc_run, NULL, { COMMAND, MAY("output", FLAG), { .name = "stdin", .type = RPC_OBJECT, .members = input_members } } },
+	{ "session.end", NULL, session_end, { MUST("id", TEXT), MAY("remove_workspace", FLAG) } },
+	{ "session.list", NULL, session_list, { END } },
+	{ "session.new", NULL, session_new, { MUST("id", TEXT), MAY("settings", OBJECT) } },
+	{ "session.pause", NULL, session_pause, { MUST("id", TEXT), MAY("why", TEXT) } },
+	{ "session.remove", NULL, session_remove, { MUST("id", TEXT) } },
+	{ "session.resume", NULL, session_resume, { MUST("id", TEXT) } },
+	{ "session.show", NULL, session_show, { MUST("id", TEXT) } },
+	{ "session.warm", NULL, session_warm, { MUST("id", TEXT) } },
+	{ "signal", rpc_signal, NULL, { MUST("run", TEXT_OR_NUMBER), MUST("signal", TEXT) } },
+	{ "status", status, NULL, { END } },
+	{ "stdin", rpc_stdin, NULL, { MUST("run", TEXT_OR_NUMBER), MAY("text", TEXT), MAY("base64", TEXT), MAY("end", FLAG) } },
+	{ "stop", stop, NULL, { END } },
 };
 
 /* ---- calls ---------------------------------------------------------------------------------------------------------- */
@@ -284,6 +282,7 @@ static const struct method *find(const char *name)
 static void take_line(struct client *client, const char *line, size_t length)
 {
 	struct rpc_call call;
+	struct cordon_error err;
 	const char *why = NULL;
 	enum rpc_code code = rpc_parse(line, length, &call, &why);
 	const struct method *method = code == RPC_OK ? find(call.method) : NULL;
@@ -299,6 +298,8 @@ static void take_line(struct client *client, const char *line, size_t length)
 	}
 	if (code != RPC_OK)
 		rpc_refuse(client, call.id, code, why, NULL);
+	else if (rpc_check(call.params, method->params, &err) < 0)
+		rpc_refuse(client, call.id, RPC_BAD_PARAMS, err.reason, &err);
 	else if (method->later)
 		return hand_on(client, method, &call);
 	else

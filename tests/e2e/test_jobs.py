@@ -457,7 +457,9 @@ def test_jobs_by_remote_calls(cordon, daemon):
         assert wait_until(lambda: call("job.poll", id=job["id"])["result"]["stderr"]["bytes"] == 4)
         assert call("job.poll", id=job["id"], stdout_from=2)["result"]["stdout"]["data"] == "t\n"
         assert [each["id"] for each in call("job.list", session="s")["result"]["jobs"]] == [job["id"]]
-        assert "error" in call("job.kill", id=job["id"], signal="LOUD")
+        assert "error" in call("job.kill", id=job["id"], signal="LOUD") and "error" in call("job.kill", id=job["id"], signal=0)
+        assert "error" in call("job.list", session=5) and "error" in call("job.kill", id=job["id"], signal=[])
+        assert call("job.kill", id=job["id"], signal=int(signal.SIGCONT))["result"] is True
         assert call("job.kill", id=job["id"], signal="CONT")["result"] is True
         assert call("job.kill", id=job["id"])["result"] is True
         assert call("job.poll", id=job["id"])["result"]["killed"]

@@ -589,10 +589,10 @@ BAD_CALLS = [
     (b'{"jsonrpc":"1.0","id":1,"method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":[1],"method":"status"}', -32600),
     (b'{"jsonrpc":"2.0","id":1,"method":"no.such"}', -32601), (b'{"jsonrpc":"2.0","id":1,"method":"status","params":[]}', -32600),
     (b'{"jsonrpc":"2.0","method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status"}', -32700),
-    (b"[" * 100000, -32700), (b'{"a":' * 17 + b"1" + b"}" * 17, -32700), (b'{"jsonrpc":"2.0","id":1,"method":"run"}', -32000),
+    (b"[" * 100000, -32700), (b'{"a":' * 17 + b"1" + b"}" * 17, -32700), (b'{"jsonrpc":"2.0","id":1,"method":"run"}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"settings":{"no":"such"}}}', -32000),
     (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"settings":{"timeout":5}}}', -32000),
-    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true",1]}}', -32000),
+    (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true",1]}}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"],"stdin":{"base64":"=="}}}', -32000),
 ]
 
@@ -604,6 +604,35 @@ def test_bad_calls(cordon, daemon):
             rpc.connection.sendall(line + b"\n")
             assert rpc.read()["error"]["code"] == code, line
         assert rpc.call("status")["result"]["running"] == 0
+
+
+BAD_PARAMS = [
+    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": 5}), ("approvals.answer", "card", {"answer": "once"}),
+    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": None}), ("approvals.list", "session", {"session": "s"}),
+    ("job.kill", "signal", {"id": "x", "signal": True}), ("job.list", "session", {"session": 5}),
+    ("job.poll", "stdout_from", {"id": "x", "stdout_from": "3"}), ("job.poll", "stderr_from", {"id": "x", "stderr_from": -1}),
+    ("job.start", "stdin", {"argv": ["true"], "stdin": {"text": ""}}), ("resize", "rows", {"run": 1, "rows": "3", "columns": 3}),
+    ("run", "settings", {"argv": ["true"], "settings": []}), ("run", "environment", {"argv": ["true"], "environment": "A=1"}),
+    ("run", "output", {"argv": ["true"], "output": 1}), ("run", "ask", {"argv": ["true"], "ask": "true"}),
+    ("run", "stream", {"argv": ["true"], "stdin": {"text": "", "stream": 1}}), ("run", "stdout", {"argv": ["true"], "stdout": 1}),
+    ("run", "txt", {"argv": ["true"], "stdin": {"stream": True, "txt": "x"}}), ("session.new", "setting", {"id": "x", "setting": {}}),
+    ("session.end", "remove_workspace", {"id": "x", "remove_workspace": "true"}), ("session.pause", "why", {"id": "x", "why": 5}),
+    ("session.show", "id", {"id": 5}), ("signal", "signal", {"run": 1, "signal": 15}), ("status", "x" * 300, {"x" * 300: 1}),
+    ("stdin", "text", {"run": 1, "text": 5, "end": True}), ("stop", "soon", {"soon": True}),
+]
+
+
+def test_parameters_that_are_wrong_are_not_passed_over(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        for method, name, params in BAD_PARAMS:
+            error = rpc.call(method, **params)["error"]
+            assert error["code"] == -32602 and error["data"]["subject"] == name and name in error["message"], (method, error)
+        rpc.send("run", "fed", argv=["cat"], settings={"session": "s"}, stdin={"stream": True})
+        assert rpc.read()["method"] == "started"
+        assert rpc.call("stdin", run="fed", base64="=", end=True)["error"]["code"] == -32602
+        assert rpc.call("stdin", run="fed", text="all", end=True)["result"] is True
+        assert rpc.answer("fed")["result"]["stdout"] == "all"
 
 
 # ---- many, and what nobody well-meaning sends ------------------------------------------------------------------------
