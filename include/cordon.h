@@ -217,6 +217,8 @@ int cordon_expect(struct cordon *cordon, const struct cordon_request *request, s
                   struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_execution_start(struct cordon_execution *execution, struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_execution_fd(const struct cordon_execution *execution);
+/* Of a started one: how much of a stream its result keeps at most, by its limits; UINT64_MAX: all of it. Else 0. */
+uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream);
 /* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. */
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 	CORDON_MUST_CHECK;

@@ -339,6 +339,14 @@ int cordon_execution_fd(const struct cordon_execution *execution)
 	return is_started(execution) ? execution->walk->run.supervision.epoll_fd : -1;
 }
 
+uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream)
+{
+	if (!is_started(execution))
+		return 0;
+	const struct limits *limits = &execution->walk->profile.profile.limits;
+	return stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
+}
+
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 {
 	if (!is_started(execution))

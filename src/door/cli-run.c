@@ -45,11 +45,18 @@ static enum cordon_answer ask(void *arg, const struct cordon_card *card, char re
 	return running && run->tty ? CORDON_UNANSWERED : run_ask(run, card, running, reason);
 }
 
-static void open_sinks(struct run *run, const struct options *options)
+static void open_sinks(struct run *run)
 {
-	sink_open(&run->out, STDOUT_FILENO, portion_kept(options, CORDON_STDOUT));
-	sink_open(&run->err, STDERR_FILENO, portion_kept(options, CORDON_STDERR));
+	sink_open(&run->out, STDOUT_FILENO, 0);
+	sink_open(&run->err, STDERR_FILENO, 0);
 	cordon_request_output(run->request, run_output, run);
+}
+
+/* What is kept is for the walk to decide: by options, configuration and session. */
+static void keep_as_decided(struct run *run)
+{
+	portion_keep(&run->out.portion, cordon_execution_kept(run->execution, CORDON_STDOUT));
+	portion_keep(&run->err.portion, cordon_execution_kept(run->execution, CORDON_STDERR));
 }
 
 static int set_size(struct run *run, struct cordon_error *err)
@@ -81,7 +88,7 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	if (ours || !is_terminal)
 		cordon_request_stdin(run->request, STDIN_FILENO);
 	if (!run->json)
-		open_sinks(run, options);
+		open_sinks(run);
 	if (run->tty && set_size(run, err) < 0)
 		return -1;
 	if (run->signal_fd < 0 && run_open_signals(run, err) < 0)
@@ -89,6 +96,7 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	open_prompt(run, options);
 	if (cordon_start(run->cordon, run->request, &run->execution, err) < 0)
 		return -1;
+	keep_as_decided(run);
 	run->terminal = run->tty && ours;
 	if (run->terminal)
 		terminal_raw();

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "door/options.h"
-
 struct portion {
 	bool is_terminal;
 	uint64_t live_limit;    /* how much is handed on while the command runs */
@@ -15,10 +13,9 @@ struct portion {
 
 /* `kept` is how much of the stream the library keeps. */
 void portion_open(struct portion *portion, bool is_terminal, uint64_t kept);
+/* The same, where that is known only later, and nothing was handed on yet. */
+void portion_keep(struct portion *portion, uint64_t kept);
 /* So many of the next `length` bytes are to be handed on now. */
 size_t portion_live(struct portion *portion, size_t length);
 /* So many bytes at the end of what the library kept were not handed on yet. */
 size_t portion_rest(const struct portion *portion, size_t length);
-
-/* How much the library keeps of a stream, by --max-output. */
-uint64_t portion_kept(const struct options *options, enum cordon_stream stream);

@@ -103,8 +103,8 @@ static void prepare(struct framed *framed, const struct server *server)
 	const uint32_t flags = framed->words.flags;
 	framed->is_for_us = true;
 	framed->json = options_flag(&framed->options, "json");
-	portion_open(&framed->portions[CORDON_STDOUT], flags & WIRE_STDOUT_TERMINAL, portion_kept(&framed->options, CORDON_STDOUT));
-	portion_open(&framed->portions[CORDON_STDERR], flags & WIRE_STDERR_TERMINAL, portion_kept(&framed->options, CORDON_STDERR));
+	portion_open(&framed->portions[CORDON_STDOUT], flags & WIRE_STDOUT_TERMINAL, 0);
+	portion_open(&framed->portions[CORDON_STDERR], flags & WIRE_STDERR_TERMINAL, 0);
 	run->takes_input = !run->is_job && !(flags & WIRE_NO_STDIN);
 	run->can_ask = flags & WIRE_CAN_ASK && !options_flag(&framed->options, "no-ask");
 	make_request(framed);
@@ -122,7 +122,10 @@ static bool frames_admit(struct served *run)
 
 static void frames_started(struct served *run)
 {
+	struct framed *framed = (struct framed *)run;
 	const uint32_t more = INPUT_WINDOW;
+	for (enum cordon_stream stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+		portion_keep(&framed->portions[stream], cordon_execution_kept(run->execution, stream));
 	if (!run->takes_input)
 		return;
 	run->input.wanted = more;

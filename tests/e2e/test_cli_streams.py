@@ -1,4 +1,5 @@
 """Streams and signals of `cordon run`: what passes through, what a reader that goes away does, what is forwarded."""
+import json
 import os
 import signal
 import subprocess
@@ -93,6 +94,20 @@ def test_output_is_cut_in_the_middle(cordon, stream, redirection, cap):
     assert len(head) + int(omitted) + len(tail) == len(whole)
     assert len(head) <= 0.4 * cap + 1 and len(head) + len(tail) <= cap + 1
     assert "cut" in done.stderr
+
+
+@pytest.mark.parametrize("where, text", [("project", "[limits]\nstdout = '1K'\nstderr = '2K'"), ("project", "[sandbox]\nmax_output = '1K'"),
+                                         ("user", "[limits]\nstdout = '4M'\nstderr = '2M'"), ("user", "[sandbox]\nmax_output = '1K'")])
+def test_output_is_cut_as_the_configuration_says(cordon, tmp_path, where, text):
+    """What is written is what the library keeps, whoever set the limit."""
+    file = {"project": cordon.workspace / ".cordon.toml", "user": tmp_path / "home/cordon/config.toml"}[where]
+    cordon.env["XDG_CONFIG_HOME"] = str(tmp_path / "home")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    words = ["-c", "seq 200000; seq 200000 >&2"]
+    kept, done = json.loads(cordon("run", "--json", *words).stdout), cordon("run", "--quiet", *words)
+    assert (done.stdout, done.stderr) == (kept["stdout"], kept["stderr"])
+    assert ("bytes omitted]" in done.stdout) == ("4M" not in text) and done.stdout.endswith("\n200000\n")
 
 
 def test_a_flood_is_bounded(cordon):

@@ -200,6 +200,17 @@ def test_same_as_without(cordon, daemon, workspace):
     assert every[:len(every) // 2] == every[len(every) // 2:]
 
 
+def test_output_is_cut_as_the_session_says(cordon, daemon):
+    assert cordon("session", "new", "s", "--max-output", "1K").returncode == 0
+    words = ["run", "--session", "s", "--quiet", "-c", "seq 100000; seq 100000 >&2"]
+    alone = cordon(*words)
+    assert len(alone.stdout) == len(alone.stderr) < 1100 and alone.stdout.endswith("\n100000\n")
+    daemon.start()
+    served, kept = cordon(*words), json.loads(cordon(*words[:3], "--json", *words[4:]).stdout)
+    assert (served.stdout, served.stderr) == (alone.stdout, alone.stderr) == (kept["stdout"], kept["stderr"])
+    assert daemon.status()["served"] == 2
+
+
 def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
     daemon.start()
     (tmp_path / "own.toml").touch()

@@ -74,6 +74,7 @@ static void check(struct cordon *cordon, const struct cordon_request *request)
 	CHECK(!take_made() && count_rows(cordon) == before && !memcmp(&err, &untouched, sizeof(err)));
 	CHECK(cordon_execution_result(execution, &result, &err) < 0 && (void *)result == (void *)&err);
 	CHECK(cordon_execution_fd(execution) == -1 && cordon_execution_step(execution, &finished, &err) < 0);
+	CHECK(cordon_execution_kept(execution, CORDON_STDOUT) == 0);
 	cordon_execution_signal(execution, SIGKILL);
 	cordon_execution_resize(execution, 24, 80);
 	cordon_execution_unref(execution);
@@ -83,6 +84,7 @@ static void check(struct cordon *cordon, const struct cordon_request *request)
 	MUST(cordon_expect(cordon, request, &execution, &err));
 	MUST(cordon_execution_start(execution, &err));
 	CHECK(cordon_execution_start(execution, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
+	CHECK(cordon_execution_kept(execution, CORDON_STDOUT) == 1 << 20 && cordon_execution_kept(execution, CORDON_STDERR) == 256 << 10);
 	finish(execution);
 	CHECK(take_made() && count_rows(cordon) == before + 2);
 }
