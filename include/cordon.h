@@ -285,7 +285,8 @@ int cordon_run_current(const char *const *argv, struct cordon_result **ret_resul
 int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char **ret_json, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* `{"jobs":[…]}`, the oldest first; `session` may be NULL: of all. `state` is running, ended, or lost: the process that ran
- * it was killed, and the command with it. The last 32 that have ended are kept, until the session is removed. */
+ * it was killed, and the command with it. Its `exit_code` is null unless it has ended. The last 32 that have ended are kept,
+ * until the session is removed. */
 int cordon_job_list(struct cordon *cordon, const char *session, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
 /* The job, and what it wrote from these places on: `stdout` and `stderr` have `data`, the place `next` to go on from, and
  * how many bytes were `missed`, since only the last 1 MiB of each is kept, or what `max-output` said. */

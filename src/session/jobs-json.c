@@ -14,7 +14,7 @@
 const char *const job_state_names[] = { "running", "ended", "lost" };
 _Static_assert(ARRAY_SIZE(job_state_names) == JOB_STATE_MAX, "every state has a name");
 
-enum kind { TEXT, TEXT_OR_NULL, UNSIGNED, INTEGER, BOOLEAN, KIND_MAX };
+enum kind { TEXT, TEXT_OR_NULL, UNSIGNED, INTEGER, INTEGER_OF_ENDED, BOOLEAN, KIND_MAX };
 
 static const struct field {
 	const char *key;
@@ -28,7 +28,7 @@ static const struct field {
 	FIELD(TEXT_OR_NULL, ended),
 	FIELD(UNSIGNED, pid),
 	FIELD(UNSIGNED, timeout_ms),
-	FIELD(INTEGER, exit_code),
+	FIELD(INTEGER_OF_ENDED, exit_code),
 	FIELD(INTEGER, signal),
 	FIELD(BOOLEAN, timed_out),
 	FIELD(BOOLEAN, oom_killed),
@@ -55,7 +55,11 @@ static void write_field(struct json *json, const struct field *field, const stru
 		json_uint(json, *(const uint64_t *)at);
 		break;
 	case INTEGER:
-		json_int(json, *(const int *)at);
+	case INTEGER_OF_ENDED:
+		if (field->kind == INTEGER || record->state == JOB_ENDED)
+			json_int(json, *(const int *)at);
+		else
+			json_nil(json);
 		break;
 	case BOOLEAN:
 		json_bool(json, *(const bool *)at);
@@ -94,6 +98,16 @@ static int read_text(struct arena *arena, const json_t *value, bool may_be_null,
 	return *ret_text ? 0 : -1;
 }
 
+static int read_integer(const json_t *value, bool may_be_null, int *ret_integer)
+{
+	if (may_be_null && json_is_null(value))
+		return 0;
+	if (!json_is_integer(value) || json_integer_value(value) < -1 || json_integer_value(value) > INT_MAX)
+		return -1;
+	*ret_integer = (int)json_integer_value(value);
+	return 0;
+}
+
 static int read_field(struct arena *arena, const struct field *field, const json_t *value, struct job_record *record)
 {
 	void *at = (char *)record + field->offset;
@@ -107,10 +121,8 @@ static int read_field(struct arena *arena, const struct field *field, const json
 		*(uint64_t *)at = (uint64_t)json_integer_value(value);
 		return 0;
 	case INTEGER:
-		if (!json_is_integer(value) || json_integer_value(value) < -1 || json_integer_value(value) > INT_MAX)
-			return -1;
-		*(int *)at = (int)json_integer_value(value);
-		return 0;
+	case INTEGER_OF_ENDED:
+		return read_integer(value, field->kind == INTEGER_OF_ENDED && record->state != JOB_ENDED, at);
 	case BOOLEAN:
 		*(bool *)at = json_is_true(value);
 		return json_is_boolean(value) ? 0 : -1;

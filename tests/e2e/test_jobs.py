@@ -85,7 +85,7 @@ def test_the_life_of_a_job(cordon):
     assert wait_until(lambda: "no input" in say(cordon, "poll", job)["stdout"]["data"])
     told = say(cordon, "poll", job)
     assert told["state"] == "running" and told["session"] == "s" and told["command"] == ["/bin/sh", "-c", line]
-    assert told["timeout_ms"] == 3600 * 1000 and told["ended"] is None and not told["killed"]
+    assert told["timeout_ms"] == 3600 * 1000 and told["ended"] is told["exit_code"] is None and not told["killed"]
     assert told["stdout"] == {"bytes": 13, "from": 0, "missed": 0, "next": 13, "data": "out\nno input\n"}
     assert told["stderr"] == {"bytes": 4, "from": 0, "missed": 0, "next": 4, "data": "err\n"}
     again = say(cordon, "poll", "--from", "4", "--stderr-from", "99", job)
@@ -243,7 +243,7 @@ def test_a_runner_that_is_killed(cordon):
     assert b"lost" in waiter.communicate(timeout=PATIENCE)[1] and waiter.returncode == 125
     assert wait_until(lambda: not running(marker))
     told = say(cordon, "poll", job)
-    assert told["state"] == "lost" and told["stdout"]["data"] == "begun\n"
+    assert (told["state"], told["exit_code"], told["stdout"]["data"]) == ("lost", None, "begun\n")
     assert cordon("job", "kill", job).returncode == 0 and " lost " in cordon("job", "list").stdout
     assert [row["row"] for row in rows_of(cordon, job)] == ["intent"]
     assert cordon("job", "wait", start(cordon, "--", "true")).returncode == 0

@@ -66,6 +66,14 @@ static void check_counts(const char *session, int running, int ended, int lost)
 	assert_int_equal(counts[JOB_LOST], lost);
 }
 
+static void check_exit_code(const struct job_record *record, const char *expected)
+{
+	auto_free char *text = job_record_write(record);
+	char member[64];
+	snprintf(member, sizeof(member), "\"exit_code\":%s,", expected);
+	assert_non_null(strstr(text, member));
+}
+
 static void test_a_life(void **state)
 {
 	struct arena arena = { 0 };
@@ -86,6 +94,7 @@ static void test_a_life(void **state)
 	assert_int_equal(jobs_read(&arena, fd, &read_back, &err), 0);
 	assert_int_equal(read_back.state, JOB_RUNNING);
 	assert_string_equal(read_back.command.items[1], "all");
+	check_exit_code(&read_back, "null");
 	assert_false(jobs_wait(fd, 0));
 	assert_int_equal(jobs_tell(fd, JOB_END, &told, &err), 0);
 	assert_true(told);
@@ -100,6 +109,7 @@ static void test_a_life(void **state)
 	assert_int_equal(jobs_read(&arena, fd, &read_back, &err), 0);
 	assert_int_equal(read_back.state, JOB_ENDED);
 	assert_int_equal(read_back.exit_code, 3);
+	check_exit_code(&read_back, "3");
 	assert_int_equal(jobs_tell(fd, JOB_END, &told, &err), 0);
 	assert_false(told);
 	check_counts("s", 0, 1, 0);
@@ -172,7 +182,7 @@ static void test_records(void **state)
 	} wrong[] = {
 		{ "\"ended\",", "\"lost\"," }, { "\"ended\",", "\"x\"," }, { "\"y\"", "null" }, { "\"x\"", "null" }, { ":[\"a\"]", ":[]" },
 		{ ":[\"a\"]", ":\"a\"" }, { "[\"a\"]", "[1]" }, { "\"id\":\"0", "\"id\":\"!" }, { "version\":1", "version\":2" },
-		{ ":-1", ":-2" }, { ":-1", ":1.5" }, { ":-1", ":99999999999" }, { "\"killed\":true", "\"killed\":1" },
+		{ ":-1", ":-2" }, { ":-1", ":1.5" }, { ":-1", ":null" }, { ":-1", ":99999999999" }, { "\"killed\":true", "\"killed\":1" },
 		{ "\"pid\":1", "\"pid\":-1" }, { "{", "{\"more\":1," }, { "\"note\":null,", "" }, { "\"s\"", "1" },
 		{ "\"pid\":1", "\"pid\":1,\"pid\":1" },
 	};
