@@ -11,6 +11,7 @@
 #include "door/action.h"
 #include "door/audit-text.h"
 #include "door/json-indent.h"
+#include "door/report.h"
 
 #define TAIL_DEFAULT 10
 
@@ -117,10 +118,12 @@ static int act_show(struct cordon *cordon, const struct options *options, const 
 	struct printing printing = { .print = json ? NULL : audit_print_whole };
 	if (cordon_audit_read(cordon, &filter, print_row, &printing, err) < 0)
 		return -1;
-	if (!printing.rows && !json)
-		fputs("cordon: there is no row of this id\n", stderr);
-	fflush(stderr);
-	return !printing.rows;
+	if (printing.rows)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "there is no row of this id");
+	fail_remedy(err, "see cordon audit query");
+	report_error(err, json);
+	return 1;
 }
 
 static int act_query(struct cordon *cordon, const struct options *options, const char *operand,

@@ -98,7 +98,11 @@ def test_no_rows(cordon):
     for action in ("tail", "query", "export"):
         assert audit(cordon, action) == ""
     assert not cordon.data.exists(), "reading makes nothing"
-    assert cordon("audit", "show", "nothing").returncode == 1
+    human, machine = cordon("audit", "show", "nothing"), cordon("audit", "show", "--json", "nothing")
+    assert human.returncode == machine.returncode == 1 and human.stdout == machine.stderr == ""
+    assert human.stderr.startswith("cordon: there is no row of this id (nothing)\n")
+    error = json.loads(machine.stdout)["error"]
+    assert (error["class"], error["subject"]) == ("invalid_request", "nothing")
     assert verify(cordon) == [("ledger_missing", "", 0)]
     assert not cordon.data.exists()
 
