@@ -266,6 +266,9 @@ def test_profile_prints_and_runs_nothing(cordon):
     assert one_line.count("\n") == 1 and json.loads(one_line) == json.loads(done.stdout)
     assert cordon("profile", "--bogus", "--", "true").returncode == 125
     assert cordon("profile").returncode == 125
+    # What run finds out inside the walls only.
+    for words in (["nonexistent"], ["/etc/passwd"], ["--program", "/usr/bin/ls", "--", "cat"]):
+        assert cordon("profile", *words).returncode == 0
 
 
 def test_doctor(cordon):

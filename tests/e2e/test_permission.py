@@ -427,6 +427,7 @@ def test_a_manifest_grants_what_it_declares_to_the_command_it_describes(cordon, 
     for words in (["cat"], ["cat", "-n"], ["cat", ""], ["cat", "a", "b"], ["ls", "x"], ["sh", "-c", "cat x"]):
         error = refused(cordon, "--manifest", tool, "--", *words, status=126)
         assert error["class"] == "program_not_allowed", (words, error)
+    assert cordon("profile", "--manifest", tool, "--", "cat").returncode == 126
 
 
 def test_a_manifest_in_a_session_asks(cordon, outside, tmp_path):
