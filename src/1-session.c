@@ -22,14 +22,14 @@
 
 /* Twice: before the workspace is known, for where that is, keeping nothing, since nothing may be made where the sandbox
  * is switched off; and with it, for what the project's own file narrows. */
-static int take_config(struct execution *execution, bool keep, struct cordon_error *err)
+static int take_config(struct execution *execution, enum config_keeping keeping, struct cordon_error *err)
 {
 	const struct config *config;
 	const char *session = execution->session.one_off ? NULL : execution->session.id;
 	int taken = execution->probe ? config_builtin(&config, err)
 	                             : config_store_take(execution->cordon->config, session, execution->session.config,
 	                                                 execution->session.workspace_fd,
-	                                                 execution->session.workspace.path, !keep, execution->mounts,
+	                                                 execution->session.workspace.path, keeping, execution->mounts,
 	                                                 &config, err);
 	if (taken < 0)
 		return -1;
@@ -43,6 +43,14 @@ static int take_config(struct execution *execution, bool keep, struct cordon_err
 	}
 	fail(err, CORDON_E_SANDBOX_DISABLED, 0, "sandbox.enabled", "the sandbox is switched off, so nothing runs");
 	return fail_remedy(err, "set sandbox.enabled = true in the configuration");
+}
+
+/* A job's caller has gone by the time there is a result to read. */
+static enum config_keeping keeping(const struct execution *execution)
+{
+	if (execution->dry)
+		return CONFIG_KEEP_NOTHING;
+	return execution->unheard || execution->request->job ? CONFIG_KEEP_UNSAID : CONFIG_KEEP;
 }
 
 static enum view configured_view(const struct config *config)
@@ -259,11 +267,11 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	execution->mounts = execute_hear(execution->cordon, false);
 	execution->session.one_off = !named;
 	execution->session.id = named ? named : execution->audit.id;
-	if ((named && registry_check_id(named, err) < 0) || take_config(execution, false, err) < 0)
+	if ((named && registry_check_id(named, err) < 0) || take_config(execution, CONFIG_KEEP_NOTHING, err) < 0)
 		return -1;
 	if (!execution->dry && workspace_make_data_dir(execution->cordon->data_dir, err) < 0)
 		return -1;
-	if (open_workspace(execution, err) < 0 || take_config(execution, !execution->dry, err) < 0 ||
+	if (open_workspace(execution, err) < 0 || take_config(execution, keeping(execution), err) < 0 ||
 	    choose_driver(execution, err) < 0 || choose_home(execution, err) < 0 || enter_job(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_SESSION;

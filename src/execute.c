@@ -187,6 +187,14 @@ void execute_free(struct execution *execution)
 	free(execution);
 }
 
+/* Where there is no result, the refusal is what somebody reads. */
+static int refuse(const struct execution *execution, enum cordon_step step, struct cordon_error *err)
+{
+	const char *note = execution->session.note;
+	err->step = (int32_t)step;
+	return note ? fail_remedy(err, "%s%s%s", err->remediation, *err->remediation ? "; besides, " : "", note) : -1;
+}
+
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
 	execution->walked = true;
@@ -200,10 +208,8 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 			limits_expect(execution);
 			run_step_expect(execution);
 		}
-		if (to_profile[i].take(execution, err) < 0) {
-			err->step = (int32_t)to_profile[i].step;
-			return -1;
-		}
+		if (to_profile[i].take(execution, err) < 0)
+			return refuse(execution, to_profile[i].step, err);
 		if (start && to_profile[i].step == CORDON_STEP_SESSION)
 			warm_reserve(execution);
 	}
@@ -212,10 +218,8 @@ static int walk(struct execution *execution, bool start, bool record, struct cor
 	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
 		if (to_start[i].step == CORDON_STEP_AUDIT && !record)
 			continue;
-		if (to_start[i].take(execution, err) < 0) {
-			err->step = (int32_t)to_start[i].step;
-			return -1;
-		}
+		if (to_start[i].take(execution, err) < 0)
+			return refuse(execution, to_start[i].step, err);
 	}
 	if (start && record)
 		audit_step_running(execution);
@@ -251,6 +255,7 @@ int execute_warm(struct cordon *cordon, const struct cordon_request *request, st
 	struct execution *execution;
 	if (execute_new(cordon, request, false, &execution, err) < 0)
 		return -1;
+	execution->unheard = true;
 	int result = walk(execution, false, false, err);
 	if (result == 0 && (result = run_step_warm(execution, err)) < 0)
 		err->step = CORDON_STEP_RUN;

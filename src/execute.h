@@ -85,6 +85,7 @@ struct execution {
 	bool walked;                            /* a step was tried; else it is expected, and may not come */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
 	bool only;                              /* nothing is kept, and none came before: the process is about to end with it */
+	bool unheard;                           /* there will be no result that says anything */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
 	uint64_t mounts;                        /* the host's, which version of them was there when it was last looked at */
 

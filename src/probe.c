@@ -202,7 +202,7 @@ static void write_limits(struct json *json, struct cordon *cordon)
 	struct cgroup_place place;
 	struct cordon_error untold;
 	/* What is wrong with the configuration is not for here to say. */
-	if (config_store_take(cordon->config, NULL, NULL, -1, NULL, true, execute_hear(cordon, false), &config, &untold) < 0)
+	if (config_store_take(cordon->config, NULL, NULL, -1, NULL, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, &untold) < 0)
 		config = NULL;
 	const struct cgroup_search search = { .directory = config ? config->cgroup : NULL };
 	cgroup_look(&search, &place);

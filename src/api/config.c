@@ -227,7 +227,7 @@ static int check(const struct config_files *files, int project_fd, const char *p
 	const struct config *config;
 	if (config_store_open_files(NOWHERE, files, &store, err) < 0)
 		return -1;
-	int result = config_store_take_whole(store, NULL, project_fd, project, true, 0, &config, err);
+	int result = config_store_take_whole(store, NULL, project_fd, project, CONFIG_KEEP_NOTHING, 0, &config, err);
 	if (result == 0)
 		config_unref(config);
 	config_store_unref(store);
@@ -251,7 +251,7 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 	auto_close int fd = -1;
 	struct json json;
 	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
-	    config_store_take_whole(cordon->config, NULL, fd, place.path, true, execute_hear(cordon, false), &config, err) < 0)
+	    config_store_take_whole(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);

@@ -133,7 +133,7 @@ static int conclude_json(struct run *run, const struct cordon_result *result)
 }
 
 /* They are not the command's output: where they cannot be written, nothing is made of it. */
-static void tell_remarks(const struct run *run, const struct cordon_result *result)
+static void tell_remarks(const struct run *run, const struct cordon_result *result, bool quiet)
 {
 	auto_free char *text = NULL;
 	size_t length = 0;
@@ -141,7 +141,9 @@ static void tell_remarks(const struct run *run, const struct cordon_result *resu
 	FILE *out = open_memstream(&text, &length);
 	if (!out)
 		return;
-	report_remarks(out, result, !run->out.portion.is_terminal, !run->err.portion.is_terminal);
+	if (!quiet)
+		report_remarks(out, result, !run->out.portion.is_terminal, !run->err.portion.is_terminal);
+	report_note(out, result);
 	if (fclose(out) == 0)
 		sink_write(&sink, text, length, &run->mask_before);
 }
@@ -157,8 +159,7 @@ static int conclude(struct run *run, const struct cordon_result *result, bool qu
 		return conclude_json(run, result);
 	sink_finish(&run->out, result->stdout_data, result->stdout_length, &run->mask_before);
 	sink_finish(&run->err, result->stderr_data, result->stderr_length, &run->mask_before);
-	if (!quiet)
-		tell_remarks(run, result);
+	tell_remarks(run, result, quiet);
 	return output_status(run, report_result_status(result));
 }
 

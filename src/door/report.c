@@ -158,10 +158,14 @@ void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_a
 	remark_network(out, result);
 	for (size_t i = 0; i < result->denial_count; i++)
 		remark_denial(out, &result->denials[i]);
-	if (result->note) {
-		fputs("cordon: ", out);
-		report_untrusted(out, result->note);
-		fputc('\n', out);
-	}
 	remark_walls(out, result);
+}
+
+void report_note(FILE *out, const struct cordon_result *result)
+{
+	if (!result->note)
+		return;
+	fputs("cordon: ", out);
+	report_untrusted(out, result->note);
+	fputc('\n', out);
 }

@@ -31,3 +31,5 @@ int report_result_status(const struct cordon_result *result);
 /* For standard error, and only if there is something to say. The flags tell which streams were written as the library
  * kept them, so that the caller missed what was cut. */
 void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept);
+/* The same, but not about the command: to be said in any case, since it is said once. */
+void report_note(FILE *out, const struct cordon_result *result);

@@ -219,8 +219,11 @@ static int conclude_text(struct framed *framed)
 	struct words words = { 0 };
 	send_rest(framed, WIRE_STDOUT, out, result->stdout_data, result->stdout_length);
 	send_rest(framed, WIRE_STDERR, err, result->stderr_data, result->stderr_length);
-	if (!options_flag(&framed->options, "quiet") && (words.out = open_memstream(&words.text, &words.length)))
+	words.out = open_memstream(&words.text, &words.length);
+	if (words.out && !options_flag(&framed->options, "quiet"))
 		report_remarks(words.out, result, !out->is_terminal, !err->is_terminal);
+	if (words.out)
+		report_note(words.out, result);
 	say(&framed->run, WIRE_OVER, WIRE_SAY_ERR, &words);
 	return report_result_status(result);
 }

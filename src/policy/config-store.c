@@ -303,8 +303,8 @@ static int find_project(struct config_store *store, const struct config_place *p
 	return 0;
 }
 
-static int bring_up(struct config_store *store, bool stands, int workspace_fd, const char *workspace_path, bool dry,
-                    struct config_version **layers, struct config_watched **watched, struct cordon_error *err)
+static int bring_up(struct config_store *store, bool stands, int workspace_fd, const char *workspace_path,
+                    enum config_keeping keeping, struct config_version **layers, struct config_watched **watched, struct cordon_error *err)
 {
 	uncleared char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
 	for (enum config_layer layer = 0; layer < CONFIG_PROJECT; layer++)
@@ -322,7 +322,7 @@ static int bring_up(struct config_store *store, bool stands, int workspace_fd, c
 			: (struct config_place){ layer, AT_FDCWD, watched[layer]->path, watched[layer]->path };
 		bool known = layer != CONFIG_PROJECT && stands && watched[layer]->looked;
 		if ((!known && config_look(&store->shelf, watched[layer], &place, err) < 0) ||
-		    config_settle(&store->shelf, watched[layer], layers, dry, err) < 0)
+		    config_settle(&store->shelf, watched[layer], layers, keeping, err) < 0)
 			return -1;
 		layers[layer] = watched[layer]->good;
 	}
@@ -331,11 +331,11 @@ static int bring_up(struct config_store *store, bool stands, int workspace_fd, c
 
 /* What is to be said about the files now, or NULL; in the arena. */
 static const char *gather_news(struct arena *arena, struct config_store *store, struct config_watched *const *watched,
-                               bool dry)
+                               enum config_keeping keeping)
 {
 	const char *all = NULL;
 	for (size_t i = 0; i < CONFIG_LAYER_MAX; i++) {
-		const char *news = watched[i] ? config_watched_news(arena, &store->shelf, watched[i], dry) : NULL;
+		const char *news = watched[i] ? config_watched_news(arena, &store->shelf, watched[i], keeping) : NULL;
 		all = all && news ? arena_printf(arena, "%s\n%s", all, news) : news ? news : all;
 	}
 	return all;
@@ -360,7 +360,7 @@ static int with_note(struct snapshot **snapshot, struct arena *arena, const char
 }
 
 static int take(struct config_store *store, bool stands, const char *session_id, int workspace_fd, const char *workspace_path,
-                bool dry, struct snapshot **ret_snapshot, struct cordon_error *err)
+                enum config_keeping keeping, struct snapshot **ret_snapshot, struct cordon_error *err)
 {
 	struct config_version *layers[CONFIG_LAYER_MAX] = { 0 };
 	struct config_watched *watched[CONFIG_LAYER_MAX] = { 0 };
@@ -369,10 +369,10 @@ static int take(struct config_store *store, bool stands, const char *session_id,
 	if (!store->defaults && config_version_default(&store->defaults, err) < 0)
 		return -1;
 	store->shelf.defaults = store->defaults;
-	if (bring_up(store, stands, workspace_fd, workspace_path, dry, layers, watched, err) < 0 ||
+	if (bring_up(store, stands, workspace_fd, workspace_path, keeping, layers, watched, err) < 0 ||
 	    find_snapshot(store, layers, session_id, &snapshot, err) < 0)
 		return -1;
-	const char *note = gather_news(&arena, store, watched, dry);
+	const char *note = gather_news(&arena, store, watched, keeping);
 	atomic_fetch_add(&snapshot->refs, 1);
 	int result = note ? with_note(&snapshot, &arena, note, err) : 0;
 	arena_free(&arena);
@@ -442,7 +442,7 @@ static int take_plain(struct config_store *store, struct snapshot **ret_snapshot
 }
 
 static int take_locked(struct config_store *store, bool whole, const char *session_id, const struct config *earlier,
-                       int workspace_fd, const char *workspace_path, bool dry, uint64_t mounts,
+                       int workspace_fd, const char *workspace_path, enum config_keeping keeping, uint64_t mounts,
                        const struct config **ret_config, struct cordon_error *err)
 {
 	struct snapshot *snapshot = NULL;
@@ -451,7 +451,7 @@ static int take_locked(struct config_store *store, bool whole, const char *sessi
 	bool known = !plain && stands(store, mounts);
 	int result = !whole && has_no_file(store, earlier, workspace_fd)
 		? take_plain(store, &snapshot, err)
-		: take(store, known, session_id, workspace_fd, workspace_path, dry, &snapshot, err);
+		: take(store, known, session_id, workspace_fd, workspace_path, keeping, &snapshot, err);
 	pthread_mutex_unlock(&store->mutex);
 	if (result == 0)
 		*ret_config = &snapshot->config;
@@ -459,17 +459,17 @@ static int take_locked(struct config_store *store, bool whole, const char *sessi
 }
 
 int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
-                      const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config,
+                      const char *workspace_path, enum config_keeping keeping, uint64_t mounts, const struct config **ret_config,
                       struct cordon_error *err)
 {
-	return take_locked(store, false, session_id, earlier, workspace_fd, workspace_path, dry, mounts, ret_config, err);
+	return take_locked(store, false, session_id, earlier, workspace_fd, workspace_path, keeping, mounts, ret_config, err);
 }
 
 int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
-                            const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config,
+                            const char *workspace_path, enum config_keeping keeping, uint64_t mounts, const struct config **ret_config,
                             struct cordon_error *err)
 {
-	return take_locked(store, true, session_id, NULL, workspace_fd, workspace_path, dry, mounts, ret_config, err);
+	return take_locked(store, true, session_id, NULL, workspace_fd, workspace_path, keeping, mounts, ret_config, err);
 }
 
 int config_builtin(const struct config **ret_config, struct cordon_error *err)
@@ -478,7 +478,7 @@ int config_builtin(const struct config **ret_config, struct cordon_error *err)
 	struct config_store *store;
 	if (config_store_open_files(NULL, &none, &store, err) < 0)
 		return -1;
-	int result = config_store_take_whole(store, NULL, -1, NULL, true, 0, ret_config, err);
+	int result = config_store_take_whole(store, NULL, -1, NULL, CONFIG_KEEP_NOTHING, 0, ret_config, err);
 	config_store_unref(store);
 	return result;
 }

@@ -19,7 +19,7 @@ const struct config_files *config_store_files(const struct config_store *store);
 
 /* config_store_take() with everything in it that the functions below tell, even where there is no file. */
 int config_store_take_whole(struct config_store *store, const char *session_id, int workspace_fd,
-                            const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config,
+                            const char *workspace_path, enum config_keeping keeping, uint64_t mounts, const struct config **ret_config,
                             struct cordon_error *err) must_check;
 /* What is in force without any file. 0, or -1 when memory is short. */
 int config_plain(struct arena *arena, struct config *ret_config) must_check;

@@ -246,7 +246,7 @@ static int decide(struct config_shelf *shelf, struct config_watched *watched, st
 }
 
 int config_settle(struct config_shelf *shelf, struct config_watched *watched, struct config_version *const *below,
-                  bool dry, struct cordon_error *err)
+                  enum config_keeping keeping, struct cordon_error *err)
 {
 	if (!is_settled(watched, below)) {
 		if (decide(shelf, watched, below, err) < 0)
@@ -255,13 +255,13 @@ int config_settle(struct config_shelf *shelf, struct config_watched *watched, st
 		for (int layer = 0; layer < CONFIG_LAYER_MAX; layer++)
 			watched->settled.below[layer] = below[layer] ? below[layer]->id : 0;
 	}
-	if (!dry)
+	if (keeping != CONFIG_KEEP_NOTHING)
 		keep(shelf, watched);
 	return 0;
 }
 
 const char *config_watched_news(struct arena *arena, const struct config_shelf *shelf, struct config_watched *watched,
-                                bool dry)
+                                enum config_keeping keeping)
 {
 	if (!watched->fallen || watched->said)
 		return NULL;
@@ -270,7 +270,7 @@ const char *config_watched_news(struct arena *arena, const struct config_shelf *
 	size_t length = watched->bad ? watched->bad_length : watched->disk ? watched->disk->length : 0;
 	const char *note = arena_printf(arena, "%s: %s%s%s; the last good version of this file stays in force", why->subject,
 	                                why->reason, *why->remediation ? ": " : "", why->remediation);
-	bool news = note && config_keep_is_news(shelf->data_dir, watched->path, text, length, note, !dry);
-	watched->said = note && (!dry || !news);
+	bool news = note && config_keep_is_news(shelf->data_dir, watched->path, text, length, note, keeping == CONFIG_KEEP);
+	watched->said = note && (keeping == CONFIG_KEEP || !news);
 	return news ? note : NULL;
 }

@@ -57,11 +57,11 @@ int config_look(struct config_shelf *shelf, struct config_watched *watched, cons
 /* Decides what is in force on top of `below` (CONFIG_LAYER_MAX of them, each may be NULL): what is there if it is good, else
  * what was good before, in this process or in an earlier one. With neither, `config_invalid`. */
 int config_settle(struct config_shelf *shelf, struct config_watched *watched, struct config_version *const *below,
-                  bool dry, struct cordon_error *err) must_check;
+                  enum config_keeping keeping, struct cordon_error *err) must_check;
 
 /* What is to be told about it, now and not again; NULL: nothing. In the arena. */
 const char *config_watched_news(struct arena *arena, const struct config_shelf *shelf, struct config_watched *watched,
-                                bool dry);
+                                enum config_keeping keeping);
 
 /* The state with these files in force. */
 int config_stack(struct arena *arena, const struct config_shelf *shelf, struct config_version *const *layers,

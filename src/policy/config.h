@@ -63,6 +63,10 @@ struct config {
 /* What is read when: kept between commands, shared by threads. */
 struct config_store;
 
+/* What is kept on disk: a good text, for when the file is not good any more; and what was said, so that it is not said again. Where
+ * nobody would hear it, it stays to be said. */
+enum config_keeping { CONFIG_KEEP, CONFIG_KEEP_NOTHING, CONFIG_KEEP_UNSAID };
+
 /* `only`: this file instead of the system's and the user's; or NULL. Reads nothing yet. `data_dir` is where the last
  * good texts are kept. */
 int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store,
@@ -75,10 +79,9 @@ void config_store_unref(struct config_store *store);
  * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each, or nothing
  * where they are watched. `earlier` is
  * what was taken for this very command when its workspace was not known yet, or NULL: files that were not there then are
- * not looked for again. `dry`: keeps nothing on disk. `mounts` is
- * the version of the watch. The snapshot is the caller's to config_unref(). */
+ * not looked for again. `mounts` is the version of the watch. The snapshot is the caller's to config_unref(). */
 int config_store_take(struct config_store *store, const char *session_id, const struct config *earlier, int workspace_fd,
-                      const char *workspace_path, bool dry, uint64_t mounts, const struct config **ret_config, struct cordon_error *err)
+                      const char *workspace_path, enum config_keeping keeping, uint64_t mounts, const struct config **ret_config, struct cordon_error *err)
 	must_check;
 /* What is in force without any file; for probes. */
 int config_builtin(const struct config **ret_config, struct cordon_error *err) must_check;

@@ -233,3 +233,27 @@ def test_the_manual_has_every_setting(cordon, config, tmp_path):
 def test_wrong_words(cordon, config, words, part):
     done = cordon("config", *words)
     assert done.returncode == 2 and (part in done.stderr or part in done.stdout), done
+
+
+# ---- a file that is not in force -------------------------------------------------------------------------------------
+
+STAYS = "the last good version of this file stays in force"
+
+
+@pytest.mark.parametrize("first", [["--cwd", "..", "--", "true"], ["--quiet", "--", "true"]], ids=["refused", "quiet"])
+def test_that_a_file_is_not_in_force_is_not_used_up_unseen(cordon, config, first):
+    config("[limits]\nmemory = \"1G\"\n")
+    assert cordon("run", "--", "true").stderr == ""
+    config("[limits\n")
+    assert STAYS in cordon("run", *first).stderr
+    # Once it was said, it is not said again.
+    assert STAYS not in cordon("run", "--", "true").stderr
+
+
+def test_a_job_leaves_it_to_be_said(cordon, config):
+    config("[limits]\nmemory = \"1G\"\n")
+    assert cordon("run", "--session", "s", "--", "true").stderr == ""
+    config("[limits\n")
+    started = cordon("job", "start", "--session", "s", "--json", "--", "true")
+    assert started.returncode == 0, started
+    assert STAYS in cordon("run", "--json", "--", "true").stdout
