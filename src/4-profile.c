@@ -95,16 +95,27 @@ static int take_names(struct execution *execution, const struct looked_at *tree,
 	for (size_t i = 0; i < tree->before.count; i++)
 		if (take_name(execution, tree, &tree->before.items[i], input) < 0)
 			return -1;
-	if (tree->before.note)
-		input->unmasked = tree->before.note;
-	return 0;
+	if (!tree->before.note)
+		return 0;
+	input->unmasked = !input->unmasked ? tree->before.note
+	                  : arena_printf(&execution->arena, "%s; %s: %s", input->unmasked, tree->place.path, tree->before.note);
+	/* In what it may write, the command's end tells. */
+	bool told = tree->writable || !tree->before.unseen;
+	return !input->unmasked ? -1 : told ? 0 : run_add_denial(execution, CORDON_WALL_MASKED, tree->place.path, tree->before.note, "");
+}
+
+/* Of so many some would be left open. */
+static int refuse_crowd(const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "there are more names in it to hide or to keep as they are than can be: over %d",
+	     NAMES_MATCHES_MAX);
+	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
 /* `fd` is the place where that is open already, or -1. */
 static int look_at(struct execution *execution, const struct place *place, int fd, bool writable,
                    struct profile_input *input, struct cordon_error *err)
 {
-	const struct name_rules rules = run_name_rules(execution);
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
 		return 0;
@@ -113,9 +124,11 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;
-	const struct names_keep keep = run_names_keep(execution);
-	if (names_find(&execution->arena, tree->fd, place->path, &rules, &keep, NAMES_BUDGET_US, &tree->before, err) < 0)
+	const struct names_search search = { true, run_names_keep(execution), NAMES_BUDGET_US };
+	if (tree_names_find(execution, &execution->arena, tree, &search, &tree->before, err) < 0)
 		return -1;
+	if (tree->before.too_many)
+		return refuse_crowd(place->path, err);
 	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
 	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
 	                               err) < 0)

@@ -260,12 +260,6 @@ static int open_quarantine(const struct execution *execution)
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-struct name_rules run_name_rules(const struct execution *execution)
-{
-	const struct capability_set *set = &execution->capability.set;
-	return (struct name_rules){ execution->session.driver->private_root ? &set->deny : NULL, &set->protect, &set->exempt };
-}
-
 struct names_keep run_names_keep(struct execution *execution)
 {
 	bool once = execution->session.one_off && !execution->request->workspace;
@@ -290,16 +284,14 @@ static bool was_masked(struct arena *arena, const struct names *before, const ch
 static int look_behind_masks(struct execution *execution, struct arena *arena, const struct looked_at *tree,
                              struct names *after, struct cordon_error *err)
 {
-	const struct capability_set *set = &execution->capability.set;
-	const struct name_rules rules = { NULL, &set->protect, &set->exempt };
+	const struct names_search search = { .budget_us = UINT64_MAX };
 	struct names all;
 	bool fresh = false;
 	for (size_t i = 0; i < after->count && after->items[i].kind == NAME_MASKED && !fresh; i++)
 		fresh = !was_masked(arena, &tree->before, after->items[i].path);
 	if (!fresh)
 		return 0;
-	const struct names_keep nothing = { 0 };
-	if (names_find(arena, tree->fd, tree->place.path, &rules, &nothing, UINT64_MAX, &all, err) < 0)
+	if (tree_names_find(execution, arena, tree, &search, &all, err) < 0)
 		return -1;
 	size_t kept = 0;
 	for (size_t i = 0; i < all.count; i++)
@@ -315,14 +307,13 @@ static int look_behind_masks(struct execution *execution, struct arena *arena, c
 static int judge_names(struct execution *execution, struct arena *arena, const struct looked_at *tree,
                        struct planted *ret_planted, struct cordon_error *err)
 {
-	const struct name_rules rules = run_name_rules(execution);
-	struct names_keep keep = run_names_keep(execution);
+	struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
 	struct names after;
 	int rounds = 0;
 	do {
 		arena_free(arena);
-		keep.mounts = execute_hear(execution->cordon, true);
-		if (names_find(arena, tree->fd, tree->place.path, &rules, &keep, NAMES_AFTER_BUDGET_US, &after, err) < 0)
+		search.keep.mounts = execute_hear(execution->cordon, true);
+		if (tree_names_find(execution, arena, tree, &search, &after, err) < 0)
 			return -1;
 	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
 	if (after.note && run_add_denial(execution, CORDON_WALL_PROTECTED, tree->place.path, after.note, "") < 0)

@@ -196,8 +196,15 @@ void run_step_free_expected(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
-/* The names to look for in a tree, before and after. Where nothing can be covered, none is overlooked because it would be. */
-struct name_rules run_name_rules(const struct execution *execution);
+/* The names to hide or keep in a tree, before and after (tree-names.c). Where nothing can be covered, none is overlooked because it
+ * would be: as without `masks`. */
+struct names_search {
+	bool masks;
+	struct names_keep keep;
+	uint64_t budget_us;
+};
+int tree_names_find(struct execution *execution, struct arena *arena, const struct looked_at *tree, const struct names_search *search,
+                    struct names *ret_names, struct cordon_error *err) must_check;
 /* Where they are kept. A directory that is made for one command is not looked at again. */
 struct names_keep run_names_keep(struct execution *execution);
 /* All texts are copied, as much of them as is of use. -1 when memory is short. */

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "policy/cover.h"
 
+#define PROJECT_GLOBS_MAX 256
+
 /* A value that wants to take the place of another. */
 struct change {
 	struct arena *arena;
@@ -266,6 +268,24 @@ bool config_block_matches(const struct config_block *block, const char *session_
 	return session_id && glob_match_text(block->match, session_id);
 }
 
+/* The names that a project adds are looked for by themselves: what they cost is not to be at the expense of the others. */
+static int note_own(struct arena *arena, const struct config_state *state, const struct config_state *ceiling, enum config_key key,
+                    struct strings *ret_own, struct cordon_error *err)
+{
+	const struct config_value *value = &state->values[key];
+	const struct strings *before = &ceiling->values[key].list;
+	struct strings own = { 0 };
+	for (size_t i = 0; i < value->list.count; i++)
+		if (strings_find(before, value->list.items[i]) < 0 && strings_add(arena, &own, value->list.items[i]) < 0)
+			return fail_oom(err);
+	*ret_own = own;
+	if (own.count <= PROJECT_GLOBS_MAX)
+		return 0;
+	toml_fail(err, value->file, value->at, "%s has %zu entries more, and a project can add %d", config_rows[key].path, own.count,
+	          PROJECT_GLOBS_MAX);
+	return fail_remedy(err, "fewer and wider globs say the same: **/*.js instead of each file");
+}
+
 int config_apply(struct arena *arena, struct config_state *state, enum config_layer layer, const struct config_file *file,
                  const char *session_id, struct cordon_error *err)
 {
@@ -276,7 +296,9 @@ int config_apply(struct arena *arena, struct config_state *state, enum config_la
 		if (config_block_matches(&file->blocks[i], session_id) &&
 		    apply_source(arena, state, &ceiling, layer, file->blocks[i].values, err) < 0)
 			return -1;
-	if (layer != CONFIG_PROJECT)
-		raise_limits(state->values);
+	if (layer == CONFIG_PROJECT)
+		return note_own(arena, state, &ceiling, KEY_capabilities_deny, &state->project_deny, err) < 0 ? -1 :
+		       note_own(arena, state, &ceiling, KEY_capabilities_protect, &state->project_protect, err);
+	raise_limits(state->values);
 	return 0;
 }

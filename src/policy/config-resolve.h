@@ -7,6 +7,7 @@ struct config_state {
 	struct config_value values[KEY_MAX];
 	bool bound[KEY_MAX];                    /* an earlier file set it: a later one can only narrow it */
 	const struct config_value *defaults;    /* KEY_MAX of them, borrowed */
+	struct strings project_deny, project_protect;   /* entries that only the project's file has */
 };
 
 /* Reads the rows' own defaults, as if they were a file. */

@@ -205,6 +205,8 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		return fail_oom(err);
 	if (assemble_rules(arena, values, &config.rules, err) < 0 || assemble_network(arena, values, &config, err) < 0)
 		return -1;
+	config.project_deny = state->project_deny;
+	config.project_protect = state->project_protect;
 	const struct limits *all = &config.baseline.limits;
 	config.usual.wall_ms = least(values[KEY_sandbox_default_timeout].number, all->wall_ms);
 	config.usual.stdout_bytes = least(values[KEY_sandbox_max_output].number, all->stdout_bytes);

@@ -33,6 +33,7 @@ struct config {
 	bool choose_toolchains;
 	struct strings toolchains;
 	struct capability_set baseline;         /* preset, own lists, limits; normalised */
+	struct strings project_deny, project_protect;   /* what of its lists only the project's file asks for */
 	struct {
 		uint64_t wall_ms, stdout_bytes, stderr_bytes;
 		uint64_t job_ms;                /* the time of a job, which may be more than the baseline's */

@@ -122,7 +122,7 @@ bool names_cache_parse(void *bytes, size_t size, const struct names_cache_key *k
 	const struct header *header = bytes;
 	if (size < sizeof(*header) || size > NAMES_CACHE_SIZE_MAX || memcmp(header->magic, magic, sizeof(magic)) ||
 	    memcmp(header->key, key->bytes, sizeof(header->key)) || !header->directories ||
-	    header->directories > NAMES_DIRECTORIES_MAX || header->matches > NAMES_MATCHES_MAX)
+	    header->directories > NAMES_DIRECTORIES_MAX || header->matches > NAME_KIND_MAX * NAMES_MATCHES_MAX)
 		return false;
 	struct names_table table = {
 		.directory_count = header->directories, .loaded_directories = header->directories,

@@ -141,7 +141,7 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	else if (any_matches(walk, listing, walk->globs.protect, walk->globs.protect_count, name, length) &&
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
-	if (kind != NAME_KIND_MAX && walk->table.match_count >= NAMES_MATCHES_MAX) {
+	if (kind != NAME_KIND_MAX && walk->matches[kind]++ >= NAMES_MATCHES_MAX) {
 		walk->overflowed = listing->partial = true;
 	} else if (kind != NAME_KIND_MAX) {
 		unsigned stored = type == DT_DIR ? NAMES_TYPE_DIRECTORY : type == DT_LNK ? NAMES_TYPE_LINK : NAMES_TYPE_OTHER;

@@ -14,7 +14,6 @@
 #define NAMES_PATH_MAX 3840
 #define NAMES_DEPTH_MAX 128
 #define NAMES_DIRECTORIES_MAX (256 * 1024)
-#define NAMES_MATCHES_MAX (32 * 1024)
 #define NAMES_NAME_MAX 255
 
 /* ctime_ns of a directory that must be read again. */

@@ -29,6 +29,7 @@ struct names_walk {
 	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */
 	uint64_t entries;               /* read in this call */
 	size_t directories;             /* read in this call */
+	size_t matches[NAME_KIND_MAX];  /* in the table, or too many for it */
 	bool stopped;                   /* by the deadline or by the number of entries */
 	bool overflowed;                /* the table is full, perhaps of what is dead */
 	int root_errno;                 /* why the root itself could not be read, or 0 */

@@ -135,9 +135,17 @@ static int recheck(struct names_walk *walk, uint64_t start_us, uint64_t budget_u
 	return 0;
 }
 
+static void count_matches(struct names_walk *walk)
+{
+	memset(walk->matches, 0, sizeof(walk->matches));
+	for (size_t i = 0; i < walk->table.match_count; i++)
+		walk->matches[walk->table.matches[i].kind]++;
+}
+
 static int walk_afresh(struct names_walk *walk)
 {
 	names_table_free(&walk->table);
+	memset(walk->matches, 0, sizeof(walk->matches));
 	if (names_table_init(&walk->table) < 0 || names_walk_new(walk) < 0)
 		return -1;
 	names_table_bury(&walk->table);
@@ -150,6 +158,12 @@ static int compare_names(const void *a, const void *b)
 {
 	const struct name *x = a, *y = b;
 	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) : strcmp(x->path, y->path);
+}
+
+void names_sort(struct names *names)
+{
+	if (names->count)
+		qsort(names->items, names->count, sizeof(*names->items), compare_names);
 }
 
 const struct name *names_get(const struct names *names, enum name_kind kind, const char *path)
@@ -248,6 +262,7 @@ static int add_note(struct arena *arena, const struct unseen *unseen, struct nam
 			return -1;
 	}
 	names->note = note;
+	names->unseen = unseen->unread || unseen->partial;
 	return 0;
 }
 
@@ -263,8 +278,9 @@ static int answer(struct arena *arena, const struct names_walk *walk, struct nam
 	if (!names.items || add_matches(arena, walk, &names) < 0 || add_directories(arena, table, &names, &unseen) < 0 ||
 	    add_note(arena, &unseen, &names) < 0)
 		return fail_oom(err);
-	if (names.count)
-		qsort(names.items, names.count, sizeof(*names.items), compare_names);
+	names_sort(&names);
+	for (size_t kind = 0; kind < NAME_KIND_MAX; kind++)
+		names.too_many |= walk->matches[kind] > NAMES_MATCHES_MAX;
 	*ret_names = names;
 	return 0;
 }
@@ -306,6 +322,8 @@ static void load(struct names_walk *walk, struct finding *finding)
 		finding->cache_fd = names_cache_load(keep->place->fd, &finding->key, &walk->table, &finding->cursor);
 		finding->known = finding->cache_fd >= 0;
 	}
+	if (finding->known)
+		count_matches(walk);
 }
 
 static int find(struct arena *arena, struct names_walk *walk, struct finding *finding, uint64_t budget_us,

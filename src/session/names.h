@@ -10,6 +10,8 @@
 
 struct cordon_error;
 
+#define NAMES_MATCHES_MAX (32 * 1024)   /* of each kind, in one tree */
+
 enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_KIND_MAX };
 extern const char *const name_kind_names[NAME_KIND_MAX];
 
@@ -30,6 +32,8 @@ struct names {
 	size_t directories;             /* known beneath the root, and the root */
 	size_t unchecked;               /* of those, how many the budget left as they were known before */
 	const char *note;               /* what a bound left unseen, for people; or NULL */
+	bool unseen;                    /* it tells of what no walk has seen yet */
+	bool too_many;                  /* more than can be hidden or kept: some are missing */
 };
 
 struct name_rules {
@@ -63,6 +67,13 @@ void names_memory_free(struct names_memory *memory);
  * that the caller owns but cannot look into is masked as a whole, since a command could give itself the right to. */
 int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
                const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
+
+/* Both, of the same root: what lies beneath a masked directory of either is left out, and of a path that both have, the first kind
+ * counts. Borrows the paths. -1 when memory is short. */
+int names_join(struct arena *arena, const struct names *one, const struct names *other, struct names *ret_names) must_check;
+
+/* By kind, then by path, as all of them are. */
+void names_sort(struct names *names);
 
 /* The item of this kind and path, or NULL. */
 const struct name *names_get(const struct names *names, enum name_kind kind, const char *path);

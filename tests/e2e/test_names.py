@@ -126,6 +126,63 @@ def test_links_to_secrets(cordon, shown, tmp_path):
     assert shown("real/.env", "link/.env", "out/.env", "real/credentials") == [None] * 4
 
 
+# ---- bounds ----------------------------------------------------------------------------------------------------------
+
+CROWD = 32 * 1024 + 1
+
+
+def make_crowd(directory, ending):
+    """So many names of one file, some in each of a few directories."""
+    for part in range(33):
+        (directory / f"{part}").mkdir(parents=True)
+        (directory / f"{part}/first").write_text("")
+        for number in range(1000):
+            os.link(directory / f"{part}/first", directory / f"{part}/f{number}{ending}")
+
+
+def test_a_project_masks_more(cordon, shown):
+    """A directory of its own that has masked names in it, and single files, beside those that are masked anyway."""
+    for name in (".env", "own/.env", "own/deep/key.pem", "sub/a.js", "sub/.env", "sub/b.txt"):
+        write(cordon.workspace, name, "text")
+    (cordon.workspace / ".cordon.toml").write_text('[capabilities]\ndeny = ["own", "**/*.js", "**/.env"]\nprotect = ["b.txt"]\n')
+    for _ in range(2):
+        assert shown(".env", "own/.env", "own/deep/key.pem", "sub/a.js", "sub/.env", "sub/b.txt") == [None] * 5 + ["text"]
+    assert "Read-only" in cordon("run", "-c", "echo x > sub/b.txt").stderr
+
+
+def test_a_project_cannot_have_names_overlooked(cordon, tmp_path):
+    """By having so many others found that the bounds are reached before."""
+    make_crowd(tmp_path / "granted", "")
+    write(tmp_path / "granted", "z/y/x/.env", "secret")
+    words = ("--read", tmp_path / "granted", "--", "cat", tmp_path / "granted/z/y/x/.env")
+    assert cordon("run", *words).returncode == 1
+    (cordon.workspace / ".cordon.toml").write_text('[capabilities]\ndeny = ["**/f*"]\n')
+    done = cordon("run", *words)
+    assert done.returncode == 125 and "more names" in done.stderr and "secret" not in done.stdout, done
+
+
+def test_a_project_has_few_globs(cordon):
+    globs = ", ".join(f'"**/x{number}"' for number in range(257))
+    (cordon.workspace / ".cordon.toml").write_text(f"[capabilities]\ndeny = [{globs}]\n")
+    done = cordon("run", "--", "true")
+    assert done.returncode == 125 and "a project can add 256" in done.stderr, done
+
+
+def test_more_than_can_be_masked_is_refused(cordon):
+    """And a command that makes so many cannot have what it planted overlooked for them."""
+    make = f"""
+import os
+os.makedirs("p/.git/hooks"); os.mkdir("crowd"); open("crowd/0.pem", "w").close()
+for number in range(1, {CROWD}): os.link("crowd/0.pem", f"crowd/{{number}}.pem")
+open("p/.git/hooks/post-checkout", "w").write("#!/bin/sh\\n"); os.chmod("p/.git/hooks/post-checkout", 0o755)
+"""
+    told = result(cordon, "--", "python3", "-c", make)
+    assert told["exit_code"] == 0, told
+    assert any(denial["what"].endswith("post-checkout") and "quarantine" in denial["note"] for denial in told["denials"]), told["denials"]
+    done = cordon("run", "--", "true")
+    assert done.returncode == 125 and "more names" in done.stderr, done
+
+
 # ---- sockets ---------------------------------------------------------------------------------------------------------
 
 CONNECT = """

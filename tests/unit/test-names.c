@@ -235,6 +235,35 @@ static void test_exempt(void **state)
 	assert_int_equal(names_get(&ground->names, NAME_PROTECTED, "sub/.git")->links, 1);
 }
 
+/* Slashes come before dots and dashes, or what lies beneath a directory would not follow it. */
+static void test_two_searches_as_one(void **state)
+{
+	struct name one[] = { { .kind = NAME_MASKED, .path = "a/.env" }, { .kind = NAME_MASKED, .path = "a-b/.env" },
+	                      { .kind = NAME_MASKED, .path = "both" }, { .kind = NAME_PROTECTED, .path = "a/hooks" },
+	                      { .kind = NAME_PROTECTED, .path = "c" }, { .kind = NAME_SOCKET, .path = "s" } };
+	struct name other[] = { { .kind = NAME_MASKED, .path = "a", .is_directory = true }, { .kind = NAME_MASKED, .path = "a.txt" },
+	                        { .kind = NAME_PROTECTED, .path = "both" }, { .kind = NAME_PROTECTED, .path = "s" },
+	                        { .kind = NAME_SOCKET, .path = "s" } };
+	static const char *const wanted[] = { "a", "a-b/.env", "a.txt", "both", "c", "s" };
+	const struct names first = { .items = one, .count = ARRAY_SIZE(one), .note = "x" };
+	const struct names second = { .items = other, .count = ARRAY_SIZE(other), .note = "y", .too_many = true };
+	const struct names none = { 0 };
+	struct arena arena = { 0 };
+	struct names joined;
+	(void)state;
+	assert_int_equal(names_join(&arena, &first, &second, &joined), 0);
+	assert_int_equal(joined.count, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < joined.count; i++)
+		assert_string_equal(joined.items[i].path, wanted[i]);
+	assert_non_null(names_get(&joined, NAME_MASKED, "both"));
+	assert_non_null(names_get(&joined, NAME_SOCKET, "s"));
+	assert_string_equal(joined.note, "x; y");
+	assert_true(joined.too_many);
+	assert_int_equal(names_join(&arena, &none, &none, &joined), 0);
+	assert_int_equal(joined.count, 0);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +271,7 @@ int main(void)
 		ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
 		ROW(test_exempt), ROW_MEMORY(test_kinds), ROW_MEMORY(test_absolute_glob),
 		ROW_MEMORY(test_closed_directory), ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_exempt),
+		cmocka_unit_test(test_two_searches_as_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

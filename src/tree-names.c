@@ -1,0 +1,47 @@
+/* The names in a granted tree that are to be hidden or kept: those that everybody's rules mean, and those that only the project's
+ * file adds. The latter is the command's to write, so they are looked for by themselves: whatever they cost, and however many they
+ * are, none of the others is overlooked for it. */
+#include "base/error.h"
+#include "execute.h"
+
+static int leave_out(struct arena *arena, const struct strings *all, const struct strings *own, struct strings *ret_rest)
+{
+	struct strings rest = { 0 };
+	for (size_t i = 0; i < all->count; i++)
+		if (strings_find(own, all->items[i]) < 0 && strings_add(arena, &rest, all->items[i]) < 0)
+			return -1;
+	*ret_rest = rest;
+	return 0;
+}
+
+/* Each with bounds of its own. */
+static int find_both(struct execution *execution, struct arena *arena, const struct looked_at *tree, const struct names_search *search,
+                     bool hides, struct names *ret_names, struct cordon_error *err)
+{
+	const struct capability_set *set = &execution->capability.set;
+	const struct config *config = execution->session.config;
+	const char *path = tree->place.path;
+	struct strings deny, protect;
+	struct names usual, own;
+	if (leave_out(arena, &set->deny, &config->project_deny, &deny) < 0 ||
+	    leave_out(arena, &set->protect, &config->project_protect, &protect) < 0)
+		return fail_oom(err);
+	const struct name_rules first = { hides ? &deny : NULL, &protect, &set->exempt };
+	const struct name_rules second = { hides ? &config->project_deny : NULL, &config->project_protect, &set->exempt };
+	if (names_find(arena, tree->fd, path, &first, &search->keep, search->budget_us, &usual, err) < 0 ||
+	    names_find(arena, tree->fd, path, &second, &search->keep, search->budget_us, &own, err) < 0)
+		return -1;
+	return names_join(arena, &usual, &own, ret_names) < 0 ? fail_oom(err) : 0;
+}
+
+int tree_names_find(struct execution *execution, struct arena *arena, const struct looked_at *tree, const struct names_search *search,
+                    struct names *ret_names, struct cordon_error *err)
+{
+	const struct capability_set *set = &execution->capability.set;
+	const struct config *config = execution->session.config;
+	const bool hides = search->masks && execution->session.driver->private_root;
+	if (config->project_deny.count || config->project_protect.count)
+		return find_both(execution, arena, tree, search, hides, ret_names, err);
+	const struct name_rules all = { hides ? &set->deny : NULL, &set->protect, &set->exempt };
+	return names_find(arena, tree->fd, tree->place.path, &all, &search->keep, search->budget_us, ret_names, err);
+}
