@@ -74,7 +74,8 @@ static const char *const baseline_protect[] = {
 	".cordon.toml",
 };
 
-/* Repositories, also those of submodules that bear such a name, and branches that do. */
+/* Repositories, also those of submodules that bear such a name, and branches that do; but a submodule called as branches are
+ * is none (names.h). */
 static const char *const baseline_exempt[] = {
 	".git/", ".git/**/config/", ".git/**/config.worktree/", ".git/**/commondir/", ".git/**/gitdir/",
 	".git/**/refs/heads/**", ".git/**/refs/remotes/**", ".git/**/refs/tags/**", ".git/**/logs/refs/**",

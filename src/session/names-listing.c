@@ -28,12 +28,22 @@ static bool any_matches(const struct names_walk *walk, const struct names_listin
 	return false;
 }
 
+/* A repository, or a further working tree of one, is no branch, whatever the directories above it are called. */
+static bool may_be_repository(const struct names_listing *listing)
+{
+	struct names_stat stat;
+	return names_stat(listing->fd, "objects", &stat) || names_stat(listing->fd, "commondir", &stat);
+}
+
 static bool is_exempt(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length,
                       bool is_directory)
 {
-	for (size_t i = 0; i < walk->globs.exempt_count; i++)
-		if ((is_directory || !walk->globs.exempt[i].directory) && any_matches(walk, listing, &walk->globs.exempt[i], 1, name, length))
+	for (size_t i = 0; i < walk->globs.exempt_count; i++) {
+		const struct glob *glob = &walk->globs.exempt[i];
+		if ((is_directory || !glob->directory) && any_matches(walk, listing, glob, 1, name, length) &&
+		    (glob->directory || !may_be_repository(listing)))
 			return true;
+	}
 	return false;
 }
 

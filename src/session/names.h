@@ -39,7 +39,8 @@ struct names {
 struct name_rules {
 	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
 	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; may be NULL */
-	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory */
+	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory;
+	                                   otherwise unless it lies in what can be a repository */
 };
 
 /* Where what was found is kept. All may be left out. */

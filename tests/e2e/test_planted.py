@@ -98,6 +98,9 @@ WAYS = [
      "echo 'gitdir: ../.git/modules/m' > m/.git", ["m/.git"]),
     ("a module in a masked directory", f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
      "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", [".git/modules/.env/config", "m/.git"]),
+    ("a module that is called as branches are", f"git init -q --bare .git/modules/refs/heads/m; printf '{EVIL}' >> "
+     ".git/modules/refs/heads/m/config; echo > .git/modules/refs/heads/m/hooks/update; chmod +x "
+     ".git/modules/refs/heads/m/hooks/update", [".git/modules/refs/heads/m/config", ".git/modules/refs/heads/m/hooks/update"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
 ]

@@ -225,9 +225,16 @@ static void test_exempt(void **state)
 	ground_file(ground, "sub/.git");
 	ground_file(ground, ".git/modules/config/config");
 	ground_file(ground, ".git/modules/config/refs/heads/config");
+	ground_file(ground, ".git/modules/refs/heads/m/config");
+	ground_file(ground, ".git/modules/refs/heads/w/config");
 	ground_directory(ground, "config");
 	assert_int_equal(symlinkat("elsewhere", ground->root_fd, "config/.git"), 0);
 	assert_int_equal(ground_find(ground, false, BUDGET_US)->count, 4);
+	ground_directory(ground, ".git/modules/refs/heads/m/objects");
+	ground_file(ground, ".git/modules/refs/heads/w/commondir");
+	assert_int_equal(ground_find(ground, false, BUDGET_US)->count, 6);
+	assert_true(ground_has(ground, NAME_PROTECTED, ".git/modules/refs/heads/m/config"));
+	assert_true(ground_has(ground, NAME_PROTECTED, ".git/modules/refs/heads/w/config"));
 	assert_true(ground_has(ground, NAME_PROTECTED, ".git/config"));
 	assert_true(ground_has(ground, NAME_PROTECTED, "sub/.git"));
 	assert_true(ground_has(ground, NAME_PROTECTED, ".git/modules/config/config"));
