@@ -6,7 +6,8 @@
  *     end      ended           ended           -, or only the workspace is removed
  *     remove   -               -               gone
  *
- * Each change is in the ledger before it is made; what is refused is there as well. Who ends a session ends its jobs, and what it
+ * Each change is in the ledger before it is made, unless it stops the session: that is done whatever becomes of the row, and
+ * whoever asked for it is told. What is refused is in the ledger as well. Who ends a session ends its jobs, and what it
  * asked is withdrawn. What runs finds out by itself that the session is paused, and stands still where it can (session_wish()). */
 #include <jansson.h>
 
@@ -151,26 +152,27 @@ struct outcome {
 
 static const struct {
 	const char *action, *change;
+	bool stops;
 	struct outcome from[SESSION_STATE_MAX];
 } actions[] = {
-	[PAUSE] = { "session pause", "paused", {
+	[PAUSE] = { "session pause", "paused", true, {
 		[SESSION_ACTIVE] = BECOMES(PAUSED),
 		[SESSION_PAUSED] = REFUSED(INVALID_REQUEST, "the session is paused already", "see cordon session show ID"),
 		[SESSION_ENDED] = HAS_ENDED } },
-	[RESUME] = { "session resume", "resumed", {
+	[RESUME] = { "session resume", "resumed", false, {
 		[SESSION_ACTIVE] = REFUSED(INVALID_REQUEST, "the session is not paused", "go on using it"),
 		[SESSION_PAUSED] = BECOMES(ACTIVE),
 		[SESSION_ENDED] = HAS_ENDED } },
-	[END] = { "session end", "ended", {
+	[END] = { "session end", "ended", true, {
 		[SESSION_ACTIVE] = BECOMES(ENDED),
 		[SESSION_PAUSED] = BECOMES(ENDED),
 		[SESSION_ENDED] = REFUSED(SESSION_ENDED, "the session has ended already", "to forget it: cordon session rm ID") } },
 	/* The workspace may be kept at first and removed later. */
-	[END_AND_CLEAR] = { "session end", "ended", {
+	[END_AND_CLEAR] = { "session end", "ended", true, {
 		[SESSION_ACTIVE] = BECOMES(ENDED),
 		[SESSION_PAUSED] = BECOMES(ENDED),
 		[SESSION_ENDED] = BECOMES(ENDED) } },
-	[REMOVE] = { "session rm", "removed", {
+	[REMOVE] = { "session rm", "removed", false, {
 		[SESSION_ACTIVE] = NOT_ENDED,
 		[SESSION_PAUSED] = NOT_ENDED,
 		[SESSION_ENDED] = BECOMES(ENDED) } },
@@ -181,14 +183,17 @@ struct change {
 	struct cordon *cordon;
 	enum action action;
 	const char *why;
+	bool made, unrecorded;                  /* it was, and no row says so: */
+	struct cordon_error unwritten;
 };
 
 /* Under the session's lock. */
 static int apply(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
 {
-	const struct change *change = arg;
+	struct change *change = arg;
 	const struct outcome *outcome = &actions[change->action].from[record->state];
 	bool removes = change->action == END_AND_CLEAR || change->action == REMOVE;
+	bool stops = actions[change->action].stops && record->state != outcome->next;
 	(void)arena;
 	if (outcome->reason) {
 		fail(err, outcome->refusal, 0, record->id, "%s", outcome->reason);
@@ -202,29 +207,45 @@ static int apply(struct arena *arena, struct session_record *record, void *arg, 
 	if (change->action == RESUME)
 		record->denied_in_a_row = record->denial_count = 0;
 	record->state = outcome->next;
-	if (session_row_write(change->cordon, actions[change->action].change, record, removes && !record->workspace, err) < 0)
-		return -1;
-	return change->action == REMOVE;
+	change->unrecorded = session_row_write(change->cordon, actions[change->action].change, record,
+	                                       removes && !record->workspace, &change->unwritten) < 0;
+	if (!change->unrecorded || stops)
+		return change->action == REMOVE;
+	*err = change->unwritten;
+	return -1;
+}
+
+static int fail_unrecorded(const struct change *change, struct cordon_error *err)
+{
+	*err = change->unwritten;
+	fail(err, change->unwritten.class, 0, change->unwritten.subject, "the session is %s, but the ledger does not say so: %s",
+	     actions[change->action].change, change->unwritten.reason);
+	err->os_errno = change->unwritten.os_errno;
+	fail_remedy(err, "%s", change->unwritten.remediation);
+	return fail_boundary(err, change->unwritten.boundary);
 }
 
 static int change_session(struct change *change, const char *id, struct arena *arena, struct session_record *ret_record,
                           struct cordon_error *err)
 {
-	return registry_change(arena, change->cordon->data_dir, id, apply, change, ret_record, err);
+	change->made = registry_change(arena, change->cordon->data_dir, id, apply, change, ret_record, err) == 0;
+	if (change->made && change->unrecorded)
+		return fail_unrecorded(change, err);
+	return change->made ? 0 : -1;
 }
 
-static int change_only(struct cordon *cordon, enum action action, const char *id, const char *why, struct cordon_error *err)
+static int change_only(struct change *change, const char *id, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
 	struct session_record record;
-	struct change change = { cordon, action, why };
+	struct cordon *cordon = change->cordon;
 	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
-	int result = change_session(&change, id, &arena, &record, err);
+	int result = change_session(change, id, &arena, &record, err);
 	arena_free(&arena);
-	if (result == 0 && action != RESUME)
+	if (change->made && change->action != RESUME)
 		warm_drop(cordon, id);
-	return result < 0 ? audit_refusal(cordon, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
+	return result < 0 ? audit_refusal(cordon, id, actions[change->action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
@@ -233,12 +254,12 @@ int cordon_session_pause(struct cordon *cordon, const char *id, const char *why,
 	if (length > WHY_MAX || (why && (!utf8_valid(why, length) || text_has_control(why))))
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, why,
 		            "the reason must be UTF-8 without control characters, and not longer than 1 KiB");
-	return change_only(cordon, PAUSE, id, length ? why : NULL, err);
+	return change_only(&(struct change){ .cordon = cordon, .action = PAUSE, .why = length ? why : NULL }, id, err);
 }
 
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
-	return change_only(cordon, RESUME, id, NULL, err);
+	return change_only(&(struct change){ .cordon = cordon, .action = RESUME }, id, err);
 }
 
 int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err)
@@ -310,7 +331,7 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 {
 	struct arena arena = { 0 };
 	struct leaving leaving[3] = { 0 };
-	struct change change = { cordon, action, NULL };
+	struct change change = { .cordon = cordon, .action = action };
 	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
 	warm_drop(cordon, id);
@@ -335,10 +356,16 @@ int cordon_session_end(struct cordon *cordon, const char *id, bool remove_worksp
 {
 	if (remove_workspace)
 		return end_session(cordon, END_AND_CLEAR, id, err);
-	if (change_only(cordon, END, id, NULL, err) < 0)
-		return -1;
-	withdraw_questions(cordon, id);
-	return jobs_end(cordon->data_dir, id, err);
+	struct change change = { .cordon = cordon, .action = END };
+	int result = change_only(&change, id, err);
+	if (change.made)
+		withdraw_questions(cordon, id);
+	if (result == 0)
+		result = jobs_end(cordon->data_dir, id, err);
+	/* Where it cannot be written down, what runs is ended all the same. */
+	else if (err->os_errno && jobs_end(cordon->data_dir, id, NULL) == 0)
+		fail_remedy(err, "its jobs were ended; %s", err->remediation);
+	return result;
 }
 
 int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err)

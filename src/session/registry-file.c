@@ -235,6 +235,29 @@ static int write_whole(int fd, const char *text, size_t size)
 	return 0;
 }
 
+/* Over the one that is there, within the room that it has; what is read meanwhile may be half of each, which is no record and lets
+ * nothing run. */
+static int write_over(int directory, const char *text, size_t size)
+{
+	struct stat info;
+	auto_close int fd = openat(directory, RECORD, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode))
+		return -1;
+	size_t whole = size > (size_t)info.st_size ? size : (size_t)info.st_size;
+	auto_free char *padded = whole > (size_t)info.st_blocks * 512 ? NULL : malloc(whole);
+	if (!padded)
+		return -1;
+	memset(padded, ' ', whole);
+	memcpy(padded, text, size);
+	return pwrite(fd, padded, whole, 0) == (ssize_t)whole ? fdatasync(fd) : -1;
+}
+
+/* A full disk keeps a session from going on, not from being stopped. */
+static bool stop_without_room(int number, int directory, const struct session_record *record, const char *text, size_t size)
+{
+	return (number == ENOSPC || number == EDQUOT) && record->state != SESSION_ACTIVE && write_over(directory, text, size) == 0;
+}
+
 int where_write(const struct where *where, int directory, const struct session_record *record, struct cordon_error *err)
 {
 	/* What people decided is on the disk before they are told so; a session that just begins is not worth the wait. */
@@ -253,10 +276,12 @@ int where_write(const struct where *where, int directory, const struct session_r
 	if (fd >= 0 && write_whole(fd, text, size) == 0 && (!precious || fdatasync(fd) == 0) &&
 	    renameat(directory, RECORD_NEW, directory, RECORD) == 0)
 		return !precious || fsync(directory) == 0 ? 0 : refuse(where, errno, "", "did not reach the disk", err);
-	refuse(where, errno, RECORD_NEW, "the session's record cannot be written", err);
-	fail_remedy(err, "check that the data directory can be written to");
+	int number = errno;
 	unlinkat(directory, RECORD_NEW, 0);
-	return -1;
+	if (stop_without_room(number, directory, record, text, size))
+		return 0;
+	refuse(where, number, RECORD_NEW, "the session's record cannot be written", err);
+	return fail_remedy(err, "check that the data directory can be written to");
 }
 
 int where_clear(const struct where *where, int directory, bool *ret_found, struct cordon_error *err)

@@ -460,6 +460,39 @@ def test_a_full_disk(cordon, tmp_path):
     assert kinds[:3] == ["begin", "intent", "result"] and kinds[-2:] == ["intent", "result"], kinds
 
 
+STOPPED = """
+set -e
+mount -t tmpfs -o size=256k tmpfs "$1"
+export XDG_DATA_HOME="$1/data"
+"$2" job start --session stopped -- sleep 300 > /dev/null
+"$2" session new s > /dev/null
+dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null || true
+"$2" session pause s
+until "$2" session resume s --json | grep -q audit_unavailable; do :; done  # the room that the day's file has
+for word in pause resume end; do
+    "$2" session $word stopped --json && echo "$word was recorded" || test $? = 125
+    "$2" session show stopped --json
+done
+"$2" job list --json
+"""
+
+
+@needs("mount-namespace")
+def test_a_full_disk_does_not_keep_a_session_from_being_stopped(cordon, tmp_path):
+    """What lets it go on needs its row, as ever."""
+    place = tmp_path / "small"
+    place.mkdir()
+    prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+    done = subprocess.run([*prefix, "sh", "-c", STOPPED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace, env=cordon.env,
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    pause, paused, resume, still, end, ended, jobs = map(json.loads, done.stdout.splitlines())
+    assert all(each["error"]["class"] == "audit_unavailable" for each in (pause, resume, end)), done.stdout
+    assert "the session is paused" in pause["error"]["reason"] and "its jobs were ended" in end["error"]["remediation"]
+    assert (paused["state"], still["state"], ended["state"]) == ("paused", "paused", "ended")
+    assert [job["state"] for job in jobs["jobs"]] != ["running"]
+
+
 @needs("user")
 @pytest.mark.parametrize("name", ["ledger", "."])
 def test_a_ledger_directory_that_may_not_be_written(cordon, name):

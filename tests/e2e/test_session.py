@@ -418,18 +418,25 @@ def test_damaged_records(cordon, damage):
     assert "(damaged)  damaged" in cordon("session", "list").stdout
 
 
-def test_no_row_no_change(cordon):
-    session(cordon, "new", "s")
-    session(cordon, "new", "ended")
+def test_no_row_no_change_but_a_stop(cordon):
+    """Who wants a session stopped has it stopped, and is told that no row says so; all else needs its row."""
+    for name in ("s", "t", "ended", "paused"):
+        session(cordon, "new", name)
+    assert cordon("run", "--session", "t", "--", "touch", "kept").returncode == 0
     session(cordon, "end", "ended")
+    session(cordon, "pause", "paused")
     ledger = cordon.data / "cordon/ledger"
     ledger.rename(ledger.with_name("kept"))
     ledger.write_text("in its place")
-    for words in (["new", "t"], ["pause", "s"], ["end", "s"], ["end", "s", "--remove-workspace"], ["rm", "ended"]):
+    for state, *words in (["", "new", "more"], ["", "resume", "paused"], ["", "rm", "ended"], ["", "end", "ended", "--remove-workspace"],
+                          ["paused", "pause", "s"], ["ended", "end", "s"], ["ended", "end", "t", "--remove-workspace"]):
         done = cordon("session", words[0], "--json", *words[1:])
         error = json.loads(done.stdout)["error"]
         assert done.returncode == 125 and error["class"] == "audit_unavailable" and error["audit_id"] == "", error
-    assert {one["id"]: one["state"] for one in session(cordon, "list")["sessions"]} == {"s": "active", "ended": "ended"}
+        assert f"the session is {state}, but the ledger does not say so" in error["reason"] if state else True, error
+    assert {one["id"]: one["state"] for one in session(cordon, "list")["sessions"]} == {
+        "s": "ended", "t": "ended", "ended": "ended", "paused": "paused"}
+    assert list((cordon.data / "cordon/workspaces").glob("*/kept"))
 
 
 # ---- many at once ----------------------------------------------------------------------------------------------------
