@@ -74,9 +74,14 @@ int exchange_prepare(struct connection *connection, const struct http_request *r
 
 void exchange_begin(struct connection *connection)
 {
+	size_t length = buffer_length(&connection->out.head);
+	if (!relay_account(connection->proxy, length)) {
+		connection_refuse(connection, PROXY_FAILED, 403, relay_no_allowance);
+		return;
+	}
 	connection->phase = PHASE_EXCHANGE;
 	connection->scanned = 0;
-	connection->out.moved += buffer_length(&connection->out.head);
+	connection->out.moved += length;
 	connection_expect(connection, connection->proxy->settings.idle_ms);
 }
 
@@ -84,16 +89,19 @@ void exchange_begin(struct connection *connection)
 
 enum got { GOT_SOME, GOT_NOTHING, GOT_END, GOT_ERROR, GOT_TOO_MUCH };
 
+/* No more than may still be moved. What comes of the client is accounted for when it is known to be of this request: what is
+ * behind it may be the next. */
 static enum got receive(struct connection *connection, struct flow *flow, struct side *from, size_t step, size_t max)
 {
 	if (!from->readable)
 		return GOT_NOTHING;
-	if (!relay_allowance(connection->proxy, 1))
+	size_t held = buffer_length(&flow->bytes), room = relay_allowance(connection->proxy, max - held);
+	if (!room)
 		return GOT_TOO_MUCH;
-	ssize_t got = buffer_receive(&flow->bytes, from->fd, relay_allowance(connection->proxy, step), max);
+	ssize_t got = buffer_receive(&flow->bytes, from->fd, step, held + room);
 	if (got == -EAGAIN)
 		from->readable = false;
-	if (got > 0)
+	if (got > 0 && flow == &connection->in)
 		connection->proxy->moved += (uint64_t)got;
 	return got > 0 ? GOT_SOME : got == 0 ? GOT_END : got == -EAGAIN ? GOT_NOTHING : GOT_ERROR;
 }
@@ -142,6 +150,11 @@ static bool send_request(struct connection *connection)
 	ssize_t used = body_take(&exchange->sent, buffer_at(&out->bytes), buffer_length(&out->bytes), &why);
 	if (used < 0) {
 		give_up(connection, 400, why);
+		return false;
+	}
+	/* More than that can have come with the head. */
+	if (!relay_account(connection->proxy, (size_t)used)) {
+		connection_end(connection, PROXY_FAILED, relay_no_allowance, true);
 		return false;
 	}
 	out->cleared = (size_t)used;

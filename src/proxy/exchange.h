@@ -17,7 +17,7 @@ struct http_request;
 /* The head was read, and is `length` bytes in connection->out.bytes; they are not needed any more afterwards. -1 where
  * memory is short. */
 int exchange_prepare(struct connection *connection, const struct http_request *request, size_t length) must_check;
-/* The server is connected. */
+/* The server is connected. It is refused where the head may not be moved any more. */
 void exchange_begin(struct connection *connection);
 void exchange_step(struct connection *connection);
 void exchange_expire(struct connection *connection);

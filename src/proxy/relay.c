@@ -19,6 +19,14 @@ size_t relay_allowance(const struct proxy *proxy, size_t wanted)
 	return limit && left < wanted ? (size_t)left : wanted;
 }
 
+bool relay_account(struct proxy *proxy, size_t length)
+{
+	if (relay_allowance(proxy, length) < length)
+		return false;
+	proxy->moved += length;
+	return true;
+}
+
 int relay_flush(struct flow *flow, struct side *to)
 {
 	while (buffer_length(&flow->head) || flow->cleared) {
@@ -156,8 +164,13 @@ static int step_flow(struct connection *connection, struct flow *flow, struct si
 
 void relay_begin(struct connection *connection)
 {
+	size_t length = buffer_length(&connection->out.bytes);
+	if (!relay_account(connection->proxy, length)) {
+		connection_refuse(connection, PROXY_FAILED, 403, relay_no_allowance);
+		return;
+	}
 	connection->phase = PHASE_TUNNEL;
-	connection->out.cleared = buffer_length(&connection->out.bytes);
+	connection->out.cleared = length;
 	connection_expect(connection, connection->proxy->settings.idle_ms);
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 #include "proxy/connection.h"
 
-/* Both sides are connected; what the client said already goes first. */
+/* Both sides are connected; what the client said already goes first, or is refused where it may not be moved any more. */
 void relay_begin(struct connection *connection);
 void relay_step(struct connection *connection);
 void relay_expire(struct connection *connection);
@@ -12,6 +12,8 @@ void relay_free(struct connection *connection);
 
 /* How many bytes may still be read, for this command, of `wanted`. */
 size_t relay_allowance(const struct proxy *proxy, size_t wanted);
+/* Bytes that were read to find out what they are become traffic: counts them, or false where so many may not be moved. */
+bool relay_account(struct proxy *proxy, size_t length) must_check;
 extern const char relay_no_allowance[];
 
 /* Sends the head and what was cleared: 0 when all is gone, 1 where the other side does not take it yet, or -errno. */

@@ -18,6 +18,7 @@
 #include "support/proxy-ground.h"
 
 #define CONNECT_A "CONNECT a.test:% HTTP/1.0\r\n\r\n"
+#define GET_A "GET http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n"
 #define SHORT_MS 100            /* bounds that are to be reached; nothing is expected to happen sooner */
 
 static bool has_dialled(const struct proxy_ground *ground)
@@ -45,6 +46,24 @@ static void expect_reset(int fd)
 	char text[256];
 	assert_int_equal(ground_hear_all(fd, text, sizeof(text)), -1);
 	close(fd);
+}
+
+/* How much has arrived for the other end of this socket, which is of this machine, and was not read there. */
+static unsigned unread_there(int fd)
+{
+	struct sockaddr_in there;
+	socklen_t length = sizeof(there);
+	unsigned address, port, tx, rx, found = 0;
+	char line[512];
+	assert_int_equal(getpeername(fd, (struct sockaddr *)&there, &length), 0);
+	FILE *table = fopen("/proc/self/net/tcp", "re");
+	assert_non_null(table);
+	while (fgets(line, sizeof(line), table))
+		if (sscanf(line, " %*d: %x:%x %*x:%*x %*x %x:%x", &address, &port, &tx, &rx) == 4 &&
+		    port == ntohs(there.sin_port) && address == there.sin_addr.s_addr)
+			found = rx;
+	fclose(table);
+	return found;
 }
 
 /* ---- how many --------------------------------------------------------------------------------------------------- */
@@ -118,6 +137,85 @@ static void test_bytes_in_all(void **state)
 	ground_hear(&ground, client, "HTTP/1.1 403 ");
 	close(client);
 	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_FAILED, "a.test:%", 403, "as many bytes as it may");
+	proxy_ground_end(&ground);
+}
+
+/* It ends before the server has heard a byte. */
+static void expect_none_left(struct proxy_ground *ground, enum proxy_way way, const char *said)
+{
+	int client = ground_client_saying(ground, said), server = ground_accept(ground);
+	ground_hear(ground, client, "HTTP/1.1 403 ");
+	close(client);
+	expect_reset(server);
+	proxy_ground_row(ground, way, PROXY_FAILED, "a.test:%", 0, "as many bytes as it may");
+}
+
+/* What is read to find out which host is meant is counted once it goes there: heads, and what came behind them. */
+static void test_bytes_in_and_behind_heads(void **state)
+{
+	struct proxy_ground ground;
+	char text[512];
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .total_bytes = 250 });
+	snprintf(text, sizeof(text), "%sX: %0300d\r\n\r\n", GET_A, 0);
+	expect_none_left(&ground, PROXY_BY_HTTP, text);
+	snprintf(text, sizeof(text), "%s%0300d", CONNECT_A, 0);
+	expect_none_left(&ground, PROXY_BY_CONNECT, text);
+	/* Not twice, where one is read with the one before: both fit. */
+	snprintf(text, sizeof(text), "%sX: %040d\r\n\r\n%sX: %040d\r\n\r\n", GET_A, 0, GET_A, 0);
+	int client = ground_client_saying(&ground, text);
+	for (int i = 0; i < 2; i++) {
+		int server = ground_accept(&ground);
+		ground_hear(&ground, server, "GET / HTTP/1.1\r\n");
+		ground_say(&ground, server, "HTTP/1.1 204 x\r\n\r\n");
+		ground_hear(&ground, client, "HTTP/1.1 204 x\r\n\r\n");
+		close(server);
+		proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_ALLOWED, "a.test:%", 0, "");
+	}
+	close(client);
+	expect_none_left(&ground, PROXY_BY_HTTP, GET_A "\r\n");
+	proxy_ground_end(&ground);
+}
+
+static void test_bytes_of_a_body(void **state)
+{
+	static const char *const framings[] = { "Content-Length: 300\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n12c\r\n" };
+	struct proxy_ground ground;
+	char text[512];
+	(void)state;
+	for (size_t i = 0; i < sizeof(framings) / sizeof(*framings); i++) {
+		proxy_ground_start(&ground, &(struct proxy_options){ .total_bytes = 250 });
+		snprintf(text, sizeof(text), "POST http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n%s%0300d", framings[i], 0);
+		int client = ground_client_saying(&ground, text), server = ground_accept(&ground);
+		expect_reset(client);
+		ssize_t got = recv(server, text, sizeof(text), 0);
+		assert_true(got < 150);
+		close(server);
+		struct proxy_message row =
+			proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 0, "as many bytes as it may");
+		assert_true(row.connection.bytes_out < 150);
+		proxy_ground_end(&ground);
+	}
+}
+
+/* However much of a head there is already, no more is read than may be. */
+static void test_bytes_of_a_response(void **state)
+{
+	struct proxy_ground ground;
+	char text[2048];
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .total_bytes = 2000 });
+	int client = ground_client_saying(&ground, GET_A "\r\n"), server = ground_accept(&ground);
+	snprintf(text, sizeof(text), "HTTP/1.1 200 OK\r\nX: %01400d", 0);
+	ground_say(&ground, server, text);
+	for (int i = 0; i < 30000 && unread_there(server); i++)
+		usleep(1000);
+	snprintf(text, sizeof(text), "\r\nY: %01000d\r\n\r\n", 0);
+	ground_say(&ground, server, text);
+	ground_hear(&ground, client, "HTTP/1.1 403 ");
+	close(client);
+	close(server);
+	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 403, "as many bytes as it may");
 	proxy_ground_end(&ground);
 }
 
@@ -216,24 +314,6 @@ static void test_connect_timeout(void **state)
 	proxy_ground_end(&ground);
 	close(filler);
 	close(full);
-}
-
-/* How much has arrived for the other end of this socket, which is of this machine, and was not read there. */
-static unsigned unread_there(int fd)
-{
-	struct sockaddr_in there;
-	socklen_t length = sizeof(there);
-	unsigned address, port, tx, rx, found = 0;
-	char line[512];
-	assert_int_equal(getpeername(fd, (struct sockaddr *)&there, &length), 0);
-	FILE *table = fopen("/proc/self/net/tcp", "re");
-	assert_non_null(table);
-	while (fgets(line, sizeof(line), table))
-		if (sscanf(line, " %*d: %x:%x %*x:%*x %*x %x:%x", &address, &port, &tx, &rx) == 4 &&
-		    port == ntohs(there.sin_port) && address == there.sin_addr.s_addr)
-			found = rx;
-	fclose(table);
-	return found;
 }
 
 /* A piece of a body, until one of them stays where it is. That it does is seen by waiting; if that was too short, the test
@@ -348,6 +428,9 @@ int main(void)
 		cmocka_unit_test(test_connections_at_a_time),
 		cmocka_unit_test(test_connections_in_all),
 		cmocka_unit_test(test_bytes_in_all),
+		cmocka_unit_test(test_bytes_in_and_behind_heads),
+		cmocka_unit_test(test_bytes_of_a_body),
+		cmocka_unit_test(test_bytes_of_a_response),
 		cmocka_unit_test(test_long_heads),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_slow_heads),
