@@ -22,6 +22,7 @@
 #include "base/utf8.h"
 #include "execute.h"
 #include "policy/capability-json.h"
+#include "run/cgroup.h"
 #include "session-row.h"
 #include "session/approvals.h"
 #include "session/discard.h"
@@ -352,8 +353,20 @@ static void withdraw_questions(const struct cordon *cordon, const char *id)
 	arena_free(&arena);
 }
 
+/* What stands still, and nobody is left to end: its supervisor was killed. */
+static void end_abandoned(struct cordon *cordon, const char *id)
+{
+	const struct config *config;
+	struct cordon_error untold;
+	if (policy_take(cordon, id, &config, &untold) < 0)
+		return;
+	cgroup_sweep_now(&(struct cgroup_search){ .directory = config->cgroup });
+	config_unref(config);
+}
+
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 {
+	end_abandoned(cordon, id);
 	if (remove_workspace)
 		return end_session(cordon, END_AND_CLEAR, id, err);
 	struct change change = { .cordon = cordon, .action = END };

@@ -420,6 +420,18 @@ void cgroup_sweep(void)
 	pthread_mutex_unlock(&place_lock);
 }
 
+void cgroup_sweep_now(const struct cgroup_search *search)
+{
+	if (is_unwanted(search))
+		return;
+	pthread_mutex_lock(&place_lock);
+	if (!fits(search))
+		keep_place(search);
+	is_swept = !kept.ops;
+	pthread_mutex_unlock(&place_lock);
+	cgroup_sweep();
+}
+
 bool cgroup_kill(struct cgroup *group)
 {
 	return !group->ops || group->ops->kill(group);

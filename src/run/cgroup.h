@@ -130,6 +130,8 @@ void cgroup_enter(struct cgroup *group, struct launch *launch);
 void cgroup_entered(struct cgroup *group);
 /* Removes leaves whose supervisor is gone, once for each place that was found. */
 void cgroup_sweep(void);
+/* The same for who starts none, each time. */
+void cgroup_sweep_now(const struct cgroup_search *search);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
 /* Readies it for standing still; false where that cannot be. `ret_release` is for init to have before anything stands still, and

@@ -342,6 +342,23 @@ def test_nobody_is_left_to_let_it_go(cordon, leftovers, grouped):  # noqa: F811
     assert count(cordon) == before
 
 
+@needs("root", "cgroup")
+@pytest.mark.parametrize("grouped", ["as it is"], indirect=True)
+def test_nobody_is_left_to_end_it(cordon, leftovers, grouped):  # noqa: F811
+    """Nor does another command come."""
+    marker = f"sleep 600.{os.getpid()}"
+    process = start(cordon, "-c", f"{marker} & {COUNT}")
+    pause(cordon)
+    init = descendants(process.pid)[0]
+    process.send_signal(signal.SIGSTOP)
+    os.kill(init, signal.SIGKILL)
+    process.kill()
+    process.communicate()
+    session(cordon, "end", "s")
+    assert wait_until(lambda: not running(marker.replace(" ", "\0")), 5), "something stands there for good"
+    assert wait_until(lambda: cordon("run", "--", "true").returncode == 0 and not left(process)), left(process)
+
+
 # ---- without a group -------------------------------------------------------------------------------------------------
 
 def test_without_a_group_it_goes_on(cordon, leftovers, settings):  # noqa: F811
