@@ -106,15 +106,10 @@ static int start_here(struct run *run, const struct options *options, struct cor
 /* Writing the output may have failed, whatever became of the command. */
 static int output_status(const struct run *run, int status)
 {
-	struct cordon_error err;
 	if (run->out.error == EPIPE || run->err.error == EPIPE)
 		return STATUS_SIGNAL + SIGPIPE;
 	int error = run->out.error ? run->out.error : run->err.error;
-	if (!error)
-		return status;
-	fail(&err, CORDON_E_INTERNAL, error, NULL, "the output could not be written");
-	report_error(&err, false);
-	return STATUS_REFUSED;
+	return error ? report_unwritten(error, false) : status;
 }
 
 static int conclude_json(struct run *run, const struct cordon_result *result)

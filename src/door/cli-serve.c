@@ -295,8 +295,8 @@ static int serve(struct server *server, const char *directory, struct cordon_err
 		return fail(err, CORDON_E_INTERNAL, errno, directory, "cordon's data directory cannot be opened");
 	int result = listen_at(&place, server, err);
 	if (result == 0 && (result = open_server(server, err)) == 0) {
-		printf("cordon: listening at %s/%s\n", directory, strrchr(place.address.sun_path, '/') + 1);
-		fflush(stdout);
+		/* Nobody may be there to read it: not for that does a daemon end as one that failed. */
+		dprintf(STDOUT_FILENO, "cordon: listening at %s/%s\n", directory, strrchr(place.address.sun_path, '/') + 1);
 		server_settle(server);
 		await_end(server);
 		unlink(place.address.sun_path);

@@ -19,11 +19,13 @@ static int (*const functions[COMMAND_MAX])(char **words) = {
 #undef COMMAND
 };
 
-/* A descriptor 0, 1 or 2 that is closed would be taken by the next file opened, and written to as if it were ours. */
+/* A descriptor 0, 1 or 2 that is closed would be taken by the next file opened, and written to as if it were ours. What is
+ * written to standard output is to fail as if nothing were there; who closes standard error wants no messages. */
 static bool ensure_descriptors(void)
 {
+	static const int modes[] = { [STDIN_FILENO] = O_RDONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_WRONLY };
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
 			return false;
 	return true;
 }

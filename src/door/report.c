@@ -2,12 +2,14 @@
  * what of it is not plain is written as an escape. */
 #include "door/report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "base/visible.h"
 
@@ -71,6 +73,16 @@ int report_error_status(const struct cordon_error *err)
 	default:
 		return STATUS_REFUSED;
 	}
+}
+
+int report_unwritten(int error, bool json)
+{
+	struct cordon_error err;
+	fail(&err, CORDON_E_INTERNAL, error, NULL, "the output could not be written");
+	if (error == EBADF)
+		fail_remedy(&err, "leave the stream open; what nobody wants may go to /dev/null");
+	report_error(&err, json);
+	return STATUS_REFUSED;
 }
 
 int report_result_status(const struct cordon_result *result)

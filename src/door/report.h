@@ -25,6 +25,9 @@ void report_error_to(FILE *out, const struct cordon_error *err, bool json);
 /* The exit status of `cordon run` for this error. */
 int report_error_status(const struct cordon_error *err);
 
+/* The command's output could not be written, by this errno: says so, and returns the exit status. */
+int report_unwritten(int error, bool json);
+
 /* The exit status of `cordon run` for a command that ran. */
 int report_result_status(const struct cordon_result *result);
 

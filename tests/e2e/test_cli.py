@@ -342,6 +342,16 @@ def test_a_full_standard_output_is_noticed(cordon):
         assert done.returncode == 125 and "No space left" in done.stderr, words
 
 
+def test_a_closed_standard_output_is_noticed(cordon):
+    """Where something is written to it; and no file of cordon's takes its place."""
+    for words, status in ((["help"], 125), (["run", "--json", "--", "true"], 125), (["run", "--", "echo", "x"], 125),
+                          (["run", "--", "true"], 0), (["run", "--", "no-such-program"], 127)):
+        done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv(*words)], cwd=cordon.workspace, env=cordon.env,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == status and ("Bad file descriptor" in done.stderr) == (status == 125), (words, done)
+    assert cordon("audit", "verify").returncode == 0
+
+
 def test_a_ledger_that_cannot_be_written_refuses(cordon):
     pathlib.Path(cordon.data).write_text("a file where a directory should be")
     error = cordon.refused("--", "touch", "made")

@@ -286,13 +286,21 @@ def test_the_end_comes_before_the_program_is_there(cordon, daemon, way):
 
 def test_streams_that_are_closed(cordon, daemon):
     line = [*cordon.argv("run", "--session", "s", "-c", "cat; echo out; echo err >&2; exit 5")]
-    for redirection, out, err in [("<&-", "out\n", "err\n"), (">&-", "", "err\n"), ("2>&-", "out\n", "")]:
+    for redirection, status, out, err in [("<&-", 5, "out\n", "err\n"), (">&-", 125, "", "err\n"), ("2>&-", 5, "out\n", "")]:
         for started in (False, True):
             if started and not daemon.process:
                 daemon.start()
             done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", *line], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
                                   env=cordon.env, capture_output=True, text=True, start_new_session=True, timeout=PATIENCE)
-            assert (done.returncode, done.stdout, done.stderr) == (5, out, err), (redirection, started)
+            said = done.stderr.partition("cordon: the output could not be written")
+            assert (done.returncode, done.stdout, said[0]) == (status, out, err), (redirection, started)
+            assert bool(said[1]) == (status == 125)
+
+
+def test_a_daemon_whose_greeting_nobody_can_read(cordon):
+    done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv("serve", "--idle", "1ms")], stdin=subprocess.DEVNULL,
+                          env=cordon.env, cwd=cordon.workspace, stderr=subprocess.PIPE, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def begun(cordon, line, **options):
