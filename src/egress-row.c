@@ -45,6 +45,9 @@ static bool is_sound_connection(const struct proxy_message *message)
 	if (message->connection.open && (message->kind != PROXY_CONNECTION || !*message->host ||
 	                                 message->connection.decision != PROXY_ALLOWED || message->connection.open != 1))
 		return false;
+	if (message->connection.outside > 1 ||
+	    (message->connection.outside && (message->kind != PROXY_CONNECTION || !*message->host)))
+		return false;
 	if (message->kind == PROXY_NAME_DENIED)
 		return is_canonical(message->host, false);
 	return !*message->host || is_canonical(message->host, true);
@@ -193,10 +196,11 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
-	/* What a command makes up must not hide what it reached: of that it may have so many, and each has its row, and one
-	 * while it is open. It is counted when it has ended. */
+	/* What a command makes up must not hide what it reached, whatever it made of that then: of such it may have so many, and
+	 * each has its row, and one while it is open. It is counted when it has ended. */
+	bool is_outside = message->connection.decision == PROXY_ALLOWED || message->connection.outside;
 	uint64_t most = EGRESS_ROWS_MAX;
-	for (int i = 0; i < 2 && message->connection.decision == PROXY_ALLOWED; i++)
+	for (int i = 0; i < 2 && is_outside; i++)
 		add(&most, egress->execution->session.config->network.total_connections);
 	bool has_row = egress->rows < most;
 	if (!message->connection.open) {

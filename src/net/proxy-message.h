@@ -86,6 +86,7 @@ struct proxy_message {
 		struct {
 			uint8_t way, decision;          /* enum proxy_way, enum proxy_decision */
 			uint8_t open;                   /* 1: it was allowed and goes on; its bytes are those so far */
+			uint8_t outside;                /* 1: its host was asked for or dialled there, whatever became of it */
 			uint16_t port;
 			uint16_t status;                /* the HTTP status that was told, or 0 */
 			struct address address;         /* that was dialled, or refused; else of length 0 */

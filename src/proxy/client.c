@@ -40,7 +40,6 @@ void client_again(struct connection *connection)
 static void malformed(struct connection *connection, unsigned status, const char *why)
 {
 	connection->host = (struct host){ 0 };
-	connection->address = (struct address){ 0 };
 	connection_refuse(connection, PROXY_FAILED, status, why);
 }
 

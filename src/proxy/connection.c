@@ -179,14 +179,16 @@ static struct proxy_message row_of(const struct connection *connection, enum pro
 	struct proxy_message message = { .kind = PROXY_CONNECTION };
 	message.connection.way = connection->way;
 	message.connection.decision = (uint8_t)decision;
+	message.connection.count = 1;
+	if (!connection->host.port)
+		return message;
 	message.connection.port = connection->host.port;
+	message.connection.outside = connection->is_outside;
 	message.connection.address = connection->address;
 	message.connection.bytes_in = connection->in.moved;
 	message.connection.bytes_out = connection->out.moved;
 	message.connection.duration_us = connection->proxy->now_us - connection->started_us;
-	message.connection.count = 1;
-	if (connection->host.port)
-		host_text(&connection->host, message.host);
+	host_text(&connection->host, message.host);
 	return message;
 }
 
@@ -218,7 +220,8 @@ void connection_tell(struct connection *connection, enum proxy_decision decision
 	proxy->totals.totals.bytes_in += connection->in.moved;
 	proxy->totals.totals.bytes_out += connection->out.moved;
 	connection->in.moved = connection->out.moved = 0;
-	supervisor_tell(proxy, &message);
+	if (connection->host.port || !supervisor_count(proxy, &message))
+		supervisor_tell(proxy, &message);
 }
 
 void connection_end(struct connection *connection, enum proxy_decision decision, const char *why, bool reset)
@@ -237,16 +240,8 @@ void connection_end_all(struct proxy *proxy, const char *why)
 
 void connection_drop(struct connection *connection, enum proxy_decision decision, const char *why)
 {
-	struct proxy *proxy = connection->proxy;
-	struct proxy_message message = { .kind = PROXY_CONNECTION };
-	message.connection.way = connection->way;
-	message.connection.decision = (uint8_t)decision;
-	message.connection.count = 1;
-	snprintf(message.text, sizeof(message.text), "%s", why);
-	proxy->totals.totals.denied += decision == PROXY_DENIED;
-	proxy->totals.totals.failed += decision == PROXY_FAILED;
-	if (!supervisor_count(proxy, &message))
-		supervisor_tell(proxy, &message);
+	connection->host = (struct host){ 0 };
+	connection_tell(connection, decision, 0, why);
 	bury(connection, true);
 }
 

@@ -64,6 +64,7 @@ struct connection {
 	bool is_busy;
 	bool spoke;                     /* the client said something */
 	bool has_row;                   /* a host was judged, and what became of it is not told yet */
+	bool is_outside;                /* that was asked for or dialled outside */
 	uint8_t way;                    /* enum proxy_way */
 	bool is_head;                   /* a response to it has no body */
 	bool grantable;                 /* it was denied because nobody listed or approved it */
@@ -93,7 +94,7 @@ void connection_expect(struct connection *connection, uint64_t ms);
 int connection_watch_server(struct connection *connection, int fd) must_check;
 void connection_close_server(struct connection *connection, bool reset);
 
-/* The row of what was judged last. `status`: what the client was told by HTTP, or 0. */
+/* The row of what was judged last. `status`: what the client was told by HTTP, or 0. One that named no host is only counted. */
 void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
 /* It is connected. If it stays so for a while, that is told, once: a connection that is cut off together with the
  * supervisor has no other row. */
@@ -101,7 +102,7 @@ void connection_expect_open(struct connection *connection);
 void connection_tell_open(struct connection *connection);
 /* Ends with a row, where there is one to tell. `reset`: both sides shall see that it did not end by itself. */
 void connection_end(struct connection *connection, enum proxy_decision decision, const char *why, bool reset);
-/* Ends one that named no host. Such are only counted. */
+/* Ends one that named no host. */
 void connection_drop(struct connection *connection, enum proxy_decision decision, const char *why);
 void connection_end_all(struct proxy *proxy, const char *why);
 /* The host is refused, or cannot be reached: a row, and the client is told in the way it asked. */

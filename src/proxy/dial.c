@@ -191,6 +191,7 @@ static void resolve(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
 	struct resolution resolution;
+	connection->is_outside = true;
 	connection_expect(connection, 0);
 	/* An address that is listed is dialled whatever the table says of it: that is what listing it means. One that was
 	 * approved was judged before anybody was asked. */
@@ -289,6 +290,7 @@ void dial_begin(struct connection *connection)
 	connection->has_row = true;
 	connection->started_us = proxy->now_us;
 	connection->address = (struct address){ 0 };
+	connection->is_outside = false;
 	name_from_address(connection);
 	if (proxy->judged >= proxy->settings.total_connections) {
 		connection_refuse(connection, PROXY_FAILED, 403, "the command has made as many connections as it may");

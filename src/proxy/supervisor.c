@@ -79,7 +79,8 @@ void supervisor_tell(struct proxy *proxy, const struct proxy_message *message)
 static bool is_same(const struct proxy_message *a, const struct proxy_message *b)
 {
 	return a->kind == b->kind && a->connection.way == b->connection.way &&
-	       a->connection.decision == b->connection.decision && !strcmp(a->host, b->host) && !strcmp(a->text, b->text);
+	       a->connection.decision == b->connection.decision && a->connection.status == b->connection.status &&
+	       !strcmp(a->host, b->host) && !strcmp(a->text, b->text);
 }
 
 bool supervisor_count(struct proxy *proxy, const struct proxy_message *message)

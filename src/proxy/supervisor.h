@@ -2,8 +2,8 @@
  * bounded, nothing new is begun while the supervisor does not read: no connection is accepted, no further request is
  * read, and what may still be told is one row for each connection there is, and one that it is open.
  *
- * What a program can cause without end, by names that are not allowed or by connections that say nothing, is counted,
- * and told as one message with the number a little later. */
+ * What a program can cause without end, by names that are not allowed or by connections that say nothing or
+ * nothing that can be understood, is counted, and told as one message with the number a little later. */
 #pragma once
 #include <stdbool.h>
 

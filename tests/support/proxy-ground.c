@@ -361,11 +361,18 @@ void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options 
 		fail_msg("the proxy is not ready: %s", message.text);
 }
 
+void proxy_ground_ask_end(struct proxy_ground *ground)
+{
+	proxy_ground_send(ground, &(struct proxy_message){ .kind = PROXY_END });
+	ground->is_ending = true;
+}
+
 struct proxy_message proxy_ground_end(struct proxy_ground *ground)
 {
 	struct proxy_message message;
 	int status;
-	proxy_ground_send(ground, &(struct proxy_message){ .kind = PROXY_END });
+	if (!ground->is_ending)
+		proxy_ground_ask_end(ground);
 	do
 		message = proxy_ground_next(ground);
 	while (message.kind != PROXY_TOTALS);

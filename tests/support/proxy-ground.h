@@ -27,13 +27,16 @@ struct proxy_ground {
 	int socket;                     /* the supervisor's end */
 	int server;
 	uint16_t port, proxy_port, dns_port, any_port;
+	bool is_ending;
 };
 
 /* All until PROXY_READY. Options that are 0 have a generous value. */
 void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options *options);
 /* The same, whatever the first message is. */
 struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct proxy_options *options);
-/* PROXY_END, the totals, and its status, which must be 0. Messages before the totals are skipped. */
+/* PROXY_END: what was counted until then is told without delay. proxy_ground_end() must follow. */
+void proxy_ground_ask_end(struct proxy_ground *ground);
+/* PROXY_END if that was not sent, the totals, and its status, which must be 0. Messages before the totals are skipped. */
 struct proxy_message proxy_ground_end(struct proxy_ground *ground);
 /* Without asking it. */
 void proxy_ground_kill(struct proxy_ground *ground);

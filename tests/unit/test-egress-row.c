@@ -131,6 +131,18 @@ static void sound_and_unsound(void **state)
 	message = connection("", PROXY_ALLOWED);
 	message.connection.open = 1;
 	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test:80", PROXY_FAILED);
+	message.connection.outside = 1;
+	assert_true(egress_message_is_sound(&message));
+	message.connection.outside = 2;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("", PROXY_FAILED);
+	message.connection.outside = 1;
+	assert_false(egress_message_is_sound(&message));
+	message = connection("a.test", PROXY_DENIED);
+	message.kind = PROXY_NAME_DENIED;
+	message.connection.outside = 1;
+	assert_false(egress_message_is_sound(&message));
 	message = connection("", PROXY_ALLOWED);
 	memset(message.host, 'a', sizeof(message.host));
 	assert_false(egress_message_is_sound(&message));
@@ -230,6 +242,21 @@ static void rows_are_bounded(void **state)
 	assert_int_equal(ground->egress.counts.failed, EGRESS_ROWS_MAX + 5);
 }
 
+/* What was asked for or dialled outside and then failed has its row, too. */
+static void what_went_out_has_its_row(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:80", PROXY_FAILED);
+	ground->egress.rows = EGRESS_ROWS_MAX;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(row_count, 0);
+	message.connection.outside = 1;
+	for (int i = 0; i < 2 * CONNECTIONS + 1; i++)
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(row_count, 2 * CONNECTIONS);
+	assert_int_equal(ground->egress.beyond.failed, 2);
+}
+
 static void a_ledger_that_cannot_be_written(void **state)
 {
 	struct ground *ground = *state;
@@ -247,7 +274,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(denials_by_host), TEST(rows_are_bounded),
-		TEST(a_ledger_that_cannot_be_written),
+		TEST(what_went_out_has_its_row), TEST(a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

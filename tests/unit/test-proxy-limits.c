@@ -193,7 +193,7 @@ static void test_bytes_of_a_body(void **state)
 		close(server);
 		struct proxy_message row =
 			proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 0, "as many bytes as it may");
-		assert_true(row.connection.bytes_out < 150);
+		assert_true(row.connection.bytes_out < 150 && row.connection.outside);
 		proxy_ground_end(&ground);
 	}
 }
@@ -231,6 +231,7 @@ static void test_long_heads(void **state)
 	assert_int_equal(send(client, text, sizeof(text), MSG_NOSIGNAL), sizeof(text));
 	ground_hear(&ground, client, "HTTP/1.1 431 ");
 	close(client);
+	proxy_ground_ask_end(&ground);
 	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 431, "too long");
 	proxy_ground_end(&ground);
 }
@@ -274,11 +275,12 @@ static void test_slow_heads(void **state)
 		(void)!send(client, "x", 1, MSG_NOSIGNAL);
 	ground_hear(&ground, client, "HTTP/1.1 400 ");
 	close(client);
-	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 400, "in time");
 	/* Nor does silence. */
 	client = ground_client(&ground);
 	assert_true(ground_hear_all(client, text, sizeof(text)) <= 0);
 	close(client);
+	proxy_ground_ask_end(&ground);
+	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 400, "in time");
 	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 0, "no request came in time");
 	proxy_ground_end(&ground);
 }

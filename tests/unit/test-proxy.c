@@ -85,11 +85,12 @@ static void test_socks(void **state)
 	assert_int_equal(recv(client, reply, 12, MSG_WAITALL), 12);
 	assert_int_equal(reply[3], 7);
 	close(client);
-	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_FAILED, "", 0, "");
 	client = ground_client(&ground);
 	assert_int_equal(send(client, "\4\1\1\1\1\1\1\1\0", 9, 0), 9);
 	assert_true(recv(client, reply, sizeof(reply), 0) <= 2);
 	close(client);
+	proxy_ground_ask_end(&ground);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_FAILED, "", 0, "");
 	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_FAILED, "", 0, "");
 	proxy_ground_end(&ground);
 }
@@ -143,15 +144,8 @@ static const struct refusal {
 	{ "CONNECT a.test:1 HTTP/1.1\r\nHost: a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "a.test:1",
 	  "no rule allows it" },
 	{ "CONNECT sub.a.test:% HTTP/1.1\r\nHost: sub.a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "sub.a.test:%", "" },
-	{ "CONNECT 127.0.0.1:% HTTP/1.1\r\nHost: x\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "Host" },
 	{ "CONNECT 127.0.0.1:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "127.0.0.1:%", "no rule" },
 	{ "CONNECT [::1]:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "[::1]:%", "no rule" },
-	{ "CONNECT 2130706433:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
-	{ "CONNECT 0x7f.1:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
-	{ "CONNECT a.test HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
-	{ "CONNECT a.test:0 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
-	{ "CONNECT a.test:99999 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
-	{ "CONNECT u@a.test:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
 	{ "CONNECT mixed.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "mixed.test:%",
 	  "10.0.0.1 is private" },
 	{ "CONNECT meta.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "meta.test:%",
@@ -163,6 +157,16 @@ static const struct refusal {
 	{ "GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n", 403, PROXY_BY_HTTP, PROXY_DENIED, "other.test:80",
 	  "no rule allows it" },
 	{ "GET http://closed.test:%/ HTTP/1.0\r\n\r\n", 502, PROXY_BY_HTTP, PROXY_FAILED, "closed.test:%", "refused" },
+};
+
+static const struct refusal malformed[] = {
+	{ "CONNECT 127.0.0.1:% HTTP/1.1\r\nHost: x\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "Host" },
+	{ "CONNECT 2130706433:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "CONNECT 0x7f.1:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "CONNECT a.test HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT a.test:0 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT a.test:99999 HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "port" },
+	{ "CONNECT u@a.test:% HTTP/1.0\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
 	{ "GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "proxy" },
 	{ "GET https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "CONNECT" },
 	{ "TRACE http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", 405, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
@@ -175,35 +179,71 @@ static const struct refusal {
 	{ "\x16\x03\x01\x02", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "neither" },
 };
 
+/* What the client hears. */
+static void refuse(const struct proxy_ground *ground, const struct refusal *row, char *text, size_t size)
+{
+	char status[16];
+	int client = ground_client(ground);
+	ground_say(ground, client, row->request);
+	assert_true(ground_hear_all(client, text, size) > 0);
+	close(client);
+	sprintf(status, "HTTP/1.1 %u ", row->status);
+	if (strncmp(text, status, strlen(status)))
+		fail_msg("%s: expected %u, heard %s", row->request, row->status, text);
+	assert_non_null(strstr(text, "\r\n\r\ncordon: "));
+}
+
 static void test_refusals(void **state)
 {
 	static const char *const rules[] = { "mixed.test:%", "meta.test:%", "closed.test:%", "metadata.google.internal:%",
 	                                     "*.wild.test:%", NULL };
 	struct proxy_ground ground;
-	char text[2048], status[16];
+	char text[2048];
 	(void)state;
 	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules });
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		const struct refusal *row = &refusals[i];
-		int client = ground_client(&ground);
-		ground_say(&ground, client, row->request);
-		assert_true(ground_hear_all(client, text, sizeof(text)) > 0);
-		close(client);
-		sprintf(status, "HTTP/1.1 %u ", row->status);
-		if (strncmp(text, status, strlen(status)))
-			fail_msg("%s: expected %u, heard %s", row->request, row->status, text);
+		refuse(&ground, row, text, sizeof(text));
 		/* The client is told the same as the ledger, but for the addresses of names. */
 		struct proxy_message told =
 			proxy_ground_row(&ground, row->way, row->decision, row->host, row->status, row->why);
-		assert_non_null(strstr(text, "\r\n\r\ncordon: "));
 		bool has_address = told.connection.address.length;
 		assert_non_null(strstr(text, !has_address ? told.text : row->decision == PROXY_DENIED ?
 		                             "its address is not of the public Internet" : "it cannot be reached"));
 		assert_true(!has_address || !strstr(text, told.text));
+		/* Only what the rules allow is asked for or dialled outside. */
+		assert_int_equal(told.connection.outside, !strstr(row->why, "no rule") && strncmp(row->host, "sub.", 4));
 	}
 	struct proxy_message totals = proxy_ground_end(&ground);
 	assert_int_equal(totals.totals.connections, 0);
 	assert_int_equal(totals.totals.denied + totals.totals.failed, ARRAY_SIZE(refusals));
+}
+
+/* Those that name no host are told by number, however many there are. */
+static void test_malformed(void **state)
+{
+	enum { TIMES = 3 };
+	struct proxy_ground ground;
+	struct proxy_message told[TIMES * ARRAY_SIZE(malformed)];
+	char text[2048];
+	uint64_t count = 0;
+	size_t kinds = 0;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
+		refuse(&ground, &malformed[i / TIMES], text, sizeof(text));
+	proxy_ground_ask_end(&ground);
+	for (; count < ARRAY_SIZE(told); count += told[kinds++].connection.count)
+		told[kinds] = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 0, "");
+	assert_true(kinds < count);
+	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
+		size_t at = 0;
+		while (at < kinds && !(told[at].connection.status == malformed[i].status && strstr(told[at].text, malformed[i].why)))
+			at++;
+		if (at == kinds)
+			fail_msg("%s has no row", malformed[i].request);
+	}
+	assert_int_equal(proxy_ground_end(&ground).totals.failed, count);
 }
 
 static void test_second_address(void **state)
@@ -358,6 +398,7 @@ int main(void)
 		cmocka_unit_test(test_socks),
 		cmocka_unit_test(test_forward),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_malformed),
 		cmocka_unit_test(test_second_address),
 		cmocka_unit_test(test_approval),
 		cmocka_unit_test(test_addresses_are_not_approved),
