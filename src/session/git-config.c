@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/cleanup.h"
+#include "base/sha256.h"
 
 #define NAME_MAX_LENGTH 1024
 #define VALUE_MAX_LENGTH 4096
@@ -42,7 +43,10 @@ static const struct row {
 	{ "sequence", NONE, "editor", ANY_VALUE, runs },
 	{ "pager", EITHER, NULL, NOT_BOOLEAN, runs },
 	{ "interactive", NONE, "difffilter", ANY_VALUE, runs },
-	{ "alias", EITHER, NULL, SHELL_VALUE, runs },
+	/* without a `!`, too: the options of grep and rebase, and `-c`, do so */
+	{ "alias", EITHER, NULL, ANY_VALUE, "could run a program" },
+	/* a line of what is to be done per line of it */
+	{ "rebase", NONE, "instructionformat", ANY_VALUE, "could run a program" },
 	{ "hook", SOME, "command", ANY_VALUE, runs },
 	{ "filter", SOME, "clean", ANY_VALUE, runs },
 	{ "filter", SOME, "smudge", ANY_VALUE, runs },
@@ -53,6 +57,7 @@ static const struct row {
 	{ "merge", SOME, "driver", ANY_VALUE, runs },
 	{ "mergetool", SOME, "cmd", ANY_VALUE, runs },
 	{ "mergetool", SOME, "path", ANY_VALUE, runs },
+	{ "mergetool", SOME, "layout", ANY_VALUE, "could run a program" },
 	{ "difftool", SOME, "cmd", ANY_VALUE, runs },
 	{ "difftool", SOME, "path", ANY_VALUE, runs },
 	{ "guitool", SOME, "cmd", ANY_VALUE, runs },
@@ -76,6 +81,7 @@ static const struct row {
 	{ "sendemail", EITHER, "tocmd", ANY_VALUE, runs },
 	{ "sendemail", EITHER, "cccmd", ANY_VALUE, runs },
 	{ "sendemail", EITHER, "headercmd", ANY_VALUE, runs },
+	{ "svn", EITHER, "authorsprog", ANY_VALUE, runs },
 	{ "lfs", SOME, "path", ANY_VALUE, runs },
 	{ "lfs", SOME, "clean", ANY_VALUE, runs },
 	{ "lfs", SOME, "smudge", ANY_VALUE, runs },
@@ -100,6 +106,7 @@ struct reader {
 	size_t length, base;            /* of the name, and of its part up to the last dot */
 	char value[VALUE_MAX_LENGTH];
 	size_t value_length;
+	bool cut;                       /* it was longer */
 };
 
 /* As git's get_next_char(): CR LF is one newline, and the end is a newline too. */
@@ -148,6 +155,8 @@ static void add_to_value(struct reader *reader, int byte)
 {
 	if (reader->value_length + 1 < sizeof(reader->value))
 		reader->value[reader->value_length++] = (char)byte;
+	else
+		reader->cut = true;
 	reader->value[reader->value_length] = '\0';
 }
 
@@ -241,6 +250,7 @@ static bool read_setting(struct reader *reader, int byte)
 {
 	reader->length = reader->base;
 	reader->value_length = 0;
+	reader->cut = false;
 	reader->value[0] = '\0';
 	for (; is_key(byte); byte = next(reader))
 		if (!add_to_name(reader, lower(byte)))
@@ -317,24 +327,30 @@ static const struct row *judge_setting(struct reader *reader, unsigned depth)
 	return found;
 }
 
-static void condemn(struct git_config_verdict *verdict, const char *key, const char *value, const char *reason)
+static void condemn(struct git_config_verdict *verdict, const char *key, const char *reason)
 {
-	if (!verdict->reason) {
-		snprintf(verdict->key, sizeof(verdict->key), "%s", key);
-		verdict->reason = reason;
-	}
-	for (const char *text = key; text; text = text == key ? value : NULL) {
-		for (const char *at = text; *at; at++)
-			verdict->digest = (verdict->digest ^ (unsigned char)*at) * 1099511628211u;
-		verdict->digest = (verdict->digest ^ '\n') * 1099511628211u;
-	}
+	if (verdict->reason)
+		return;
+	snprintf(verdict->key, sizeof(verdict->key), "%.*s", (int)sizeof(verdict->key) - 1, key);
+	verdict->reason = reason;
+}
+
+/* With the lengths, lest one setting's text be taken for two. */
+static void add_to_digest(crypto_hash_sha256_state *state, const struct reader *reader)
+{
+	const uint64_t lengths[] = { reader->length, reader->value_length };
+	sha256_update(state, lengths, sizeof(lengths));
+	sha256_update(state, reader->name, reader->length);
+	sha256_update(state, reader->value, reader->value_length);
 }
 
 void git_config_judge(const char *text, size_t length, unsigned depth, struct git_config_verdict *ret_verdict)
 {
-	struct git_config_verdict verdict = { .digest = 1469598103934665603u };
+	struct git_config_verdict verdict = { .comparable = true };
 	struct reader reader = { .at = (const unsigned char *)text, .end = (const unsigned char *)text + length };
+	crypto_hash_sha256_state digest;
 	bool comment = false, sound = length <= GIT_CONFIG_SIZE_MAX && !memchr(text, '\0', length);
+	crypto_hash_sha256_init(&digest);
 	if (length >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		reader.at += 3;
 	while (sound && !reader.ended) {
@@ -350,11 +366,17 @@ void git_config_judge(const char *text, size_t length, unsigned depth, struct gi
 		} else {
 			sound = is_letter(byte) && read_setting(&reader, byte);
 			const struct row *row = sound ? judge_setting(&reader, depth) : NULL;
-			if (row)
-				condemn(&verdict, reader.name, reader.value, row->reason);
+			if (row) {
+				condemn(&verdict, reader.name, row->reason);
+				add_to_digest(&digest, &reader);
+				verdict.comparable &= !reader.cut;
+			}
 		}
 	}
-	if (!sound)
-		condemn(&verdict, "the file", "", "is not a git configuration that can be judged");
+	if (!sound) {
+		condemn(&verdict, "the file", "is not a git configuration that can be judged");
+		verdict.comparable = false;
+	}
+	sha256_final(&digest, verdict.digest);
 	*ret_verdict = verdict;
 }

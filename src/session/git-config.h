@@ -5,11 +5,13 @@
 #include <stdint.h>
 
 #define GIT_CONFIG_SIZE_MAX (1024 * 1024)
+#define GIT_CONFIG_DIGEST_SIZE 32
 
 struct git_config_verdict {
 	char key[128];                  /* the first key that would, as git spells it; cut if long */
 	const char *reason;             /* borrowed, for ever; NULL where nothing would */
-	uint64_t digest;                /* over all keys that would and their values; the same = nothing new */
+	unsigned char digest[GIT_CONFIG_DIGEST_SIZE];   /* over all keys that would and their values; the same = nothing new */
+	bool comparable;                /* the digest is over all of that */
 };
 
 /* `core.worktree` is what a submodule's configuration has and no other: it may lead up `depth` directories, which is how

@@ -323,11 +323,15 @@ static int record_name(struct check *check, const struct name *name, struct plan
 		return each_entry(check->root_fd, name->path, record_entry, &recording) < 0 ? fail_oom(err) : 0;
 	if (name->is_link)
 		return 0;
-	if (row->judge == judge_config && read_config(check, name->path, &verdict) && verdict.reason)
-		seen.digest = verdict.digest;
-	else if (row->judge == judge_file)
-		seen.digest = leads_inside(check, name->path);
-	return seen.digest && add_seen(check->arena, before, &seen) < 0 ? fail_oom(err) : 0;
+	bool matters = row->judge == judge_file && leads_inside(check, name->path);
+	if (row->judge == judge_config && read_config(check, name->path, &verdict) && verdict.reason && verdict.comparable) {
+		unsigned char *digest = arena_alloc(check->arena, sizeof(verdict.digest));
+		if (!digest)
+			return fail_oom(err);
+		seen.digest = memcpy(digest, verdict.digest, sizeof(verdict.digest));
+		matters = true;
+	}
+	return matters && add_seen(check->arena, before, &seen) < 0 ? fail_oom(err) : 0;
 }
 
 int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
@@ -437,7 +441,8 @@ static int judge_config(struct check *check, const struct name *name, bool old)
 	if (!read_config(check, name->path, &verdict))
 		return condemn(check, name->path, "git's configuration, but it cannot be read");
 	/* What its owner had set up before is not the command's doing. */
-	if (!verdict.reason || (seen && seen->digest == verdict.digest))
+	if (!verdict.reason || (seen && seen->digest && verdict.comparable &&
+	                        !memcmp(seen->digest, verdict.digest, sizeof(verdict.digest))))
 		return keep(check, name->path, old);
 	return condemn(check, name->path, arena_printf(check->arena, "%s %s", verdict.key, verdict.reason));
 }
@@ -471,12 +476,12 @@ static int judge_file(struct check *check, const struct name *name, bool old)
 	                                       : condemn(check, name->path, "would make git use a repository that is not guarded");
 }
 
-/* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command. One that
- * was there and is changed stays: without it, nothing would be narrowed at all. */
+/* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command, and what is
+ * none, such as a directory, refuses it. One that was there and is changed stays: without it, nothing would be narrowed at
+ * all. */
 static int judge_policy(struct check *check, const struct name *name, bool old)
 {
-	return old || name->is_directory ? keep(check, name->path, old)
-	                                 : condemn(check, name->path, "a policy that the command wrote for itself");
+	return old ? keep(check, name->path, old) : condemn(check, name->path, "a policy that the command wrote for itself");
 }
 
 static int judge_other(struct check *check, const struct name *name, bool old)

@@ -22,8 +22,9 @@ struct cordon_error;
 /* A file directly in a protected directory, as it was; or what a protected file came to when it was judged. */
 struct planted_seen {
 	const char *path;
-	uint64_t device, inode, size, digest;
+	uint64_t device, inode, size;
 	int64_t ctime_ns;
+	const unsigned char *digest;    /* of a configuration that would do harm; or NULL */
 };
 
 struct planted_before {

@@ -228,6 +228,7 @@ static void test_config_and_others(void **state)
 	make(test, "f/.git/config", "[core]\npager = x\n", 0000);
 	make(test, ".cordon.toml", "[sandbox]\n", 0644);
 	make(test, "IDENTITY.md", "me", 0644);
+	make(test, "h/.cordon.toml/x", "no policy, and yet it refuses what comes", 0644);
 	assert_int_equal(mkdirat(test->root_fd, "g", 0755), 0);
 	assert_int_equal(mkdirat(test->root_fd, "g/.git", 0755), 0);
 	assert_int_equal(mkfifoat(test->root_fd, "g/.git/config", 0600), 0);
@@ -241,8 +242,10 @@ static void test_config_and_others(void **state)
 	assert_non_null(get(test, "f/.git/config")->quarantined_as);
 	assert_non_null(get(test, "g/.git/config")->quarantined_as);
 	assert_moved(test, ".cordon.toml", "[sandbox]\n");
+	assert_non_null(get(test, "h/.cordon.toml")->quarantined_as);
+	assert_false(exists(test, "h/.cordon.toml"));
 	assert_null(get(test, "IDENTITY.md")->quarantined_as);
-	assert_int_equal(test->planted.count, 9);
+	assert_int_equal(test->planted.count, 10);
 }
 
 /* Rights taken away so that nobody can look, list or move: given back first. */
@@ -290,6 +293,35 @@ static void test_changed(void **state)
 	assert_null(get(test, "c/.git/config"));
 	assert_string_equal(get(test, ".cordon.toml")->note, "changed by the command; kept");
 	assert_int_equal(test->planted.count, 5);
+}
+
+/* What an owner's configuration runs is its owner's, but nothing that only looks like it. */
+static void test_owners_settings(void **state)
+{
+	struct repository *test = *state;
+	static char large[GIT_CONFIG_SIZE_MAX + 2], value[5000];
+	memset(large, '#', sizeof(large) - 1);
+	snprintf(value, sizeof(value), "[core]\npager = %04500d\n", 1);
+	make(test, "a/.git/config", "[core]\nsshCommand = ssh\n[credential \"x\"]\nhelper = store\n", 0644);
+	make(test, "b/.git/config", large, 0644);
+	make(test, "c/.git/config", value, 0644);
+	make(test, "d/.git/config", "[core]\npager = less\neditor = vi\n", 0644);
+	record(test, UINT64_MAX);
+	make(test, "a/.git/config", "[core]\nsshCommand = \"ssh\\ncredential.x.helper\\nstore\"\n", 0644);
+	make(test, "b/.git/config", large, 0644);
+	value[strlen(value) - 2] = '2';
+	make(test, "c/.git/config", value, 0644);
+	make(test, "d/.git/config", "[core]\neditor = vi\n[user]\nname = x\n[core]\npager = less\n", 0644);
+	check(test, true);
+	for (const char *name = "abcd"; *name; name++) {
+		char path[] = "a/.git/config";
+		path[0] = *name;
+		if (!get(test, path) || !get(test, path)->quarantined_as)
+			fail_msg("%s is kept", path);
+	}
+	make(test, "d/.git/config", "[user]\nname = x\n[core]\npager = less\neditor = vi\n", 0644);
+	check(test, true);
+	assert_null(get(test, "d/.git/config")->quarantined_as);
 }
 
 /* Other ways than .git/config by which git comes to a configuration. */
@@ -505,9 +537,12 @@ static const struct {
 	{ "[core \"x\"]\nfsmonitor=/x\n", NULL },
 	{ "[filter \"a\\\"b.c\"]\nclean = x\n", "filter.a\"b.c.clean" },
 	{ "[filter.a]\nsmudge = x\n", "filter.a.smudge" },
-	{ "[alias]\nst = status\n", NULL },
+	{ "[alias]\nst = grep -Oevil x\n", "alias.st" },
 	{ "[alias]\nst = \"!evil\"\n", "alias.st" },
-	{ "[alias]\nst = \"\\\"!evil\"\n", NULL },
+	{ "[alias \"st\"]\ncommand = rebase --exec evil\n", "alias.st.command" },
+	{ "[alias]\nst =\n", NULL },
+	{ "[rebase]\ninstructionFormat = %s%nexec evil\n", "rebase.instructionformat" },
+	{ "[mergetool \"vimdiff\"]\nlayout = evil\n", "mergetool.vimdiff.layout" },
 	{ "[pager]\nlog = true\n", NULL },
 	{ "[pager]\nlog = evil\n", "pager.log" },
 	{ "[credential]\nhelper =\n", NULL },
@@ -552,7 +587,7 @@ int main(void)
 #define ROW(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
-		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_other_filesystem),
+		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_owners_settings), ROW(test_other_filesystem),
 		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test(test_git_files),
