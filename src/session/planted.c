@@ -24,14 +24,15 @@
 #include "session/names-table.h"
 #include "session/quarantine.h"
 
-/* More than this many hooks at once, and their directory goes as a whole. */
+/* More than this many hooks at once, or entries among which they could be, and their directory goes as a whole. */
 #define HOOKS_MAX 1024
-#define HOOKS_LOOKED_AT_MAX (1000 * 1000)
+#define HOOKS_LOOKED_AT_MAX (10 * 1000)
 
 /* No command that means well leaves as much. */
 #define JUDGED_MAX 10000
 #define JUDGED_US (2 * 1000 * 1000)
 #define SEEN_MAX (64 * 1024)
+#define RECORDED_MAX (1000 * 1000)
 
 #define PATH_SIZE (NAMES_PATH_MAX + NAMES_NAME_MAX + 2)
 
@@ -264,8 +265,8 @@ static int add_seen(struct arena *arena, struct planted_before *before, const st
 	return 0;
 }
 
-/* Calls `take` for each entry. -1 when memory is short. */
-static int each_entry(int root_fd, const char *path, int (*take)(void *arg, int fd, const char *leaf), void *arg)
+/* Calls `take` for each entry. 1 when there are too many: then it was called for some of them. -1 when memory is short. */
+static int each_entry(int root_fd, const char *path, size_t max, int (*take)(void *arg, int fd, const char *leaf), void *arg)
 {
 	int fd = names_open(root_fd, path, O_RDONLY | O_DIRECTORY), status = 0;
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -274,8 +275,10 @@ static int each_entry(int root_fd, const char *path, int (*take)(void *arg, int 
 		return 0;
 	}
 	struct dirent *entry;
-	for (size_t i = 0; i < HOOKS_LOOKED_AT_MAX && status == 0 && (entry = readdir(directory)); i++)
-		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
+	for (size_t i = 0; status == 0 && (entry = readdir(directory)); i++)
+		if (i >= max)
+			status = 1;
+		else if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, ".."))
 			status = take(arg, fd, entry->d_name);
 	closedir(directory);
 	return status;
@@ -320,7 +323,7 @@ static int record_name(struct check *check, const struct name *name, struct plan
 	if (!row)
 		return -1;
 	if (name->is_directory)
-		return each_entry(check->root_fd, name->path, record_entry, &recording) < 0 ? fail_oom(err) : 0;
+		return each_entry(check->root_fd, name->path, RECORDED_MAX, record_entry, &recording) < 0 ? fail_oom(err) : 0;
 	if (name->is_link)
 		return 0;
 	bool matters = row->judge == judge_file && leads_inside(check, name->path);
@@ -417,10 +420,11 @@ static int judge_hooks(struct check *check, const struct name *name, bool old)
 		return condemn(check, name->path, "a symbolic link in place of git's hooks");
 	if (!name->is_directory)
 		return keep(check, name->path, old);
-	if (each_entry(check->root_fd, name->path, judge_hook, &hooks) < 0)
+	int status = each_entry(check->root_fd, name->path, HOOKS_LOOKED_AT_MAX, judge_hook, &hooks);
+	if (status < 0)
 		return -1;
-	if (hooks.found.count > HOOKS_MAX)
-		return condemn(check, name->path, "git hooks without number that would run");
+	if (status > 0 || hooks.found.count > HOOKS_MAX)
+		return condemn(check, name->path, "git hooks without number that could run");
 	auto_close int fd = hooks.found.count ? names_open(check->root_fd, name->path, O_RDONLY | O_DIRECTORY) : -1;
 	for (size_t i = 0; i < hooks.found.count; i++) {
 		const char *path = hooks.found.items[i];

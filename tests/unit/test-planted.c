@@ -444,6 +444,24 @@ static void test_too_many(void **state)
 	assert_false(exists(test, "d10099/.git/config"));
 }
 
+/* A hook among more entries than are looked at. */
+static void test_hidden_in_a_crowd(void **state)
+{
+	struct repository *test = *state;
+	make(test, ".git/hooks/0.sample", "", 0644);
+	record(test, UINT64_MAX);
+	make(test, ".git/hooks/pre-commit", "x", 0755);
+	for (int i = 1; i < 10100; i++) {
+		char path[48];
+		snprintf(path, sizeof(path), ".git/hooks/%d.sample", i);
+		assert_int_equal(linkat(test->root_fd, ".git/hooks/0.sample", test->root_fd, path, 0), 0);
+	}
+	check(test, true);
+	assert_int_equal(test->planted.count, 1);
+	assert_string_equal(get(test, ".git/hooks")->note, "git hooks without number that could run; moved to quarantine");
+	assert_false(exists(test, ".git/hooks"));
+}
+
 static const struct {
 	const char *text, *path, *target;       /* NULL: refused */
 } git_files[] = {
@@ -590,6 +608,7 @@ int main(void)
 		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_owners_settings), ROW(test_other_filesystem),
 		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
+		cmocka_unit_test_setup_teardown(test_hidden_in_a_crowd, setup_in_memory, teardown),
 		cmocka_unit_test(test_git_files),
 		cmocka_unit_test(test_configurations),
 	};
