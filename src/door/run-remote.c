@@ -1,18 +1,23 @@
-/* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some, and the
- * answer of a human, who is asked in another thread: prompting waits, and meanwhile output and signals do not. */
+/* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some, a clock
+ * while it may be that it does not listen, and the answer of a human, who is asked in another thread: prompting waits, and
+ * meanwhile output and signals do not. */
 #include "door/run-remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -22,21 +27,27 @@
 #include "door/terminal.h"
 #include "door/wire-read.h"
 
+#define PATIENCE_S 1    /* with a daemon that reads nothing */
 #define RECEIVED_SIZE (WIRE_BODY_MAX + sizeof(struct wire_head))
 
 struct remote {
-	int fd, epoll_fd, interrupt_fd;
+	int fd, epoll_fd, interrupt_fd, patience_fd;
 	struct sink out;                /* to the daemon; has the descriptor */
 	char *received;
 	size_t from, to, size;
-	bool is_closed, is_declined;
+	bool is_closed;
+	bool is_declined;               /* by the daemon, or it has not read what was to be run, and that was taken back */
+	bool is_greeted;                /* the HELLO was read */
+	bool is_deaf;                   /* for a while it has not read what was sent */
+	unsigned ends;                  /* signals that end things were sent; none of them was read, as far as is known... */
+	int last_end;                   /* ...and the last of them */
 	uint32_t wanted;                /* so many bytes of stdin may be sent */
 	bool stdin_open, stdin_watched, stdin_terminal;
 	sigset_t kept;
 	struct asking asking;
 };
 
-enum source { SOURCE_SOCKET, SOURCE_STDIN, SOURCE_ANSWER };
+enum source { SOURCE_SOCKET, SOURCE_STDIN, SOURCE_ANSWER, SOURCE_PATIENCE };
 
 /* ---- to the daemon ----------------------------------------------------------------------------------------------- */
 
@@ -60,16 +71,100 @@ static void send_frame(struct remote *remote, enum wire_kind kind, const void *b
 	watch_socket(remote);
 }
 
-static void remote_signal(struct run *run, int signal)
+/* ---- a daemon that does not listen ------------------------------------------------------------------------------- */
+
+/* Has it read all that was sent? Where the kernel does not tell it has: nothing is to run twice. */
+static bool is_heard(const struct remote *remote)
+{
+	int unread = 0;
+	return !sink_waiting(&remote->out) && (ioctl(remote->fd, SIOCOUTQ, &unread) < 0 || !unread);
+}
+
+static void note_listens(struct remote *remote)
+{
+	remote->is_greeted = true;
+	remote->is_deaf = false;
+	remote->ends = 0;
+}
+
+static void begin_patience(const struct remote *remote)
+{
+	const struct itimerspec once = { .it_value.tv_sec = PATIENCE_S };
+	timerfd_settime(remote->patience_fd, 0, &once, NULL);
+}
+
+/* Of a HELLO that was not read: wire.h tells why nothing runs twice. Where it was read at the last moment, the connection is
+ * found to have ended. */
+static void take_back(struct remote *remote)
+{
+	bool shut = shutdown(remote->fd, SHUT_RDWR) == 0;
+	atomic_thread_fence(memory_order_seq_cst);
+	remote->is_declined = shut && !is_heard(remote);
+}
+
+/* As if it had come before there was a cordon to take it. */
+static void raise_here(const struct run *run, int signal)
+{
+	sigset_t blocked;
+	sigprocmask(SIG_SETMASK, &run->mask_before, &blocked);
+	kill(getpid(), signal);
+	sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+static void end_patience(const struct run *run)
+{
+	struct remote *remote = run->remote;
+	uint64_t times;
+	(void)!read(remote->patience_fd, &times, sizeof(times));
+	if (is_heard(remote))
+		return note_listens(remote);
+	if (!remote->is_greeted)
+		return take_back(remote);
+	remote->is_deaf = true;
+	if (remote->ends > 1)
+		raise_here(run, remote->last_end);
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static void send_signal(struct remote *remote, int signal)
 {
 	uint32_t number = (uint32_t)signal;
-	uint64_t one = 1;
-	if (signal != SIGSTOP && signal != SIGCONT && signal != SIGPIPE && signal != SIGKILL)
-		sigaddset(&run->remote->kept, signal);
-	if (run_signal_ends(signal))
-		(void)!write(run->remote->interrupt_fd, &one, sizeof(one));
-	send_frame(run->remote, WIRE_SIGNAL, &number, sizeof(number));
+	send_frame(remote, WIRE_SIGNAL, &number, sizeof(number));
 }
+
+static void send_end(const struct run *run, int signal)
+{
+	struct remote *remote = run->remote;
+	uint64_t one = 1;
+	(void)!write(remote->interrupt_fd, &one, sizeof(one));
+	if (remote->is_deaf && is_heard(remote))
+		note_listens(remote);
+	send_signal(remote, signal);
+	remote->last_end = signal;
+	if (++remote->ends == 1)
+		begin_patience(remote);
+	else if (remote->is_deaf)
+		raise_here(run, signal);
+}
+
+static void remote_signal(struct run *run, int signal)
+{
+	struct remote *remote = run->remote;
+	if (signal != SIGSTOP && signal != SIGCONT && signal != SIGPIPE && signal != SIGKILL)
+		sigaddset(&remote->kept, signal);
+	if (remote->is_declined)
+		return;
+	if (!remote->is_greeted && !is_heard(remote))
+		return take_back(remote);
+	remote->is_greeted = true;
+	if (run_signal_ends(signal))
+		send_end(run, signal);
+	else
+		send_signal(remote, signal);
+}
+
+/* ---- input ------------------------------------------------------------------------------------------------------- */
 
 /* One read where it may block, or as many as are wanted of what is always ready. */
 static void send_input(struct remote *remote, bool readable)
@@ -135,10 +230,12 @@ static int receive(struct remote *remote, struct cordon_error *err)
 	if (!make_room(remote))
 		return fail_oom(err);
 	ssize_t length = recv(remote->fd, remote->received + remote->to, remote->size - remote->to, MSG_DONTWAIT);
-	if (length > 0)
+	if (length > 0) {
+		note_listens(remote);
 		remote->to += (size_t)length;
-	else if (length == 0 || (errno != EAGAIN && errno != EINTR))
+	} else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
 		remote->is_closed = true;
+	}
 	return 0;
 }
 
@@ -223,7 +320,11 @@ static int remote_step(struct run *run, bool *ret_finished, struct cordon_error 
 		readable |= events[i].data.u32 == SOURCE_STDIN;
 		if (events[i].data.u32 == SOURCE_ANSWER)
 			take_answer(remote);
+		if (events[i].data.u32 == SOURCE_PATIENCE)
+			end_patience(run);
 	}
+	if ((*ret_finished = remote->is_declined))
+		return 0;
 	if (receive(remote, err) < 0 || take_frames(run, ret_finished, err) < 0)
 		return -1;
 	if (*ret_finished)
@@ -274,7 +375,7 @@ void remote_raise_kept(struct run *run)
 {
 	for (int signal = 1; signal < NSIG; signal++)
 		if (sigismember(&run->remote->kept, signal) == 1)
-			kill(getpid(), signal);
+			raise_here(run, signal);
 	sigemptyset(&run->remote->kept);
 }
 
@@ -295,8 +396,11 @@ static bool open_descriptors(struct remote *remote)
 {
 	remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	remote->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0)
+	remote->patience_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0 || remote->patience_fd < 0)
 		return false;
+	watch(remote, EPOLL_CTL_ADD, remote->patience_fd, SOURCE_PATIENCE, EPOLLIN);
+	begin_patience(remote);
 	watch(remote, EPOLL_CTL_ADD, remote->fd, SOURCE_SOCKET, EPOLLIN);
 	watch(remote, EPOLL_CTL_ADD, remote->asking.done_fd, SOURCE_ANSWER, EPOLLIN);
 	struct epoll_event unwatched = { .events = EPOLLONESHOT, .data.u32 = SOURCE_STDIN };
@@ -316,6 +420,7 @@ static bool take_over(struct run *run)
 {
 	struct remote *remote = run->remote;
 	uint64_t one = 1;
+	remote->is_greeted = true;
 	if (!make_room(remote))
 		return false;
 	remote->to = entry_handed.to - entry_handed.from;
@@ -365,6 +470,7 @@ void remote_close(struct run *run)
 	prompt_close(&run->prompt);
 	cleanup_close(&remote->epoll_fd);
 	cleanup_close(&remote->interrupt_fd);
+	cleanup_close(&remote->patience_fd);
 	free(remote->received);
 	free(remote);
 }

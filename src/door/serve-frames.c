@@ -1,5 +1,6 @@
 /* The daemon's end of wire.h: one command per connection. What the command line would have printed is made here, by the same
  * code, and sent as it is. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -262,10 +263,18 @@ static const struct served_kind framed_kind = {
 
 /* ---- what clients send --------------------------------------------------------------------------------------------- */
 
+/* To be looked at when all of the HELLO was read, and before anything is begun: wire.h tells why. */
+static bool is_taken_back(const struct client *client)
+{
+	struct pollfd ready = { .fd = client->fd, .events = POLLRDHUP };
+	atomic_thread_fence(memory_order_seq_cst);
+	return poll(&ready, 1, 0) != 0;
+}
+
 static bool take_hello(struct client *client, const struct wire_frame *frame)
 {
 	struct server *server = client->server;
-	if (client->greeted)
+	if (client->greeted || is_taken_back(client))
 		return false;
 	client->greeted = true;
 	struct framed *framed = server->run_count < RUNS_MAX && !atomic_load(&server->is_ending) ? calloc(1, sizeof(*framed)) : NULL;

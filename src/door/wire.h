@@ -26,7 +26,18 @@
  * - It does not read the socket on while more than a megabyte of output waits to be written. Neither does the daemon read
  *   the command's then.
  * - The socket ends without END: the daemon is gone, and the command with it.
- * A client that goes away ends its command: SIGHUP, and SIGKILL a second later. */
+ * - A daemon that is stopped answers nobody. What it has not read is known by SIOCOUTQ. A HELLO that it has not read within a
+ *   second, or when a signal comes, is taken back: see below. Later the second signal that ends things is for the client itself,
+ *   once the first was not read within a second.
+ * A client that goes away ends its command: SIGHUP, and SIGKILL a second later.
+ *
+ * Taking a HELLO back, so that the client can run the command itself and nothing runs twice. The client sends nothing after its
+ * HELLO before it knows that this was read. It (1) shuts the connection down, then (2) asks how much is unread. The daemon (3)
+ * reads the HELLO whole, then (4) looks whether the connection was shut down, and if so drops the client; only then it begins
+ * anything. If (2) finds something unread, that is the HELLO or a part of it, so (3) ends after (2), hence (4) comes after (1)
+ * and sees it: whenever the daemon wakes, it does not run the command. If (2) finds nothing, the daemon has the HELLO and may
+ * have passed (4): then the client runs nothing and says that the daemon has gone away. In either case only one of the two
+ * starts. Each side has a full barrier between its two steps, for each writes what the other reads. */
 #pragma once
 #include <stdint.h>
 

@@ -6,8 +6,10 @@
  * received and not handled, and goes on. */
 #include <fcntl.h>
 #include <linux/limits.h>
+#include <linux/sockios.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -18,6 +20,7 @@
 
 #define INPUT_MAX (16u << 10)
 #define SIGPIPE_GRACE_MS 1000
+#define PATIENCE_MS 1000        /* with a daemon that reads nothing */
 #define STATUS_SIGNAL 128
 
 enum step { NEEDS_BYTES, NEEDS_ROOM, IS_DONE };
@@ -229,22 +232,93 @@ static bool receive(struct conversation *conversation)
 	return length > 0 || length == -EINTR || length == -EAGAIN;
 }
 
+/* ---- a daemon that does not listen ------------------------------------------------------------------------------- */
+
+/* Has it read all that was sent? Where the kernel does not tell it has: nothing is to run twice. */
+static bool is_heard(const struct conversation *conversation)
+{
+	int unread = 0;
+	return sys_3(SYS_ioctl, conversation->socket, SIOCOUTQ, &unread) < 0 || !unread;
+}
+
+static void note_listens(struct conversation *conversation)
+{
+	conversation->greeted = true;
+	conversation->deaf = false;
+	conversation->ends = 0;
+}
+
+/* Of a HELLO that was not read: wire.h tells why nothing runs twice. Where it was read at the last moment, the whole program finds
+ * the connection ended and says so. */
+static void take_back(struct conversation *conversation)
+{
+	bool shut = sys_2(SYS_shutdown, conversation->socket, SHUT_RDWR) == 0;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	conversation->given_up = true;
+	hand_on(shut && !is_heard(conversation) ? ENTRY_DECLINED : ENTRY_GOES_ON, 0);
+}
+
+/* Nobody there hears it. Our end is the command's, when the daemon wakes. */
+static void end_by(struct conversation *conversation, uint32_t number)
+{
+	entry_release_signals(conversation);
+	sys_2(SYS_kill, sys_0(SYS_getpid), number);
+}
+
+/* For PATIENCE_MS nothing has come, and nothing was sent. */
+static void look_whether_it_listens(struct conversation *conversation)
+{
+	if (is_heard(conversation))
+		return note_listens(conversation);
+	if (!conversation->greeted)
+		return take_back(conversation);
+	conversation->deaf = true;
+	if (conversation->ends > 1)
+		end_by(conversation, conversation->last_end);
+}
+
 /* ---- what goes there --------------------------------------------------------------------------------------------- */
+
+static void pass_end(struct conversation *conversation, uint32_t number)
+{
+	if (conversation->deaf && is_heard(conversation))
+		note_listens(conversation);
+	send_signal(conversation, number);
+	conversation->ends++;
+	conversation->last_end = number;
+	if (conversation->deaf && conversation->ends > 1)
+		end_by(conversation, number);
+}
+
+/* The command is in a session of its own, where SIGTSTP would be ignored: no shell there waits for it to stop. */
+static void stop_both(const struct conversation *conversation)
+{
+	send_signal(conversation, SIGSTOP);
+	sys_2(SYS_kill, sys_0(SYS_getpid), SIGSTOP);
+	send_signal(conversation, SIGCONT);
+}
+
+static void pass_signal(struct conversation *conversation, uint32_t number)
+{
+	bool unread = !conversation->greeted && !is_heard(conversation);
+	if (unread || number != SIGTSTP)
+		conversation->taken |= 1u << (number & 31);
+	if (unread)
+		return take_back(conversation);
+	conversation->greeted = true;
+	if (number == SIGTSTP)
+		stop_both(conversation);
+	else if (number == SIGUSR1 || number == SIGUSR2)
+		send_signal(conversation, number);
+	else
+		pass_end(conversation, number);
+}
 
 static void pass_signals(struct conversation *conversation)
 {
 	struct signalfd_siginfo info;
-	while (sys_3(SYS_read, conversation->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		/* The command is in a session of its own, where SIGTSTP would be ignored: no shell there waits for it to stop. */
-		bool stops = info.ssi_signo == SIGTSTP;
-		send_signal(conversation, stops ? SIGSTOP : info.ssi_signo);
-		if (!stops) {
-			conversation->taken |= 1u << (info.ssi_signo & 31);
-			continue;
-		}
-		sys_2(SYS_kill, sys_0(SYS_getpid), SIGSTOP);
-		send_signal(conversation, SIGCONT);
-	}
+	while (!conversation->given_up && sys_3(SYS_read, conversation->signal_fd, &info, sizeof(info)) == sizeof(info))
+		pass_signal(conversation, info.ssi_signo);
 }
 
 static void pass_input(struct conversation *conversation)
@@ -261,7 +335,7 @@ static void pass_input(struct conversation *conversation)
 	send_frame(conversation, WIRE_STDIN, bytes, (uint32_t)length);
 }
 
-/* Waits for what can go on, and deals with all but the output. False: the daemon is gone. */
+/* Waits for what can go on, and deals with all but the output. False: the daemon is gone, or was given up. */
 static bool wait(struct conversation *conversation, bool stalled)
 {
 	enum { SOCKET, SIGNALS, INPUT, OUTPUT, COUNT };
@@ -275,17 +349,23 @@ static bool wait(struct conversation *conversation, bool stalled)
 		ready[i].events = i == OUTPUT ? POLLOUT : POLLIN;
 		ready[i].revents = 0;
 	}
-	grace.tv_sec = SIGPIPE_GRACE_MS / 1000;
+	bool bounded = conversation->broken_at_ms || !conversation->greeted || (conversation->ends && !conversation->deaf);
+	grace.tv_sec = PATIENCE_MS / 1000;
 	grace.tv_nsec = 0;
-	if (sys_5(SYS_ppoll, ready, COUNT, conversation->broken_at_ms ? &grace : NULL, NULL, 0) < 0)
+	long count = sys_5(SYS_ppoll, ready, COUNT, bounded ? &grace : NULL, NULL, 0);
+	if (count < 0)
 		return true;
+	if (count == 0)
+		look_whether_it_listens(conversation);
+	if (ready[SOCKET].revents)
+		note_listens(conversation);
 	if (ready[SIGNALS].revents)
 		pass_signals(conversation);
 	if (ready[INPUT].revents)
 		pass_input(conversation);
 	if (conversation->broken_at_ms && !conversation->over && now_ms() - conversation->broken_at_ms >= SIGPIPE_GRACE_MS)
 		send_signal(conversation, SIGKILL);
-	return !ready[SOCKET].revents || receive(conversation);
+	return !conversation->given_up && (!ready[SOCKET].revents || receive(conversation));
 }
 
 /* ------------------------------------------------------------------------------------------------------------------- */
@@ -314,7 +394,8 @@ void entry_converse(const struct entry_process *process)
 	struct conversation conversation;
 	conversation.error[1] = conversation.error[2] = 0;
 	conversation.wanted = conversation.taken = conversation.left = 0;
-	conversation.over = false;
+	conversation.over = conversation.greeted = conversation.given_up = conversation.deaf = false;
+	conversation.ends = conversation.last_end = 0;
 	conversation.broken_at_ms = 0;
 	if (!entry_hello(process, &conversation))
 		return;
@@ -323,7 +404,8 @@ void entry_converse(const struct entry_process *process)
 		if (step == IS_DONE)
 			break;
 		if (!wait(&conversation, step == NEEDS_ROOM)) {
-			hand_on(ENTRY_GOES_ON, 0);
+			if (!conversation.given_up)
+				hand_on(ENTRY_GOES_ON, 0);
 			break;
 		}
 	}

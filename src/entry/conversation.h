@@ -14,6 +14,11 @@ struct conversation {
 	uint32_t wanted;        /* so many bytes of stdin may be sent */
 	bool stdin_open;
 	bool over;              /* the command has ended, and signals are for us again */
+	bool greeted;           /* the HELLO was read */
+	bool given_up;          /* and it was taken back, or could not be any more: entry_handed has which */
+	bool deaf;              /* for a second it has not read what was sent */
+	uint32_t ends;          /* signals that end things were sent; none of them was read, as far as is known... */
+	uint32_t last_end;      /* ...and the last of them */
 	uint32_t taken;         /* a bit for each signal that was sent to the command: 1 << number */
 	int stream;             /* where the body of the current frame goes... */
 	uint32_t left;          /* ...of which so much is still to come, or to be written */

@@ -528,6 +528,42 @@ def test_a_signal_by_the_first_code(served):
     assert served.count() == (3, 3)
 
 
+def takes_signals(process):
+    """It has said what is to be run, or is about to."""
+    blocked = re.search(r"SigBlk:\t(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1]
+    return int(blocked, 16) >> signal.SIGTERM - 1 & 1
+
+
+def test_a_daemon_that_is_stopped(served):
+    """Clients end by a signal, or run the command themselves, and the daemon does not when it wakes."""
+    def begin(way, line):
+        return subprocess.Popen([served.ways[way][0], "run", "--session", "s", "-c", line], env=served.cordon.env,
+                                cwd=served.cordon.workspace, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True)
+    run = [begin(way, "echo begun; exec sleep 300") for way in ("fast", "whole")]
+    assert [each.stdout.readline() for each in run] == [b"begun\n"] * 2
+    served.process.send_signal(signal.SIGSTOP)
+    try:
+        assert wait_until(lambda: {state(int(thread)) for thread in os.listdir(f"/proc/{served.process.pid}/task")} == {"T"})
+        for each in run:
+            each.send_signal(signal.SIGINT)
+        given_up = [begin(way, "echo ran >> ran; echo hi; until [ -e seen ]; do sleep 0.01; done") for way in ("fast", "whole")]
+        for way, number in (("fast", signal.SIGTERM), ("fast", signal.SIGHUP), ("whole", signal.SIGTERM)):
+            ended = begin(way, "echo ran >> ran")
+            assert wait_until(lambda: takes_signals(ended))
+            ended.send_signal(number)
+            assert finish(ended)[0] == -number
+        assert [each.stdout.readline() for each in given_up] == [b"hi\n"] * 2
+        for each in run:  # a second time: the first was not heard
+            assert each.poll() is None
+            each.send_signal(signal.SIGINT)
+            assert finish(each)[0] == -signal.SIGINT
+    finally:
+        served.process.send_signal(signal.SIGCONT)
+    assert served.run("fast", "--", "touch", "seen")[0] == 0
+    assert [finish(each)[0] for each in given_up] == [0] * 2
+    assert served.run("fast", "--", "cat", "ran")[:2] == (0, b"ran\n" * 2) and served.count() == (4, 3)
+
+
 def test_stopping_what_runs_in_the_daemon(served, tmp_path):
     loop = f"while :; do echo {tmp_path}; sleep 0.01; done"
     process = served.cordon.popen("run", "--session", "s", "-c", loop)
