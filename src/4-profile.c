@@ -1,6 +1,7 @@
 /* Step 4: the walls as data. Gathers the facts (what the host has, which names must be hidden, which toolchains are
  * there) and hands them to profile/, which makes no system call. */
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +19,17 @@
 #include "session/host-tools.h"
 #include "session/host-view.h"
 #include "session/host.h"
+#include "session/names-look.h"
 #include "session/scratch.h"
 #include "session/whole-view.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
 #define NAMES_BUDGET_US 600
 
-/* ---- names ------------------------------------------------------------------------------------------------------ */
+/* How long following the links among them may: far longer than it takes but where somebody made it so. */
+#define LINKS_US (2 * 1000 * 1000)
 
-static int add_place(struct arena *arena, struct places *places, const char *path, bool is_directory)
-{
-	return path ? places_add(arena, places, &(struct place){ .path = path, .is_directory = is_directory }) : -1;
-}
+/* ---- names ------------------------------------------------------------------------------------------------------ */
 
 static bool is_masked(const struct profile_input *input, const char *path)
 {
@@ -47,19 +47,41 @@ static bool is_granted_socket(const struct execution *execution, const char *pat
 	return false;
 }
 
-/* What a link leads to, where that is in the same tree; elsewhere it is not visible by this name. */
-static const char *follow(struct execution *execution, const struct looked_at *tree, const struct name *name,
-                          bool *ret_is_directory)
+static bool is_writable(const struct execution *execution, const char *path)
 {
-	struct stat info;
-	auto_close int fd = beneath_open(tree->fd, name->path, O_PATH);
-	const char *path = fd < 0 || fstat(fd, &info) < 0 ? NULL : beneath_path(&execution->arena, fd);
-	const char *link = path ? arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path) : NULL;
-	/* A directory that the link lies in is more than any name is meant to cover. */
-	if (!link || (S_ISDIR(info.st_mode) && path_within(link, path)))
-		return NULL;
-	*ret_is_directory = S_ISDIR(info.st_mode);
-	return path;
+	const struct places *writes = &execution->capability.writes;
+	bool within = path_within(path, execution->session.workspace.path);
+	for (size_t i = 0; i < writes->count && !within; i++)
+		within = path_within(path, writes->items[i].path);
+	return within;
+}
+
+/* Beneath a directory that was granted? One that was granted as a file is meant to be seen. */
+static bool is_in_a_tree(const struct execution *execution, const char *path)
+{
+	const struct strings *roots = &execution->profile.roots;
+	for (size_t i = 0; i < roots->count; i++)
+		if (path_within(path, roots->items[i]))
+			return true;
+	return false;
+}
+
+/* What a link leads to, where that is in a tree that was granted; elsewhere it is not there to be seen. 0, or a negative errno:
+ * -ETIME where that takes too long. */
+static int follow(struct execution *execution, const char *link, struct place *ret_place)
+{
+	struct strings way;
+	uint64_t start_us = names_now_us();
+	int result = beneath_follow(&execution->arena, link, &execution->profile.roots, ret_place, &way);
+	execution->profile.links_us += names_now_us() - start_us;
+	if (execution->profile.links_us > LINKS_US)
+		return -ETIME;
+	if (result < 0)
+		return result;
+	/* A directory that the link or the whole workspace lies in is more than any name is meant to cover. */
+	bool too_much = ret_place->is_directory && (path_within(link, ret_place->path) ||
+	                                            path_within(execution->session.workspace.path, ret_place->path));
+	return too_much || !is_in_a_tree(execution, ret_place->path) ? -ENOENT : 0;
 }
 
 /* A repository that a link or its own name passes off as what is read-only: commits must work. */
@@ -70,46 +92,60 @@ static bool must_stay_writable(const struct looked_at *tree, const struct name *
 	                        (name->is_link && !strcasecmp(slash ? slash + 1 : name->path, ".git")));
 }
 
-static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
-                     struct profile_input *input)
-{
-	bool is_directory = name->is_directory;
-	const char *path = name->is_link ? follow(execution, tree, name, &is_directory)
-	                                 : arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
-	if (!path)
-		return name->is_link ? 0 : -1;
-	/* Beneath what is covered as a whole there is nothing left to cover. */
-	if (is_masked(input, path) || (path_within(path, execution->cordon->data_dir) &&
-	                               !path_within(path, execution->session.workspace.path)))
-		return 0;
-	if (name->kind == NAME_PROTECTED)
-		return tree->writable && !must_stay_writable(tree, name, is_directory)
-			? strings_add(&execution->arena, &input->protect, path) : 0;
-	if (name->kind == NAME_SOCKET && is_granted_socket(execution, path))
-		return 0;
-	return add_place(&execution->arena, &input->masked, path, is_directory);
-}
-
-static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input)
-{
-	for (size_t i = 0; i < tree->before.count; i++)
-		if (take_name(execution, tree, &tree->before.items[i], input) < 0)
-			return -1;
-	if (!tree->before.note)
-		return 0;
-	input->unmasked = !input->unmasked ? tree->before.note
-	                  : arena_printf(&execution->arena, "%s; %s: %s", input->unmasked, tree->place.path, tree->before.note);
-	/* In what it may write, the command's end tells. */
-	bool told = tree->writable || !tree->before.unseen;
-	return !input->unmasked ? -1 : told ? 0 : run_add_denial(execution, CORDON_WALL_MASKED, tree->place.path, tree->before.note, "");
-}
-
 /* Of so many some would be left open. */
 static int refuse_crowd(const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "there are more names in it to hide or to keep as they are than can be: over %d",
 	     NAMES_MATCHES_MAX);
 	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+}
+
+static int refuse_maze(const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the symbolic links in it that must be followed take too long");
+	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+}
+
+static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
+                     struct profile_input *input)
+{
+	struct place place = { .is_directory = name->is_directory };
+	place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
+	if (!place.path)
+		return -ENOMEM;
+	int followed = name->is_link ? follow(execution, place.path, &place) : 0;
+	if (followed < 0)
+		return followed == -ENOMEM || followed == -ETIME ? followed : 0;
+	/* Beneath what is covered as a whole there is nothing left to cover. */
+	if (is_masked(input, place.path) || (path_within(place.path, execution->cordon->data_dir) &&
+	                                     !path_within(place.path, execution->session.workspace.path)))
+		return 0;
+	if (name->kind == NAME_PROTECTED) {
+		bool writable = name->is_link ? is_writable(execution, place.path) : tree->writable;
+		return writable && !must_stay_writable(tree, name, place.is_directory)
+			? strings_add(&execution->arena, &input->protect, place.path) : 0;
+	}
+	if (name->kind == NAME_SOCKET && is_granted_socket(execution, place.path))
+		return 0;
+	return places_add(&execution->arena, &input->masked, &place);
+}
+
+static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input,
+                      struct cordon_error *err)
+{
+	for (size_t i = 0; i < tree->before.count; i++) {
+		int taken = take_name(execution, tree, &tree->before.items[i], input);
+		if (taken < 0)
+			return taken == -ETIME ? refuse_maze(tree->place.path, err) : fail_oom(err);
+	}
+	if (!tree->before.note)
+		return 0;
+	input->unmasked = !input->unmasked ? tree->before.note
+	                  : arena_printf(&execution->arena, "%s; %s: %s", input->unmasked, tree->place.path, tree->before.note);
+	/* In what it may write, the command's end tells. */
+	bool told = tree->writable || !tree->before.unseen;
+	return !input->unmasked || (!told && run_add_denial(execution, CORDON_WALL_MASKED, tree->place.path, tree->before.note, "") < 0)
+		? fail_oom(err) : 0;
 }
 
 /* `fd` is the place where that is open already, or -1. */
@@ -133,7 +169,7 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
 	                               err) < 0)
 		return -1;
-	return take_names(execution, tree, input) < 0 ? fail_oom(err) : 0;
+	return take_names(execution, tree, input, err);
 }
 
 /* Of the base view, /opt is where services of third parties live; a socket of theirs is no more granted than another. */
@@ -149,7 +185,38 @@ static int find_system_sockets(struct execution *execution, struct profile_input
 	const struct names_keep keep = run_names_keep(execution);
 	if (names_find(&execution->arena, fd, tree.place.path, &rules, &keep, NAMES_BUDGET_US, &tree.before, err) < 0)
 		return -1;
-	return take_names(execution, &tree, input) < 0 ? fail_oom(err) : 0;
+	return take_names(execution, &tree, input, err);
+}
+
+static int add_names(struct arena *arena, struct strings *list, const struct place *place)
+{
+	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
+}
+
+static int add_roots(struct arena *arena, const struct places *places, struct strings *roots)
+{
+	for (size_t i = 0; i < places->count; i++)
+		if (places->items[i].is_directory && add_names(arena, roots, &places->items[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* With all of the host in view, names are looked for in the caller's home as in a granted tree. */
+static bool find_home(struct execution *execution, enum view view, struct place *ret_home)
+{
+	const char *named = view == VIEW_HOST_READONLY ? request_variable(execution->request, "HOME") : NULL;
+	return named && beneath_resolve(&execution->arena, named, ret_home, NULL, NULL) == 0 && ret_home->path[1];
+}
+
+static int find_roots(struct execution *execution, enum view view)
+{
+	struct strings *roots = &execution->profile.roots;
+	struct arena *arena = &execution->arena;
+	struct place home;
+	return add_names(arena, roots, &execution->session.workspace) < 0 ||
+	       add_roots(arena, &execution->capability.writes, roots) < 0 ||
+	       add_roots(arena, &execution->capability.reads, roots) < 0 ||
+	       (find_home(execution, view, &home) && add_names(arena, roots, &home) < 0) ? -1 : 0;
 }
 
 static int find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err)
@@ -158,7 +225,7 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 	const char *cache = arena_printf(&execution->arena, "%s/names", execution->cordon->data_dir);
 	execution->profile.trees = arena_alloc(&execution->arena, (reads->count + writes->count + 2) *
 	                                                                  sizeof(*execution->profile.trees));
-	if (!execution->profile.trees || !cache)
+	if (!execution->profile.trees || !cache || find_roots(execution, input->view) < 0)
 		return fail_oom(err);
 	execution->profile.names = (struct names_place){ .path = cache, .may_make = !execution->dry, .fd = -1 };
 	if (look_at(execution, &execution->session.workspace, execution->session.workspace_fd, true, input, err) < 0)
@@ -170,15 +237,6 @@ static int find_names(struct execution *execution, struct profile_input *input, 
 		if (look_at(execution, &reads->items[i], -1, false, input, err) < 0)
 			return -1;
 	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
-}
-
-static bool is_writable(const struct execution *execution, const char *path)
-{
-	const struct places *writes = &execution->capability.writes;
-	bool within = path_within(path, execution->session.workspace.path);
-	for (size_t i = 0; i < writes->count && !within; i++)
-		within = path_within(path, writes->items[i].path);
-	return within;
 }
 
 /* What the configuration keeps read-only inside writable roots. */
@@ -201,14 +259,12 @@ static int keep_read_only(struct execution *execution, struct profile_input *inp
 static int mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
 	struct place home;
-	const char *named = request_variable(execution->request, "HOME");
 	if (input->view != VIEW_HOST_READONLY)
 		return 0;
-	if (named && beneath_resolve(&execution->arena, named, &home, NULL, NULL) == 0 && home.path[1] &&
-	    look_at(execution, &home, -1, false, input, err) < 0)
+	if (find_home(execution, input->view, &home) && look_at(execution, &home, -1, false, input, err) < 0)
 		return -1;
 	struct places masks = { 0 };
-	if (whole_view_masks(&execution->arena, named, &masks) < 0)
+	if (whole_view_masks(&execution->arena, request_variable(execution->request, "HOME"), &masks) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < masks.count; i++)
 		if (!is_granted_socket(execution, masks.items[i].path) && !is_masked(input, masks.items[i].path) &&
@@ -218,11 +274,6 @@ static int mask_whole_view(struct execution *execution, struct profile_input *in
 }
 
 /* ---- toolchains, programs, environment -------------------------------------------------------------------------- */
-
-static int add_names(struct arena *arena, struct strings *list, const struct place *place)
-{
-	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
-}
 
 static int find_toolchains(struct execution *execution, struct profile_input *input, struct strings *environment,
                            struct cordon_error *err)

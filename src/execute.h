@@ -125,6 +125,8 @@ struct execution {
 		struct profile profile;
 		struct looked_at *trees;
 		size_t tree_count;
+		struct strings roots;               /* these trees by all their names */
+		uint64_t links_us;                  /* that following links in them took */
 		struct names_place names;           /* where what is known of them is kept */
 	} profile;
 	struct {

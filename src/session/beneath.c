@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/compat.h"
 #include "base/text.h"
@@ -14,6 +16,8 @@
 /* How deep a place may lie, and how many links may lead to it, where openat2() does not answer. */
 #define STEPS_MAX 128
 #define LINKS_MAX 40
+/* Components that nobody needs for one place, but a command that wants to keep its caller busy. */
+#define COMPONENTS_MAX 1024
 
 char *beneath_path(struct arena *arena, int fd)
 {
@@ -130,6 +134,119 @@ int beneath_links(struct arena *arena, const char *path, const char *end, struct
 		result = -ESTALE;
 	*ret_directories = directories;
 	return result;
+}
+
+/* ---- a link that may be hostile ----------------------------------------------------------------------------------- */
+
+struct following {
+	struct arena *arena;
+	const struct strings *roots;
+	char at[PATH_MAX], rest[PATH_MAX];      /* the way so far, without a link in it, and what is to come; "" is the root */
+	int links;
+	bool is_directory;
+	struct strings way;
+};
+
+static bool is_near(const struct strings *roots, const char *path)
+{
+	for (size_t i = 0; i < roots->count; i++)
+		if (path_within(path, roots->items[i]) || path_within(roots->items[i], path))
+			return true;
+	return false;
+}
+
+static int open_straight(int fd, const char *path, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | flags, .resolve = RESOLVE_NO_SYMLINKS | resolve };
+	long result = syscall(SYS_openat2, fd, path, &how, sizeof(how));
+	/* By hand, it cannot be told that no mount is entered. */
+	if (result < 0 && !resolve && (errno == ENOSYS || errno == EPERM))
+		result = openat(fd, path, (int)how.flags);
+	return result < 0 ? -errno : (int)result;
+}
+
+/* What is called `name` at the end of the way, itself. */
+static int open_next(const struct following *following, const char *name, const char *path)
+{
+	struct statfs info;
+	const char *at = *following->at ? following->at : "/";
+	/* O_DIRECTORY lets a mount come into being. */
+	auto_close int fd = open_straight(AT_FDCWD, at, is_near(following->roots, at) ? O_DIRECTORY : 0, 0);
+	if (fd < 0 || is_near(following->roots, path))
+		return fd < 0 ? fd : open_straight(fd, name, 0, 0);
+	/* There, asking for a name makes it. */
+	if (fstatfs(fd, &info) < 0 || info.f_type == AUTOFS_SUPER_MAGIC)
+		return -EXDEV;
+	return open_straight(fd, name, 0, RESOLVE_NO_XDEV);
+}
+
+static int go_back(struct following *following)
+{
+	char *slash = strrchr(following->at, '/');
+	if (!slash)
+		return 0;
+	if (strings_add(following->arena, &following->way, arena_strdup(following->arena, following->at)) < 0)
+		return -ENOMEM;
+	*slash = '\0';
+	return 0;
+}
+
+static int go_by_link(struct following *following, int fd, const char *path)
+{
+	uncleared char text[PATH_MAX];
+	ssize_t length = readlinkat(fd, "", text, sizeof(text) - 1);
+	if (length <= 0)
+		return length < 0 ? -errno : -ENOENT;
+	text[length] = '\0';
+	if (strings_add(following->arena, &following->way, arena_strdup(following->arena, path)) < 0)
+		return -ENOMEM;
+	if (*text == '/')
+		*following->at = '\0';
+	return put_before(text, following->rest, &following->links);
+}
+
+static int go_on(struct following *following)
+{
+	uncleared char name[NAME_MAX + 1], path[PATH_MAX];
+	struct stat info;
+	bool more;
+	if (!take_name(following->rest, name, &more))
+		return -ENAMETOOLONG;
+	following->is_directory = true;
+	if (!*name || !strcmp(name, "."))
+		return 0;
+	if (!strcmp(name, ".."))
+		return go_back(following);
+	if (snprintf(path, sizeof(path), "%s/%s", following->at, name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	auto_close int fd = open_next(following, name, path);
+	if (fd < 0 || fstat(fd, &info) < 0)
+		return fd < 0 ? fd : -errno;
+	if (S_ISLNK(info.st_mode))
+		return go_by_link(following, fd, path);
+	following->is_directory = S_ISDIR(info.st_mode);
+	strcpy(following->at, path);
+	return more && !following->is_directory ? -ENOTDIR : 0;
+}
+
+int beneath_follow(struct arena *arena, const char *link, const struct strings *roots, struct place *ret_place,
+                   struct strings *ret_way)
+{
+	struct following following = { .arena = arena, .roots = roots };
+	const char *slash = strrchr(link, '/');
+	if (strlen(link) >= sizeof(following.at))
+		return -ENAMETOOLONG;
+	memcpy(following.at, link, (size_t)(slash - link));
+	strcpy(following.rest, slash + 1);
+	int result = 0;
+	for (int i = 0; result == 0 && *following.rest; i++)
+		result = i < COMPONENTS_MAX ? go_on(&following) : -ETIME;
+	const char *path = result < 0 ? NULL : arena_strdup(arena, *following.at ? following.at : "/");
+	if (!path)
+		return result < 0 ? result : -ENOMEM;
+	*ret_place = (struct place){ .path = path, .is_directory = following.is_directory };
+	*ret_way = following.way;
+	return 0;
 }
 
 /* ---- where openat2() does not answer ------------------------------------------------------------------------------ */

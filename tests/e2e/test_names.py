@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lab import IS_ROOT, leftovers, needs, result  # noqa: F401
+from lab import IS_ROOT, drivers, leftovers, needs, result  # noqa: F401
 
 DIRECTORIES, FILES_EACH = 1000, 100
 BOUND_MS, BOUND_WAITS = 2.0, 3
@@ -124,6 +124,69 @@ def test_links_to_secrets(cordon, shown, tmp_path):
     write(tmp_path, "outside/.env", "secret")
     (cordon.workspace / "out").symlink_to(tmp_path / "outside")
     assert shown("real/.env", "link/.env", "out/.env", "real/credentials") == [None] * 4
+
+
+@drivers("namespaces", "bwrap")
+def test_links_to_secrets_by_whole_paths(cordon, driver, tmp_path):
+    """However a link says it: what it leads to is covered by its own name too, in whichever tree that is."""
+    there, granted = cordon.workspace, tmp_path / "granted"
+    (tmp_path / "aside").symlink_to(there)
+    plain = ["plain", "config/plain"]
+    links = {".env": there / "config/a", ".env.out": f"../{there.name}/config/b", ".ssh": there / "keys", "x.pem": "middle",
+             "y.pem": tmp_path / "aside/config/e", ".netrc": granted / "f", ".aws": granted / "g", "z.pem": "keys/../config/h"}
+    for path in ["config/a", "config/b", "keys/c", "config/d", "config/e", "config/h", *plain]:
+        write(there, path, "text")
+    for path in ("f", "g/credentials", "plain"):
+        write(granted, path, "text")
+    for name, target in {**links, "middle": "second", "second": there / "config/d"}.items():
+        (there / name).symlink_to(target)
+    (granted / "back.pem").symlink_to(there / "middle")
+    for option in ("--read", "--write"):
+        done = cordon("run", "--driver", driver, option, granted, "--", "grep", "-rs", "text", there, granted)
+        assert sorted(line.split(":")[0] for line in done.stdout.splitlines()) == \
+            sorted([str(there / name) for name in plain] + [str(granted / "plain")]), done
+
+
+def test_links_that_cover_nothing(cordon, tmp_path):
+    """To a directory that they lie in, to themselves, to what would make one wait, and out of what is granted."""
+    write(cordon.workspace, "sub/plain", "text")
+    write(tmp_path, "granted/plain", "text")
+    os.mkfifo(cordon.workspace / "pipe")
+    links = {".env": cordon.workspace, "sub/.ssh": cordon.workspace / "sub", "sub/.aws": tmp_path, "a.pem": cordon.workspace / "b.pem",
+             "b.pem": "a.pem", ".netrc": cordon.workspace / "pipe", "c.pem": "/dev/null", "d.pem": "/proc/self/cwd/sub/plain",
+             "e.pem": "/", "f.pem": "/nowhere/at/all", "g.pem": tmp_path / "plain"}
+    for name, target in links.items():
+        (cordon.workspace / name).symlink_to(target)
+    write(tmp_path, "plain", "text")
+    (tmp_path / "granted/.ssh").symlink_to(cordon.workspace)
+    done = cordon("run", "--read", tmp_path / "granted", "--read", tmp_path / "plain", "--", "cat", "sub/plain",
+                  tmp_path / "granted/plain", tmp_path / "plain")
+    assert (done.stdout, done.stderr) == ("texttexttext", "")
+
+
+def test_a_link_that_keeps_busy(cordon):
+    (cordon.workspace / "a").mkdir()
+    (cordon.workspace / "x.pem").symlink_to("a/../" * 600)
+    done = cordon("run", "--", "true")
+    assert done.returncode == 125 and "take too long" in done.stderr, done
+
+
+@needs("mount-namespace")
+def test_links_to_what_is_protected(cordon, tmp_path):
+    there, granted = cordon.workspace, tmp_path / "granted"
+    links = {there / ".git/hooks": there / "myhooks", there / "sub/.git/hooks": "../../middle", there / "middle": there / "yourhooks",
+             there / "sub/.cordon.toml": granted / "policy", granted / ".git/config": f"../../{there.name}/config"}
+    for path in (there / "myhooks/pre-commit", there / "yourhooks/pre-commit", there / "config", granted / "policy"):
+        write(path.parent, path.name, "")
+    for link, target in links.items():
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+    line = 'for path; do echo evil >> "$path"; rm -f "$path"; done; true'
+    files = [there / "myhooks/pre-commit", there / "yourhooks/pre-commit", granted / "policy"]
+    assert cordon("run", "--write", granted, "-c", line, "sh", *files, there / "config").returncode == 0
+    assert [path.read_text() for path in [*files, there / "config"]] == [""] * 4
+    assert cordon("run", "--read", granted, "-c", line, "sh", there / "config").returncode == 0
+    assert (there / "config").read_text() == "", "nor by way of what can only be read"
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
