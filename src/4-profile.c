@@ -148,6 +148,17 @@ static int take_names(struct execution *execution, const struct looked_at *tree,
 		? fail_oom(err) : 0;
 }
 
+/* Names are looked for in what was granted, which is what will be mounted. */
+static int require_same(const struct place *place, int fd, struct cordon_error *err)
+{
+	struct stat info;
+	if (fstat(fd, &info) == 0 && info.st_dev == place->device && info.st_ino == place->inode)
+		return 0;
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->path,
+	     "the path was replaced by something else while the command was being started");
+	return fail_boundary(err, "filesystem");
+}
+
 /* `fd` is the place where that is open already, or -1. */
 static int look_at(struct execution *execution, const struct place *place, int fd, bool writable,
                    struct profile_input *input, struct cordon_error *err)
@@ -160,6 +171,8 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;
+	if (fd < 0 && require_same(place, tree->fd, err) < 0)
+		return -1;
 	const struct names_search search = { true, run_names_keep(execution), NAMES_BUDGET_US };
 	if (tree_names_find(execution, &execution->arena, tree, &search, &tree->before, err) < 0)
 		return -1;

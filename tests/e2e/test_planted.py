@@ -2,6 +2,8 @@
 configuration, or in such numbers that nobody could tell. And git itself goes on working."""
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 
@@ -83,6 +85,36 @@ def test_walls_that_another_command_took_away(cordon):
                   f"printf '{EVIL}' >> r/.git/config && echo written")
     assert first.wait(10) == 0
     assert told["stdout"] == "written\n" and moved(cordon, told) == ["r/.git/config"], told
+
+
+SWAP = """
+import ctypes, os, sys
+call, (a, b) = ctypes.CDLL(None).syscall, map(os.fsencode, sys.argv[1:])
+print("begun", flush=True)
+while True: call(%d, -100, a, -100, b, 2)
+""" % {"x86_64": 316, "aarch64": 276}[os.uname().machine]
+
+
+@needs("mount-namespace")
+def test_a_grant_that_is_swapped(cordon, tmp_path):
+    """Where names are looked for is what was mounted, or nothing runs."""
+    for name in ("a/tree", "b/tree"):
+        (tmp_path / name).mkdir(parents=True)
+    swapper = subprocess.Popen([sys.executable, "-c", SWAP, tmp_path / "a", tmp_path / "b"], stdout=subprocess.PIPE)
+    try:
+        assert swapper.stdout.readline()
+        for _ in range(30):
+            done = cordon("run", "--json", "--write", tmp_path / "a/tree", "-c", f"cd {tmp_path}/a/tree && "
+                          "mkdir -p r/.git/hooks && cp /bin/true r/.git/hooks/pre-commit")
+            told = json.loads(done.stdout)
+            assert told.get("exit_code") != 0 or "pre-commit" in str(told["denials"]), told
+            swapper.send_signal(signal.SIGSTOP)
+            for name in ("a/tree/r", "b/tree/r"):
+                shutil.rmtree(tmp_path / name, ignore_errors=True)
+            swapper.send_signal(signal.SIGCONT)
+    finally:
+        swapper.kill()
+        swapper.wait()
 
 
 # ---- git's ways to a configuration -----------------------------------------------------------------------------------
