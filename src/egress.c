@@ -12,6 +12,7 @@
 #include <time.h>
 
 #define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
+#define LAST_WORDS_MAX 4096     /* messages, besides two for each connection: more than there can be on their way */
 #define HELD_MAX 32             /* listeners, until one is used: descriptors of the caller's process */
 #define PATIENCE_S 10           /* for the proxy to read what it is told */
 #define CROWDED_PAUSE_NS 2000000
@@ -219,38 +220,52 @@ static uint64_t now_ms(void)
 }
 
 /* Not if it has left unread so much that this does not fit: then it is not waited for either. */
-static int send_end(const struct egress *egress)
+static int send_end(struct egress *egress)
 {
 	const struct proxy_message message = { .kind = PROXY_END };
 	ssize_t sent = send(egress->process.fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	egress->gave_up = sent < 0 && errno == EAGAIN;
 	return sent == (ssize_t)sizeof(message) ? 0 : -1;
 }
 
-/* Until it has said its last, or is gone, or time is up after the command has ended. That time runs from the end on,
- * however much there is to hear; what was said before is heard before it is asked to end, and it is asked when it is ready:
- * until then it has not read what it was told before. */
-static void listen_to(struct egress *egress, struct cordon_error *err)
+/* While the command runs. -1: no more. */
+static int listen_to(struct egress *egress, struct cordon_error *err)
 {
-	uint64_t until_ms = 0;
-	bool asked = false;
-	for (int result = 0; result == 0;) {
+	for (;;) {
 		struct pollfd ready[] = { { .fd = egress->process.fd, .events = POLLIN },
-			                  { .fd = until_ms ? -1 : egress->ended_fd, .events = POLLIN } };
-		uint64_t now = until_ms ? now_ms() : 0;
-		if (until_ms && now >= until_ms)
-			return;
-		bool may_ask = until_ms && !asked && egress->ready;
-		if (poll(ready, ARRAY_SIZE(ready), !until_ms ? -1 : may_ask ? 0 : (int)(until_ms - now)) < 0 && errno != EINTR)
-			return;
+			                  { .fd = egress->ended_fd, .events = POLLIN } };
+		if (poll(ready, ARRAY_SIZE(ready), -1) < 0 && errno != EINTR)
+			return -1;
+		if (ready[0].revents && hear(egress, err) < 0)
+			return -1;
 		if (ready[1].revents)
-			until_ms = now_ms() + LAST_WORDS_MS;
-		if (ready[0].revents)
+			return 0;
+	}
+}
+
+/* The command has ended. Until the proxy has said its last, or is gone, or has been waited for long enough. What its words take
+ * us, with a ledger that is slow, is no time of its own; so that it cannot go on for ever, they are counted. It is asked to end
+ * when it is ready: until then it has not read what it was told before. */
+static void hear_last(struct egress *egress, struct cordon_error *err)
+{
+	uint64_t left = LAST_WORDS_MAX + 2 * egress->execution->session.config->network.connections, waited_ms = 0;
+	bool asked = false;
+	int result = 0;
+	while (result == 0 && left && waited_ms < LAST_WORDS_MS) {
+		struct pollfd ready = { .fd = egress->process.fd, .events = POLLIN };
+		uint64_t before_ms = now_ms();
+		if (egress->ready && !asked && send_end(egress) < 0)
+			return;
+		asked = egress->ready;
+		if (poll(&ready, 1, (int)(LAST_WORDS_MS - waited_ms)) < 0 && errno != EINTR)
+			return;
+		waited_ms += now_ms() - before_ms;
+		if (ready.revents) {
+			left--;
 			result = hear(egress, err);
-		else if (may_ask) {
-			asked = true;
-			result = send_end(egress);
 		}
 	}
+	egress->gave_up = result == 0;
 }
 
 /* It is being killed: what it said until then. */
@@ -265,7 +280,8 @@ static void carry(struct egress *egress)
 {
 	struct cordon_error err;
 	brief(egress);
-	listen_to(egress, &err);
+	if (listen_to(egress, &err) == 0)
+		hear_last(egress, &err);
 	proxy_kill(&egress->process);
 	if (!egress->told && !egress->unrecorded)
 		hear_out(egress, &err);
@@ -274,6 +290,7 @@ static void carry(struct egress *egress)
 static void *read_all(void *argument)
 {
 	static const char gone[] = "the proxy ended before the command did, and its connections with it";
+	static const char killed[] = "the proxy did not end with the command and was killed; connections may be without a row";
 	static const char unready[] = "the proxy did not get ready, and nothing came of its connections";
 	struct egress *egress = argument;
 	struct cordon_error err;
@@ -294,7 +311,7 @@ static void *read_all(void *argument)
 	if (lost) {
 		egress->counts.failed++;
 		if (!*egress->why)
-			snprintf(egress->why, sizeof(egress->why), "%s", egress->ready ? gone : unready);
+			snprintf(egress->why, sizeof(egress->why), "%s", !egress->ready ? unready : egress->gave_up ? killed : gone);
 	}
 	if (!egress->unrecorded && ((lost && egress_tell_failed(egress, egress->why, &err) < 0) ||
 	                            egress_tell_rest(egress, &err) < 0))

@@ -63,6 +63,7 @@ struct egress {
 
 	/* The reader's, until it has ended. */
 	bool ready, told;                       /* the proxy is sealed; it has said its last, as it should */
+	bool gave_up;                           /* it was not waited for any longer */
 	char why[RESOLVE_WHY_SIZE];             /* it ended otherwise: why; or "" */
 	struct egress_counts counts;
 	uint64_t rows;

@@ -531,7 +531,7 @@ def test_a_proxy_that_does_nothing_is_not_waited_for(cordon, net, holder):
     process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM and holder.closed.wait(30)
     row, = network_rows(cordon)
-    assert row["decision"] == "failed" and "the proxy ended" in row["why"], row
+    assert row["decision"] == "failed" and "did not end with the command and was killed" in row["why"], row
 
 
 def test_a_connection_that_is_open_at_the_end_has_its_row(cordon, net, holder):
