@@ -16,7 +16,7 @@
 #define VALUE_MAX_LENGTH 4096
 
 enum subsection { NONE, SOME, EITHER };
-enum condition { ANY_VALUE, SHELL_VALUE, NOT_BOOLEAN, EXT_VALUE, EXT_SUBSECTION, NOT_NEVER, LEAVES };
+enum condition { ANY_VALUE, SHELL_VALUE, NOT_BOOLEAN, EXT_VALUE, EXT_SUBSECTION, NOT_NEVER };
 
 static const char runs[] = "would run a program";
 
@@ -38,7 +38,6 @@ static const struct row {
 	{ "core", NONE, "alternaterefscommand", ANY_VALUE, runs },
 	{ "core", NONE, "virtualfilesystem", ANY_VALUE, runs },
 	{ "core", NONE, "hookspath", ANY_VALUE, "would run hooks from another directory" },
-	{ "core", NONE, "worktree", LEAVES, "would make git write elsewhere" },
 	{ "init", NONE, "templatedir", ANY_VALUE, "would put hooks into new repositories" },
 	{ "sequence", NONE, "editor", ANY_VALUE, runs },
 	{ "pager", EITHER, NULL, NOT_BOOLEAN, runs },
@@ -271,23 +270,7 @@ static bool is_boolean(const char *value)
 	return strspn(value, "0123456789") == strlen(value);
 }
 
-static bool leaves(const char *value, unsigned depth)
-{
-	long level = (long)depth;
-	if (!depth || *value == '/' || *value == '~')
-		return true;
-	for (; *value && level >= 0; value += strspn(value, "/")) {
-		size_t length = strcspn(value, "/");
-		if (length == 2 && !memcmp(value, "..", 2))
-			level--;
-		else if (length != 1 || *value != '.')
-			level++;
-		value += length;
-	}
-	return level < 0;
-}
-
-static bool holds(enum condition condition, const char *subsection, const char *value, unsigned depth)
+static bool holds(enum condition condition, const char *subsection, const char *value)
 {
 	if (!*value)
 		return false;           /* unsets what came before, or is an error */
@@ -302,15 +285,13 @@ static bool holds(enum condition condition, const char *subsection, const char *
 		return !strncmp(subsection, "ext::", 5);
 	case NOT_NEVER:
 		return strcasecmp(value, "never") && (!*subsection || !strcmp(subsection, "ext"));
-	case LEAVES:
-		return leaves(value, depth);
 	default:
 		return true;
 	}
 }
 
 /* The name in its three parts; the subsection may hold dots of its own. */
-static const struct row *judge_setting(struct reader *reader, unsigned depth)
+static const struct row *judge_setting(struct reader *reader)
 {
 	char *section = reader->name, *dot = strchr(section, '.'), *last = strrchr(section, '.');
 	if (!dot)
@@ -321,7 +302,7 @@ static const struct row *judge_setting(struct reader *reader, unsigned depth)
 	for (size_t i = 0; i < ARRAY_SIZE(rows) && !found; i++)
 		if (!strcmp(rows[i].section, section) && (!rows[i].key || !strcmp(rows[i].key, last + 1)) &&
 		    (rows[i].subsection == EITHER || (rows[i].subsection == SOME) == has_subsection) &&
-		    holds(rows[i].condition, has_subsection ? dot + 1 : "", reader->value, depth))
+		    holds(rows[i].condition, has_subsection ? dot + 1 : "", reader->value))
 			found = &rows[i];
 	*dot = *last = '.';
 	return found;
@@ -344,7 +325,33 @@ static void add_to_digest(crypto_hash_sha256_state *state, const struct reader *
 	sha256_update(state, reader->value, reader->value_length);
 }
 
-void git_config_judge(const char *text, size_t length, unsigned depth, struct git_config_verdict *ret_verdict)
+/* The last one counts for git; where there are two that differ, none does here. */
+static void take_worktree(struct git_config_verdict *verdict, const struct reader *reader, bool may_be)
+{
+	size_t size = reader->value_length + 1;
+	bool differs = *verdict->worktree && strcmp(verdict->worktree, reader->value);
+	if (may_be && !differs && *reader->value != '~' && size <= sizeof(verdict->worktree))
+		memcpy(verdict->worktree, reader->value, size);
+	else
+		condemn(verdict, reader->name, GIT_CONFIG_ELSEWHERE);
+}
+
+static void take_setting(struct git_config_verdict *verdict, crypto_hash_sha256_state *digest, struct reader *reader,
+                         bool may_have_worktree)
+{
+	const struct row *row = judge_setting(reader);
+	bool is_worktree = !strcmp(reader->name, "core.worktree") && *reader->value;
+	if (!row && !is_worktree)
+		return;
+	if (is_worktree)
+		take_worktree(verdict, reader, may_have_worktree);
+	else
+		condemn(verdict, reader->name, row->reason);
+	add_to_digest(digest, reader);
+	verdict->comparable &= !reader->cut;
+}
+
+void git_config_judge(const char *text, size_t length, bool may_have_worktree, struct git_config_verdict *ret_verdict)
 {
 	struct git_config_verdict verdict = { .comparable = true };
 	struct reader reader = { .at = (const unsigned char *)text, .end = (const unsigned char *)text + length };
@@ -365,12 +372,8 @@ void git_config_judge(const char *text, size_t length, unsigned depth, struct gi
 			sound = read_section(&reader);
 		} else {
 			sound = is_letter(byte) && read_setting(&reader, byte);
-			const struct row *row = sound ? judge_setting(&reader, depth) : NULL;
-			if (row) {
-				condemn(&verdict, reader.name, row->reason);
-				add_to_digest(&digest, &reader);
-				verdict.comparable &= !reader.cut;
-			}
+			if (sound)
+				take_setting(&verdict, &digest, &reader, may_have_worktree);
 		}
 	}
 	if (!sound) {

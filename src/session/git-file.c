@@ -51,12 +51,42 @@ bool git_file_is_up_two(const char *text, size_t length)
 	return length == 5 && !memcmp(text, "../..", 5);
 }
 
+/* What a path leads to from the directory that a file lies in; that and those above it are no links, so that up from there is
+ * the same for the text and for the kernel. `base` is the length of the directory's own path. */
+static bool follow(const char *text, size_t length, const char *path, size_t base, char *ret_target, size_t size)
+{
+	for (; length > 3 && !memcmp(text, "../", 3); text += 3, length -= 3) {
+		if (!base)
+			return false;
+		while (base && path[base - 1] != '/')
+			base--;
+		base -= base > 0;
+	}
+	if (!is_plain(text, length) || base + length + 2 > size)
+		return false;
+	memcpy(ret_target, path, base);
+	ret_target[base] = '/';
+	memcpy(ret_target + base + !!base, text, length);
+	ret_target[base + !!base + length] = '\0';
+	return true;
+}
+
+static size_t directory_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? (size_t)(slash - path) : 0;
+}
+
+bool git_file_follow(const char *text, const char *path, char *ret_target, size_t size)
+{
+	return follow(text, strlen(text), path, directory_length(path), ret_target, size);
+}
+
 bool git_file_target(const char *text, size_t length, const char *path, const char *root_path, char *ret_target,
                      size_t size)
 {
 	static const char prefix[] = "gitdir: ";
-	const char *slash = strrchr(path, '/');
-	size_t base = slash ? (size_t)(slash - path) : 0, root = strlen(root_path);
+	size_t base = directory_length(path), root = strlen(root_path);
 	length = without_line_ends(text, length);
 	if (length <= strlen(prefix) || memcmp(text, prefix, strlen(prefix)) || memchr(text, '\0', length) ||
 	    memchr(text, '\n', length))
@@ -70,22 +100,9 @@ bool git_file_target(const char *text, size_t length, const char *path, const ch
 		base = 0;
 		text += root + 1;
 		length -= root + 1;
-	} else {
-		/* The directories it lies in are no links: up from there is the same for the text and for the kernel. */
-		for (; length > 3 && !memcmp(text, "../", 3); text += 3, length -= 3) {
-			if (!base)
-				return false;
-			while (base && path[base - 1] != '/')
-				base--;
-			base -= base > 0;
-		}
 	}
-	if (!is_plain(text, length) || base + length + 2 > size)
+	if (!follow(text, length, path, base, ret_target, size))
 		return false;
-	memcpy(ret_target, path, base);
-	ret_target[base] = '/';
-	memcpy(ret_target + base + !!base, text, length);
-	ret_target[base + !!base + length] = '\0';
 	const char *module = after(ret_target, ".git/modules/"), *worktree = after(ret_target, ".git/worktrees/");
 	return (module && *module) || (worktree && *worktree);
 }

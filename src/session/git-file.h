@@ -9,6 +9,9 @@
 bool git_file_target(const char *text, size_t length, const char *path, const char *root_path, char *ret_target,
                      size_t size);
 
+/* Where a path in the file at `path` leads, likewise: false unless it is relative and stays inside the root. */
+bool git_file_follow(const char *text, const char *path, char *ret_target, size_t size);
+
 /* Whether a directory with this path is what `git worktree add` makes for a working tree. */
 bool git_file_is_worktree(const char *path);
 

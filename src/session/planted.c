@@ -190,17 +190,6 @@ static bool entries_changed(const struct check *check, const char *directory)
 	return false;
 }
 
-/* `depth` as git_config_judge() wants it: of the directory that a submodule's configuration lies in. */
-static unsigned config_depth(const char *path)
-{
-	unsigned depth = 0;
-	if (!strcasestr(path, ".git/modules/"))
-		return 0;
-	for (; *path; path++)
-		depth += *path == '/';
-	return depth;
-}
-
 /* False: it cannot be read as a regular file. What is longer than a configuration may be is cut one byte later. */
 static bool read_file(struct check *check, const char *path, size_t *ret_length)
 {
@@ -222,13 +211,54 @@ static bool read_file(struct check *check, const char *path, size_t *ret_length)
 	return true;
 }
 
+/* Where a `.git` file leads. */
+static bool read_git_file(struct check *check, const char *path, char *ret_target, size_t size)
+{
+	size_t length;
+	return read_file(check, path, &length) &&
+	       git_file_target(check->buffer, length, path, check->before->root_path, ret_target, size);
+}
+
+/* Whether what a submodule's configuration names is really, with no link on the way, the working tree that leads to it: its
+ * `.git` is a protected name, by which it cannot be turned into a link later. */
+static bool has_worktree(struct check *check, const char *path, const char *worktree)
+{
+	char tree[NAMES_PATH_MAX], file[NAMES_PATH_MAX + 8], target[NAMES_PATH_MAX];
+	size_t length = (size_t)(strrchr(path, '/') - path);
+	if (!git_file_follow(worktree, path, tree, sizeof(tree)))
+		return false;
+	snprintf(file, sizeof(file), "%s/.git", tree);
+	return read_git_file(check, file, target, sizeof(target)) && strlen(target) == length && !memcmp(target, path, length);
+}
+
 static bool read_config(struct check *check, const char *path, struct git_config_verdict *ret_verdict)
 {
 	size_t length;
+	bool is_module = strcasestr(path, ".git/modules/") || strcasestr(path, ".git/worktrees/");
 	if (!read_file(check, path, &length))
 		return false;
-	git_config_judge(check->buffer, length, config_depth(path), ret_verdict);
+	git_config_judge(check->buffer, length, is_module, ret_verdict);
+	if (*ret_verdict->worktree && !ret_verdict->reason && !has_worktree(check, path, ret_verdict->worktree)) {
+		strcpy(ret_verdict->key, "core.worktree");
+		ret_verdict->reason = GIT_CONFIG_ELSEWHERE;
+	}
 	return true;
+}
+
+/* Whether a repository that has a working tree has this one, the directory that `path` lies in. */
+static bool is_worktree_of(struct check *check, const char *path, const char *config)
+{
+	char tree[NAMES_PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t length;
+	struct git_config_verdict verdict;
+	if (!read_file(check, config, &length))
+		return false;
+	git_config_judge(check->buffer, length, true, &verdict);
+	if (!*verdict.worktree)
+		return true;
+	length = slash ? (size_t)(slash - path) : 0;
+	return git_file_follow(verdict.worktree, config, tree, sizeof(tree)) && strlen(tree) == length && !memcmp(tree, path, length);
 }
 
 /* Whether a `.git` file leads to a repository whose configuration is a protected name itself, by which that directory
@@ -236,15 +266,14 @@ static bool read_config(struct check *check, const char *path, struct git_config
 static bool leads_inside(struct check *check, const char *path)
 {
 	char target[NAMES_PATH_MAX], file[NAMES_PATH_MAX + 32];
-	size_t length;
 	struct names_stat stat;
-	if (!read_file(check, path, &length) ||
-	    !git_file_target(check->buffer, length, path, check->before->root_path, target, sizeof(target)))
+	if (!read_git_file(check, path, target, sizeof(target)))
 		return false;
-	snprintf(file, sizeof(file), "%s/%s", target, git_file_is_worktree(target) ? "commondir" : "config");
+	bool is_further = git_file_is_worktree(target);
+	snprintf(file, sizeof(file), "%s/%s", target, is_further ? "commondir" : "config");
 	const struct name *name = names_get(check->names, NAME_PROTECTED, file);
 	auto_close int fd = name && !name->is_link ? names_open(check->root_fd, file, O_PATH) : -1;
-	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode);
+	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode) && (is_further || is_worktree_of(check, path, file));
 }
 
 static int add_seen(struct arena *arena, struct planted_before *before, const struct planted_seen *seen)

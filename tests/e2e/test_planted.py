@@ -133,6 +133,9 @@ WAYS = [
     ("a module that is called as branches are", f"git init -q --bare .git/modules/refs/heads/m; printf '{EVIL}' >> "
      ".git/modules/refs/heads/m/config; echo > .git/modules/refs/heads/m/hooks/update; chmod +x "
      ".git/modules/refs/heads/m/hooks/update", [".git/modules/refs/heads/m/config", ".git/modules/refs/heads/m/hooks/update"]),
+    ("a module whose tree is a link", "git init -q --bare .git/modules/m; ln -s /tmp esc; mkdir m; "
+     "git -C .git/modules/m config core.bare false; git -C .git/modules/m config core.worktree ../../../esc; "
+     "echo 'gitdir: ../.git/modules/m' > m/.git", [".git/modules/m/config", "m/.git"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
 ]
@@ -153,7 +156,8 @@ def test_ways_to_a_configuration(cordon, line, names):
 def test_git_goes_on_working(cordon, driver):
     told = git(cordon, "set -e; git init -q lib; cd lib; echo 1 > a; git add a; git commit -qm a; git branch config; cd ..; "
                "git init -q top; cd top; for at in sub/lib config src/hooks; do git submodule --quiet add $PWD/../lib $at; "
-               "done; git commit -qm b; git worktree add -q ../tree; cd ..; git clone -q lib copy", driver)
+               "done; git commit -qm b; git worktree add -q ../tree; "
+               "git -C ../tree submodule --quiet update --init sub/lib; cd ..; git clone -q lib copy", driver)
     assert moved(cordon, told) == []
     for place in ("top", "top/sub/lib", "top/config", "top/src/hooks", "tree", "copy"):
         told = git(cordon, f"cd {place} && echo 2 > new && git add new && git commit -qm new", driver)

@@ -224,6 +224,7 @@ static void test_config_and_others(void **state)
 	make(test, "b/.git/config", "[user]\n\tname = x\n", 0644);
 	make(test, "c/.git/config", large, 0644);
 	make(test, "d/.git/modules/s/config", "[core]\n\tworktree = ../../../s\n", 0644);
+	make(test, "d/s/.git", "gitdir: ../.git/modules/s\n", 0644);
 	make(test, "e/.git/modules/s/config", "[core]\n\tworktree = ../../../../../s\n", 0644);
 	make(test, "f/.git/config", "[core]\npager = x\n", 0000);
 	make(test, ".cordon.toml", "[sandbox]\n", 0644);
@@ -238,6 +239,7 @@ static void test_config_and_others(void **state)
 	assert_null(get(test, "b/.git/config")->quarantined_as);
 	assert_non_null(get(test, "c/.git/config")->quarantined_as);
 	assert_null(get(test, "d/.git/modules/s/config")->quarantined_as);
+	assert_null(get(test, "d/s/.git")->quarantined_as);
 	assert_non_null(get(test, "e/.git/modules/s/config")->quarantined_as);
 	assert_non_null(get(test, "f/.git/config")->quarantined_as);
 	assert_non_null(get(test, "g/.git/config")->quarantined_as);
@@ -245,7 +247,7 @@ static void test_config_and_others(void **state)
 	assert_non_null(get(test, "h/.cordon.toml")->quarantined_as);
 	assert_false(exists(test, "h/.cordon.toml"));
 	assert_null(get(test, "IDENTITY.md")->quarantined_as);
-	assert_int_equal(test->planted.count, 10);
+	assert_int_equal(test->planted.count, 11);
 }
 
 /* Rights taken away so that nobody can look, list or move: given back first. */
@@ -377,6 +379,36 @@ static void test_ways_to_a_configuration(void **state)
 	assert_non_null(hooks);
 	assert_true(planted_is_repository(test->root_fd, hooks));
 	assert_false(planted_is_repository(test->root_fd, names_get(&test->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
+}
+
+/* A submodule's working tree is the directory that leads to it, and nothing that a link leads to. */
+static void test_worktrees_elsewhere(void **state)
+{
+	struct repository *test = *state;
+	static const char *const values[] = { "../../../esc", "../../../none", "../../../plain", "../../../esc/in", "../../..",
+		"/tmp", "~/x", "../../../m\nworktree = ../../../esc" };
+	assert_int_equal(mkdirat(test->root_fd, "away", 0755), 0);
+	assert_int_equal(mkdirat(test->root_fd, "plain", 0755), 0);
+	assert_int_equal(symlinkat("away", test->root_fd, "esc"), 0);
+	make(test, "away/.git", "gitdir: ../.git/modules/m\n", 0644);
+	make(test, "away/in/.git", "gitdir: ../../.git/modules/m\n", 0644);
+	record(test, UINT64_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		char text[128];
+		snprintf(text, sizeof(text), "[core]\nworktree = %s\n", values[i]);
+		make(test, ".git/modules/m/config", text, 0644);
+		make(test, "m/.git", "gitdir: ../.git/modules/m\n", 0644);
+		check(test, true);
+		if (exists(test, ".git/modules/m/config") || exists(test, "m/.git"))
+			fail_msg("%s is kept", values[i]);
+	}
+	make(test, ".git/modules/m/config", "[core]\nworktree = ../../../m\n", 0644);
+	make(test, "m/.git", "gitdir: ../.git/modules/m\n", 0644);
+	make(test, "n/.git", "gitdir: ../.git/modules/m\n", 0644);
+	check(test, true);
+	assert_true(exists(test, ".git/modules/m/config"));
+	assert_true(exists(test, "m/.git"));
+	assert_false(exists(test, "n/.git"));
 }
 
 /* A `.git` file that is as it was, and where it leads is not. One that was never guarded is its owner's. */
@@ -590,13 +622,13 @@ static void test_configurations(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(configs); i++) {
 		struct git_config_verdict verdict;
-		git_config_judge(configs[i].text, strlen(configs[i].text), 0, &verdict);
+		git_config_judge(configs[i].text, strlen(configs[i].text), false, &verdict);
 		const char *found = verdict.reason ? verdict.key : "(none)", *wanted = configs[i].key ? configs[i].key : "(none)";
 		if (strcmp(found, wanted))
 			fail_msg("%s: %s", configs[i].text, found);
 	}
 	struct git_config_verdict verdict;
-	git_config_judge("[core]\n\0", 8, 0, &verdict);
+	git_config_judge("[core]\n\0", 8, false, &verdict);
 	assert_string_equal(verdict.key, "the file");
 }
 
@@ -606,7 +638,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
 		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_owners_settings), ROW(test_other_filesystem),
-		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_second_names),
+		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_worktrees_elsewhere), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_in_a_crowd, setup_in_memory, teardown),
 		cmocka_unit_test(test_git_files),
