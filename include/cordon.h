@@ -197,7 +197,8 @@ struct cordon_result {
 	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */
 };
 
-/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded. */
+/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded. A request that
+ * names neither session nor workspace has a workspace of its own, which is removed when all is over. */
 int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
                struct cordon_error *err) CORDON_MUST_CHECK;
 void cordon_result_unref(struct cordon_result *result);

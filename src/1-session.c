@@ -1,12 +1,14 @@
 /* Step 1: which session, under which policy, in which workspace, with which home. A request that names no session, where
  * none is current, is a one-off: a session of one command that leaves no record. A workspace of cordon's own making is
- * also the home; where the caller named a directory, the home is the session's own private one, or in memory for a
- * one-off, so that caches and history never litter a project. */
+ * also the home, and is removed with a one-off; where the caller named a directory, the home is the session's own private one,
+ * or in memory for a one-off, so that caches and history never litter a project. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "audit/ledger.h"
+#include "base/remove.h"
 #include "base/text.h"
 #include "current.h"
 #include "execute.h"
@@ -193,6 +195,7 @@ static int own_workspace(struct execution *execution, struct cordon_error *err)
 	if (workspace_of_session(&execution->arena, execution->session.id, root ? root : own_place(execution, "workspaces"),
 	                         !execution->dry, workspace, fd, err) < 0)
 		return -1;
+	execution->session.disposable = execution->session.one_off && !execution->dry;
 	/* A root that somebody named may be a link, or lie behind one. */
 	if (root && *fd >= 0 && !(workspace->path = beneath_path(&execution->arena, *fd)))
 		return fail(err, CORDON_E_INTERNAL, 0, root, "cannot tell where the session's directory is");
@@ -229,6 +232,29 @@ static int choose_home(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
+/* Nobody knows where it is once the command has ended. */
+void session_step_clean(struct execution *execution)
+{
+	struct stat held, named;
+	const char *path = execution->session.workspace.path;
+	if (!execution->session.disposable)
+		return;
+	const char *name = strrchr(path, '/') + 1;
+	char *parent = arena_strndup(&execution->arena, path, (size_t)(name - path));
+	auto_close int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd >= 0 && fstat(execution->session.workspace_fd, &held) == 0 && fstatat(fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+		remove_tree(fd, name);
+}
+
+static int check_job(const struct execution *execution, struct cordon_error *err)
+{
+	if (!execution->request->job || !execution->session.one_off)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, "session", "a job belongs to a session, and none is named");
+	return fail_remedy(err, "name one: --session ID");
+}
+
 /* A job's place is taken first, and then the session looked at once more: who ends a session says so before looking for its
  * jobs. */
 static int enter_job(struct execution *execution, struct cordon_error *err)
@@ -238,10 +264,6 @@ static int enter_job(struct execution *execution, struct cordon_error *err)
 	bool found = false;
 	if (!execution->request->job)
 		return 0;
-	if (execution->session.one_off) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, "session", "a job belongs to a session, and none is named");
-		return fail_remedy(err, "name one: --session ID");
-	}
 	if (jobs_enter(data_dir, id, execution->audit.id, execution->request->job, err) < 0)
 		return -1;
 	execution->session.job = execution->request->job;
@@ -267,7 +289,8 @@ int session_step(struct execution *execution, struct cordon_error *err)
 	execution->mounts = execute_hear(execution->cordon, false);
 	execution->session.one_off = !named;
 	execution->session.id = named ? named : execution->audit.id;
-	if ((named && registry_check_id(named, err) < 0) || take_config(execution, CONFIG_KEEP_NOTHING, err) < 0)
+	if ((named && registry_check_id(named, err) < 0) || take_config(execution, CONFIG_KEEP_NOTHING, err) < 0 ||
+	    check_job(execution, err) < 0)
 		return -1;
 	if (!execution->dry && workspace_make_data_dir(execution->cordon->data_dir, err) < 0)
 		return -1;

@@ -166,6 +166,7 @@ void execute_free(struct execution *execution)
 	cgroup_remove(&execution->run.group);
 	disk_watch_end(&execution->run.disk);
 	run_step_clean(execution);
+	session_step_clean(execution);
 	if (execution->session.job && !execution->run.started)
 		jobs_leave(execution->session.job, true);
 	/* Where the command works is often where it starts. */

@@ -101,6 +101,7 @@ struct execution {
 		enum view view;
 		struct place workspace;
 		int workspace_fd;
+		bool disposable;                    /* the workspace was made for this one command */
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
 		int home_fd;                        /* the latter; or -1 */
 		const char *scratch;                /* a directory for one command, removed at its end; or NULL */
@@ -173,6 +174,8 @@ struct cordon_execution {
 };
 
 int session_step(struct execution *execution, struct cordon_error *err) must_check;
+/* Removes what was made for a one-off. */
+void session_step_clean(struct execution *execution);
 /* While its command runs: paused, it stands still; ended then, it is killed. `execution` is one of a session. */
 enum supervise_wish session_wish(void *execution);
 int cwd_step(struct execution *execution, struct cordon_error *err) must_check;

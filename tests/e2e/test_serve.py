@@ -533,6 +533,20 @@ def test_asked_elsewhere(cordon, daemon, terminal, out):
 
 # ---- JSON-RPC --------------------------------------------------------------------------------------------------------
 
+def test_nothing_is_left_of_a_command_without_a_session_and_a_workspace(cordon, daemon, out):
+    """Whatever it left there, and where it is refused."""
+    (out / "kept").write_text("")
+    daemon.start()
+    with daemon.rpc() as rpc:
+        done = rpc.call("run", argv=["sh", "-c", f"mkdir -p a/b; echo > a/b/c; ln -s {out} a/b/link; chmod 0 a/b; chmod 0 a; pwd"])
+        place = cordon.data / "cordon/workspaces"
+        assert done["result"]["stdout"].startswith(f"{place}/"), done
+        for method, params in (("run", {"argv": ["/nowhere/to/be/found"]}), ("run", {"argv": ["true"], "settings": {"cwd": "/nowhere"}}),
+                               ("job.start", {"argv": ["true"]})):
+            assert "error" in rpc.call(method, **params), (method, params)
+    assert wait_until(lambda: list(place.iterdir()) == []) and (out / "kept").exists()
+
+
 def test_rpc_run(cordon, daemon):
     daemon.start()
     with daemon.rpc() as rpc:
