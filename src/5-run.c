@@ -1,5 +1,5 @@
 /* Step 5: the driver prepares, the launch raises the walls and starts the command, the supervision follows it to its
- * end, and what it left behind under a protected name is judged. */
+ * end, and what it left behind under a protected name is judged (judge.c). */
 #include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,11 +13,6 @@
 #include "permit.h"
 #include "run/control.h"
 #include "warm.h"
-
-/* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
- * before it, this is what a large tree costs, and that is to be less than 2 ms. */
-#define NAMES_AFTER_BUDGET_US 900
-#define UNLOCK_ROUNDS_MAX 8
 
 #define DENIALS_MAX 256
 #define DENIAL_WHAT_MAX 4096
@@ -248,109 +243,10 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
 	return denial->what && denial->note && denial->grant ? 0 : -1;
 }
 
-static int open_quarantine(const struct execution *execution)
-{
-	char path[4096];
-	if (snprintf(path, sizeof(path), "%s/quarantine", execution->cordon->data_dir) >= (int)sizeof(path) - ID_SIZE)
-		return -1;
-	mkdir(path, 0700);
-	strcat(path, "/");
-	strcat(path, execution->audit.id);
-	mkdir(path, 0700);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 struct names_keep run_names_keep(struct execution *execution)
 {
 	bool once = execution->session.one_off && !execution->request->workspace;
 	return (struct names_keep){ &execution->profile.names, once ? NULL : execution->cordon->names, execution->mounts };
-}
-
-/* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. */
-static bool was_masked(struct arena *arena, const struct names *before, const char *path)
-{
-	char *part = arena_strdup(arena, path);
-	for (char *end = part; end; end = strrchr(part, '/')) {
-		if (end != part)
-			*end = '\0';
-		if (names_get(before, NAME_MASKED, part))
-			return true;
-	}
-	return false;
-}
-
-/* What is masked is not judged, and a command may make what a glob would have masked: then protected names are looked for
- * without the masks. */
-static int look_behind_masks(struct execution *execution, struct arena *arena, const struct looked_at *tree,
-                             struct names *after, struct cordon_error *err)
-{
-	const struct names_search search = { .budget_us = UINT64_MAX };
-	struct names all;
-	bool fresh = false;
-	for (size_t i = 0; i < after->count && after->items[i].kind == NAME_MASKED && !fresh; i++)
-		fresh = !was_masked(arena, &tree->before, after->items[i].path);
-	if (!fresh)
-		return 0;
-	if (tree_names_find(execution, arena, tree, &search, &all, err) < 0)
-		return -1;
-	size_t kept = 0;
-	for (size_t i = 0; i < all.count; i++)
-		if (!was_masked(arena, &tree->before, all.items[i].path))
-			all.items[kept++] = all.items[i];
-	all.count = kept;
-	*after = all;
-	return 0;
-}
-
-/* Looks again for names, and judges what is new or changed under a protected one. What that takes is the arena's, which
- * is not the request's: a command may have left a great deal. */
-static int judge_names(struct execution *execution, struct arena *arena, const struct looked_at *tree,
-                       struct planted *ret_planted, struct cordon_error *err)
-{
-	struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
-	struct names after;
-	int rounds = 0;
-	do {
-		arena_free(arena);
-		search.keep.mounts = execute_hear(execution->cordon, true);
-		if (tree_names_find(execution, arena, tree, &search, &after, err) < 0)
-			return -1;
-	} while (rounds++ < UNLOCK_ROUNDS_MAX && planted_unlock(tree->fd, &tree->before, &after));
-	if (after.note && run_add_denial(execution, CORDON_WALL_PROTECTED, tree->place.path, after.note, "") < 0)
-		return fail_oom(err);
-	if (look_behind_masks(execution, arena, tree, &after, err) < 0 ||
-	    planted_check(arena, tree->fd, &tree->planted, &after, -1, ret_planted, err) < 0)
-		return -1;
-	if (!ret_planted->harmful)
-		return 0;
-	auto_close int quarantine = open_quarantine(execution);
-	return planted_check(arena, tree->fd, &tree->planted, &after, quarantine, ret_planted, err);
-}
-
-/* What is harmful comes first, lest it be left out. */
-static int report_planted(struct execution *execution, const struct looked_at *tree, const struct planted *planted)
-{
-	for (int harmful = 1; harmful >= 0; harmful--)
-		for (size_t i = 0; i < planted->count; i++) {
-			char what[DENIAL_WHAT_MAX + 1];
-			if (planted->items[i].harmful != harmful)
-				continue;
-			snprintf(what, sizeof(what), "%s/%s", tree->place.path, planted->items[i].path);
-			if (run_add_denial(execution, CORDON_WALL_PROTECTED, what, planted->items[i].note, "") < 0)
-				return -1;
-		}
-	return 0;
-}
-
-static int judge_tree(struct execution *execution, const struct looked_at *tree, struct cordon_error *err)
-{
-	struct arena arena = { 0 };
-	struct planted planted = { 0 };
-	int status = judge_names(execution, &arena, tree, &planted, err);
-	if (status == 0 && report_planted(execution, tree, &planted) < 0)
-		status = fail_oom(err);
-	arena_free(&arena);
-	return status;
 }
 
 void run_step_clean(struct execution *execution)
@@ -367,15 +263,11 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 		supervise_dismiss(supervision);
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
-	if (egress_end(execution, err) < 0 || limits_end(execution, err) < 0)
-		return -1;
 	const struct driver *driver = execution->session.driver;
-	if (driver->conclude && driver->conclude(&execution->run.launch, supervision->status,
-	                                         execution->run.streams[CORDON_STDERR].data, err) < 0)
-		return -1;
-	bool judged = execution->profile.profile.walls & WALL_BIT(PROTECTED);
-	for (size_t i = 0; judged && i < execution->profile.tree_count; i++)
-		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i], err) < 0)
-			return -1;
-	return 0;
+	int status = egress_end(execution, err) < 0 || limits_end(execution, err) < 0 ? -1 : 0;
+	if (status == 0 && driver->conclude)
+		status = driver->conclude(&execution->run.launch, supervision->status, execution->run.streams[CORDON_STDERR].data, err);
+	/* Whatever has failed: what was left is there. */
+	bool told = run_judge(execution) == 0;
+	return status < 0 || told ? status : fail_oom(err);
 }

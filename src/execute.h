@@ -199,6 +199,8 @@ void run_step_await_expected(struct execution *execution);
 void run_step_unexpect(struct execution *execution);
 void run_step_free_expected(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* Of that, judge.c: what was left behind under protected names, in every tree. -1 when there was no memory to tell. */
+int run_judge(struct execution *execution) must_check;
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
 /* The names to hide or keep in a tree, before and after (tree-names.c). Where nothing can be covered, none is overlooked because it

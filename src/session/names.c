@@ -64,7 +64,9 @@ static bool is_wanted(const struct names_table *table, const struct pass *pass, 
 	const struct names_directory *at = &table->directories[directory];
 	if (at->flags & (NAMES_CHECKED | NAMES_DEAD) || table->directories[at->parent].flags & NAMES_DEAD)
 		return false;
-	return (!pass->flags || at->flags & pass->flags) && (!pass->unread_only || at->ctime_ns == NAMES_CTIME_NEVER);
+	/* One that was closed may have been opened to be read. */
+	bool unread = at->ctime_ns == NAMES_CTIME_NEVER || at->flags & NAMES_CLOSED;
+	return (!pass->flags || at->flags & pass->flags) && (!pass->unread_only || unread);
 }
 
 static int run_pass(struct names_walk *walk, struct pass *pass)
@@ -172,6 +174,23 @@ const struct name *names_get(const struct names *names, enum name_kind kind, con
 	return names->count ? bsearch(&key, names->items, names->count, sizeof(key), compare_names) : NULL;
 }
 
+int names_add(struct arena *arena, struct names *names, const struct names *more)
+{
+	size_t count = names->count;
+	struct name *items = arena_alloc(arena, (count + more->count) * sizeof(*items));
+	if (!items)
+		return -1;
+	if (count)
+		memcpy(items, names->items, count * sizeof(*items));
+	for (size_t i = 0; i < more->count; i++)
+		if (!names_get(names, more->items[i].kind, more->items[i].path))
+			items[count++] = more->items[i];
+	names->items = items;
+	names->count = count;
+	names_sort(names);
+	return 0;
+}
+
 static char *copy_path(struct arena *arena, const struct names_table *table, uint32_t directory, const char *name,
                        size_t length)
 {
@@ -198,7 +217,8 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 		char *path = copy_path(arena, table, match->directory, table->pool + match->name, match->name_length);
 		if (!path)
 			return -1;
-		if (match->kind == NAME_PROTECTED && !names_stat(walk->root_fd, path, &stat))
+		bool stamped = match->kind == NAME_PROTECTED || match->type == NAMES_TYPE_LINK;
+		if (stamped && !names_stat(walk->root_fd, path, &stat) && match->kind == NAME_PROTECTED)
 			continue;
 		names->items[names->count++] = (struct name){
 			.kind = match->kind,

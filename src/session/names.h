@@ -21,7 +21,7 @@ struct name {
 	bool is_directory;
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
-	uint64_t device, inode;         /* NAME_PROTECTED: what was there when it was found */
+	uint64_t device, inode;         /* NAME_PROTECTED, and links: what was there when it was found */
 	int64_t ctime_ns;
 	uint32_t links;                 /* how many names it has */
 };
@@ -78,3 +78,5 @@ void names_sort(struct names *names);
 
 /* The item of this kind and path, or NULL. */
 const struct name *names_get(const struct names *names, enum name_kind kind, const char *path);
+/* Adds those items of `more` that are not there by kind and path, and borrows their paths. -1 when memory is short. */
+int names_add(struct arena *arena, struct names *names, const struct names *more) must_check;

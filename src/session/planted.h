@@ -56,9 +56,15 @@ int planted_record(struct arena *arena, int root_fd, const char *root_path, cons
 /* A directory that is called as hooks are but is the repository of a submodule of that name: it must stay writable. */
 bool planted_is_repository(int root_fd, const struct name *name);
 
+/* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. A link is not: what it
+ * leads to is. */
+bool planted_was_covered(const struct names *before, const struct name *name);
+
 /* Gives the owner's rights back on directories that the command took them from, lest something hide there. True: look for
- * names again. At most as often as directories nest; a caller may stop after a few rounds. */
+ * names again. At most as often as directories nest, unless another command takes them away again. */
 bool planted_unlock(int root_fd, const struct names *before, const struct names *after);
+/* Likewise on the root, without which there are no names. */
+void planted_unlock_root(int root_fd);
 
 /* Judges every protected name that is new or changed. Harmful files are moved to `quarantine_fd` (a directory that only
  * cordon can write), without their right to be executed; -1 leaves them. Nothing harmful: named as kept. A file that

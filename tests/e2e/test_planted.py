@@ -215,3 +215,47 @@ def test_links_to_directories(cordon):
     assert result(cordon, "-c", "ln -s src a.pem; ln -s . b.pem; mkdir k; ln -s ../src k/.env; ln -s .. k/c.pem")["exit_code"] == 0
     told = result(cordon, "-c", "ls; touch new; ls src || true")
     assert told["exit_code"] == 0 and "k" in told["stdout"].split() and "file" not in told["stdout"].split(), told
+
+
+# ---- what is hidden from the check -------------------------------------------------------------------------------------
+
+PLANT = "mkdir -p {0}/.git/hooks && printf '#!/bin/sh\\n' > {0}/.git/hooks/post-checkout && " \
+        "chmod 755 {0}/.git/hooks/post-checkout"
+
+
+@needs("mount-namespace")
+def test_a_link_that_was_masked_covered_nothing(cordon):
+    """Neither its name nor what another link leads to is out of a command's reach."""
+    assert noted(cordon, result(cordon, "-c", "ln -s nowhere x.pem; ln -s nowhere y.pem")) == {}
+    told = result(cordon, "-c", "rm x.pem; " + PLANT.format("x.pem/proj") + "; mkdir x.pem/a; " + PLANT.format("x.pem/a/proj") +
+                  "; chmod 311 x.pem/a x.pem")
+    assert moved(cordon, told) == ["x.pem/a/proj/.git/hooks/post-checkout", "x.pem/proj/.git/hooks/post-checkout"]
+
+
+@needs("mount-namespace")
+def test_much_behind_a_mask(cordon):
+    """What is too deep there is said, and what was found beside it counts."""
+    told = result(cordon, "-c", "mkdir -p b.pem/" + "d/" * 140 + "; " + PLANT.format("b.pem/p"))
+    assert moved(cordon, told) == ["b.pem/p/.git/hooks/post-checkout"]
+    assert noted(cordon, told)["."].startswith("1 directories looked into in part only: ")
+
+
+@needs("mount-namespace")
+@pytest.mark.parametrize("mode", ["311", "000", "600"])
+def test_directories_that_a_command_closed(cordon, mode):
+    place = "/".join("abcdefghijkl")
+    told = result(cordon, "-c", PLANT.format(place) + f"; find a -depth -type d -exec chmod {mode} {{}} ';'")
+    assert moved(cordon, told) == [f"{place}/.git/hooks/post-checkout"]
+
+
+@needs("mount-namespace")
+def test_a_root_that_a_command_closed(cordon, tmp_path):
+    """Its command ran, which the ledger has, and every tree is judged."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, closed in (("p", cordon.workspace), ("q", other)):
+        plant = PLANT.format(name)
+        told = result(cordon, "--write", other, "-c", f"{plant}; cd {other}; {plant}; chmod 311 {closed}")
+        assert moved(cordon, told) == sorted(os.path.relpath(place / name / ".git/hooks/post-checkout", cordon.workspace)
+                                             for place in (cordon.workspace, other))
+        assert [row["row"] for row in rows_of(cordon, told["audit_id"])] == ["intent", "result"]

@@ -266,6 +266,27 @@ static void test_locked(void **state)
 	assert_moved(test, "b/.git/hooks/pre-commit", "y");
 }
 
+/* A link covers nothing but what it leads to; any other masked name, what lies in it. */
+static void test_covered(void **state)
+{
+	struct name before[] = {
+		{ .path = "a/b.pem", .is_directory = true }, { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 },
+	};
+	const struct names names = { .items = before, .count = 2 };
+	const struct {
+		struct name name;
+		bool covered;
+	} rows[] = {
+		{ { .path = "a/b.pem" }, true }, { { .path = "a/b.pem/c/d" }, true }, { { .path = "a" }, false },
+		{ { .path = "a/b.pem2" }, false }, { { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 }, true },
+		{ { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 3 }, false },
+		{ { .path = "link", .is_directory = true, .inode = 1, .ctime_ns = 2 }, false }, { { .path = "link/c" }, false },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(planted_was_covered(&names, &rows[i].name), rows[i].covered);
+}
+
 /* Under a driver that cannot keep what exists from change. */
 static void test_changed(void **state)
 {
@@ -641,6 +662,7 @@ int main(void)
 		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_worktrees_elsewhere), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_in_a_crowd, setup_in_memory, teardown),
+		ROW(test_covered),
 		cmocka_unit_test(test_git_files),
 		cmocka_unit_test(test_configurations),
 	};

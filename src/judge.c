@@ -1,0 +1,154 @@
+/* The end of step 5: what a command left behind under protected names.
+ *
+ * What was closed is opened to be looked into, and what only a glob hides is looked behind. What could not be looked at all
+ * the same is said as a denial that names it; a tree that fails keeps no other from being judged, nor the command, which ran,
+ * from having its result. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "execute.h"
+#include "session/names-look.h"
+
+/* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
+ * before it, this is what a large tree costs, and that is to be less than 2 ms. */
+#define NAMES_AFTER_BUDGET_US 900
+/* For opening what is closed, as deep as it nests: more than anything that means well needs. */
+#define OPENING_US (2 * 1000 * 1000)
+
+#define WHAT_MAX 4096
+
+/* What looking at one tree takes is not the request's: a command may have left a great deal. */
+struct judging {
+	struct execution *execution;
+	const struct looked_at *tree;
+	struct arena arena, behind;             /* of the names as the rules have them; of those that no mask hides */
+	uint64_t deadline_us;                   /* of opening */
+	struct names after;
+};
+
+static int open_quarantine(const struct execution *execution)
+{
+	char path[4096];
+	if (snprintf(path, sizeof(path), "%s/quarantine", execution->cordon->data_dir) >= (int)sizeof(path) - ID_SIZE)
+		return -1;
+	mkdir(path, 0700);
+	strcat(path, "/");
+	strcat(path, execution->audit.id);
+	mkdir(path, 0700);
+	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static int tell(struct judging *judging, const char *path, const char *note)
+{
+	char what[WHAT_MAX + 1];
+	snprintf(what, sizeof(what), "%s%s%s", judging->tree->place.path, *path ? "/" : "", path);
+	return run_add_denial(judging->execution, CORDON_WALL_PROTECTED, what, note, "");
+}
+
+/* The names, in what could be opened. */
+static int find_opened(struct judging *judging, struct names_search search, struct arena *arena, struct names *ret_names,
+                       struct cordon_error *err)
+{
+	const struct looked_at *tree = judging->tree;
+	do {
+		arena_free(arena);
+		search.keep.mounts = execute_hear(judging->execution->cordon, true);
+		planted_unlock_root(tree->fd);
+		if (tree_names_find(judging->execution, arena, tree, &search, ret_names, err) < 0)
+			return -1;
+	} while (names_now_us() < judging->deadline_us && planted_unlock(tree->fd, &tree->before, ret_names));
+	return 0;
+}
+
+/* `names` are those that were found. */
+static int tell_unseen(struct judging *judging, const struct names *names)
+{
+	if (names->note && tell(judging, "", names->note) < 0)
+		return -1;
+	for (size_t i = 0; i < names->count; i++)
+		if (names->items[i].is_closed && !planted_was_covered(&judging->tree->before, &names->items[i]) &&
+		    tell(judging, names->items[i].path, "closed by the command, and could not be looked into") < 0)
+			return -1;
+	return 0;
+}
+
+/* What is masked is not judged, and a command may make what a glob would have masked: then protected names are looked for
+ * without the masks. */
+static int look_behind_masks(struct judging *judging, struct cordon_error *err)
+{
+	const struct names_search search = { .budget_us = UINT64_MAX };
+	struct names *after = &judging->after, all;
+	bool fresh = false;
+	for (size_t i = 0; i < after->count && after->items[i].kind == NAME_MASKED && !fresh; i++)
+		fresh = !planted_was_covered(&judging->tree->before, &after->items[i]);
+	if (!fresh)
+		return 0;
+	if (find_opened(judging, search, &judging->behind, &all, err) < 0)
+		return -1;
+	size_t kept = 0;
+	for (size_t i = 0; i < all.count; i++)
+		if (!planted_was_covered(&judging->tree->before, &all.items[i]))
+			all.items[kept++] = all.items[i];
+	all.count = kept;
+	return tell_unseen(judging, &all) < 0 || names_add(&judging->arena, after, &all) < 0 ? fail_oom(err) : 0;
+}
+
+/* What is harmful comes first, lest it be left out. */
+static int tell_planted(struct judging *judging, const struct planted *planted)
+{
+	for (int harmful = 1; harmful >= 0; harmful--)
+		for (size_t i = 0; i < planted->count; i++)
+			if (planted->items[i].harmful == harmful && tell(judging, planted->items[i].path, planted->items[i].note) < 0)
+				return -1;
+	return 0;
+}
+
+/* Looks again for names, and judges what is new or changed under a protected one. */
+static int judge_names(struct judging *judging, struct cordon_error *err)
+{
+	struct execution *execution = judging->execution;
+	const struct looked_at *tree = judging->tree;
+	const struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
+	struct planted planted;
+	if (find_opened(judging, search, &judging->arena, &judging->after, err) < 0)
+		return -1;
+	if (tell_unseen(judging, &judging->after) < 0)
+		return fail_oom(err);
+	if (look_behind_masks(judging, err) < 0 ||
+	    planted_check(&judging->arena, tree->fd, &tree->planted, &judging->after, -1, &planted, err) < 0)
+		return -1;
+	if (planted.harmful) {
+		auto_close int quarantine = open_quarantine(execution);
+		if (planted_check(&judging->arena, tree->fd, &tree->planted, &judging->after, quarantine, &planted, err) < 0)
+			return -1;
+	}
+	return tell_planted(judging, &planted) < 0 ? fail_oom(err) : 0;
+}
+
+static int judge_tree(struct execution *execution, const struct looked_at *tree)
+{
+	struct judging judging = { .execution = execution, .tree = tree, .deadline_us = names_now_us() + OPENING_US };
+	struct cordon_error err = { 0 };
+	int status = judge_names(&judging, &err);
+	if (status < 0) {
+		char note[sizeof(err.reason) + 64];
+		snprintf(note, sizeof(note), "what the command left could not be judged: %s", err.reason);
+		status = tell(&judging, "", note);
+	}
+	arena_free(&judging.arena);
+	arena_free(&judging.behind);
+	return status;
+}
+
+int run_judge(struct execution *execution)
+{
+	int status = 0;
+	if (!(execution->profile.profile.walls & WALL_BIT(PROTECTED)))
+		return 0;
+	for (size_t i = 0; i < execution->profile.tree_count; i++)
+		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i]) < 0)
+			status = -1;
+	return status;
+}
