@@ -152,7 +152,7 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
 	if (kind != NAME_KIND_MAX && walk->matches[kind]++ >= NAMES_MATCHES_MAX) {
-		walk->overflowed = listing->partial = true;
+		walk->overflowed = listing->partial = listing->crowded = true;
 	} else if (kind != NAME_KIND_MAX) {
 		unsigned stored = type == DT_DIR ? NAMES_TYPE_DIRECTORY : type == DT_LNK ? NAMES_TYPE_LINK : NAMES_TYPE_OTHER;
 		if (names_table_add_match(&walk->table, listing->directory, name, length, kind, stored) < 0)

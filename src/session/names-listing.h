@@ -10,6 +10,7 @@ struct names_listing {
 	size_t children;                /* loaded ones, which stay if they are still what they were */
 	uint64_t entries;
 	bool partial;                   /* something in it was left out for good */
+	bool crowded;                   /* so were names, since there are too many */
 	bool incomplete;                /* reading stopped before the end */
 };
 

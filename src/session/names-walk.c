@@ -202,6 +202,9 @@ static int take_listing(struct names_walk *walk, struct names_listing *listing, 
 	at = &walk->table.directories[listing->directory];
 	if (listing->partial || listing->incomplete)
 		at->flags |= NAMES_PARTIAL;
+	/* What is known of it would not tell that there are too many. */
+	if (listing->crowded)
+		at->ctime_ns = NAMES_CTIME_NEVER;
 	/* One that is too large by itself would never be finished. */
 	if (listing->incomplete && listing->entries < NAMES_ENTRIES_MAX / 2) {
 		at->ctime_ns = NAMES_CTIME_NEVER;
