@@ -43,6 +43,15 @@ static void malformed(struct connection *connection, unsigned status, const char
 	connection_refuse(connection, PROXY_FAILED, status, why);
 }
 
+/* Some clients resolve the name first, by the name service inside, and then ask for the address they got. */
+static void name_from_address(const struct proxy *proxy, struct host *host)
+{
+	uint16_t port = host->port;
+	const char *name = host->form != HOST_ADDRESS ? NULL : rules_name_at(&proxy->rules, &host->address);
+	if (name && !host_parse(name, strlen(name), host))
+		host->port = port;
+}
+
 /* ---- HTTP ------------------------------------------------------------------------------------------------------- */
 
 /* Each: true when the phase has changed, false where more bytes are needed. */
@@ -68,6 +77,8 @@ static bool parse_http(struct connection *connection)
 		malformed(connection, (unsigned)-head, why);
 		return true;
 	}
+	/* Before the head is written anew: the server is told the name. */
+	name_from_address(connection->proxy, &request.host);
 	connection->host = request.host;
 	connection->way = request.method == HTTP_CONNECT ? PROXY_BY_CONNECT : PROXY_BY_HTTP;
 	connection->is_head = request.method == HTTP_HEAD;
@@ -107,6 +118,7 @@ static bool parse_socks_request(struct connection *connection)
 		socks_reply_write((enum socks_reply)-used, reply);
 		return refuse_socks(connection, (const char *)reply, sizeof(reply), why);
 	}
+	name_from_address(connection->proxy, &connection->host);
 	buffer_drop(bytes, (size_t)used);
 	dial_begin(connection);
 	return true;

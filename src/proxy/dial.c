@@ -274,16 +274,6 @@ void dial_answered(struct proxy *proxy, const struct proxy_message *answer)
 	}
 }
 
-/* Some clients resolve the name first, by the name service inside, and then ask for the address they got. */
-static void name_from_address(struct connection *connection)
-{
-	uint16_t port = connection->host.port;
-	const char *name = connection->host.form != HOST_ADDRESS ? NULL :
-	                   rules_name_at(&connection->proxy->rules, &connection->host.address);
-	if (name && !host_parse(name, strlen(name), &connection->host))
-		connection->host.port = port;
-}
-
 void dial_begin(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
@@ -291,7 +281,6 @@ void dial_begin(struct connection *connection)
 	connection->started_us = proxy->now_us;
 	connection->address = (struct address){ 0 };
 	connection->is_outside = false;
-	name_from_address(connection);
 	if (proxy->judged >= proxy->settings.total_connections) {
 		connection_refuse(connection, PROXY_FAILED, 403, "the command has made as many connections as it may");
 	} else if (!relay_allowance(proxy, 1)) {

@@ -73,6 +73,22 @@ static void expect_row(struct proxy_ground *ground, enum proxy_decision decision
 
 /* ---- what is kept ----------------------------------------------------------------------------------------------- */
 
+/* By the address that its name has inside, it is the name that the server is told. */
+static void test_by_address(void **state)
+{
+	struct proxy_ground *ground = *state;
+	char head[HEAD_SIZE], expected[64];
+	int server, client = ask(ground, "GET http://127.77.0.1:%/ HTTP/1.1\r\nHost: 127.77.0.1:%\r\n\r\n", &server, head);
+	snprintf(expected, sizeof(expected), "GET / HTTP/1.1\r\nHost: a.test:%u\r\n", ground->port);
+	assert_true(!strncmp(head, expected, strlen(expected)));
+	assert_null(strstr(head, "127.77.0.1"));
+	ground_say(ground, server, OK "Content-Length: 0\r\n\r\n");
+	hear_head(client, head, sizeof(head));
+	expect_row(ground, PROXY_ALLOWED, "a.test:%", 0, "");
+	close(server);
+	close(client);
+}
+
 static void test_requests_on_one_connection(void **state)
 {
 	struct proxy_ground *ground = *state;
@@ -399,6 +415,7 @@ static void test_slow_readers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_by_address),
 		cmocka_unit_test(test_requests_on_one_connection),
 		cmocka_unit_test(test_pipelined),
 		cmocka_unit_test(test_bodies),

@@ -66,6 +66,14 @@ static void test_socks(void **state)
 	assert_int_equal(reply[1], 2);
 	close(client);
 	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_DENIED, "a.test:%", 0, "127.0.0.1 is loopback");
+	/* The address inside means the name. */
+	client = ground_client(&ground);
+	assert_int_equal(send(client, "\5\1\0\5\1\0\1\x7f\x4d\0\1", 11, 0), 11);
+	assert_int_equal(send(client, port, 2, 0), 2);
+	assert_int_equal(recv(client, reply, 12, MSG_WAITALL), 12);
+	assert_int_equal(reply[3], 2);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_DENIED, "a.test:%", 0, "127.0.0.1 is loopback");
 	/* By the address that is listed: then it may be dialled. All in one piece, and bytes for the server behind it. */
 	client = ground_client(&ground);
 	assert_int_equal(send(client, "\5\1\0\5\1\0\1\x7f\0\0\1", 11, 0), 11);
