@@ -16,9 +16,10 @@ static inline size_t buffer_length(const struct buffer *buffer)
 	return buffer->end - buffer->start;
 }
 
+/* NULL where it holds no memory: nothing may be added to that, not even 0. */
 static inline const char *buffer_at(const struct buffer *buffer)
 {
-	return buffer->bytes + buffer->start;
+	return buffer->bytes ? buffer->bytes + buffer->start : NULL;
 }
 
 void buffer_free(struct buffer *buffer);
