@@ -351,6 +351,9 @@ static int record_name(struct check *check, const struct name *name, struct plan
 	struct git_config_verdict verdict;
 	if (!row)
 		return -1;
+	/* Nothing keeps a repository as it is, nor where it is: what could run in it is never what was there before. */
+	if (planted_is_repository(check->root_fd, name))
+		return 0;
 	if (name->is_directory)
 		return each_entry(check->root_fd, name->path, RECORDED_MAX, record_entry, &recording) < 0 ? fail_oom(err) : 0;
 	if (name->is_link)
@@ -589,7 +592,7 @@ static int take_turn(struct check *check, enum turn turn, const struct name *nam
 	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW))
 		return 0;
 	bool same = was && was->device == name->device && was->inode == name->inode && was->ctime_ns == name->ctime_ns;
-	if (!same || (name->is_directory && entries_changed(check, name->path)))
+	if (!same || planted_is_repository(check->root_fd, name) || (name->is_directory && entries_changed(check, name->path)))
 		return judge(check, name, was, err);
 	return turn == TURN_GIT_FILES ? look_again(check, name, err) : 0;
 }

@@ -432,6 +432,26 @@ static void test_worktrees_elsewhere(void **state)
 	assert_false(exists(test, "n/.git"));
 }
 
+/* Hooks that pass themselves off as a submodule's repository can be moved away and back, by two commands even. */
+static void test_hooks_like_a_repository(void **state)
+{
+	const char *const aside[] = { ".git/modules/sub/hooks", ".git/modules/sub" };
+	struct repository *test = *state;
+	make(test, ".git/modules/sub/hooks/HEAD", "ref: refs/heads/main\n", 0644);
+	record(test, UINT64_MAX);
+	make(test, ".git/modules/sub/hooks/HEAD", "ref: refs/heads/other\n", 0644);
+	check(test, true);
+	assert_int_equal(test->planted.count, 0);
+	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++) {
+		make(test, ".git/modules/sub/hooks/update", "x", 0755);
+		record(test, UINT64_MAX);
+		assert_int_equal(renameat(test->root_fd, aside[i], test->root_fd, "away"), 0);
+		assert_int_equal(renameat(test->root_fd, "away", test->root_fd, aside[i]), 0);
+		check(test, true);
+		assert_moved(test, ".git/modules/sub/hooks/update", "x");
+	}
+}
+
 /* A `.git` file that is as it was, and where it leads is not. One that was never guarded is its owner's. */
 static void test_repository_swapped(void **state)
 {
@@ -662,7 +682,7 @@ int main(void)
 		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_worktrees_elsewhere), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_in_a_crowd, setup_in_memory, teardown),
-		ROW(test_covered),
+		ROW(test_covered), ROW(test_hooks_like_a_repository),
 		cmocka_unit_test(test_git_files),
 		cmocka_unit_test(test_configurations),
 	};
