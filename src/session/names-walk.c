@@ -21,7 +21,10 @@
 #include "session/names-listing.h"
 #include "session/names-look.h"
 
-#define RACY_NS (20 * 1000 * 1000)
+#define SECOND_NS INT64_C(1000000000)
+#define RACY_NS (SECOND_NS / 50)
+/* Where time stamps are whole seconds, or every other one. */
+#define COARSE_RACY_NS (2 * SECOND_NS + RACY_NS)
 
 #ifndef BINFMTFS_MAGIC
 #define BINFMTFS_MAGIC 0x42494e4d
@@ -126,11 +129,16 @@ static bool is_pseudo(int fd)
 	return false;
 }
 
+bool names_walk_is_racy(int64_t ctime_ns, int64_t looked_ns)
+{
+	return ctime_ns > looked_ns - (ctime_ns % SECOND_NS ? RACY_NS : COARSE_RACY_NS);
+}
+
 static void remember(struct names_directory *at, const struct names_stat *stat, int64_t looked_ns)
 {
 	at->device = stat->device;
 	at->inode = stat->inode;
-	at->ctime_ns = stat->ctime_ns > looked_ns - RACY_NS ? NAMES_CTIME_NEVER : stat->ctime_ns;
+	at->ctime_ns = names_walk_is_racy(stat->ctime_ns, looked_ns) ? NAMES_CTIME_NEVER : stat->ctime_ns;
 }
 
 /* Without an identity it is no longer taken for the same, should the parent list this name again. */

@@ -47,6 +47,9 @@ int names_globs_compile(struct arena *arena, const char *root_path, const struct
 int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err) must_check;
 void names_walk_free(struct names_walk *walk);
 
+/* Whether what had this change time when it was looked at may have changed since and have the same. */
+bool names_walk_is_racy(int64_t ctime_ns, int64_t looked_ns);
+
 /* Looks whether a loaded directory is as it was, and reads it again if not. -1 when memory is short. */
 int names_walk_check(struct names_walk *walk, uint32_t directory) must_check;
 /* Reads every directory that was added since the table was loaded, and those found in them. */

@@ -242,6 +242,17 @@ static void test_exempt(void **state)
 	assert_int_equal(names_get(&ground->names, NAME_PROTECTED, "sub/.git")->links, 1);
 }
 
+/* A time stamp of whole seconds tells less, and of every other one on some filesystems. */
+static void test_time_stamps_that_tell_little(void **state)
+{
+	const int64_t second = 1000 * 1000 * 1000, fine = 1700000000 * second + 1000, coarse = 1700000000 * second;
+	(void)state;
+	assert_true(names_walk_is_racy(fine, fine + second / 100));
+	assert_false(names_walk_is_racy(fine, fine + second / 20));
+	assert_true(names_walk_is_racy(coarse, coarse + second * 19 / 10));
+	assert_false(names_walk_is_racy(coarse, coarse + second * 21 / 10));
+}
+
 /* Slashes come before dots and dashes, or what lies beneath a directory would not follow it. */
 static void test_two_searches_as_one(void **state)
 {
@@ -278,7 +289,7 @@ int main(void)
 		ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
 		ROW(test_exempt), ROW_MEMORY(test_kinds), ROW_MEMORY(test_absolute_glob),
 		ROW_MEMORY(test_closed_directory), ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_exempt),
-		cmocka_unit_test(test_two_searches_as_one),
+		cmocka_unit_test(test_two_searches_as_one), cmocka_unit_test(test_time_stamps_that_tell_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
