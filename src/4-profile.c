@@ -68,11 +68,10 @@ static bool is_in_a_tree(const struct execution *execution, const char *path)
 
 /* What a link leads to, where that is in a tree that was granted; elsewhere it is not there to be seen. 0, or a negative errno:
  * -ETIME where that takes too long. */
-static int follow(struct execution *execution, const char *link, struct place *ret_place)
+static int follow(struct execution *execution, const char *link, struct place *ret_place, struct strings *ret_way)
 {
-	struct strings way;
 	uint64_t start_us = names_now_us();
-	int result = beneath_follow(&execution->arena, link, &execution->profile.roots, ret_place, &way);
+	int result = beneath_follow(&execution->arena, link, &execution->profile.roots, ret_place, ret_way);
 	execution->profile.links_us += names_now_us() - start_us;
 	if (execution->profile.links_us > LINKS_US)
 		return -ETIME;
@@ -106,14 +105,23 @@ static int refuse_maze(const char *path, struct cordon_error *err)
 	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
+static int add_all(struct arena *arena, struct strings *list, const struct strings *items)
+{
+	for (size_t i = 0; i < items->count; i++)
+		if (strings_add(arena, list, items->items[i]) < 0)
+			return -1;
+	return 0;
+}
+
 static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
                      struct profile_input *input)
 {
 	struct place place = { .is_directory = name->is_directory };
-	place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
-	if (!place.path)
+	struct strings way = { 0 };
+	const char *link = place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
+	if (!link)
 		return -ENOMEM;
-	int followed = name->is_link ? follow(execution, place.path, &place) : 0;
+	int followed = name->is_link ? follow(execution, link, &place, &way) : 0;
 	if (followed < 0)
 		return followed == -ENOMEM || followed == -ETIME ? followed : 0;
 	/* Beneath what is covered as a whole there is nothing left to cover. */
@@ -122,12 +130,17 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 		return 0;
 	if (name->kind == NAME_PROTECTED) {
 		bool writable = name->is_link ? is_writable(execution, place.path) : tree->writable;
-		return writable && !must_stay_writable(tree, name, place.is_directory)
-			? strings_add(&execution->arena, &input->protect, place.path) : 0;
+		if (!writable || must_stay_writable(tree, name, place.is_directory))
+			return 0;
+		return strings_add(&execution->arena, &input->protect, place.path) < 0 ||
+		       add_all(&execution->arena, &input->ways, &way) < 0 ? -ENOMEM : 0;
 	}
 	if (name->kind == NAME_SOCKET && is_granted_socket(execution, place.path))
 		return 0;
-	return places_add(&execution->arena, &input->masked, &place);
+	if (places_add(&execution->arena, &input->masked, &place) < 0 || add_all(&execution->arena, &input->ways, &way) < 0)
+		return -ENOMEM;
+	place.alias = link;
+	return name->is_link && places_add(&execution->arena, &execution->profile.links, &place) < 0 ? -ENOMEM : 0;
 }
 
 static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input,
@@ -326,14 +339,6 @@ static int find_program_parts(struct execution *execution, struct profile_input 
 		if (host_program_parts(&execution->arena, input->programs.items[i].path, &input->interpreters, err) < 0)
 			return -1;
 	return input->programs.count ? host_library_directories(&execution->arena, &input->libraries, err) : 0;
-}
-
-static int add_all(struct arena *arena, struct strings *list, const struct strings *items)
-{
-	for (size_t i = 0; i < items->count; i++)
-		if (strings_add(arena, list, items->items[i]) < 0)
-			return -1;
-	return 0;
 }
 
 static int make_environment(struct execution *execution, const struct strings *toolchains, struct profile_input *input,

@@ -127,6 +127,7 @@ struct execution {
 		struct looked_at *trees;
 		size_t tree_count;
 		struct strings roots;               /* these trees by all their names */
+		struct places links;                /* masked names that are links, as `alias`: what they led to */
 		uint64_t links_us;                  /* that following links in them took */
 		struct names_place names;           /* where what is known of them is kept */
 	} profile;

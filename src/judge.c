@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "execute.h"
+#include "session/beneath.h"
 #include "session/names-look.h"
 
 /* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
@@ -16,6 +17,8 @@
 #define NAMES_AFTER_BUDGET_US 900
 /* For opening what is closed, as deep as it nests: more than anything that means well needs. */
 #define OPENING_US (2 * 1000 * 1000)
+/* For following masked links once more. */
+#define LINKS_US (2 * 1000 * 1000)
 
 #define WHAT_MAX 4096
 
@@ -142,6 +145,27 @@ static int judge_tree(struct execution *execution, const struct looked_at *tree)
 	return status;
 }
 
+/* Where nothing holds a link, or another command took that away, the next one does not know what is a secret. */
+static int report_lost_links(struct execution *execution)
+{
+	const struct places *links = &execution->profile.links;
+	uint64_t deadline_us = names_now_us() + LINKS_US;
+	struct arena arena = { 0 };
+	int status = 0;
+	for (size_t i = 0; i < links->count && status == 0; i++) {
+		const struct place *was = &links->items[i];
+		struct place now = { 0 };
+		struct strings way;
+		bool led = names_now_us() < deadline_us &&
+		           beneath_follow(&arena, was->alias, &execution->profile.roots, &now, &way) == 0;
+		if (!led || strcmp(now.path, was->path))
+			status = run_add_denial(execution, CORDON_WALL_MASKED, was->alias,
+			                        "no longer leads to what it did, which is not masked any more", "");
+		arena_free(&arena);
+	}
+	return status;
+}
+
 int run_judge(struct execution *execution)
 {
 	int status = 0;
@@ -150,5 +174,5 @@ int run_judge(struct execution *execution)
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
 		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i]) < 0)
 			status = -1;
-	return status;
+	return report_lost_links(execution) < 0 ? -1 : status;
 }

@@ -276,17 +276,23 @@ static int by_path(const void *a, const void *b)
 }
 
 /* Protected and masked names in writable roots alike: a command that could move the directory around a secret would
- * show it to the next one under another name. */
+ * show it to the next one under another name. So would one that could take away a link which tells that it is one: a link
+ * can be mounted on itself, and leads on. */
 static int add_all_pins(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	size_t count = 0;
-	const char **paths = arena_alloc(arena, (input->protect.count + input->masked.count + 1) * sizeof(*paths));
+	const char **paths = arena_alloc(arena, (input->protect.count + input->masked.count + input->ways.count + 1) *
+	                                         sizeof(*paths));
 	if (!paths)
 		return -1;
 	for (size_t i = 0; i < input->protect.count; i++)
 		paths[count++] = input->protect.items[i];
 	for (size_t i = 0; i < input->masked.count; i++)
 		paths[count++] = input->masked.items[i].path;
+	/* As if there were something in it, for whose sake it is to stay. */
+	for (size_t i = 0; i < input->ways.count; i++)
+		if (!(paths[count++] = arena_printf(arena, "%s/", input->ways.items[i])))
+			return -1;
 	qsort(paths, count, sizeof(*paths), by_path);
 	const char *before = NULL;
 	for (size_t i = 0; i < count; i++) {

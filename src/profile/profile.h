@@ -104,6 +104,7 @@ struct profile_input {
 	struct host_entries shown;      /* toolchains, read-only */
 	struct places masked;           /* denied names, sockets, credentials */
 	struct strings protect;         /* absolute: protected names that exist */
+	struct strings ways;            /* absolute: links and directories by which names lead to what is in these two */
 	uint32_t required;
 	const char *cgroup;
 	const char *git_config;         /* text of /etc/gitconfig, or NULL */

@@ -164,6 +164,42 @@ def test_links_that_cover_nothing(cordon, tmp_path):
     assert (done.stdout, done.stderr) == ("texttexttext", "")
 
 
+@needs("mount-namespace")
+def test_a_link_to_a_secret_cannot_be_taken_away(cordon, tmp_path):
+    """Nor anything by which it leads there: the next command would not know what is a secret."""
+    there, granted = cordon.workspace, tmp_path / "granted"
+    for path in ("config/a", "config/b", "config/c", "config/d", "config/e", "side/plain"):
+        write(there, path, "secret")
+    links = {".env": "config/a", "sub/deep/.env": "../../config/b", "x.pem": "middle", "middle": there / "second", "second": "config/c",
+             "y.pem": "side/../config/d", "z.pem": granted / "far"}
+    (there / "sub/deep").mkdir(parents=True)
+    granted.mkdir()
+    for name, target in links.items():
+        (there / name).symlink_to(target)
+    (granted / "far").symlink_to(there / "config/e")
+    names = [*links, "sub", "sub/deep", "side", "config", granted / "far"]
+    line = ('for name; do rm -rf "$name"; mv "$name" moved; mv -T new "$name"; ln -sfn nowhere "$name"; done; '
+            "cat .env x.pem middle; true")
+    secrets = " ".join(f"config/{name}" for name in "abcde")
+    for _ in range(2):
+        assert result(cordon, "--write", granted, "--", "true")["denials"] == []
+        done = cordon("run", "--write", granted, "-c", f"echo new > new; cat {secrets}; {line}", "sh", *names)
+        assert done.stdout == "" and (granted / "far").is_symlink(), done
+        assert {name: (there / name).readlink() for name in links} == {name: pathlib.Path(target) for name, target in links.items()}
+    assert cordon("run", "-c", "echo x > sub/deep/file; rm sub/deep/file; mkdir side/new").returncode == 0
+    (there / ".env").unlink()
+    assert cordon("run", "--", "cat", "config/a").stdout == "secret", "its owner can"
+
+
+@drivers("bwrap")
+def test_a_link_to_a_secret_that_was_taken_away_is_told(cordon, driver):
+    write(cordon.workspace, "config/a", "secret")
+    (cordon.workspace / ".env").symlink_to("config/a")
+    assert result(cordon, "--driver", driver, "--", "true")["denials"] == []
+    told = result(cordon, "--driver", driver, "-c", "rm .env")
+    assert [(denial["wall"], denial["what"]) for denial in told["denials"]] == [("masked_names", str(cordon.workspace / ".env"))]
+
+
 def test_a_link_that_keeps_busy(cordon):
     (cordon.workspace / "a").mkdir()
     (cordon.workspace / "x.pem").symlink_to("a/../" * 600)
@@ -185,6 +221,8 @@ def test_links_to_what_is_protected(cordon, tmp_path):
     files = [there / "myhooks/pre-commit", there / "yourhooks/pre-commit", granted / "policy"]
     assert cordon("run", "--write", granted, "-c", line, "sh", *files, there / "config").returncode == 0
     assert [path.read_text() for path in [*files, there / "config"]] == [""] * 4
+    assert cordon("run", "-c", 'rm -f "$@"; mv .git/hooks x; mv middle x; true', "sh", there / "middle", there / ".git/hooks").returncode == 0
+    assert (there / ".git/hooks").is_symlink() and (there / "middle").is_symlink()
     assert cordon("run", "--read", granted, "-c", line, "sh", there / "config").returncode == 0
     assert (there / "config").read_text() == "", "nor by way of what can only be read"
 
