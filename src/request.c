@@ -23,6 +23,7 @@ struct setting {
 static int bad(struct cordon_error *err, const char *value, const char *key, const char *want)
 {
 	fail(err, CORDON_E_INVALID_REQUEST, 0, value, "%s: %s", key, want);
+	fail_remedy(err, "give it another value, or leave it out: see cordon help run");
 	return fail_boundary(err, "request");
 }
 
@@ -261,6 +262,7 @@ int cordon_request_command(struct cordon_request *request, const char *const *ar
 	struct strings copied = { 0 };
 	if (!argv || !argv[0] || !*argv[0]) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
+		fail_remedy(err, "name a program, and what it is to be called with");
 		return fail_boundary(err, "request");
 	}
 	for (; *argv; argv++)

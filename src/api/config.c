@@ -220,16 +220,36 @@ static int open_workspace(struct arena *arena, const char *named, struct place *
 	                               : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
 }
 
+/* What each [[session]] asks for, in a session that has its pattern for an id; few patterns do not match themselves. */
+static int check_sessions(struct config_store *store, const struct config *config, int project_fd, const char *project,
+                          struct cordon_error *err)
+{
+	for (enum config_layer layer = 0; layer < CONFIG_LAYER_MAX; layer++) {
+		size_t count;
+		const struct config_block *blocks = config_snapshot_blocks(config, layer, &count);
+		for (size_t i = 0; i < count; i++) {
+			const struct config *its;
+			if (config_store_take_whole(store, blocks[i].match, project_fd, project, CONFIG_KEEP_NOTHING, 0, &its, err) < 0)
+				return fail_boundary(err, "configuration");
+			config_unref(its);
+		}
+	}
+	return 0;
+}
+
 /* What would be read, and nothing that was good before in its place. */
-static int check(const struct config_files *files, int project_fd, const char *project, struct cordon_error *err)
+static int check(const struct config_files *files, int project_fd, const char *project, bool sessions, struct cordon_error *err)
 {
 	struct config_store *store;
 	const struct config *config;
 	if (config_store_open_files(NOWHERE, files, &store, err) < 0)
 		return -1;
 	int result = config_store_take_whole(store, NULL, project_fd, project, CONFIG_KEEP_NOTHING, 0, &config, err);
-	if (result == 0)
+	if (result == 0) {
+		if (sessions)
+			result = check_sessions(store, config, project_fd, project, err);
 		config_unref(config);
+	}
 	config_store_unref(store);
 	return result;
 }
@@ -238,7 +258,7 @@ static int check(const struct config_files *files, int project_fd, const char *p
 static const char *find_note(struct arena *arena, const struct config_files *files, int project_fd, const char *project)
 {
 	struct cordon_error why;
-	if (check(files, project_fd, project, &why) == 0)
+	if (check(files, project_fd, project, false, &why) == 0)
 		return NULL;
 	return arena_printf(arena, "%s: %s%s%s", why.subject, why.reason, *why.remediation ? ": " : "", why.remediation);
 }
@@ -292,7 +312,7 @@ static int check_project(const struct config_files *files, const char *file, str
 		result = fail_boundary(err, "configuration");
 	}
 	if (result == 0)
-		result = check(files, fd, place.path, err);
+		result = check(files, fd, place.path, true, err);
 	arena_free(&arena);
 	return result;
 }
@@ -301,11 +321,11 @@ int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_e
 {
 	struct config_files files = *config_store_files(cordon->config);
 	if (!file)
-		return check(&files, -1, NULL, err);
+		return check(&files, -1, NULL, true, err);
 	if (*file != '/')
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, file, "the file's path must be absolute");
 	if (!strcmp(strrchr(file, '/') + 1, CONFIG_PROJECT_NAME))
 		return check_project(&files, file, err);
 	files.only = file;
-	return check(&files, -1, NULL, err);
+	return check(&files, -1, NULL, true, err);
 }

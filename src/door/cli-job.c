@@ -55,6 +55,12 @@ static int act_poll(struct cordon *cordon, const struct options *options, const 
 	return 0;
 }
 
+static int fail_unended(const char *id, struct cordon_error *err)
+{
+	fail(err, CORDON_E_SESSION_BUSY, 0, id, "the job has not ended yet");
+	return fail_remedy(err, "wait for longer, look at what it does (cordon job poll ID), or end it: cordon job kill ID");
+}
+
 static int act_wait(struct cordon *cordon, const struct options *options, const char *id, struct cordon_error *err)
 {
 	auto_free char *json = NULL;
@@ -65,7 +71,7 @@ static int act_wait(struct cordon *cordon, const struct options *options, const 
 	if (cordon_job_wait(cordon, id, text ? (int64_t)timeout_ms : -1, &json, err) < 0)
 		return -1;
 	if (job_is_running(json))
-		return fail(err, CORDON_E_SESSION_BUSY, 0, id, "the job has not ended yet");
+		return fail_unended(id, err);
 	if (options_flag(options, "json"))
 		json_indent(stdout, json, true);
 	else if (job_is_lost(json))

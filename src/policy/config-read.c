@@ -60,7 +60,7 @@ bool config_stamp_is_fresh(const struct config_stamp *stamp)
 static int refuse(const struct config_place *place, int number, const char *what, const char *remedy,
                   struct cordon_error *err)
 {
-	fail(err, CORDON_E_CONFIG_INVALID, number, place->path, "%s", what);
+	fail(err, CORDON_E_CONFIG_INVALID, number, place->path, "%s %s", place->kind ? place->kind : "the configuration", what);
 	fail_boundary(err, "configuration");
 	return fail_remedy(err, "%s", remedy);
 }
@@ -69,19 +69,18 @@ static int check_file(const struct config_place *place, const struct stat *info,
 {
 	struct stat above;
 	if (!S_ISREG(info->st_mode))
-		return refuse(place, 0, "the configuration is not a regular file", "replace it by one, or remove it", err);
+		return refuse(place, 0, "is not a regular file", "replace it by one, or remove it", err);
 	if (info->st_size > (off_t)TOML_SIZE_MAX)
-		return refuse(place, 0, "the configuration is larger than 1 MiB", "make it smaller", err);
+		return refuse(place, 0, "is larger than 1 MiB", "make it smaller", err);
 	if (place->layer == CONFIG_PROJECT) {
 		if (info->st_uid == geteuid() || (fstat(place->directory_fd, &above) == 0 && info->st_uid == above.st_uid))
 			return 0;
-		return refuse(place, 0, "the project's configuration belongs to another user", "chown it, or remove it", err);
+		return refuse(place, 0, "belongs to another user", "chown it, or remove it", err);
 	}
 	if (info->st_uid != 0 && info->st_uid != geteuid())
-		return refuse(place, 0, "the configuration belongs to another user, who could change it", "chown it to yourself",
-		              err);
+		return refuse(place, 0, "belongs to another user, who could change it", "chown it to yourself", err);
 	if (info->st_mode & (S_IWGRP | S_IWOTH))
-		return refuse(place, 0, "the configuration can be written by others", "chmod go-w it", err);
+		return refuse(place, 0, "can be written by others", "chmod go-w it", err);
 	return 0;
 }
 
@@ -115,9 +114,9 @@ static int read_once(const struct config_place *place, struct config_stamp *ret_
 		return 0;
 	}
 	if (fd < 0 && errno == ELOOP && place->layer == CONFIG_PROJECT)
-		return refuse(place, 0, "a project's configuration must not be a symbolic link", "replace it by a file", err);
+		return refuse(place, 0, "of a project must not be a symbolic link", "replace it by a file", err);
 	if (fd < 0 || fstat(fd, &before) < 0)
-		return refuse(place, errno, "cannot read the configuration", "make it readable, or remove it", err);
+		return refuse(place, errno, "cannot be read", "make it readable, or remove it", err);
 	if (check_file(place, &before, err) < 0)
 		return -1;
 	size_t size = (size_t)before.st_size + 1;
@@ -126,7 +125,7 @@ static int read_once(const struct config_place *place, struct config_stamp *ret_
 		return fail_oom(err);
 	ssize_t length = read_whole(fd, text, size);
 	if (length < 0 || fstat(fd, &after) < 0)
-		return refuse(place, errno, "cannot read the configuration", "make it readable, or remove it", err);
+		return refuse(place, errno, "cannot be read", "make it readable, or remove it", err);
 	struct config_stamp stamp = stamp_of(&before), stamp_after = stamp_of(&after);
 	if ((size_t)length == size || !config_stamp_same(&stamp, &stamp_after))
 		return 1;
@@ -145,6 +144,6 @@ int config_read(const struct config_place *place, struct config_stamp *ret_stamp
 	for (int attempt = 0; attempt < READ_ATTEMPTS && result > 0; attempt++)
 		result = read_once(place, ret_stamp, ret_text, ret_length, err);
 	if (result > 0)
-		return refuse(place, 0, "the configuration is being changed all the time", "try again", err);
+		return refuse(place, 0, "is being changed all the time", "try again", err);
 	return result;
 }

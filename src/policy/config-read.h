@@ -20,6 +20,7 @@ struct config_place {
 	int directory_fd;               /* of a project: the workspace; else AT_FDCWD */
 	const char *name;               /* to be opened */
 	const char *path;               /* for people */
+	const char *kind;               /* what it is, for them; NULL: "the configuration" */
 };
 
 void config_stat(const struct config_place *place, struct config_stamp *ret_stamp);

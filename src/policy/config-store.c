@@ -309,7 +309,7 @@ static int bring_up(struct config_store *store, bool stands, int workspace_fd, c
 	uncleared char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
 	for (enum config_layer layer = 0; layer < CONFIG_PROJECT; layer++)
 		watched[layer] = store->files[layer].path ? &store->files[layer] : NULL;
-	const struct config_place project = { CONFIG_PROJECT, workspace_fd, CONFIG_PROJECT_NAME, path };
+	const struct config_place project = { CONFIG_PROJECT, workspace_fd, CONFIG_PROJECT_NAME, path, NULL };
 	if (workspace_fd >= 0) {
 		snprintf(path, sizeof(path), "%s/" CONFIG_PROJECT_NAME, workspace_path ? workspace_path : "");
 		if (find_project(store, &project, &watched[CONFIG_PROJECT], err) < 0)
@@ -319,7 +319,7 @@ static int bring_up(struct config_store *store, bool stands, int workspace_fd, c
 		if (!watched[layer])
 			continue;
 		const struct config_place place = layer == CONFIG_PROJECT ? project
-			: (struct config_place){ layer, AT_FDCWD, watched[layer]->path, watched[layer]->path };
+			: (struct config_place){ layer, AT_FDCWD, watched[layer]->path, watched[layer]->path, NULL };
 		bool known = layer != CONFIG_PROJECT && stands && watched[layer]->looked;
 		if ((!known && config_look(&store->shelf, watched[layer], &place, err) < 0) ||
 		    config_settle(&store->shelf, watched[layer], layers, keeping, err) < 0)

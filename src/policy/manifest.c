@@ -257,7 +257,7 @@ int manifest_parse(struct arena *arena, const char *file, const char *home, cons
 int manifest_read(struct arena *arena, const char *path, const char *home, struct manifest *ret_manifest,
                   struct cordon_error *err)
 {
-	const struct config_place place = { CONFIG_USER, AT_FDCWD, path, path };
+	const struct config_place place = { CONFIG_USER, AT_FDCWD, path, path, "the manifest" };
 	struct config_stamp stamp;
 	auto_free char *text = NULL;
 	size_t length = 0;

@@ -299,8 +299,9 @@ def test_sessions_of_any_other_name(cordon, session):
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 def test_no_command(cordon):
-    for words in ([], ["--"], ["--", ""]):
-        assert refused_unwalked(cordon, *words)["class"] == "invalid_request"
+    for words in ([], ["--"], ["--", ""], ["--timeout", "0", "--", "true"]):
+        error = refused_unwalked(cordon, *words)
+        assert error["class"] == "invalid_request" and error["remediation"], words
 
 
 def elf(machine, bits=64):

@@ -181,6 +181,15 @@ def test_a_project_can_only_narrow(cordon, config, workspace):
     assert "regular file" in wrong(cordon)["reason"]
 
 
+def test_a_session_of_a_project_can_only_narrow(cordon, config, workspace):
+    project = workspace / ".cordon.toml"
+    for match in ("*", "ci-*", "one"):
+        project.write_text(f'[[session]]\nmatch = "{match}"\ncapabilities.network = "all"\n')
+        assert "capabilities.network can only be narrowed" in wrong(cordon)["reason"]
+    project.write_text('[[session]]\nmatch = "*"\ncapabilities.spawn = false\n')
+    assert cordon("config", "check").returncode == 0
+
+
 def test_what_others_can_write_is_refused(cordon, config):
     config("limits.cpu = 50\n").chmod(0o666)
     assert "by others" in wrong(cordon)["reason"]

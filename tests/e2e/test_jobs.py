@@ -95,7 +95,7 @@ def test_the_life_of_a_job(cordon):
     assert jobs(cordon, "--session", "another") == []
     # It does not hold back other commands of the session, which have the same workspace.
     unended = cordon("job", "wait", "--timeout", "1ms", job)
-    assert unended.returncode == 125 and "not ended" in unended.stderr
+    assert unended.returncode == 125 and "not ended" in unended.stderr and "cordon job kill" in unended.stderr
     assert cordon("run", "--session", "s", "--", "touch", "go").returncode == 0
     waited = cordon("job", "wait", job)
     assert (waited.returncode, waited.stdout, waited.stderr) == (7, "", "")

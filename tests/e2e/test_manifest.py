@@ -103,6 +103,7 @@ def test_what_is_no_file_of_ones_own(cordon, kind):
         manifest(cordon).chmod(0o666)
     error = refused(cordon, path)
     assert error["class"] == "config_invalid" and error["subject"].startswith(str(path)), error
+    assert error["reason"].startswith("the manifest "), error
 
 
 @pytest.mark.parametrize("kind", ["missing", "plain", "directory", "setuid", "setgid"])
