@@ -3,7 +3,7 @@
  * One table says how each protected name is judged. Whatever it leads to is opened by descriptor with no symbolic link
  * on the way; a link in place of the name itself is never followed, since where it leads can be changed later.
  * A name that is the same inode with the same change time as before is not looked into, and names_find() has just asked
- * for both: an unchanged repository costs no call here but one for each hook in it. */
+ * for both: an unchanged repository costs no call here but one for each hook in it, and those that tell whether it is one. */
 #include "session/planted.h"
 
 #include <dirent.h>
@@ -319,6 +319,69 @@ static bool is_sample(const char *name)
 	return length >= 7 && !strcmp(name + length - 7, ".sample");
 }
 
+/* ---- Grounds: where git looks for a repository if it finds none beneath ------------------------------------------ */
+
+/* How much of a path lies above the first `.git` in it. */
+static size_t above_git(const char *path)
+{
+	for (const char *at = path; (at = strcasestr(at, ".git")); at++)
+		if (at > path && at[-1] == '/' && (!at[4] || at[4] == '/'))
+			return (size_t)(at - path) - 1;
+	return 0;
+}
+
+typedef int ground_fn(struct check *check, const char *ground, struct planted_before *before);
+
+/* Calls `take` for the root, and for every directory that holds a repository that was known, or lies above one. */
+static int each_ground(struct check *check, ground_fn *take, struct planted_before *before)
+{
+	const struct names *names = check->before->names;
+	const char *last = "";
+	size_t last_length = 0;
+	int status = take(check, "", before);
+	for (size_t i = 0; i < names->count && status == 0; i++) {
+		const char *path = names->items[i].path;
+		size_t length = names->items[i].kind == NAME_PROTECTED ? above_git(path) : 0;
+		for (size_t end = 1; end <= length && status == 0; end++) {
+			bool taken = end <= last_length && !strncmp(last, path, end) && last[end] == '/';
+			if (path[end] != '/' || taken)
+				continue;
+			const char *ground = arena_strndup(check->arena, path, end);
+			status = ground ? take(check, ground, before) : -1;
+		}
+		if (length) {
+			last = path;
+			last_length = length;
+		}
+	}
+	return status;
+}
+
+static const char *in_ground(struct check *check, const char *ground, const char *leaf)
+{
+	return arena_printf(check->arena, "%s%s%s", ground, *ground ? "/" : "", leaf);
+}
+
+static bool has(const struct check *check, const char *ground, const char *leaf)
+{
+	char path[PATH_SIZE];
+	struct names_stat stat;
+	return snprintf(path, sizeof(path), "%s%s%s", ground, *ground ? "/" : "", leaf) < (int)sizeof(path) &&
+	       names_stat(check->root_fd, path, &stat);
+}
+
+/* As git's is_git_directory() goes by. */
+static bool is_repository(const struct check *check, const char *ground)
+{
+	return has(check, ground, "HEAD") &&
+	       (has(check, ground, "commondir") || (has(check, ground, "objects") && has(check, ground, "refs")));
+}
+
+static bool holds_repository(const struct check *check, const char *ground)
+{
+	return has(check, ground, ".git/HEAD") && has(check, ground, ".git/objects") && has(check, ground, ".git/refs");
+}
+
 struct recording {
 	struct arena *arena;
 	struct planted_before *before;
@@ -342,31 +405,74 @@ static int record_entry(void *arg, int fd, const char *leaf)
 	});
 }
 
+/* What its owner had a configuration run. */
+static int record_config(struct check *check, const char *path, struct planted_before *before)
+{
+	struct git_config_verdict verdict;
+	struct planted_seen seen = { .path = path };
+	if (!read_config(check, path, &verdict) || !verdict.reason || !verdict.comparable)
+		return 0;
+	unsigned char *digest = arena_alloc(check->arena, sizeof(verdict.digest));
+	if (!digest)
+		return -1;
+	seen.digest = memcpy(digest, verdict.digest, sizeof(verdict.digest));
+	return add_seen(check->arena, before, &seen);
+}
+
+static int record_directory(struct check *check, const char *path, bool is_hooks, struct planted_before *before)
+{
+	struct recording recording = { check->arena, before, path, is_hooks };
+	return each_entry(check->root_fd, path, RECORDED_MAX, record_entry, &recording) < 0 ? -1 : 0;
+}
+
 static int record_name(struct check *check, const struct name *name, struct planted_before *before,
                        struct cordon_error *err)
 {
 	const struct row *row = find_row(check, name->path, err);
-	struct recording recording = { check->arena, before, name->path, row && row->judge == judge_hooks };
-	struct planted_seen seen = { .path = name->path };
-	struct git_config_verdict verdict;
+	int status = 0;
 	if (!row)
 		return -1;
 	/* Nothing keeps a repository as it is, nor where it is: what could run in it is never what was there before. */
 	if (planted_is_repository(check->root_fd, name))
 		return 0;
 	if (name->is_directory)
-		return each_entry(check->root_fd, name->path, RECORDED_MAX, record_entry, &recording) < 0 ? fail_oom(err) : 0;
-	if (name->is_link)
-		return 0;
-	bool matters = row->judge == judge_file && leads_inside(check, name->path);
-	if (row->judge == judge_config && read_config(check, name->path, &verdict) && verdict.reason && verdict.comparable) {
-		unsigned char *digest = arena_alloc(check->arena, sizeof(verdict.digest));
-		if (!digest)
-			return fail_oom(err);
-		seen.digest = memcpy(digest, verdict.digest, sizeof(verdict.digest));
-		matters = true;
+		status = record_directory(check, name->path, row->judge == judge_hooks, before);
+	else if (!name->is_link && row->judge == judge_config)
+		status = record_config(check, name->path, before);
+	else if (!name->is_link && row->judge == judge_file && leads_inside(check, name->path))
+		status = add_seen(check->arena, before, &(struct planted_seen){ .path = name->path });
+	return status < 0 ? fail_oom(err) : 0;
+}
+
+/* What makes a ground a repository itself, and that it holds one. */
+static const char *const ground_files[] = { "config", "config.worktree", "commondir", "hooks" };
+#define GROUND_CONFIGS 2
+
+static int record_ground(struct check *check, const char *ground, struct planted_before *before)
+{
+	if (holds_repository(check, ground) &&
+	    add_seen(check->arena, before, &(struct planted_seen){ .path = in_ground(check, ground, ".git/HEAD") }) < 0)
+		return -1;
+	for (size_t i = 0; is_repository(check, ground) && i < ARRAY_SIZE(ground_files); i++) {
+		const char *path = in_ground(check, ground, ground_files[i]);
+		struct names_stat stat;
+		int status = 0;
+		if (!path)
+			return -1;
+		if (!names_stat(check->root_fd, path, &stat))
+			continue;
+		if (S_ISDIR(stat.mode))
+			status = record_directory(check, path, true, before);
+		else if (S_ISREG(stat.mode) && i < GROUND_CONFIGS)
+			status = record_config(check, path, before);
+		else
+			status = add_seen(check->arena, before, &(struct planted_seen){
+				.path = path, .device = stat.device, .inode = stat.inode, .size = stat.size, .ctime_ns = stat.ctime_ns,
+			});
+		if (status < 0)
+			return -1;
 	}
-	return matters && add_seen(check->arena, before, &seen) < 0 ? fail_oom(err) : 0;
+	return 0;
 }
 
 int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
@@ -375,7 +481,7 @@ int planted_record(struct arena *arena, int root_fd, const char *root_path, cons
 	struct planted_before before = { .names = names, .root_path = root_path, .complete = true };
 	struct check check = { .arena = arena, .root_fd = root_fd, .before = &before, .names = names };
 	uint64_t start_us = names_now_us();
-	int status = 0;
+	int status = each_ground(&check, record_ground, &before) < 0 ? fail_oom(err) : 0;
 	for (size_t i = 0; i < names->count && status == 0; i++) {
 		if (names->items[i].kind != NAME_PROTECTED)
 			continue;
@@ -472,42 +578,60 @@ static int judge_hook(void *arg, int fd, const char *leaf)
 	return strings_add(hooks->check->arena, &hooks->found, arena_strdup(hooks->check->arena, path));
 }
 
+static int condemn_hooks(struct check *check, const char *directory, bool *ret_any)
+{
+	struct hooks hooks = { .check = check, .directory = directory };
+	int status = each_entry(check->root_fd, directory, HOOKS_LOOKED_AT_MAX, judge_hook, &hooks);
+	*ret_any = status > 0 || hooks.found.count;
+	if (status < 0)
+		return -1;
+	if (status > 0 || hooks.found.count > HOOKS_MAX)
+		return condemn(check, directory, "git hooks without number that could run");
+	auto_close int fd = hooks.found.count ? names_open(check->root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
+	for (size_t i = 0; i < hooks.found.count; i++) {
+		const char *path = hooks.found.items[i];
+		if (condemn_at(check, fd, path + strlen(directory) + 1, path, "a git hook that would run") < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int judge_hooks(struct check *check, const struct name *name, bool old)
 {
-	struct hooks hooks = { .check = check, .directory = name->path };
+	bool any;
 	if (name->is_link)
 		return condemn(check, name->path, "a symbolic link in place of git's hooks");
 	if (!name->is_directory)
 		return keep(check, name->path, old);
-	int status = each_entry(check->root_fd, name->path, HOOKS_LOOKED_AT_MAX, judge_hook, &hooks);
-	if (status < 0)
+	if (condemn_hooks(check, name->path, &any) < 0)
 		return -1;
-	if (status > 0 || hooks.found.count > HOOKS_MAX)
-		return condemn(check, name->path, "git hooks without number that could run");
-	auto_close int fd = hooks.found.count ? names_open(check->root_fd, name->path, O_RDONLY | O_DIRECTORY) : -1;
-	for (size_t i = 0; i < hooks.found.count; i++) {
-		const char *path = hooks.found.items[i];
-		if (condemn_at(check, fd, path + strlen(name->path) + 1, path, "a git hook that would run") < 0)
-			return -1;
-	}
-	return hooks.found.count || planted_is_repository(check->root_fd, name) ? 0 : keep(check, name->path, old);
+	return any || planted_is_repository(check->root_fd, name) ? 0 : keep(check, name->path, old);
+}
+
+/* What its owner had set up before is not the command's doing. */
+static bool is_owners(const struct check *check, const char *path, const struct git_config_verdict *verdict)
+{
+	const struct planted_seen *seen = find_seen(check->before, path);
+	return seen && seen->digest && verdict->comparable && !memcmp(seen->digest, verdict->digest, sizeof(verdict->digest));
+}
+
+static int condemn_config(struct check *check, const char *path, const struct git_config_verdict *verdict)
+{
+	return condemn(check, path, arena_printf(check->arena, "%s %s", verdict->key, verdict->reason));
 }
 
 static int judge_config(struct check *check, const struct name *name, bool old)
 {
 	struct git_config_verdict verdict;
-	const struct planted_seen *seen = find_seen(check->before, name->path);
 	if (name->is_link)
 		return condemn(check, name->path, "a symbolic link in place of git's configuration");
 	if (name->is_directory)
 		return keep(check, name->path, old);
 	if (!read_config(check, name->path, &verdict))
 		return condemn(check, name->path, "git's configuration, but it cannot be read");
-	/* What its owner had set up before is not the command's doing. */
-	if (!verdict.reason || (seen && seen->digest && verdict.comparable &&
-	                        !memcmp(seen->digest, verdict.digest, sizeof(verdict.digest))))
+	if (!verdict.reason || is_owners(check, name->path, &verdict))
 		return keep(check, name->path, old);
-	return condemn(check, name->path, arena_printf(check->arena, "%s %s", verdict.key, verdict.reason));
+	return condemn_config(check, name->path, &verdict);
 }
 
 /* Which repository a further working tree belongs to: `git worktree` writes the one value that stays inside it. */
@@ -550,6 +674,41 @@ static int judge_policy(struct check *check, const struct name *name, bool old)
 static int judge_other(struct check *check, const struct name *name, bool old)
 {
 	return keep(check, name->path, old);
+}
+
+/* A file of a repository that is none of a `.git`: nothing keeps it from change, and what is harmless is not worth a word. */
+static int judge_ground_file(struct check *check, const char *path, bool is_config)
+{
+	struct names_stat stat;
+	struct git_config_verdict verdict;
+	bool any;
+	if (!names_stat(check->root_fd, path, &stat))
+		return 0;
+	if (S_ISDIR(stat.mode))
+		return condemn_hooks(check, path, &any);
+	if (!is_config || !S_ISREG(stat.mode))
+		return is_as_seen(find_seen(check->before, path), &stat)
+			? 0 : condemn(check, path, "would make git use the configuration of another directory");
+	if (!read_config(check, path, &verdict))
+		return condemn(check, path, "git's configuration, but it cannot be read");
+	return !verdict.reason || is_owners(check, path, &verdict) ? 0 : condemn_config(check, path, &verdict);
+}
+
+static int judge_ground(struct check *check, const char *ground, struct planted_before *before)
+{
+	(void)before;
+	const char *head = in_ground(check, ground, ".git/HEAD");
+	if (!head)
+		return -1;
+	if (find_seen(check->before, head) && has(check, ground, ".git") && !holds_repository(check, ground) &&
+	    report(check, in_ground(check, ground, ".git"), "was a git repository and is none any more; kept", NULL, false) < 0)
+		return -1;
+	for (size_t i = 0; is_repository(check, ground) && i < ARRAY_SIZE(ground_files); i++) {
+		const char *path = in_ground(check, ground, ground_files[i]);
+		if (!path || judge_ground_file(check, path, i < GROUND_CONFIGS) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int judge(struct check *check, const struct name *name, bool old, struct cordon_error *err)
@@ -607,6 +766,8 @@ int planted_check(struct arena *arena, int root_fd, const struct planted_before 
 		for (size_t i = 0; i < after->count && status == 0; i++)
 			if (after->items[i].kind == NAME_PROTECTED)
 				status = take_turn(&check, turn, &after->items[i], err);
+	if (status == 0 && each_ground(&check, judge_ground, NULL) < 0)
+		status = fail_oom(err);
 	free(check.buffer);
 	if (status == 0)
 		*ret_planted = check.planted;

@@ -7,7 +7,8 @@
  *     planted_check(…, &before, &names_after, quarantine_fd, &planted);
  *
  * What was there before is judged as well if it is not what it was, whatever was to keep it from change: another command
- * that runs at the same time can take a mount away, and a second name lets a file be changed past it. */
+ * that runs at the same time can take a mount away, and a second name lets a file be changed past it. And so are directories in
+ * which git looks for a repository where a known one is none any more: the root, and what lies above a known one. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

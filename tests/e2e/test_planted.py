@@ -136,6 +136,8 @@ WAYS = [
     ("a module whose tree is a link", "git init -q --bare .git/modules/m; ln -s /tmp esc; mkdir m; "
      "git -C .git/modules/m config core.bare false; git -C .git/modules/m config core.worktree ../../../esc; "
      "echo 'gitdir: ../.git/modules/m' > m/.git", [".git/modules/m/config", "m/.git"]),
+    ("the directory above", "rm .git/HEAD; cp -r .git/objects .git/refs .; echo 'ref: refs/heads/main' > HEAD; "
+     f"printf '{EVIL}' > config", ["config"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
 ]

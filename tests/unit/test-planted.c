@@ -452,6 +452,58 @@ static void test_hooks_like_a_repository(void **state)
 	}
 }
 
+/* Where git looks if a `.git` is no repository any more: a directory above it that is one itself. */
+static void test_repositories_above(void **state)
+{
+	struct repository *test = *state;
+	static const char evil[] = "[core]\nworktree = .\nfsmonitor = /x\n";
+	static const char *const grounds[] = { "", "a/", "a/b/" };
+	char path[64];
+	make(test, "a/b/.git/config", "", 0644);
+	make(test, "a/b/.git/HEAD", "ref: refs/heads/main\n", 0644);
+	make(test, "a/b/.git/objects/x", "", 0644);
+	make(test, "a/b/.git/refs/x", "", 0644);
+	make(test, "own/.git/config", "", 0644);
+	make(test, "own/HEAD", "", 0644);
+	make(test, "own/objects/x", "", 0644);
+	make(test, "own/refs/x", "", 0644);
+	make(test, "own/config", evil, 0644);
+	make(test, "own/hooks/update", "mine", 0755);
+	record(test, UINT64_MAX);
+	check(test, true);
+	assert_int_equal(test->planted.count, 0);
+	assert_int_equal(unlinkat(test->root_fd, "a/b/.git/HEAD", 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(grounds); i++) {
+		static const char *const files[] = { "HEAD", "objects/x", "refs/x", "hooks/pre-push.sample" };
+		for (size_t j = 0; j < ARRAY_SIZE(files); j++) {
+			snprintf(path, sizeof(path), "%s%s", grounds[i], files[j]);
+			make(test, path, "", 0755);
+		}
+		snprintf(path, sizeof(path), "%sconfig", grounds[i]);
+		make(test, path, i ? evil : "[core]\nbare = true\n", 0644);
+	}
+	check(test, true);
+	assert_moved(test, "a/config", evil);
+	assert_moved(test, "a/b/config", evil);
+	assert_string_equal(get(test, "a/b/.git")->note, "was a git repository and is none any more; kept");
+	assert_int_equal(test->planted.count, 3);
+	/* In a further command, which finds such a repository. */
+	record(test, UINT64_MAX);
+	check(test, true);
+	assert_int_equal(test->planted.count, 0);
+	make(test, "config", evil, 0644);
+	make(test, "hooks/update", "x", 0755);
+	make(test, "a/b/commondir", "evil\n", 0644);
+	make(test, "own/hooks/update", "other", 0755);
+	check(test, true);
+	assert_moved(test, "config", evil);
+	assert_moved(test, "hooks/update", "x");
+	assert_moved(test, "a/b/commondir", "evil\n");
+	assert_moved(test, "own/hooks/update", "other");
+	assert_true(exists(test, "own/config"));
+	assert_int_equal(test->planted.count, 4);
+}
+
 /* A `.git` file that is as it was, and where it leads is not. One that was never guarded is its owner's. */
 static void test_repository_swapped(void **state)
 {
@@ -679,7 +731,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_git_init_is_kept), ROW(test_hooks), ROW(test_kept_by_policy), ROW(test_links_in_place),
 		ROW(test_config_and_others), ROW(test_locked), ROW(test_changed), ROW(test_owners_settings), ROW(test_other_filesystem),
-		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_worktrees_elsewhere), ROW(test_second_names),
+		ROW(test_ways_to_a_configuration), ROW(test_repository_swapped), ROW(test_worktrees_elsewhere),
+		ROW(test_repositories_above), ROW(test_second_names),
 		cmocka_unit_test_setup_teardown(test_too_many, setup_in_memory, teardown),
 		cmocka_unit_test_setup_teardown(test_hidden_in_a_crowd, setup_in_memory, teardown),
 		ROW(test_covered), ROW(test_hooks_like_a_repository),
