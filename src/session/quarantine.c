@@ -2,9 +2,11 @@
  *
  * A rename is atomic and keeps everything, so it comes first. It will not do for a file with a second name in the
  * workspace, which would stay connected to the one taken away, nor from one filesystem to another: these are copied. The
- * workspace may change under our hands; the quarantine directory does not, so what has arrived there is what counts. */
+ * workspace may change under our hands; the quarantine directory does not, so what has arrived there is what counts. A command
+ * that still runs may hold a directory that was taken, and would go on writing here: what is in it moves on to a new one. */
 #include "session/quarantine.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -20,6 +22,8 @@
 #define TRIES 1000
 #define COPY_MAX (64 * 1024 * 1024)
 #define LEAF_MAX 64
+#define DEPTH_MAX 32
+#define PASSES_MAX 8
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE (1 << 0)
@@ -89,6 +93,54 @@ static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const
 	return 0;
 }
 
+static int move_on(int fd, const char *name, const char *as, int to, unsigned depth);
+
+/* All that is in the directory `from`, which is taken. */
+static void move_entries(int from, int to, unsigned depth)
+{
+	DIR *directory = fdopendir(from);
+	struct dirent *entry;
+	while (directory && (entry = readdir(directory)))
+		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
+		    move_on(dirfd(directory), entry->d_name, entry->d_name, to, depth) < 0)
+			renameat(dirfd(directory), entry->d_name, to, entry->d_name);
+	if (directory)
+		closedir(directory);
+	else
+		close(from);
+}
+
+/* A directory becomes a new one with what was in it, and is removed: in what nobody can find, nothing can be made. Something else
+ * is no more than renamed. */
+static int move_on(int fd, const char *name, const char *as, int to, unsigned depth)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	int held = depth < DEPTH_MAX ? openat(fd, name, flags) : -1;
+	if (held < 0)
+		return renameat(fd, name, to, as);
+	auto_close int fresh = mkdirat(to, as, 0700) < 0 ? -1 : openat(to, as, flags);
+	if (fresh < 0) {
+		close(held);
+		return -1;
+	}
+	move_entries(held, fresh, depth + 1);
+	for (unsigned pass = 1; unlinkat(fd, name, AT_REMOVEDIR) < 0; pass++) {
+		held = pass < PASSES_MAX ? openat(fd, name, flags) : -1;
+		if (held < 0)
+			return -1;
+		move_entries(held, fresh, depth + 1);
+	}
+	return 0;
+}
+
+/* It is taken, whatever becomes of this. */
+static void let_go(int quarantine_fd, const char *as)
+{
+	char held[LEAF_MAX * 2];
+	if (snprintf(held, sizeof(held), "%s.held", as) < (int)sizeof(held) && renameat(quarantine_fd, as, quarantine_fd, held) == 0)
+		(void)!move_on(quarantine_fd, held, as, quarantine_fd, 0);
+}
+
 static int take_as(int fd, const char *name, const struct stat *stat, int quarantine_fd, const char *as)
 {
 	struct stat arrived;
@@ -105,9 +157,11 @@ static int take_as(int fd, const char *name, const struct stat *stat, int quaran
 			return copy(fd, name, false, quarantine_fd, as);
 		return -1;
 	}
-	if (fstatat(quarantine_fd, as, &arrived, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(arrived.st_mode))
-		return fchmodat(quarantine_fd, as, 0600, 0);
-	return 0;
+	if (fstatat(quarantine_fd, as, &arrived, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	if (S_ISDIR(arrived.st_mode))
+		let_go(quarantine_fd, as);
+	return S_ISREG(arrived.st_mode) ? fchmodat(quarantine_fd, as, 0600, 0) : 0;
 }
 
 const char *quarantine_take(struct arena *arena, int fd, const char *name, int quarantine_fd)

@@ -581,10 +581,21 @@ static void test_hidden_in_a_crowd(void **state)
 		snprintf(path, sizeof(path), ".git/hooks/%d.sample", i);
 		assert_int_equal(linkat(test->root_fd, ".git/hooks/0.sample", test->root_fd, path, 0), 0);
 	}
+	make(test, ".git/hooks/sub/file", "y", 0644);
+	int held = openat(test->root_fd, ".git/hooks", O_PATH | O_CLOEXEC), inner = openat(held, "sub", O_PATH | O_CLOEXEC);
 	check(test, true);
+	/* Another command may have it open still, but has no way into the quarantine by it. */
+	assert_true(mkdirat(held, "new", 0700) < 0 && mkdirat(inner, "new", 0700) < 0);
+	close(held);
+	close(inner);
 	assert_int_equal(test->planted.count, 1);
 	assert_string_equal(get(test, ".git/hooks")->note, "git hooks without number that could run; moved to quarantine");
 	assert_false(exists(test, ".git/hooks"));
+	int taken = openat(test->quarantine_fd, get(test, ".git/hooks")->quarantined_as, O_PATH | O_CLOEXEC);
+	assert_int_equal(faccessat(taken, "pre-commit", F_OK, 0), 0);
+	assert_int_equal(faccessat(taken, "10099.sample", F_OK, 0), 0);
+	assert_int_equal(faccessat(taken, "sub/file", F_OK, 0), 0);
+	close(taken);
 }
 
 static const struct {
