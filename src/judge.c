@@ -34,11 +34,11 @@ struct judging {
 static int open_quarantine(const struct execution *execution)
 {
 	char path[4096];
-	if (snprintf(path, sizeof(path), "%s/quarantine", execution->cordon->data_dir) >= (int)sizeof(path) - ID_SIZE)
+	int all = snprintf(path, sizeof(path), "%s/quarantine", execution->cordon->data_dir);
+	if (all >= (int)sizeof(path) - ID_SIZE - 1)
 		return -1;
 	mkdir(path, 0700);
-	strcat(path, "/");
-	strcat(path, execution->audit.id);
+	snprintf(path + all, sizeof(path) - (size_t)all, "/%s", execution->audit.id);
 	mkdir(path, 0700);
 	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
