@@ -3,12 +3,9 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/remove.h"
-#include "base/text.h"
 #include "execute.h"
 #include "permit.h"
 #include "run/control.h"
