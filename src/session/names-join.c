@@ -41,8 +41,8 @@ int names_join(struct arena *arena, const struct names *one, const struct names 
 	all.note = join_notes(arena, one->note, other->note);
 	if (!items || (!all.note && (one->note || other->note)))
 		return -1;
-	memcpy(items, one->items, one->count * sizeof(*items));
-	memcpy(items + one->count, other->items, other->count * sizeof(*items));
+	for (size_t i = 0; i < count; i++)
+		items[i] = i < one->count ? one->items[i] : other->items[i - one->count];
 	if (count)
 		qsort(items, count, sizeof(*items), by_place);
 	for (size_t i = 0; i < count; i++) {
