@@ -14,6 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 sys.path.insert(0, str(ROOT / "tests/support"))
+from runner.groups import leaves, members, own_group  # noqa: E402, F401
 from runner.orphans import adopt_orphans, living_children  # noqa: E402
 
 PROBE = ROOT / "tests/support/probe"

@@ -13,8 +13,8 @@ import time
 import pytest
 
 from conftest import descendants
-from lab import (IS_ROOT, ROOT, drivers, lack, leftovers, needs, refused, refused_unwalked, result, rows, rows_of,  # noqa: F401
-                 running, wait_until)
+from lab import (IS_ROOT, ROOT, drivers, lack, leaves, leftovers, members, needs, own_group, refused, refused_unwalked,  # noqa: F401
+                 result, rows, rows_of, running, wait_until)
 
 UNWALLED = os.environ.get("CORDON_UNWALLED") or str(ROOT / "build/cordon-unwalled")
 PYTHON = "/usr/bin/python3"
@@ -416,15 +416,8 @@ def named(configured):
     for name in ("root", "cgroup2"):
         if lack(name):
             pytest.skip(lack(name))
-    root = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
-    path = f"{root}/test-cordon-{os.getpid()}"
-    os.mkdir(path)
-    yield path, configured(f'limits.cgroup = "{path}"')
-    os.rmdir(path)
-
-
-def members(path):
-    return [int(pid) for leaf in glob.glob(f"{path}/cordon-*") for pid in open(f"{leaf}/cgroup.procs").read().split()]
+    with own_group() as path:
+        yield path, configured(f'limits.cgroup = "{path}"')
 
 
 @drivers()
@@ -435,7 +428,7 @@ def test_a_named_directory(cordon, leftovers, named, driver):
     inside = wait_until(lambda: len(members(path)) >= 4 and set(descendants(process.pid)) == set(members(path)))
     process.send_signal(signal.SIGTERM)
     output, _ = process.communicate(timeout=60)
-    assert inside and process.returncode == 128 + signal.SIGTERM and not glob.glob(f"{path}/cordon-*")
+    assert inside and process.returncode == 128 + signal.SIGTERM and not leaves(path)
     if driver == "namespaces":
         assert output.decode().splitlines()[-1] == "0::/"
 
@@ -466,7 +459,7 @@ def test_a_group_that_is_taken_away(cordon, leftovers, named):
     assert process.stdout.readline() == b"up\n"
     # Init, the shell; and what became another user may be on its way out.
     wait_until(lambda: len(members(path)) == 2)
-    [leaf] = glob.glob(f"{path}/cordon-*")
+    [leaf] = leaves(path)
     for pid in members(path):
         with open(f"{os.path.dirname(path)}/cgroup.procs", "w") as file:
             file.write(str(pid))

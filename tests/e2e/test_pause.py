@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, Terminal, descendants, state
-from lab import adopt_orphans, drivers, lack, leftovers, missing, needs, rows, running, wait_until  # noqa: F401
+from lab import adopt_orphans, drivers, lack, leftovers, missing, needs, own_group, rows, running, wait_until  # noqa: F401
 from test_serve import Daemon
 from warm_lab import BUILD, called
 
@@ -96,15 +96,9 @@ def grouped(request, settings):
     if request.param == "as it is":
         yield
         return
-    root = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
-    path = f"{root}/test-cordon-{os.getpid()}"
-    os.mkdir(path)
-    settings.set("limits.cgroup", path)
-    yield
-    for leaf in glob.glob(f"{path}/cordon-*"):  # of one that was killed; nobody is in it any more
-        wait_until(lambda: not open(f"{leaf}/cgroup.procs").read())
-        os.rmdir(leaf)
-    os.rmdir(path)
+    with own_group() as path:
+        settings.set("limits.cgroup", path)
+        yield
 
 
 @pytest.fixture

@@ -8,10 +8,14 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
+sys.path.insert(0, str(ROOT / "tests/support"))
+from runner.groups import members, own_group  # noqa: E402, F401
+
 PROGRAM = os.environ.get("CORDON_BIN") or os.environ.get("CORDON") or str(ROOT / "build/cordon")
 HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0

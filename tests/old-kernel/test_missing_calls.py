@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, ROOT, lack, needs
+from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, ROOT, lack, members, needs, own_group
 
 BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
 if IS_ROOT:
@@ -142,22 +142,18 @@ def test_refused(lab, without, rules, words, boundary, names, fix):
 @pytest.mark.parametrize("rules", ["clone3:ENOSYS", "clone3:EPERM"])
 def test_a_group_is_joined_where_nothing_can_be_born_in_it(lab, without, tmp_path, rules):
     needs("root", "cgroup2", "mount-namespace")
-    root = "/sys/fs/cgroup/unified" if os.path.isdir("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
-    path = pathlib.Path(f"{root}/test-cordon-{os.getpid()}")
-    (tmp_path / "config.toml").write_text(f'limits.cgroup = "{path}"')
-    path.mkdir()
-    process = subprocess.Popen([*without(rules), PROGRAM, "run", "--config", tmp_path / "config.toml", "--", "sleep", "60"],
-                               cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL)
-    try:
-        deadline, members = time.monotonic() + 10, []
-        # While it starts, there is one more in between.
-        while len(members) != 2 and time.monotonic() < deadline:
-            members = [pid for file in path.glob("cordon-*/cgroup.procs") for pid in file.read_text().split()]
-        assert len(members) == 2, "init and the command"
-    finally:
-        process.terminate()
-        process.wait()
-        path.rmdir()
+    with own_group() as path:
+        (tmp_path / "config.toml").write_text(f'limits.cgroup = "{path}"')
+        process = subprocess.Popen([*without(rules), PROGRAM, "run", "--config", tmp_path / "config.toml", "--", "sleep", "60"],
+                                   cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + 10
+            while len(members(path)) != 2 and time.monotonic() < deadline:  # while it starts, there is one more in between
+                time.sleep(0.01)
+            assert len(members(path)) == 2, "init and the command"
+        finally:
+            process.terminate()
+            process.wait()
 
 
 @pytest.mark.parametrize("rules, boundary", [("landlock_create_ruleset:ENOSYS", "programs"), ("seccomp:EINVAL", "kernel_surface")])
