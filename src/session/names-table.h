@@ -15,6 +15,8 @@
 #define NAMES_DEPTH_MAX 128
 #define NAMES_DIRECTORIES_MAX (256 * 1024)
 #define NAMES_NAME_MAX 255
+/* For an entry of a directory whose path is as long as can be. */
+#define NAMES_ENTRY_SIZE (NAMES_PATH_MAX + NAMES_NAME_MAX + 2)
 
 /* ctime_ns of a directory that must be read again. */
 #define NAMES_CTIME_NEVER INT64_MIN

@@ -1,0 +1,204 @@
+/* Judging what a command left: see planted-judge.h. */
+#include "session/planted-judge.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "session/names-look.h"
+#include "session/names-table.h"
+#include "session/planted-seen.h"
+#include "session/quarantine.h"
+
+/* More than this many hooks at once, or entries among which they could be, and their directory goes as a whole. */
+#define HOOKS_MAX 1024
+#define HOOKS_LOOKED_AT_MAX (10 * 1000)
+
+/* ---- Reporting and moving --------------------------------------------------------------------------------------- */
+
+static int report(struct check *check, const char *path, const char *note, const char *quarantined_as, bool harmful)
+{
+	struct planted *planted = &check->planted;
+	if (!path || !note)
+		return -1;
+	if (planted->count == planted->capacity) {
+		size_t capacity = planted->capacity ? planted->capacity * 2 : 16;
+		struct planted_file *items = arena_alloc(check->arena, capacity * sizeof(*items));
+		if (!items)
+			return -1;
+		if (planted->count)
+			memcpy(items, planted->items, planted->count * sizeof(*items));
+		planted->items = items;
+		planted->capacity = capacity;
+	}
+	planted->items[planted->count++] = (struct planted_file){ path, note, quarantined_as, harmful };
+	planted->harmful += harmful;
+	return 0;
+}
+
+int keep(struct check *check, const char *path, const char *note)
+{
+	return report(check, path, note, NULL, false);
+}
+
+static int keep_named(struct check *check, const struct name *name, bool old)
+{
+	return keep(check, name->path, old ? "changed by the command; kept" : "created by the command; kept");
+}
+
+/* The directory a path lies in, and its last component. */
+static int open_parent(const struct check *check, const char *path, const char **ret_leaf)
+{
+	char parent[NAMES_ENTRY_SIZE];
+	const char *slash = strrchr(path, '/');
+	*ret_leaf = slash ? slash + 1 : path;
+	if (snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 0, path) >= (int)sizeof(parent))
+		return -1;
+	return names_open(check->look.root_fd, parent, O_RDONLY | O_DIRECTORY);
+}
+
+/* `fd` is its directory, or -1 where that could not be opened. */
+static int condemn_at(struct check *check, int fd, const char *leaf, const char *path, const char *why)
+{
+	if (!why)
+		return -1;
+	if (check->quarantine_fd < 0)
+		return report(check, path, arena_printf(check->arena, "%s; kept", why), NULL, true);
+	const char *as = fd < 0 ? NULL : quarantine_take(check->arena, fd, leaf, check->quarantine_fd);
+	if (!as)
+		return report(check, path,
+		              arena_printf(check->arena, "%s; kept, since it could not be moved: %s", why, strerror(errno)),
+		              NULL, true);
+	return report(check, path, arena_printf(check->arena, "%s; moved to quarantine", why), as, true);
+}
+
+int condemn(struct check *check, const char *path, const char *why)
+{
+	const char *leaf;
+	auto_close int fd = open_parent(check, path, &leaf);
+	return condemn_at(check, fd, leaf, path, why);
+}
+
+/* ---- Hooks ------------------------------------------------------------------------------------------------------- */
+
+struct hooks {
+	struct check *check;
+	const char *directory;
+	struct strings found;
+};
+
+/* What would run, or could be made to by its other name. */
+static int judge_hook(void *arg, int fd, const char *leaf)
+{
+	struct hooks *hooks = arg;
+	struct names_stat stat;
+	char path[NAMES_ENTRY_SIZE];
+	if (git_look_is_sample(leaf) || hooks->found.count > HOOKS_MAX || !names_stat(fd, leaf, &stat) ||
+	    !(S_ISLNK(stat.mode) || (S_ISREG(stat.mode) && (stat.mode & 0111 || stat.links > 1))))
+		return 0;
+	snprintf(path, sizeof(path), "%s/%s", hooks->directory, leaf);
+	if (seen_is_same(hooks->check->before, path, &stat))
+		return 0;
+	return strings_add(hooks->check->arena, &hooks->found, arena_strdup(hooks->check->arena, path));
+}
+
+int condemn_hooks(struct check *check, const char *directory, bool *ret_any)
+{
+	struct hooks hooks = { .check = check, .directory = directory };
+	int status = git_look_each(&check->look, directory, HOOKS_LOOKED_AT_MAX, judge_hook, &hooks);
+	if (status < 0)
+		return -1;
+	*ret_any = status > 0 || hooks.found.count;
+	if (status > 0 || hooks.found.count > HOOKS_MAX)
+		return condemn(check, directory, "git hooks without number that could run");
+	auto_close int fd = hooks.found.count ? names_open(check->look.root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
+	for (size_t i = 0; i < hooks.found.count; i++) {
+		const char *path = hooks.found.items[i];
+		if (condemn_at(check, fd, path + strlen(directory) + 1, path, "a git hook that would run") < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int judge_hooks(struct check *check, const struct name *name, bool old)
+{
+	bool any;
+	if (name->is_link)
+		return condemn(check, name->path, "a symbolic link in place of git's hooks");
+	if (!name->is_directory)
+		return keep_named(check, name, old);
+	if (condemn_hooks(check, name->path, &any) < 0)
+		return -1;
+	return any || planted_is_repository(check->look.root_fd, name) ? 0 : keep_named(check, name, old);
+}
+
+/* ---- Configurations, and where they are to be found ------------------------------------------------------------- */
+
+/* What its owner had set up before is not the command's doing. */
+static bool is_owners(const struct check *check, const char *path, const struct git_config_verdict *verdict)
+{
+	const struct planted_seen *seen = seen_find(check->before, path);
+	return seen && seen->digest && verdict->comparable && !memcmp(seen->digest, verdict->digest, sizeof(verdict->digest));
+}
+
+int condemn_config(struct check *check, const char *path, bool *ret_any)
+{
+	struct git_config_verdict verdict;
+	bool readable = git_look_config(&check->look, path, &verdict);
+	*ret_any = !readable || (verdict.reason && !is_owners(check, path, &verdict));
+	if (!*ret_any)
+		return 0;
+	return condemn(check, path, readable ? arena_printf(check->arena, "%s %s", verdict.key, verdict.reason)
+	                                     : "git's configuration, but it cannot be read");
+}
+
+int judge_config(struct check *check, const struct name *name, bool old)
+{
+	bool any;
+	if (name->is_link)
+		return condemn(check, name->path, "a symbolic link in place of git's configuration");
+	if (name->is_directory)
+		return keep_named(check, name, old);
+	if (condemn_config(check, name->path, &any) < 0)
+		return -1;
+	return any ? 0 : keep_named(check, name, old);
+}
+
+/* Which repository a further working tree belongs to. */
+int judge_common(struct check *check, const struct name *name, bool old)
+{
+	return !name->is_link && git_look_stays_inside(&check->look, name->path)
+		? keep_named(check, name, old) : condemn(check, name->path, "would make git use the configuration of another directory");
+}
+
+/* Where a further working tree is: git only tells people, and looks whether it still exists. */
+int judge_back(struct check *check, const struct name *name, bool old)
+{
+	return name->is_link ? condemn(check, name->path, "a symbolic link in place of a working tree's address")
+	                     : keep_named(check, name, old);
+}
+
+int judge_git_file(struct check *check, const struct name *name, bool old)
+{
+	if (name->is_directory)
+		return 0;
+	if (name->is_link)
+		return condemn(check, name->path, "a symbolic link in place of a git repository");
+	return git_look_leads_inside(&check->look, name->path)
+		? keep_named(check, name, old) : condemn(check, name->path, "would make git use a repository that is not guarded");
+}
+
+/* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command, and what is
+ * none, such as a directory, refuses it. One that was there and is changed stays: without it, nothing would be narrowed at
+ * all. */
+int judge_policy(struct check *check, const struct name *name, bool old)
+{
+	return old ? keep_named(check, name, old) : condemn(check, name->path, "a policy that the command wrote for itself");
+}
+
+int judge_other(struct check *check, const struct name *name, bool old)
+{
+	return keep_named(check, name, old);
+}
