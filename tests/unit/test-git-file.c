@@ -1,0 +1,74 @@
+/* Where a `.git` file leads, and the other small files of git. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "session/git-file.h"
+
+static const struct {
+	const char *text, *path, *target;       /* NULL: refused */
+} git_files[] = {
+	{ "gitdir: ../.git/modules/m\n", "m/.git", ".git/modules/m" },
+	{ "gitdir: ../.git/modules/m\r\n\n", "m/.git", ".git/modules/m" },
+	{ "gitdir: ../../.git/modules/a/b", "x/y/.git", ".git/modules/a/b" },
+	{ "gitdir: ../../.git/modules/a", "r/x/y/.git", "r/.git/modules/a" },
+	{ "gitdir: .git/modules/a", "r/.git", "r/.git/modules/a" },
+	{ "gitdir: /root/.git/worktrees/w", "w/.git", ".git/worktrees/w" },
+	{ "gitdir: /root/r/.git/worktrees/w", "w/.git", "r/.git/worktrees/w" },
+	{ "gitdir: /rootless/.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: /root/../root/.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: /root", "w/.git", NULL },
+	{ "gitdir: /root/.git/worktrees/", "w/.git", NULL },
+	{ "gitdir: /.git/worktrees/w", "w/.git", NULL },
+	{ "gitdir: ../../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../.git/modules", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/x/..", "m/.git", NULL },
+	{ "gitdir: ../x/../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: .././.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../x.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ../x.git/modules/.git/modules/m", "m/.git", "x.git/modules/.git/modules/m" },
+	{ "gitdir: ../evil", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/m\nx", "m/.git", NULL },
+	{ "gitdir:../.git/modules/m", "m/.git", NULL },
+	{ "GITDIR: ../.git/modules/m", "m/.git", NULL },
+	{ "gitdir: ", "m/.git", NULL },
+	{ "gitdir: ..", "m/.git", NULL },
+	{ "", "m/.git", NULL },
+};
+
+static void test_git_files(void **state)
+{
+	(void)state;
+	char target[64];
+	for (size_t i = 0; i < ARRAY_SIZE(git_files); i++) {
+		const char *text = git_files[i].text, *wanted = git_files[i].target ? git_files[i].target : "(none)";
+		bool found = git_file_target(text, strlen(text), git_files[i].path, "/root", target, sizeof(target));
+		if (strcmp(found ? target : "(none)", wanted))
+			fail_msg("%s: %s", text, found ? target : "(none)");
+	}
+	assert_false(git_file_target("gitdir: ../.git/modules/m\0", 26, "m/.git", "/root", target, sizeof(target)));
+	assert_false(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 15));
+	assert_true(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 16));
+	assert_true(git_file_is_worktree(".git/worktrees/w"));
+	assert_true(git_file_is_worktree("r/.git/modules/m/worktrees/w"));
+	assert_false(git_file_is_worktree(".git/worktrees"));
+	assert_false(git_file_is_worktree(".git/worktrees/w/x"));
+	assert_false(git_file_is_worktree("worktrees/w"));
+	assert_true(git_file_is_up_two("../..\n", 6));
+	assert_false(git_file_is_up_two("../../\n", 7));
+	assert_false(git_file_is_up_two("../../..", 8));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_git_files),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

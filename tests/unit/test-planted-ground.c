@@ -1,0 +1,71 @@
+/* Directories above a repository that are made one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "planted-lab.h"
+
+/* Where git looks if a `.git` is no repository any more: a directory above it that is one itself. */
+static void test_repositories_above(void **state)
+{
+	struct lab *lab = *state;
+	static const char evil[] = "[core]\nworktree = .\nfsmonitor = /x\n";
+	static const char *const grounds[] = { "", "a/", "a/b/" };
+	char path[64];
+	lab_make(lab, "a/b/.git/config", "", 0644);
+	lab_make(lab, "a/b/.git/HEAD", "ref: refs/heads/main\n", 0644);
+	lab_make(lab, "a/b/.git/objects/x", "", 0644);
+	lab_make(lab, "a/b/.git/refs/x", "", 0644);
+	lab_make(lab, "own/.git/config", "", 0644);
+	lab_make(lab, "own/HEAD", "", 0644);
+	lab_make(lab, "own/objects/x", "", 0644);
+	lab_make(lab, "own/refs/x", "", 0644);
+	lab_make(lab, "own/config", evil, 0644);
+	lab_make(lab, "own/hooks/update", "mine", 0755);
+	lab_record(lab, UINT64_MAX);
+	lab_check(lab, true);
+	assert_int_equal(lab->planted.count, 0);
+	assert_int_equal(unlinkat(lab->root_fd, "a/b/.git/HEAD", 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(grounds); i++) {
+		static const char *const files[] = { "HEAD", "objects/x", "refs/x", "hooks/pre-push.sample" };
+		for (size_t j = 0; j < ARRAY_SIZE(files); j++) {
+			snprintf(path, sizeof(path), "%s%s", grounds[i], files[j]);
+			lab_make(lab, path, "", 0755);
+		}
+		snprintf(path, sizeof(path), "%sconfig", grounds[i]);
+		lab_make(lab, path, i ? evil : "[core]\nbare = true\n", 0644);
+	}
+	lab_check(lab, true);
+	lab_assert_moved(lab, "a/config", evil);
+	lab_assert_moved(lab, "a/b/config", evil);
+	assert_string_equal(lab_get(lab, "a/b/.git")->note, "was a git repository and is none any more; kept");
+	assert_int_equal(lab->planted.count, 3);
+	/* In a further command, which finds such a repository. */
+	lab_record(lab, UINT64_MAX);
+	lab_check(lab, true);
+	assert_int_equal(lab->planted.count, 0);
+	lab_make(lab, "config", evil, 0644);
+	lab_make(lab, "hooks/update", "x", 0755);
+	lab_make(lab, "a/b/commondir", "evil\n", 0644);
+	lab_make(lab, "own/hooks/update", "other", 0755);
+	lab_check(lab, true);
+	lab_assert_moved(lab, "config", evil);
+	lab_assert_moved(lab, "hooks/update", "x");
+	lab_assert_moved(lab, "a/b/commondir", "evil\n");
+	lab_assert_moved(lab, "own/hooks/update", "other");
+	assert_true(lab_exists(lab, "own/config"));
+	assert_int_equal(lab->planted.count, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LAB_ROW(test_repositories_above),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
