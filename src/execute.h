@@ -182,6 +182,12 @@ enum supervise_wish session_wish(void *execution);
 int cwd_step(struct execution *execution, struct cordon_error *err) must_check;
 int capability_step(struct execution *execution, struct cordon_error *err) must_check;
 int profile_step(struct execution *execution, struct cordon_error *err) must_check;
+/* Of step 4, profile-names.c: the names to hide or keep in every granted tree; what the configuration keeps read-only inside writable
+ * roots; with all of the host in view, the caller's home like a granted tree, and what is known to hold secrets elsewhere. */
+int profile_find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
+int profile_keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
+int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
+bool profile_is_writable(const struct execution *execution, const char *path);
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
 /* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it

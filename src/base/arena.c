@@ -91,6 +91,7 @@ int strings_add(struct arena *arena, struct strings *list, const char *item)
 {
 	if (!item)
 		return -1;
+	bool belongs_before = list->count && strcmp(list->items[list->count - 1], item) > 0;
 	if (list->count + 1 >= list->capacity) {
 		size_t capacity = list->capacity ? list->capacity * 2 : 8;
 		const char **items = arena_alloc(arena, capacity * sizeof(*items));
@@ -101,9 +102,17 @@ int strings_add(struct arena *arena, struct strings *list, const char *item)
 		list->items = items;
 		list->capacity = capacity;
 	}
-	list->unsorted |= list->count && strcmp(list->items[list->count - 1], item) > 0;
+	list->unsorted |= belongs_before;
 	list->items[list->count++] = item;
 	list->items[list->count] = NULL;
+	return 0;
+}
+
+int strings_add_all(struct arena *arena, struct strings *list, const struct strings *more)
+{
+	for (size_t i = 0; i < more->count; i++)
+		if (strings_add(arena, list, more->items[i]) < 0)
+			return -1;
 	return 0;
 }
 

@@ -27,6 +27,7 @@ struct strings {
 };
 /* 0, or -1 when memory is short. */
 int strings_add(struct arena *arena, struct strings *list, const char *item);
+int strings_add_all(struct arena *arena, struct strings *list, const struct strings *more);
 /* The item of this value, or -1. */
 long strings_find(const struct strings *list, const char *item);
 /* The same, in the same order? */

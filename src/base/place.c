@@ -1,4 +1,4 @@
-/* A growing list of places: see place.h. */
+/* Places: see place.h. */
 #include "base/place.h"
 
 #include <string.h>
@@ -19,4 +19,9 @@ int places_add(struct arena *arena, struct places *places, const struct place *p
 	}
 	places->items[places->count++] = *place;
 	return 0;
+}
+
+int place_add_names(struct arena *arena, struct strings *list, const struct place *place)
+{
+	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
 }

@@ -32,5 +32,8 @@ struct places {
 };
 
 struct arena;
+struct strings;
 /* Adds a copy. 0, or -1 when memory is short. */
 int places_add(struct arena *arena, struct places *places, const struct place *place);
+/* Adds what it is called: its path, and how it was named. Both are borrowed. Likewise. */
+int place_add_names(struct arena *arena, struct strings *list, const struct place *place);

@@ -170,9 +170,8 @@ static int join(struct arena *arena, const struct config_state *state, const str
 	bool variables = row->type == CONFIG_TYPE_VARIABLES;
 	const struct strings *defaults = &state->defaults[row - config_rows].list;
 	struct strings joined = { 0 };
-	for (size_t i = 0; i < list->count; i++)
-		if (strings_add(arena, &joined, list->items[i]) < 0)
-			return fail_oom(err);
+	if (strings_add_all(arena, &joined, list) < 0)
+		return fail_oom(err);
 	for (size_t i = 0; i < new->list.count; i++) {
 		const char *entry = new->list.items[i];
 		bool out = row->type == CONFIG_TYPE_GLOBS && entry[0] == '!';

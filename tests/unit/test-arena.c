@@ -107,6 +107,14 @@ static void lists_grow_and_end_in_null(void **state)
 		assert_int_equal(strings_find(&list, name), i);
 	}
 	assert_int_equal(strings_find(&list, "1000"), -1);
+	struct strings twice = { 0 };
+	assert_int_equal(strings_add_all(&arena, &twice, &(struct strings){ 0 }), 0);
+	assert_int_equal(twice.count, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(strings_add_all(&arena, &twice, &list), 0);
+	assert_int_equal(twice.count, 2000);
+	assert_string_equal(twice.items[0], "0");
+	assert_string_equal(twice.items[1999], "999");
 	arena_free(&arena);
 }
 

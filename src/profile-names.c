@@ -1,0 +1,272 @@
+/* Of step 4: which names in what was granted must be hidden, and which kept as they are. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "execute.h"
+#include "session/beneath.h"
+#include "session/names-look.h"
+#include "session/whole-view.h"
+
+/* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
+#define NAMES_BUDGET_US 600
+
+/* How long following the links among them may: far longer than it takes but where somebody made it so. */
+#define LINKS_US (2 * 1000 * 1000)
+
+static bool is_masked(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->masked.count; i++)
+		if (path_within(path, input->masked.items[i].path))
+			return true;
+	return false;
+}
+
+static bool is_granted_socket(const struct execution *execution, const char *path)
+{
+	for (size_t i = 0; i < execution->capability.sockets.count; i++)
+		if (!strcmp(execution->capability.sockets.items[i].path, path))
+			return true;
+	return false;
+}
+
+bool profile_is_writable(const struct execution *execution, const char *path)
+{
+	const struct places *writes = &execution->capability.writes;
+	bool within = path_within(path, execution->session.workspace.path);
+	for (size_t i = 0; i < writes->count && !within; i++)
+		within = path_within(path, writes->items[i].path);
+	return within;
+}
+
+/* Beneath a directory that was granted? One that was granted as a file is meant to be seen. */
+static bool is_in_a_tree(const struct execution *execution, const char *path)
+{
+	const struct strings *roots = &execution->profile.roots;
+	for (size_t i = 0; i < roots->count; i++)
+		if (path_within(path, roots->items[i]))
+			return true;
+	return false;
+}
+
+/* What a link leads to, where that is in a tree that was granted; elsewhere it is not there to be seen. 0, or a negative errno:
+ * -ETIME where that takes too long. */
+static int follow(struct execution *execution, const char *link, struct place *ret_place, struct strings *ret_way)
+{
+	uint64_t start_us = names_now_us();
+	int result = beneath_follow(&execution->arena, link, &execution->profile.roots, ret_place, ret_way);
+	execution->profile.links_us += names_now_us() - start_us;
+	if (execution->profile.links_us > LINKS_US)
+		return -ETIME;
+	if (result < 0)
+		return result;
+	/* A directory that the link or the whole workspace lies in is more than any name is meant to cover. */
+	bool too_much = ret_place->is_directory && (path_within(link, ret_place->path) ||
+	                                            path_within(execution->session.workspace.path, ret_place->path));
+	return too_much || !is_in_a_tree(execution, ret_place->path) ? -ENOENT : 0;
+}
+
+/* A repository that a link or its own name passes off as what is read-only: commits must work. */
+static bool must_stay_writable(const struct looked_at *tree, const struct name *name, bool is_directory)
+{
+	const char *slash = strrchr(name->path, '/');
+	return is_directory && (planted_is_repository(tree->fd, name) ||
+	                        (name->is_link && !strcasecmp(slash ? slash + 1 : name->path, ".git")));
+}
+
+/* Of so many some would be left open. */
+static int refuse_crowd(const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "there are more names in it to hide or to keep as they are than can be: over %d",
+	     NAMES_MATCHES_MAX);
+	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+}
+
+static int refuse_maze(const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the symbolic links in it that must be followed take too long");
+	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+}
+
+static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
+                     struct profile_input *input)
+{
+	struct place place = { .is_directory = name->is_directory };
+	struct strings way = { 0 };
+	const char *link = place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
+	if (!link)
+		return -ENOMEM;
+	int followed = name->is_link ? follow(execution, link, &place, &way) : 0;
+	if (followed < 0)
+		return followed == -ENOMEM || followed == -ETIME ? followed : 0;
+	/* Beneath what is covered as a whole there is nothing left to cover. */
+	if (is_masked(input, place.path) || (path_within(place.path, execution->cordon->data_dir) &&
+	                                     !path_within(place.path, execution->session.workspace.path)))
+		return 0;
+	if (name->kind == NAME_PROTECTED) {
+		bool writable = name->is_link ? profile_is_writable(execution, place.path) : tree->writable;
+		if (!writable || must_stay_writable(tree, name, place.is_directory))
+			return 0;
+		return strings_add(&execution->arena, &input->protect, place.path) < 0 ||
+		       strings_add_all(&execution->arena, &input->ways, &way) < 0 ? -ENOMEM : 0;
+	}
+	if (name->kind == NAME_SOCKET && is_granted_socket(execution, place.path))
+		return 0;
+	if (places_add(&execution->arena, &input->masked, &place) < 0 || strings_add_all(&execution->arena, &input->ways, &way) < 0)
+		return -ENOMEM;
+	place.alias = link;
+	return name->is_link && places_add(&execution->arena, &execution->profile.links, &place) < 0 ? -ENOMEM : 0;
+}
+
+static int take_names(struct execution *execution, const struct looked_at *tree, struct profile_input *input,
+                      struct cordon_error *err)
+{
+	for (size_t i = 0; i < tree->before.count; i++) {
+		int taken = take_name(execution, tree, &tree->before.items[i], input);
+		if (taken < 0)
+			return taken == -ETIME ? refuse_maze(tree->place.path, err) : fail_oom(err);
+	}
+	if (!tree->before.note)
+		return 0;
+	input->unmasked = !input->unmasked ? tree->before.note
+	                  : arena_printf(&execution->arena, "%s; %s: %s", input->unmasked, tree->place.path, tree->before.note);
+	/* In what it may write, the command's end tells. */
+	bool told = tree->writable || !tree->before.unseen;
+	return !input->unmasked || (!told && run_add_denial(execution, CORDON_WALL_MASKED, tree->place.path, tree->before.note, "") < 0)
+		? fail_oom(err) : 0;
+}
+
+/* Names are looked for in what was granted, which is what will be mounted. */
+static int require_same(const struct place *place, int fd, struct cordon_error *err)
+{
+	struct stat info;
+	if (fstat(fd, &info) == 0 && info.st_dev == place->device && info.st_ino == place->inode)
+		return 0;
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->path,
+	     "the path was replaced by something else while the command was being started");
+	return fail_boundary(err, "filesystem");
+}
+
+/* `fd` is the place where that is open already, or -1. */
+static int look_at(struct execution *execution, const struct place *place, int fd, bool writable,
+                   struct profile_input *input, struct cordon_error *err)
+{
+	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
+	if (!place->is_directory)
+		return 0;
+	*tree = (struct looked_at){ .place = *place, .writable = writable,
+	                            .fd = fd >= 0 ? fd : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
+	if (tree->fd < 0)
+		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
+	execution->profile.tree_count++;
+	if (fd < 0 && require_same(place, tree->fd, err) < 0)
+		return -1;
+	const struct names_search search = { true, run_names_keep(execution), NAMES_BUDGET_US };
+	if (tree_names_find(execution, &execution->arena, tree, &search, &tree->before, err) < 0)
+		return -1;
+	if (tree->before.too_many)
+		return refuse_crowd(place->path, err);
+	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
+	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
+	                               err) < 0)
+		return -1;
+	return take_names(execution, tree, input, err);
+}
+
+/* Of the base view, /opt is where services of third parties live; a socket of theirs is no more granted than another. */
+static int find_system_sockets(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct strings none = { 0 };
+	const struct name_rules rules = { &none, &none, &none };
+	struct looked_at tree = { .place = { .path = "/opt", .is_directory = true } };
+	auto_close int fd = open(tree.place.path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return 0;
+	tree.fd = fd;
+	const struct names_keep keep = run_names_keep(execution);
+	if (names_find(&execution->arena, fd, tree.place.path, &rules, &keep, NAMES_BUDGET_US, &tree.before, err) < 0)
+		return -1;
+	return take_names(execution, &tree, input, err);
+}
+
+static int add_roots(struct arena *arena, const struct places *places, struct strings *roots)
+{
+	for (size_t i = 0; i < places->count; i++)
+		if (places->items[i].is_directory && place_add_names(arena, roots, &places->items[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* With all of the host in view, names are looked for in the caller's home as in a granted tree. */
+static bool find_home(struct execution *execution, enum view view, struct place *ret_home)
+{
+	const char *named = view == VIEW_HOST_READONLY ? request_variable(execution->request, "HOME") : NULL;
+	return named && beneath_resolve(&execution->arena, named, ret_home, NULL, NULL) == 0 && ret_home->path[1];
+}
+
+static int find_roots(struct execution *execution, enum view view)
+{
+	struct strings *roots = &execution->profile.roots;
+	struct arena *arena = &execution->arena;
+	struct place home;
+	return place_add_names(arena, roots, &execution->session.workspace) < 0 ||
+	       add_roots(arena, &execution->capability.writes, roots) < 0 ||
+	       add_roots(arena, &execution->capability.reads, roots) < 0 ||
+	       (find_home(execution, view, &home) && place_add_names(arena, roots, &home) < 0) ? -1 : 0;
+}
+
+int profile_find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct places *reads = &execution->capability.reads, *writes = &execution->capability.writes;
+	const char *cache = arena_printf(&execution->arena, "%s/names", execution->cordon->data_dir);
+	execution->profile.trees = arena_alloc(&execution->arena, (reads->count + writes->count + 2) *
+	                                                                  sizeof(*execution->profile.trees));
+	if (!execution->profile.trees || !cache || find_roots(execution, input->view) < 0)
+		return fail_oom(err);
+	execution->profile.names = (struct names_place){ .path = cache, .may_make = !execution->dry, .fd = -1 };
+	if (look_at(execution, &execution->session.workspace, execution->session.workspace_fd, true, input, err) < 0)
+		return -1;
+	for (size_t i = 0; i < writes->count; i++)
+		if (look_at(execution, &writes->items[i], -1, true, input, err) < 0)
+			return -1;
+	for (size_t i = 0; i < reads->count; i++)
+		if (look_at(execution, &reads->items[i], -1, false, input, err) < 0)
+			return -1;
+	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
+}
+
+int profile_keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	const struct strings *paths = &execution->session.config->read_only;
+	for (size_t i = 0; i < paths->count; i++) {
+		struct place place;
+		/* By whatever name it is called. What is missing elsewhere is no matter here. */
+		bool found = beneath_resolve(&execution->arena, paths->items[i], &place, NULL, err) == 0;
+		if (!found && profile_is_writable(execution, paths->items[i]))
+			return fail_boundary(err, "filesystem");
+		if (found && profile_is_writable(execution, place.path) && strings_add(&execution->arena, &input->protect, place.path) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err)
+{
+	struct place home;
+	if (input->view != VIEW_HOST_READONLY)
+		return 0;
+	if (find_home(execution, input->view, &home) && look_at(execution, &home, -1, false, input, err) < 0)
+		return -1;
+	struct places masks = { 0 };
+	if (whole_view_masks(&execution->arena, request_variable(execution->request, "HOME"), &masks) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < masks.count; i++)
+		if (!is_granted_socket(execution, masks.items[i].path) && !is_masked(input, masks.items[i].path) &&
+		    places_add(&execution->arena, &input->masked, &masks.items[i]) < 0)
+			return fail_oom(err);
+	return 0;
+}
