@@ -10,7 +10,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -24,18 +23,17 @@
 #include "door/asking.h"
 #include "door/handed.h"
 #include "door/hello.h"
+#include "door/inbox.h"
 #include "door/terminal.h"
-#include "door/wire-read.h"
 
 #define PATIENCE_S 1    /* with a daemon that reads nothing */
-#define RECEIVED_SIZE (WIRE_BODY_MAX + sizeof(struct wire_head))
+
+_Static_assert(sizeof(entry_handed.bytes) <= WIRE_BODY_MAX, "what was received before fits the inbox");
 
 struct remote {
 	int fd, epoll_fd, interrupt_fd, patience_fd;
 	struct sink out;                /* to the daemon; has the descriptor */
-	char *received;
-	size_t from, to, size;
-	bool is_closed;
+	struct inbox inbox;
 	bool is_declined;               /* by the daemon, or it has not read what was to be run, and that was taken back */
 	bool is_greeted;                /* the HELLO was read */
 	bool is_deaf;                   /* for a while it has not read what was sent */
@@ -202,54 +200,14 @@ static void take_answer(struct remote *remote)
 
 /* ---- from the daemon --------------------------------------------------------------------------------------------- */
 
-static bool make_room(struct remote *remote)
-{
-	struct wire_head head;
-	size_t used = remote->to - remote->from, size = RECEIVED_SIZE;
-	if (used >= sizeof(head)) {
-		memcpy(&head, remote->received + remote->from, sizeof(head));
-		if (sizeof(head) + head.length > size)
-			size = sizeof(head) + head.length;
-	}
-	if (used)
-		memmove(remote->received, remote->received + remote->from, used);
-	remote->from = 0;
-	remote->to = used;
-	if (size <= remote->size)
-		return true;
-	char *grown = realloc(remote->received, size);
-	if (!grown)
-		return false;
-	remote->received = grown;
-	remote->size = size;
-	return true;
-}
-
 static int receive(struct remote *remote, struct cordon_error *err)
 {
-	if (!make_room(remote))
-		return fail_oom(err);
-	ssize_t length = recv(remote->fd, remote->received + remote->to, remote->size - remote->to, MSG_DONTWAIT);
-	if (length > 0) {
+	bool any;
+	if (inbox_receive(&remote->inbox, remote->fd, &any, err) < 0)
+		return -1;
+	if (any)
 		note_listens(remote);
-		remote->to += (size_t)length;
-	} else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
-		remote->is_closed = true;
-	}
 	return 0;
-}
-
-/* The next frame: 1, or 0 where there is none yet. */
-static int next_frame(struct remote *remote, struct wire_frame *ret_frame, struct cordon_error *err)
-{
-	enum wire_state state = wire_next(remote->received + remote->from, remote->to - remote->from, false, ret_frame);
-	if (state == WIRE_WHOLE)
-		return 1;
-	if (state == WIRE_PARTIAL && !remote->is_closed)
-		return 0;
-	fail(err, CORDON_E_INTERNAL, 0, WIRE_SOCKET, state == WIRE_BROKEN ? "what the daemon says makes no sense"
-	                                                            : "the daemon went away, and the command with it");
-	return fail_remedy(err, "run it again; without a daemon by --no-daemon");
 }
 
 static void handle_frame(struct run *run, const struct wire_frame *frame)
@@ -281,7 +239,7 @@ static void handle_frame(struct run *run, const struct wire_frame *frame)
 	default:
 		break;
 	}
-	remote->from += frame->size;
+	inbox_drop(&remote->inbox, frame);
 }
 
 /* ---- the carrier ------------------------------------------------------------------------------------------------- */
@@ -296,7 +254,7 @@ static int take_frames(struct run *run, bool *ret_finished, struct cordon_error 
 	struct remote *remote = run->remote;
 	struct wire_frame frame;
 	int found;
-	while ((found = next_frame(remote, &frame, err)) > 0) {
+	while ((found = inbox_next(&remote->inbox, &frame, err)) > 0) {
 		remote->is_declined = frame.head.kind == WIRE_DECLINE;
 		*ret_finished = remote->is_declined || frame.head.flags & WIRE_OVER;
 		if (*ret_finished)
@@ -343,7 +301,7 @@ int remote_finish(struct run *run, int *ret_status, struct cordon_error *err)
 	struct remote *remote = run->remote;
 	struct wire_frame frame;
 	for (;;) {
-		int found = next_frame(remote, &frame, err);
+		int found = inbox_next(&remote->inbox, &frame, err);
 		if (found < 0)
 			return -1;
 		if (found == 0) {
@@ -421,10 +379,8 @@ static bool take_over(struct run *run)
 	struct remote *remote = run->remote;
 	uint64_t one = 1;
 	remote->is_greeted = true;
-	if (!make_room(remote))
+	if (!inbox_put(&remote->inbox, entry_handed.bytes + entry_handed.from, entry_handed.to - entry_handed.from))
 		return false;
-	remote->to = entry_handed.to - entry_handed.from;
-	memcpy(remote->received, entry_handed.bytes + entry_handed.from, remote->to);
 	remote->wanted = entry_handed.wanted;
 	remote->stdin_open = remote->stdin_open && !entry_handed.no_stdin;
 	for (int signal = 1; signal < 32; signal++)
@@ -471,6 +427,6 @@ void remote_close(struct run *run)
 	cleanup_close(&remote->epoll_fd);
 	cleanup_close(&remote->interrupt_fd);
 	cleanup_close(&remote->patience_fd);
-	free(remote->received);
+	inbox_free(&remote->inbox);
 	free(remote);
 }
