@@ -4,11 +4,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "run/kernel-mounts.h"
 #include "run/linger.h"
+#include "run/pidfd.h"
 #include "warm.h"
 
 bool warm_is_fresh(const struct execution *execution)
@@ -168,7 +168,7 @@ void warm_place_free(struct warm_place *place)
 	int pidfd = take_fd(&place->slot.pidfd);
 	slot_end(&place->slot);
 	if (pidfd >= 0 && place->slot.held)
-		syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(pidfd);
 	if (pidfd >= 0)
 		linger_add(pidfd, &place->group);
 	cgroup_remove(&place->group);

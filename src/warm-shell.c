@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
+#include "run/pidfd.h"
 #include "run/shell-park.h"
 #include "warm.h"
 
@@ -220,6 +220,6 @@ int warm_shell_park(struct warm_shell *shell, struct warm_place *place, struct c
 	if (parked == 0)
 		place->shell = shell;
 	else if (place->slot.pidfd >= 0) /* Its init may be waiting for a shell that never stops. */
-		syscall(SYS_pidfd_send_signal, place->slot.pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(place->slot.pidfd);
 	return parked;
 }

@@ -42,7 +42,6 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	struct clone_args args = { .flags = flags | CLONE_CLEAR_SIGHAND | (pidfd ? CLONE_PIDFD : 0),
 	                           .pidfd = (uint64_t)(uintptr_t)pidfd,
 	                           .child_tid = (uint64_t)(uintptr_t)&launch->standing,
-	                           .parent_tid = (uint64_t)(uintptr_t)&launch->pid,
 	                           .stack = (uint64_t)(uintptr_t)stack,
 	                           .stack_size = launch->stack_size };
 	if (!launch->group_entered && launch->group_fd >= 0) {
@@ -63,14 +62,13 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	flags = (flags & ~(uint64_t)CLONE_PARENT_SETTID) | (pidfd ? CLONE_PIDFD : 0);
-	return sys_clone(flags, (char *)stack + launch->stack_size, pidfd, &launch->standing, enter, launch);
+	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, &launch->standing, enter,
+	                 launch);
 }
 
 long launch_clone(struct launch *launch, uint64_t more)
 {
-	uint64_t flags = (launch->namespaces & ~launch->late & ~launch->own) | CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID |
-	                 more;
+	uint64_t flags = (launch->namespaces & ~launch->late & ~launch->own) | CLONE_VM | CLONE_CHILD_CLEARTID | more;
 	if (launch->in_group)
 		flags &= ~(uint64_t)CLONE_NEWCGROUP;
 	launch->standing = 1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "run/pidfd.h"
 #include "run/still.h"
 
 #define STEP_US 3000
@@ -460,7 +461,7 @@ int disk_watch_look(struct disk_watch *watch, int pidfd)
 	uint64_t now_us = disk_now_us(), passed_us = now_us - watch->looked_us, added = look_at_volumes(watch);
 	watch->looked_us = now_us;
 	if (!watch->first)
-		watch->first = processes_of_pidfd(pidfd);
+		watch->first = pidfd_number(pidfd);
 	if (!watch->counted && !watch->options.growth && !watch->writes && watch->taken)
 		ask(watch, now_us);
 	/* A count that goes slowly is begun again: what it has seen is old. */

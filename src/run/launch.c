@@ -22,6 +22,7 @@
 #include "run/blob.h"
 #include "run/control.h"
 #include "run/init-blob.h"
+#include "run/pidfd.h"
 #include "run/processors.h"
 #include "run/sys.h"
 
@@ -132,13 +133,6 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
-/* By its number where a pidfd will not do: it is ours to reap, and has not been. */
-static bool kill_first(const struct launch *launch)
-{
-	int pid = __atomic_load_n(&launch->pid, __ATOMIC_ACQUIRE);
-	return sys_4(SYS_pidfd_send_signal, launch->pidfd, SIGKILL, NULL, 0) >= 0 || (pid > 0 && kill(pid, SIGKILL) == 0);
-}
-
 /* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
  * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. False: it is to
  * be tried again. */
@@ -147,7 +141,7 @@ static bool cut_short(struct launch *launch)
 	struct control_message message = { .kind = CONTROL_KILL };
 	launch->cut_short = true;
 	if (launch->namespaces & CLONE_NEWPID)
-		return kill_first(launch);
+		return pidfd_kill(launch->pidfd);
 	send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return true;
 }
@@ -240,7 +234,6 @@ static long clone_first(struct launch *launch)
 {
 	char *stacks = launch->first_stack;
 	launch->pidfd = launch->become_fd = -1;
-	launch->pid = 0;
 	launch->clone_result = 0;
 	launch->command = launch->loading = launch->standing = 0;
 	launch->watched = launch->cut_short = false;
@@ -337,7 +330,7 @@ void launch_ahead_end(struct launch *ahead)
 		return;
 	close(ahead->mounts_fd);
 	if (ahead->pidfd >= 0)
-		kill_first(ahead);
+		pidfd_kill(ahead->pidfd);
 	await_all(ahead, NULL);
 	if (ahead->pidfd >= 0) {
 		await_gone(ahead->pidfd, true);
@@ -406,6 +399,5 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	long pid = has_command && !launch->apart ? clone_here(launch) : clone_first(launch);
 	if (launch->become && pid >= 0)
 		pid = await_become(launch, pid, &patience);
-	launch->pid = (int)pid;
 	return await_start(launch, pid, patience, err);
 }

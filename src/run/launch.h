@@ -120,7 +120,7 @@ struct launch {
 	const struct launch *plan;
 	int caller_fd;                  /* the same: a pidfd of the caller */
 	int mounts_fd;                  /* the same: the table of the host's mounts, from before there was a copy of them */
-	int pid;                        /* of `first`, as the caller has it; 0: not yet */
+	int pid;                        /* of `first`, if it was begun ahead */
 	bool group_entered;
 	int dumpable;                   /* where there is `become`: what the caller was before, */
 	int become_fd;                  /* and a pidfd */

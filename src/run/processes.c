@@ -24,19 +24,6 @@
 #define FILES_MAX 4096
 #define UNTOLD_BYTES (UINT64_C(1) << 40)
 
-pid_t processes_of_pidfd(int pidfd)
-{
-	char name[64];
-	snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", pidfd);
-	FILE *file = fopen(name, "re");
-	int pid = 0;
-	for (char line[128]; file && fgets(line, sizeof(line), file) && sscanf(line, "Pid: %d", &pid) != 1;)
-		;
-	if (file)
-		fclose(file);
-	return pid > 0 ? pid : 0;
-}
-
 static DIR *open_of(pid_t pid, const char *what)
 {
 	char name[64];

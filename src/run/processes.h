@@ -20,8 +20,6 @@ struct processes {
 	uint64_t written_bytes;         /* in their lives, to whatever it was; very many where that is not told */
 };
 
-/* The process that a pidfd stands for, as /proc calls it; 0 where that is not to be found out. */
-pid_t processes_of_pidfd(int pidfd);
 /* All that descend from `first`, and itself. */
 void processes_look(pid_t first, struct processes *ret_processes);
 void processes_free(struct processes *processes);

@@ -13,6 +13,7 @@
 #include "run/cgroup.h"
 #include "run/launch.h"
 #include "run/linger.h"
+#include "run/pidfd.h"
 #include "run/proxy-blob.h"
 
 #define STACK_SIZE (32 * 1024)
@@ -73,7 +74,7 @@ int proxy_start(struct proxy_process *process, int program, struct cordon_error 
 void proxy_kill(const struct proxy_process *process)
 {
 	if (process->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, process->pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(process->pidfd);
 }
 
 void proxy_end(struct proxy_process *process)

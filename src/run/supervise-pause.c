@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "run/control.h"
-#include "run/processes.h"
+#include "run/pidfd.h"
 #include "run/supervise-parts.h"
 
 #define LOOK_MS 200
@@ -51,7 +51,7 @@ static void count(struct supervision *supervision)
 /* False: it goes on standing still, until that can be changed. */
 static bool go_on(struct supervision *supervision)
 {
-	if (!cgroup_thaw(supervision->options.group, processes_of_pidfd(supervision->pidfd)))
+	if (!cgroup_thaw(supervision->options.group, pidfd_number(supervision->pidfd)))
 		return false;
 	count(supervision);
 	return true;
@@ -80,7 +80,7 @@ static void stand_still(struct supervision *supervision)
 	if (!supervision->still && !begin(supervision))
 		return;
 	/* Asked anew each time: once it is gone, its number may be another process's. */
-	pid_t init = processes_of_pidfd(supervision->pidfd);
+	pid_t init = pidfd_number(supervision->pidfd);
 	if (!supervision->rounds || !init)
 		return;
 	bool refuse = supervision->rounds > ROUNDS_POLITE || clock_ms() - supervision->still_since_ms > POLITE_MS;

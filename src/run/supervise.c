@@ -19,6 +19,7 @@
 #include "run/await.h"
 #include "run/control.h"
 #include "run/linger.h"
+#include "run/pidfd.h"
 #include "run/receive.h"
 #include "run/supervise-parts.h"
 
@@ -291,7 +292,7 @@ void supervise_cut_short(struct supervision *supervision, bool init_waits)
 	supervision->timed_out = await_left_ms(supervision->deadline_us) == 0;
 	supervise_kill(supervision);
 	if (init_waits)
-		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(supervision->pidfd);
 }
 
 static void look_at_disk(struct supervision *supervision)
@@ -343,7 +344,7 @@ static void read_timer(struct supervision *supervision)
 		break;
 	case SUPERVISE_KILLING:
 		cgroup_kill(supervision->options.group);
-		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(supervision->pidfd);
 		arm(supervision->timer_fd, KILL_GRACE_MS);
 		break;
 	case SUPERVISE_DRAINING:
@@ -437,7 +438,7 @@ void supervise_free(struct supervision *supervision)
 	/* Who has a program that was not wanted, or is about to, may wait for that and hear nothing. A slot's is pid 1, with whom all
 	 * the others go; any other kills them first, when it hears of the end. */
 	if (supervision->in_slot && supervision->epoll_fd < 0 && supervision->pidfd >= 0)
-		syscall(SYS_pidfd_send_signal, supervision->pidfd, SIGKILL, NULL, 0);
+		pidfd_kill(supervision->pidfd);
 	/* Unless it has reported: then nothing of all this means anything to anybody. */
 	if (supervision->in_slot && supervision->reported)
 		linger_close(owned, ARRAY_SIZE(owned));

@@ -20,6 +20,7 @@
 
 #include "base/cleanup.h"
 #include "run/disk.h"
+#include "run/pidfd.h"
 #include "disk-ground.h"
 #include "process-state.h"
 
@@ -136,7 +137,7 @@ static pid_t start(int tree, enum hiding how, int *ret_pidfd)
 	close(ready[1]);
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, first, 0);
 	assert_true(*ret_pidfd >= 0);
-	assert_int_equal(processes_of_pidfd(*ret_pidfd), first);
+	assert_int_equal(pidfd_number(*ret_pidfd), first);
 	if (how != WRITING)
 		wait_for_sleep(first);
 	return first;

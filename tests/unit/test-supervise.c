@@ -59,11 +59,6 @@ bool cgroup_thaw(struct cgroup *group, pid_t init)
 	return true;
 }
 
-pid_t processes_of_pidfd(int pidfd)
-{
-	return pidfd;
-}
-
 int disk_watch_look(struct disk_watch *watch, int pidfd)
 {
 	(void)watch;
