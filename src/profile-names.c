@@ -97,6 +97,8 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 {
 	struct place place = { .is_directory = name->is_directory };
 	struct strings way = { 0 };
+	if (name->kind == NAME_LINK)
+		return 0;
 	const char *link = place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
 	if (!link)
 		return -ENOMEM;

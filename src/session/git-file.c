@@ -3,6 +3,9 @@
 #include "session/git-file.h"
 
 #include <string.h>
+#include <strings.h>
+
+#include "base/cleanup.h"
 
 static size_t without_line_ends(const char *text, size_t length)
 {
@@ -105,4 +108,43 @@ bool git_file_target(const char *text, size_t length, const char *path, const ch
 		return false;
 	const char *module = after(ret_target, ".git/modules/"), *worktree = after(ret_target, ".git/worktrees/");
 	return (module && *module) || (worktree && *worktree);
+}
+
+/* Directories in a `.git` that git writes into. Knowingly excluded: `hooks`, which is judged by what could run in it. */
+static const char *const own_directories[] = {
+	"branches", "info", "logs", "lost-found", "modules", "NOTES_MERGE_WORKTREE", "objects", "rebase-apply", "rebase-merge",
+	"refs", "reftable", "remotes", "rr-cache", "sequencer", "svn", "worktrees",
+};
+
+static bool is_own(const char *in_git)
+{
+	size_t length = strcspn(in_git, "/");
+	if (!in_git[length])
+		return length;
+	for (size_t i = 0; i < ARRAY_SIZE(own_directories); i++)
+		if (strlen(own_directories[i]) == length && !strncasecmp(in_git, own_directories[i], length))
+			return true;
+	return false;
+}
+
+bool git_file_is_gits_own(const char *path)
+{
+	for (const char *at = path; *at; at += strspn(at, "/")) {
+		size_t length = strcspn(at, "/");
+		if (length == 4 && !strncasecmp(at, ".git/", 5) && is_own(at + 5))
+			return true;
+		at += length;
+	}
+	return false;
+}
+
+bool git_file_is_usual_link(const char *path, const char *text)
+{
+	const char *slash = strrchr(path, '/'), *leaf = slash ? slash + 1 : path;
+	if (!is_plain(text, strlen(text)))
+		return false;
+	/* core.preferSymlinkRefs */
+	if (!strcmp(leaf, "HEAD"))
+		return !strncmp(text, "refs/", 5);
+	return !strncmp(leaf, ".#", 2) && !strchr(text, '/');
 }

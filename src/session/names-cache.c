@@ -17,7 +17,7 @@
 
 #define STALE_TEMPORARY_S 10
 
-static const char magic[8] = "cordonN1";
+static const char magic[8] = "cordonN2";
 
 struct header {
 	char magic[8];

@@ -5,10 +5,10 @@
 #include "session/names.h"
 
 /* What lies beneath a path follows it at once: a slash comes before every other byte. Masked before all else, a socket before what
- * is protected. */
+ * is protected, that before a link. */
 static int by_place(const void *a, const void *b)
 {
-	static const int rank[NAME_KIND_MAX] = { [NAME_MASKED] = 0, [NAME_SOCKET] = 1, [NAME_PROTECTED] = 2 };
+	static const int rank[NAME_KIND_MAX] = { [NAME_MASKED] = 0, [NAME_SOCKET] = 1, [NAME_PROTECTED] = 2, [NAME_LINK] = 3 };
 	const struct name *x = a, *y = b;
 	const char *one = x->path, *other = y->path;
 	while (*one && *one == *other)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "session/git-file.h"
 #include "session/names-look.h"
 
 #define PROBES_MAX 64
@@ -45,6 +46,13 @@ static bool is_exempt(const struct names_walk *walk, const struct names_listing 
 			return true;
 	}
 	return false;
+}
+
+/* By which git would read or write elsewhere. */
+static bool is_link_of_git(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length)
+{
+	memcpy(listing->name_at, name, length + 1);
+	return walk->globs.protect_count && git_file_is_gits_own(listing->relative);
 }
 
 static size_t hash_name(const char *name, size_t length)
@@ -151,6 +159,8 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	else if (any_matches(walk, listing, walk->globs.protect, walk->globs.protect_count, name, length) &&
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
+	else if (type == DT_LNK && is_link_of_git(walk, listing, name, length))
+		kind = NAME_LINK;
 	if (kind != NAME_KIND_MAX && walk->matches[kind]++ >= NAMES_MATCHES_MAX) {
 		walk->overflowed = listing->partial = listing->crowded = true;
 	} else if (kind != NAME_KIND_MAX) {

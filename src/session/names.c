@@ -34,7 +34,7 @@
 #define STORE_US 80
 #define STORED_BYTES_PER_US 1000
 
-const char *const name_kind_names[] = { "masked", "protected", "socket" };
+const char *const name_kind_names[] = { "masked", "protected", "socket", "link" };
 _Static_assert(ARRAY_SIZE(name_kind_names) == NAME_KIND_MAX, "every kind has a name");
 
 /* One call's own. */
@@ -218,7 +218,7 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 		if (!path)
 			return -1;
 		bool stamped = match->kind == NAME_PROTECTED || match->type == NAMES_TYPE_LINK;
-		if (stamped && !names_stat(walk->root_fd, path, &stat) && match->kind == NAME_PROTECTED)
+		if (stamped && !names_stat(walk->root_fd, path, &stat) && match->kind != NAME_MASKED)
 			continue;
 		names->items[names->count++] = (struct name){
 			.kind = match->kind,

@@ -12,11 +12,12 @@ struct cordon_error;
 
 #define NAMES_MATCHES_MAX (32 * 1024)   /* of each kind, in one tree */
 
-enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_KIND_MAX };
+/* NAME_LINK: a symbolic link where git itself writes. Nothing covers it; it is there to be judged. */
+enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_LINK, NAME_KIND_MAX };
 extern const char *const name_kind_names[NAME_KIND_MAX];
 
 struct name {
-	enum name_kind kind;            /* a name that is several things is masked, else a socket, else protected */
+	enum name_kind kind;            /* a name that is several things is masked, else a socket, else protected, else a link */
 	const char *path;               /* relative to the root */
 	bool is_directory;
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
@@ -38,7 +39,7 @@ struct names {
 
 struct name_rules {
 	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
-	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; may be NULL */
+	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; NULL or none: nor links */
 	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory;
 	                                   otherwise unless it lies in what can be a repository */
 };

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "session/git-file.h"
 #include "session/names-look.h"
 #include "session/names-table.h"
 #include "session/planted-seen.h"
@@ -188,6 +191,36 @@ int judge_git_file(struct check *check, const struct name *name, bool old)
 		return condemn(check, name->path, "a symbolic link in place of a git repository");
 	return git_look_leads_inside(&check->look, name->path)
 		? keep_named(check, name, old) : condemn(check, name->path, "would make git use a repository that is not guarded");
+}
+
+/* Then it was judged with them. */
+static bool lies_in_hooks(const struct check *check, const char *path)
+{
+	char parent[NAMES_ENTRY_SIZE];
+	const char *slash = strrchr(path, '/');
+	if (!slash || snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path) >= (int)sizeof(parent))
+		return false;
+	const char *leaf = strrchr(parent, '/');
+	return leaf && !strcasecmp(leaf + 1, "hooks") && names_get(check->look.names, NAME_PROTECTED, parent);
+}
+
+static bool is_usual_link(const struct check *check, const char *path)
+{
+	char text[NAMES_ENTRY_SIZE];
+	const char *leaf;
+	auto_close int fd = open_parent(check, path, &leaf);
+	ssize_t length = fd < 0 ? -1 : readlinkat(fd, leaf, text, sizeof(text));
+	if (length < 0 || length == sizeof(text))
+		return false;
+	text[length] = '\0';
+	return git_file_is_usual_link(path, text);
+}
+
+int judge_link(struct check *check, const struct name *name, bool old)
+{
+	(void)old;
+	return lies_in_hooks(check, name->path) || is_usual_link(check, name->path)
+		? 0 : condemn(check, name->path, "a symbolic link by which git would read or write elsewhere");
 }
 
 /* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command, and what is

@@ -27,4 +27,4 @@ int condemn_config(struct check *check, const char *path, bool *ret_any) must_ch
 
 /* `old`: it was there before. */
 typedef int judge_fn(struct check *check, const struct name *name, bool old);
-judge_fn judge_hooks, judge_config, judge_common, judge_back, judge_git_file, judge_policy, judge_other;
+judge_fn judge_hooks, judge_config, judge_common, judge_back, judge_git_file, judge_link, judge_policy, judge_other;

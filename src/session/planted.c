@@ -122,6 +122,8 @@ static int judge(struct check *check, const struct name *name, bool old, struct 
 		status = condemn(check, name->path, "too much to be judged");
 	else if (!old && is_file && name->links > 1)
 		status = condemn(check, name->path, "has a second name by which it can be changed");
+	else if (name->kind == NAME_LINK)
+		status = judge_link(check, name, old);
 	else
 		status = row->judge(check, name, old);
 	return status < 0 ? fail_oom(err) : 0;
@@ -147,7 +149,7 @@ enum turn { TURN_OLD, TURN_NEW, TURN_GIT_FILES, TURN_MAX };
 
 static int take_turn(struct check *check, enum turn turn, const struct name *name, struct cordon_error *err)
 {
-	const struct name *was = names_get(check->before->names, NAME_PROTECTED, name->path);
+	const struct name *was = names_get(check->before->names, name->kind, name->path);
 	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW))
 		return 0;
 	int root_fd = check->look.root_fd;
@@ -166,7 +168,7 @@ int planted_check(struct arena *arena, int root_fd, const struct planted_before 
 	int status = 0;
 	for (enum turn turn = 0; turn < TURN_MAX; turn++)
 		for (size_t i = 0; i < after->count && status == 0; i++)
-			if (after->items[i].kind == NAME_PROTECTED)
+			if (after->items[i].kind == NAME_PROTECTED || after->items[i].kind == NAME_LINK)
 				status = take_turn(&check, turn, &after->items[i], err);
 	if (status == 0 && grounds_judge(&check) < 0)
 		status = fail_oom(err);

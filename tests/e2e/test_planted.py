@@ -127,7 +127,8 @@ WAYS = [
     ("a module", f"git init -q --bare .git/modules/a/m; printf '{EVIL}' >> .git/modules/a/m/config; mkdir m; "
      "echo 'gitdir: ../.git/modules/a/m' > m/.git", [".git/modules/a/m/config", "m/.git"]),
     ("a module that is a link", "mkdir -p .git/modules m; ln -s ../../evil .git/modules/m; "
-     "echo 'gitdir: ../.git/modules/m' > m/.git", ["m/.git"]),
+     "echo 'gitdir: ../.git/modules/m' > m/.git", [".git/modules/m", "m/.git"]),
+    ("modules that are elsewhere", "mkdir all; cp -r evil all/m; ln -s ../all .git/modules", [".git/modules"]),
     ("a module in a masked directory", f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
      "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", [".git/modules/.env/config", "m/.git"]),
     ("a module that is called as branches are", f"git init -q --bare .git/modules/refs/heads/m; printf '{EVIL}' >> "
@@ -140,6 +141,8 @@ WAYS = [
      f"printf '{EVIL}' > config", ["config"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
+    ("a link that git writes to", "mkdir -p .git/logs; ln -s /etc/motd .git/COMMIT_EDITMSG; ln -s ../../HEAD .git/logs/HEAD",
+     [".git/COMMIT_EDITMSG", ".git/logs/HEAD"]),
 ]
 
 
@@ -172,6 +175,12 @@ def test_git_goes_on_working(cordon, driver):
     assert moved(cordon, told) == []
     told = git(cordon, "git clone -q --recurse-submodules top whole && git -C whole/sub/lib status -s", driver)
     assert moved(cordon, told) == [] and told["stdout"] == ""
+    told = git(cordon, "set -e; git init -q day; cd day; commit() { echo $1 > $1; git add $1; git commit -qm $1; }; commit a; "
+               "git checkout -qb side; commit b; git checkout -q -; commit c; git rebase -q HEAD side; git checkout -q -; "
+               "git merge -q --no-ff -m m side; echo d > a; git stash -q; git stash pop -q; git commit -qam d; "
+               "git submodule --quiet add $PWD/../lib s; git commit -qm s; git submodule --quiet deinit s; "
+               "git submodule --quiet update --init s; git worktree add -q ../gone; git worktree remove ../gone; git gc -q", driver)
+    assert moved(cordon, told) == []
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

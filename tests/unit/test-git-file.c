@@ -65,10 +65,41 @@ static void test_git_files(void **state)
 	assert_false(git_file_is_up_two("../../..", 8));
 }
 
+static void test_links(void **state)
+{
+	(void)state;
+	static const char *const own[] = { ".git/COMMIT_EDITMSG", "a/.git/modules", ".git/modules/a/b", ".GIT/Logs/HEAD", "/r/.git/x",
+		"a/.git/hooks", ".git/tmp/wt/.git/index" };
+	static const char *const others[] = { ".git", "x.git/logs", ".git/tmp/wt/link", ".git/modulesx/a", "git/logs/HEAD", "a",
+		".git/hooks/x", ".git/" };
+	static const struct {
+		const char *path, *text;
+		bool usual;
+	} links[] = {
+		{ ".git/HEAD", "refs/heads/main", true },
+		{ ".git/HEAD", "refs/../../x", false },
+		{ ".git/HEAD", "/refs/x", false },
+		{ ".git/index", "refs/heads/main", false },
+		{ ".git/.#COMMIT_EDITMSG", "me@host.12:34", true },
+		{ ".git/.#COMMIT_EDITMSG", "..", false },
+		{ ".git/modules/.#x", "../x", false },
+		{ ".git/modules/.#x", "x/y", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		if (!git_file_is_gits_own(own[i]))
+			fail_msg("%s is git's own", own[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (git_file_is_gits_own(others[i]))
+			fail_msg("%s is not git's own", others[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		if (git_file_is_usual_link(links[i].path, links[i].text) != links[i].usual)
+			fail_msg("%s -> %s", links[i].path, links[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_git_files),
+		cmocka_unit_test(test_git_files), cmocka_unit_test(test_links),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

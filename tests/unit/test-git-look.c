@@ -111,7 +111,8 @@ static void test_repository_swapped(void **state)
 	assert_int_equal(symlinkat("../../elsewhere", lab->root_fd, ".git/modules/m"), 0);
 	lab_check(lab, true);
 	lab_assert_moved(lab, "m/.git", "gitdir: ../.git/modules/m\n");
-	assert_int_equal(lab->planted.count, 1);
+	lab_assert_moved(lab, ".git/modules/m", "../../elsewhere");
+	assert_int_equal(lab->planted.count, 2);
 	assert_true(lab_exists(lab, "own/.git"));
 }
 

@@ -88,6 +88,37 @@ static void test_links_in_place(void **state)
 	assert_true(lab_exists(lab, "evil/config"));
 }
 
+/* Where git writes, and on the way to what it reads. What was there before is its owner's. */
+static void test_links_in_a_repository(void **state)
+{
+	struct lab *lab = *state;
+	static const char *const gone[] = { ".git/COMMIT_EDITMSG", ".git/logs/HEAD", ".git/modules/lib", ".git/modules/a/b",
+		".git/refs/heads/config", "x/.git/modules", "x/.git/worktrees", ".git/old" };
+	lab_make(lab, ".git/logs/x", "", 0644);
+	lab_make(lab, ".git/modules/a/HEAD", "", 0644);
+	lab_make(lab, ".git/refs/heads/x", "", 0644);
+	lab_make(lab, ".git/annex/x", "", 0644);
+	lab_make(lab, ".git/hooks/x", "", 0644);
+	lab_make(lab, "x/.git/x", "", 0644);
+	assert_int_equal(symlinkat("../shared", lab->root_fd, ".git/objects"), 0);
+	assert_int_equal(symlinkat("../mine", lab->root_fd, ".git/old"), 0);
+	lab_record(lab, UINT64_MAX);
+	assert_int_equal(unlinkat(lab->root_fd, ".git/old", 0), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		assert_int_equal(symlinkat("/evil", lab->root_fd, gone[i]), 0);
+	assert_int_equal(symlinkat("/evil", lab->root_fd, ".git/hooks/update"), 0);
+	assert_int_equal(symlinkat("refs/heads/main", lab->root_fd, ".git/HEAD"), 0);
+	assert_int_equal(symlinkat("x", lab->root_fd, ".git/annex/y"), 0);
+	lab_check(lab, false);
+	assert_int_equal(lab->planted.count, ARRAY_SIZE(gone) + 1);
+	lab_check(lab, true);
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		lab_assert_moved(lab, gone[i], "/evil");
+	lab_assert_moved(lab, ".git/hooks/update", "/evil");
+	assert_int_equal(lab->planted.count, ARRAY_SIZE(gone) + 1);
+	assert_true(lab_exists(lab, ".git/objects"));
+}
+
 static void test_config_and_others(void **state)
 {
 	struct lab *lab = *state;
@@ -229,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LAB_ROW(test_git_init_is_kept), LAB_ROW(test_hooks), LAB_ROW(test_kept_by_policy), LAB_ROW(test_links_in_place),
+		LAB_ROW(test_links_in_a_repository),
 		LAB_ROW(test_config_and_others), LAB_ROW(test_changed), LAB_ROW(test_owners_settings), LAB_ROW(test_second_names),
 		LAB_ROW(test_other_filesystem),
 	};
