@@ -197,8 +197,9 @@ struct cordon_result {
 	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */
 };
 
-/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded. A request that
- * names neither session nor workspace has a workspace of its own, which is removed when all is over. */
+/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded: then the reason
+ * says that it ran and how it ended, and it is not `retriable`. A request that names neither session nor workspace has a workspace of
+ * its own, which is removed when all is over. */
 int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
                struct cordon_error *err) CORDON_MUST_CHECK;
 void cordon_result_unref(struct cordon_result *result);

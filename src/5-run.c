@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/remove.h"
 #include "execute.h"
@@ -252,6 +253,14 @@ void run_step_clean(struct execution *execution)
 		remove_tree(AT_FDCWD, execution->session.scratch);
 }
 
+static void note_end(struct execution *execution)
+{
+	int status = execution->run.supervision.status;
+	execution->run.ended = true;
+	execution->run.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	execution->run.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
 int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_RUN);
@@ -261,9 +270,14 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
 	const struct driver *driver = execution->session.driver;
-	int status = egress_end(execution, err) < 0 || limits_end(execution, err) < 0 ? -1 : 0;
-	if (status == 0 && driver->conclude)
-		status = driver->conclude(&execution->run.launch, supervision->status, execution->run.streams[CORDON_STDERR].data, err);
+	int status = driver->conclude ? driver->conclude(&execution->run.launch, supervision->status,
+	                                                 execution->run.streams[CORDON_STDERR].data, err) : 0;
+	if (status == 0)
+		note_end(execution);
+	/* That nothing ran is the first thing to tell. */
+	struct cordon_error *untold = status < 0 ? NULL : err;
+	if (egress_end(execution, untold) < 0 || limits_end(execution, untold) < 0)
+		status = -1;
 	/* Whatever has failed: what was left is there. */
 	bool told = run_judge(execution) == 0;
 	return status < 0 || told ? status : fail_oom(err);

@@ -3,7 +3,6 @@
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "audit/ledger.h"
 #include "base/json.h"
@@ -151,7 +150,8 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 	json_key_string(&json, "platform", "linux");
 	write_job(&json, execution, "started");
 	write_capabilities(&json, &execution->capability.set);
-	return end_row(&json, execution, err);
+	execution->audit.intended = end_row(&json, execution, err) == 0;
+	return execution->audit.intended ? 0 : -1;
 }
 
 static void write_stream(struct json *json, const char *key, const struct captured *captured)
@@ -232,7 +232,6 @@ void audit_step_running(struct execution *execution)
 int audit_step_result(struct execution *execution, struct cordon_error *err)
 {
 	const struct supervision *supervision = &execution->run.supervision;
-	int status = supervision->status;
 	struct json json;
 	if (write_limit_row(execution, err) < 0)
 		return -1;
@@ -245,8 +244,8 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	else
 		write_isolation(&json, execution->run.isolation);
 	write_job(&json, execution, execution->session.job && execution->session.job->killed ? "killed" : "ended");
-	json_key_int(&json, "exit_code", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-	json_key_int(&json, "signal", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+	json_key_int(&json, "exit_code", execution->run.exit_code);
+	json_key_int(&json, "signal", execution->run.signal);
 	json_key_bool(&json, "timed_out", supervision->timed_out);
 	json_key_bool(&json, "oom_killed", execution->run.usage.oom_kills);
 	json_key_string(&json, "limit_hit", execution->run.limit_hit.name);
@@ -279,6 +278,6 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	json_key(&json, "error");
 	error_write_json(&json, err);
 	/* The command is refused already; a ledger that cannot say so must not hide why. */
-	if (end_row(&json, execution, &unwritten) < 0)
+	if (end_row(&json, execution, &unwritten) < 0 && !execution->audit.intended)
 		err->audit_id[0] = '\0';
 }

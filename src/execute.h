@@ -152,6 +152,8 @@ struct execution {
 		struct cordon_error not_ready;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
+		bool ended;                         /* it ran, and is over; then how: */
+		int exit_code, signal;              /* -1 where a signal ended it; or 0 */
 		struct captured streams[3];
 		struct cgroup_usage usage;
 		struct limit_hit limit_hit;
@@ -163,6 +165,7 @@ struct execution {
 	} run;
 	struct {
 		char id[ID_SIZE];
+		bool intended;                      /* there is a row of this id */
 		char *isolation;                    /* as the result row will say it, once it runs; or NULL */
 	} audit;
 };

@@ -116,24 +116,33 @@ static const char *unkept(struct job *job)
 	return NULL;
 }
 
+/* How it ended, also where the ledger could not be told. */
+static void fill_end(struct job *job)
+{
+	const struct execution *walk = job->execution->walk;
+	const struct supervision *supervision = &walk->run.supervision;
+	struct job_record *record = &job->record;
+	record->exit_code = walk->run.ended ? walk->run.exit_code : -1;
+	if (!walk->run.ended)
+		return;
+	record->signal = walk->run.signal;
+	record->timed_out = supervision->timed_out;
+	record->oom_killed = walk->run.usage.oom_kills;
+	record->limit_hit = walk->run.limit_hit.name;
+	record->duration_ms = (supervision->end_us - supervision->start_us) / 1000;
+}
+
 static void conclude(struct job *job)
 {
 	struct job_record *record = &job->record;
 	struct cordon_result *result = NULL;
 	struct cordon_error err;
 	char now[UTC_SIZE];
-	if (follow(job, &err) == 0 && cordon_execution_result(job->execution, &result, &err) == 0) {
-		record->exit_code = result->exit_code;
-		record->signal = result->signal;
-		record->timed_out = result->timed_out;
-		record->oom_killed = result->oom_killed;
-		record->limit_hit = keep(job, result->limit_hit);
-		record->duration_ms = result->duration_ms;
+	if (follow(job, &err) == 0 && cordon_execution_result(job->execution, &result, &err) == 0)
 		record->note = unkept(job);
-	} else {
-		record->exit_code = -1;
+	else
 		record->note = keep(job, err.reason);
-	}
+	fill_end(job);
 	utc_now(now);
 	record->state = JOB_ENDED;
 	record->killed = job->place.killed;

@@ -1,7 +1,7 @@
 /* The result: a value of its own that outlives the execution, and its JSON. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "base/json.h"
 #include "execute.h"
@@ -46,14 +46,13 @@ static struct kept_result *keep_result(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
 	const struct cgroup_usage *usage = &execution->run.usage;
-	int status = supervision->status;
 	struct kept_result *kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		return NULL;
 	struct cordon_result *result = &kept->public;
 	*result = (struct cordon_result){
-		.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		.exit_code = execution->run.exit_code,
+		.signal = execution->run.signal,
 		.timed_out = supervision->timed_out,
 		.oom_killed = usage->oom_kills,
 		.limit_hit = execution->run.limit_hit.name,
@@ -91,22 +90,40 @@ static struct kept_result *keep_result(const struct execution *execution)
 	return kept;
 }
 
+/* Nothing was refused: the error says that it ran, by which row it is known, and that it is not to be run again. */
+static int fail_after_run(const struct execution *execution, enum cordon_step step, struct cordon_error *err)
+{
+	const struct cordon_error cause = *err;
+	int code = execution->run.exit_code;
+	fail(err, cause.class, 0, cause.subject, "the command ran (%s %d), and afterwards this failed: %s",
+	     code < 0 ? "signal" : "exit status", code < 0 ? execution->run.signal : code, cause.reason);
+	fail_boundary(err, cause.boundary);
+	fail_remedy(err, "%s%sit is not to be run again only because of this", cause.remediation, *cause.remediation ? "; " : "");
+	err->os_errno = cause.os_errno;
+	err->step = step;
+	err->retriable = false;
+	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
+	return -1;
+}
+
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err)
 {
 	if (run_step_finish(execution, err) < 0) {
 		err->step = CORDON_STEP_RUN;
+		if (execution->run.ended)
+			fail_after_run(execution, CORDON_STEP_RUN, err);
 		audit_step_denial(execution, err);
 		return -1;
 	}
-	if (audit_step_result(execution, err) < 0) {
-		err->step = CORDON_STEP_AUDIT;
-		return -1;
-	}
+	if (audit_step_result(execution, err) < 0)
+		return fail_after_run(execution, CORDON_STEP_AUDIT, err);
 	if (limits_pause(execution, err) < 0)
-		return -1;
+		return fail_after_run(execution, CORDON_STEP_RUN, err);
 	struct kept_result *kept = keep_result(execution);
-	if (!kept)
-		return fail_oom(err);
+	if (!kept) {
+		fail_oom(err);
+		return fail_after_run(execution, CORDON_STEP_RUN, err);
+	}
 	*ret_result = &kept->public;
 	return 0;
 }

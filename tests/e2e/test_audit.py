@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from conftest import wait_until
 from lab import ledger_files, needs, result, rows
 
 
@@ -230,6 +231,43 @@ def test_a_ledger_removed_while_a_command_runs(used):
     begin, ended = map(json.loads, lines(used))
     assert (begin["row"], ended["row"]) == ("begin", "result") and begin["lost"]["rows"] > 6 and ended["exit_code"] == 4
     assert [what for what, _, _ in verify(used)] == ["rows_missing"]
+
+
+def unwritable(cordon):
+    """Whoever writes a row finds that it cannot; gives back what ends that."""
+    head = ledger(cordon) / "head"
+    head.rename(head.with_name("aside"))
+    head.mkdir()
+    return lambda: (head.rmdir(), head.with_name("aside").rename(head))
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_command_that_ran_does_not_look_refused(used, served):
+    """Its result cannot be recorded. Nobody is to run it again for that, and its intent is in the ledger."""
+    daemon = used.popen("serve") if served else None
+    assert not served or daemon.stdout.readline()
+    process = used.popen("run", "--session", "one", "--json", "-c", "read line; exit 3", stdin=subprocess.PIPE)
+    assert wait_until(lambda: rows(used)[-1]["row"] == "intent")
+    mend = unwritable(used)
+    error = json.loads(process.communicate(b"\n")[0])["error"]
+    mend()
+    if served:
+        daemon.terminate()
+        daemon.communicate()
+    assert process.returncode == 125 and error["class"] == "audit_unavailable" and error["step"] == "audit", error
+    assert error["reason"].startswith("the command ran (exit status 3)") and error["retriable"] is False, error
+    assert rows(used)[-1]["row"] == "intent" and error["audit_id"] == rows(used)[-1]["id"]
+    assert error["boundary"] == "ledger" and error["subject"].endswith("head")
+
+
+def test_a_job_that_ran_is_known_without_its_row(used):
+    job = used("job", "start", "--session", "j", "--workspace", used.workspace,
+               "-c", "until [ -e go ]; do sleep 0.01; done; exit 4").stdout.strip()
+    mend = unwritable(used)
+    (used.workspace / "go").touch()
+    told = json.loads(used("job", "wait", "--json", job).stdout)
+    mend()
+    assert (told["state"], told["exit_code"]) == ("ended", 4) and "ran (exit status 4)" in told["note"], told
 
 
 def test_a_torn_line_is_no_tampering(used):

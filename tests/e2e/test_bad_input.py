@@ -419,8 +419,9 @@ def test_a_result_that_does_not_fit(cordon):
     most = file.stat().st_size + intent + 20
     done = cordon("run", "--json", "--", "true",
                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
-    assert done.returncode == 125 and json.loads(done.stdout)["error"]["class"] == "audit_unavailable"
-    assert [row["row"] for row in rows(cordon)] == [*before, "intent"]
+    error = json.loads(done.stdout)["error"]
+    assert done.returncode == 125 and error["class"] == "audit_unavailable" and not error["retriable"], error
+    assert [row["row"] for row in rows(cordon)] == [*before, "intent"] and rows(cordon)[-1]["id"] == error["audit_id"]
 
 
 def test_no_room_for_a_file_in_memory(cordon):
