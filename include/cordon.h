@@ -179,7 +179,8 @@ struct cordon_result {
 	const char *stdout_data, *stderr_data;
 	size_t stdout_length, stderr_length;
 	uint64_t stdout_bytes, stderr_bytes;
-	uint64_t duration_ms, cpu_ms, max_rss_kb;
+	uint64_t duration_ms, cpu_ms;
+	uint64_t max_rss_kb;            /* of its largest process; 0: not known, because it was less than the caller's own */
 	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
 	uint64_t read_bytes, written_bytes;     /* of storage */
 	/* Of a command that may reach listed hosts: its connections, what they carried from the network to the command and

@@ -216,7 +216,7 @@ char *cordon_result_json(const struct cordon_result *result)
 	if (result->paused_ms)
 		json_key_uint(&json, "paused_ms", result->paused_ms);
 	json_key_uint(&json, "cpu_ms", result->cpu_ms);
-	json_key_uint(&json, "max_rss_kb", result->max_rss_kb);
+	write_known(&json, "max_rss_kb", result->max_rss_kb);
 	write_known(&json, "memory_peak_kb", result->memory_peak_kb);
 	write_known(&json, "process_peak", result->process_peak);
 	json_key_uint(&json, "read_bytes", result->read_bytes);

@@ -28,7 +28,7 @@ struct control_message {
 	int32_t kind;
 	int32_t value;                  /* the signal, the wait status, how many listeners are spoken of, or how it went */
 	uint64_t made;                  /* which of those are there, the first of them in the lowest bit */
-	uint64_t cpu_us, max_rss_kb;
+	uint64_t cpu_us, max_rss_kb;    /* the latter 0 where it is not known */
 	uint64_t read_bytes, written_bytes;     /* of storage */
 	uint64_t end_us;                /* CLOCK_MONOTONIC when the command itself ended */
 };

@@ -184,6 +184,19 @@ static void kill_rest(bool pid_namespace)
 	}
 }
 
+/* execve() counts the memory that a process leaves as its own: the caller's, with its peak. Ours was that, too, a moment before or
+ * after; but the caller's may grow meanwhile, and the kernel counts in lots. A slot's is small and grows no more. */
+static uint64_t known_rss_kb(uint64_t peak_kb)
+{
+	struct rusage usage;
+	memset(&usage, 0, sizeof(usage));
+	sys_2(SYS_getrusage, RUSAGE_SELF, &usage);
+	uint64_t inherited_kb = (uint64_t)usage.ru_maxrss;
+	if (!in_slot)
+		inherited_kb += inherited_kb / 8 + 1024;
+	return peak_kb > inherited_kb ? peak_kb : 0;
+}
+
 static __attribute__((noreturn)) void report(bool pid_namespace, int status, uint64_t end_us)
 {
 	struct rusage usage;
@@ -193,7 +206,7 @@ static __attribute__((noreturn)) void report(bool pid_namespace, int status, uin
 	struct control_message message = { .kind = CONTROL_REPORT, .value = status, .end_us = end_us };
 	message.cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 	                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-	message.max_rss_kb = (uint64_t)usage.ru_maxrss;
+	message.max_rss_kb = known_rss_kb((uint64_t)usage.ru_maxrss);
 	message.read_bytes = (uint64_t)usage.ru_inblock * BLOCK_BYTES;
 	message.written_bytes = (uint64_t)usage.ru_oublock * BLOCK_BYTES;
 	sys6(SYS_sendto, CONTROL_FD, (long)&message, sizeof(message), MSG_NOSIGNAL, 0, 0);

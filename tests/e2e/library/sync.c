@@ -92,6 +92,23 @@ static void check_no_leak(struct cordon *cordon)
 	CHECK(open_descriptors() <= before + 8 * 4);
 }
 
+/* The memory that the command is begun in is ours. */
+static void check_memory(struct cordon *cordon)
+{
+	enum { LARGE = 64 << 20, SMALL_KB = 32 << 10 };
+	struct cordon_error err;
+	struct cordon_result *result;
+	char *large = malloc(LARGE);
+	CHECK(large);
+	memset(large, 1, LARGE);
+	free(large);
+	struct cordon_request *request = shell("exit 0");
+	MUST(cordon_run(cordon, request, &result, &err));
+	CHECK(result->max_rss_kb < SMALL_KB);
+	cordon_result_unref(result);
+	cordon_request_unref(request);
+}
+
 int main(void)
 {
 	struct cordon_error err;
@@ -102,6 +119,7 @@ int main(void)
 	check_input(cordon);
 	check_no_sigpipe(cordon);
 	check_no_leak(cordon);
+	check_memory(cordon);
 	cordon_unref(cordon);
 	/* What is kept for the life of the process: the init program, the machine's load, and as root the namespace of mapped owners. */
 	CHECK(open_descriptors() <= before + 3);
