@@ -151,7 +151,7 @@ static void conclude(struct job *job)
 	/* The session is free before anybody can know that the job has ended. */
 	cordon_execution_unref(job->execution);
 	job->execution = NULL;
-	/* Where it cannot be written the job counts as lost, which is what it is. */
+	/* There is room for it. Where it cannot be written all the same the job counts as lost, which is what it is. */
 	if (record->ended)
 		(void)!jobs_write(&job->place, record, &err);
 }

@@ -15,6 +15,7 @@
 #include "session/workspace.h"
 
 #define RECORD_NEW "job.json.new"
+#define END_ROOM 8192                   /* more than its end adds to a record, however its note is escaped */
 #define NEW_PREFIX ".new-"
 
 static int make_jobs(const char *data_dir, const char *session_id, int *ret_fd, struct cordon_error *err)
@@ -105,15 +106,41 @@ int jobs_enter(const char *data_dir, const char *session_id, const char *id, str
 	return result;
 }
 
+/* The disk may be full when it ends. */
+static int reserve_end(const struct job_place *place, size_t length)
+{
+	size_t whole = length + END_ROOM;
+	auto_free char *blank = malloc(whole);
+	if (!blank)
+		return -ENOMEM;
+	memset(blank, ' ', whole);
+	return file_create(place->fd, RECORD_NEW, blank, whole, NULL);
+}
+
+/* In the room that was reserved. */
+static bool fill_reserved(const struct job_place *place, const char *text, size_t length)
+{
+	struct stat info;
+	auto_close int fd = openat(place->fd, RECORD_NEW, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && (size_t)info.st_size >= length &&
+	       pwrite(fd, text, length, 0) == (ssize_t)length && ftruncate(fd, (off_t)length) == 0;
+}
+
 int jobs_write(const struct job_place *place, const struct job_record *record, struct cordon_error *err)
 {
 	auto_free char *text = job_record_write(record);
 	if (!text)
 		return fail_oom(err);
-	unlinkat(place->fd, RECORD_NEW, 0);
-	int result = file_create(place->fd, RECORD_NEW, text, strlen(text), NULL);
+	size_t length = strlen(text);
+	int result = 0;
+	if (record->state == JOB_RUNNING || !fill_reserved(place, text, length)) {
+		unlinkat(place->fd, RECORD_NEW, 0);
+		result = file_create(place->fd, RECORD_NEW, text, length, NULL);
+	}
 	if (result == 0 && renameat(place->fd, RECORD_NEW, place->fd, JOBS_RECORD) < 0)
 		result = -errno;
+	if (result == 0 && record->state == JOB_RUNNING)
+		result = reserve_end(place, length);
 	return result < 0 ? jobs_refuse(-result, place->id, "the job's record cannot be written", err) : 0;
 }
 

@@ -3,6 +3,7 @@
  *     jobs/<hash of the session's id>/lock            held while a job enters, so that they are counted
  *                                    /<job>/          named after the audit id of its command
  *                                           job.json  replaced whole, by rename; not there before the command has started
+ *                                           job.json.new      room for what it will be in the end, on a disk that is full then
  *                                           stdout, stderr    what it wrote last (ring.h)
  *                                           lock      held by the process that runs it: free, it has ended, or that died
  *                                           control   a pipe with a name, by which that process is told things

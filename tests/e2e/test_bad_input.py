@@ -495,6 +495,28 @@ def test_a_full_disk_does_not_keep_a_session_from_being_stopped(cordon, tmp_path
     assert [job["state"] for job in jobs["jobs"]] != ["running"]
 
 
+ENDED = """
+set -e
+mount -t tmpfs -o size=256k tmpfs "$1"
+export XDG_DATA_HOME="$1/data"
+job=$("$2" job start --session s --workspace "$PWD" -c 'until [ -e go ]; do sleep 0.01; done; exit 4')
+dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null || true
+touch go
+"$2" job wait --json "$job" || true
+"""
+
+
+@needs("mount-namespace")
+def test_how_a_job_ends_is_known_on_a_full_disk(cordon, tmp_path):
+    place = tmp_path / "small"
+    place.mkdir()
+    prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+    done = subprocess.run([*prefix, "sh", "-c", ENDED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace, env=cordon.env,
+                          capture_output=True, text=True, timeout=60)
+    job = json.loads(done.stdout)
+    assert (job["state"], job["exit_code"]) == ("ended", 4), done
+
+
 @needs("user")
 @pytest.mark.parametrize("name", ["ledger", "."])
 def test_a_ledger_directory_that_may_not_be_written(cordon, name):
