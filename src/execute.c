@@ -55,7 +55,7 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
-	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, err) < 0 ||
+	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, &cordon->data_named, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
 	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0 ||
 	    config_store_watch(cordon->config, cordon->vigil, err) < 0) {

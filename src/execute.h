@@ -31,6 +31,7 @@ struct host_view;
 struct job;
 struct json;
 struct ledger;
+struct own_file;
 struct warm;
 struct warm_guess;
 struct warm_place;
@@ -38,7 +39,7 @@ struct warm_place;
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
 	struct arena arena;
-	const char *data_dir;
+	const char *data_dir, *data_named;      /* what it is; what led there, by whatever links */
 	struct ledger *ledger;
 	struct config_store *config;
 	struct vigil *vigil;                    /* over what of the host the following know */
@@ -129,6 +130,7 @@ struct execution {
 		struct strings roots;               /* these trees by all their names */
 		struct places links;                /* masked names that are links, as `alias`: what they led to */
 		uint64_t links_us;                  /* that following links in them took */
+		struct own_file *own;               /* what of cordon's own the command might have changed; or NULL */
 		struct names_place names;           /* where what is known of them is kept */
 	} profile;
 	struct {
@@ -189,6 +191,10 @@ int profile_step(struct execution *execution, struct cordon_error *err) must_che
  * roots; with all of the host in view, the caller's home like a granted tree, and what is known to hold secrets elsewhere. */
 int profile_find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 int profile_keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
+/* Of step 4, own-files.c: what of cordon's own decides about later commands stays as it is, or nothing runs. At the end, whether it did:
+ * -1 when there was no memory to tell. */
+int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
+int own_files_judge(struct execution *execution) must_check;
 int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 bool profile_is_writable(const struct execution *execution, const char *path);
 /* Step 5 has a start, events in between, and a finish. */

@@ -174,5 +174,5 @@ int run_judge(struct execution *execution)
 	for (size_t i = 0; i < execution->profile.tree_count; i++)
 		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i]) < 0)
 			status = -1;
-	return report_lost_links(execution) < 0 ? -1 : status;
+	return report_lost_links(execution) < 0 || own_files_judge(execution) < 0 ? -1 : status;
 }

@@ -249,6 +249,37 @@ int beneath_follow(struct arena *arena, const char *link, const struct strings *
 	return 0;
 }
 
+static int way_by_steps(struct arena *arena, const char *path, const char **ret_end, struct strings *ret_way)
+{
+	const char *everywhere[] = { "/" };
+	const struct strings roots = { .items = everywhere, .count = 1 };
+	struct following following = { .arena = arena, .roots = &roots };
+	uncleared char rest[PATH_MAX];
+	int result = snprintf(rest, sizeof(rest), "%s", path) < (int)sizeof(rest) ? 0 : -ENAMETOOLONG;
+	strcpy(following.rest, rest);
+	for (int i = 0; result == 0 && *following.rest; i++) {
+		strcpy(rest, following.rest);
+		result = i < COMPONENTS_MAX ? go_on(&following) : -ETIME;
+	}
+	*ret_end = arena_printf(arena, "%s%s%s", following.at, result < 0 ? "/" : "", result < 0 ? rest : "");
+	*ret_way = following.way;
+	return *ret_end ? result : -ENOMEM;
+}
+
+int beneath_way(struct arena *arena, const char *path, const char **ret_end, struct strings *ret_way)
+{
+	const struct open_how straight = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	const char *named = path_normalise(arena, path);
+	if (!named)
+		return -ENOMEM;
+	auto_close int fd = strstr(path, "..") ? -1 : (int)syscall(SYS_openat2, AT_FDCWD, named, &straight, sizeof(straight));
+	if (fd < 0 && (strstr(path, "..") || errno != ENOENT))
+		return way_by_steps(arena, path, ret_end, ret_way);
+	*ret_end = named;
+	*ret_way = (struct strings){ 0 };
+	return fd < 0 ? -ENOENT : 0;
+}
+
 /* ---- where openat2() does not answer ------------------------------------------------------------------------------ */
 
 /* The directories from the root to where the walk is, so that ".." is answered from what was walked, not by the kernel:

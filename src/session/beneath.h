@@ -27,3 +27,7 @@ int beneath_links(struct arena *arena, const char *path, const char *end, struct
  * been entered, -ETIME where the way is absurdly long. `ret_way` is what that depends on besides the place's own path: each link, each directory that ".." leaves. */
 int beneath_follow(struct arena *arena, const char *link, const struct strings *roots, struct place *ret_place,
                    struct strings *ret_way) must_check;
+
+/* Where an absolute path leads, whatever is mounted on the way, and the same `ret_way`. 0, or a negative errno: there, or on the way
+ * there, is nothing that can be passed, and `ret_end` is where it would be. */
+int beneath_way(struct arena *arena, const char *path, const char **ret_end, struct strings *ret_way) must_check;

@@ -38,7 +38,8 @@ static int find_data_dir(struct arena *arena, const char *path, const char **ret
 	return *ret_path ? 0 : fail_oom(err);
 }
 
-int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err)
+int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, const char **ret_named,
+                       struct cordon_error *err)
 {
 	const char *data_home = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *path = NULL;
 	if (named && *named)
@@ -54,6 +55,7 @@ int workspace_data_dir(struct arena *arena, const char *named, const char **ret_
 		return fail_oom(err);
 	if (*path != '/')
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, path, "the data directory must be absolute");
+	*ret_named = path;
 	return find_data_dir(arena, path, ret_path, err);
 }
 

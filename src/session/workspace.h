@@ -4,8 +4,10 @@
 
 #include "session/beneath.h"
 
-/* Where the data directory is, or will be. `named` may be NULL: $XDG_DATA_HOME/cordon or ~/.local/share/cordon. */
-int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, struct cordon_error *err) must_check;
+/* Where the data directory is, or will be, and what led there. `named` may be NULL: $XDG_DATA_HOME/cordon or
+ * ~/.local/share/cordon. */
+int workspace_data_dir(struct arena *arena, const char *named, const char **ret_path, const char **ret_named,
+                       struct cordon_error *err) must_check;
 
 /* Makes it, with mode 0700, if it is missing. */
 int workspace_make_data_dir(const char *path, struct cordon_error *err) must_check;

@@ -110,6 +110,29 @@ static void test_other_mounts_are_not_entered(void **state)
 	assert_int_equal(follow("/proc", &place, &way), -EXDEV);
 }
 
+/* Every link on the way, and where it ends or would. */
+static void test_the_whole_way_of_a_path(void **state)
+{
+	(void)state;
+	const char *end;
+	struct strings way;
+	unlink("a/link");
+	assert_int_equal(symlink("b/../b", "a/link"), 0);
+	assert_int_equal(beneath_way(&arena, here("a/b//file"), &end, &way), 0);
+	assert_string_equal(end, here("a/b/file"));
+	assert_int_equal(way.count, 0);
+	assert_int_equal(beneath_way(&arena, here("a/link/file"), &end, &way), 0);
+	assert_string_equal(end, here("a/b/file"));
+	assert_int_equal(way.count, 2);
+	assert_string_equal(way.items[0], here("a/link"));
+	assert_string_equal(way.items[1], here("a/b"));
+	assert_int_equal(beneath_way(&arena, here("a/link/none/more"), &end, &way), -ENOENT);
+	assert_string_equal(end, here("a/b/none/more"));
+	assert_int_equal(beneath_way(&arena, here("none/more"), &end, &way), -ENOENT);
+	assert_string_equal(end, here("none/more"));
+	assert_int_equal(beneath_way(&arena, here("a/b/file/more"), &end, &way), -ENOTDIR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -117,6 +140,7 @@ int main(void)
 		cmocka_unit_test(test_what_it_depends_on),
 		cmocka_unit_test(test_links_that_lead_nowhere),
 		cmocka_unit_test(test_other_mounts_are_not_entered),
+		cmocka_unit_test(test_the_whole_way_of_a_path),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }
