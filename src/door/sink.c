@@ -86,7 +86,8 @@ void sink_write(struct sink *sink, const char *data, size_t length, const sigset
 {
 	while (length && !sink->error) {
 		struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
-		if (ppoll(&ready, 1, NULL, waiting) < 0)
+		/* A signal that is sent while it may be delivered ends us even where there is nothing to wait for. */
+		if (!is_writable(sink) && ppoll(&ready, 1, NULL, waiting) < 0)
 			continue;
 		ssize_t written = write(sink->fd, data, at_once(sink, length));
 		if (written >= 0) {

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -117,11 +119,30 @@ static void test_a_reader_that_goes_away(void **state)
 	close(pipes.write_fd);
 }
 
+/* A signal that is sent while it may be delivered ends its receiver at once, so it may be only while a reader is waited for. */
+static void test_signals_are_let_in_only_to_wait(void **state)
+{
+	(void)state;
+	struct sink sink;
+	int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	void *unreadable = mmap(NULL, sizeof(sigset_t), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(fd >= 0 && unreadable != MAP_FAILED);
+	sink_open(&sink, fd, 0);
+	alarm(10); /* to wait with such a mask fails, and is tried again */
+	sink_write(&sink, "x", 1, unreadable);
+	alarm(0);
+	assert_int_equal(sink.error, 0);
+	sink_close(&sink);
+	munmap(unreadable, sizeof(sigset_t));
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_head_early_and_tail_late), cmocka_unit_test(test_small_limits_write_late),
 		cmocka_unit_test(test_a_stalled_reader_does_not_block), cmocka_unit_test(test_a_reader_that_goes_away),
+		cmocka_unit_test(test_signals_are_let_in_only_to_wait),
 	};
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
