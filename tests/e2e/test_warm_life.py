@@ -279,13 +279,13 @@ def test_there_are_few_descriptors(cordon, leftovers, way):  # noqa: F811
         warm.close()
 
 
-def in_turn(warm, *sessions):
+def in_turn(warm, *sessions, **patience):
     """One command in each; those of them for whose next one a place waits after that."""
     found = []
     for session in sessions:
         time.sleep(0.15)  # so soon after each other two would be kept for it
         assert warm.run("/bin/true", session=session).get("exit_code") == 0
-        found += session if warm.ask("await", ms=500)["done"] else ""
+        found += session if warm.ask("await", **patience)["done"] else ""
     return found
 
 
@@ -296,9 +296,9 @@ def test_with_more_sessions_than_places_some_keep_theirs(cordon, leftovers):  # 
         assert in_turn(warm, *"abc") == list("abc")
         time.sleep(1.2)  # a first command counts as one in a second
         assert in_turn(warm, *"d") == ["d"] and wait_until(lambda: len(parts(warm)["inits"]) == 3)
-        # The one that went was used longest ago.
+        # The one that went was used longest ago. What is not to come is waited for less long than it was not used: then it would.
         for _ in range(2):
-            assert in_turn(warm, *"bcda") == list("bcd")
+            assert in_turn(warm, *"bcd") == list("bcd") and in_turn(warm, "a", ms=300) == []
     finally:
         warm.close()
 

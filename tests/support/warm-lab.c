@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "execute.h"
@@ -239,14 +240,22 @@ static void do_approve(json_t *told)
 	say_done(0);
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 /* Until a place waits for another command of the session of the one that ended last; or for so long. */
 static void do_await(json_t *told)
 {
 	json_t *ms = json_object_get(told, "ms");
-	int waited = 0, most = ms ? (int)json_integer_value(ms) : PATIENCE_MS;
-	while (last.execution && !warm_expects(last.execution->walk) && waited++ < most)
+	uint64_t until = now_ms() + (ms ? (uint64_t)json_integer_value(ms) : PATIENCE_MS);
+	bool there = false;
+	while (last.execution && !(there = warm_expects(last.execution->walk)) && now_ms() < until)
 		usleep(1000);
-	say(json_pack("{s:b}", "done", last.execution && waited < most));
+	say(json_pack("{s:b}", "done", there));
 }
 
 static void do_descriptors(json_t *told)
