@@ -2,18 +2,66 @@
 #include "door/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-/* The name of a process's namespace, or "". */
-static void read_space(pid_t pid, const char *kind, char name[64])
+#include "base/cleanup.h"
+#include "base/compat.h"
+
+#define STATUS_MAX (32u << 10)  /* with as many groups as are compared */
+
+/* Where a link of a process leads, or "". */
+static void read_link(pid_t pid, const char *which, char name[64])
 {
 	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)pid, kind);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, which);
 	ssize_t length = readlink(path, name, 63);
 	name[length > 0 ? length : 0] = '\0';
+}
+
+/* Its name is escaped in it, and cannot look like a line. */
+static bool read_status(pid_t pid, char *text, size_t size)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, size);
+	if (length <= 0 || (size_t)length == size)
+		return false;
+	text[length] = '\0';
+	return true;
+}
+
+/* What a line of it says, or "": a kernel without such a thing has none. */
+static const char *status_line(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+	return line ? line + strlen(name) : "";
+}
+
+static bool read_rights(pid_t pid, struct peer_rights *ret_rights)
+{
+	char text[STATUS_MAX];
+	if (!read_status(pid, text, sizeof(text)))
+		return false;
+	struct peer_rights rights = {
+		.permitted = strtoull(status_line(text, "\nCapPrm:\t"), NULL, 16),
+		.bounding = strtoull(status_line(text, "\nCapBnd:\t"), NULL, 16),
+		.no_new_privs = strtoull(status_line(text, "\nNoNewPrivs:\t"), NULL, 10),
+		.seccomp = strtoull(status_line(text, "\nSeccomp:\t"), NULL, 10),
+		.filters = strtoull(status_line(text, "\nSeccomp_filters:\t"), NULL, 10),
+	};
+	for (const char *at = status_line(text, "\nNSpid:\t"); *at && *at != '\n'; at++)
+		rights.depth += *at == '\t';
+	read_link(pid, "ns/user", rights.user_space);
+	read_link(pid, "root", rights.root);
+	*ret_rights = rights;
+	return *rights.user_space && *rights.root;
 }
 
 static int read_priority(pid_t pid)
@@ -36,11 +84,11 @@ static bool read_limits(pid_t pid, struct rlimit limits[RLIM_NLIMITS])
 bool peer_ourselves(struct peer *ret_peer)
 {
 	struct peer peer = { .gid = getegid(), .priority = read_priority(getpid()) };
-	read_space(getpid(), "mnt", peer.mount_space);
-	read_space(getpid(), "net", peer.net_space);
+	read_link(getpid(), "ns/mnt", peer.mount_space);
+	read_link(getpid(), "ns/net", peer.net_space);
 	peer.group_count = getgroups(PEER_GROUPS_MAX, peer.groups);
 	if (!*peer.mount_space || sched_getaffinity(0, sizeof(peer.processors), &peer.processors) < 0 ||
-	    !read_limits(0, peer.limits))
+	    !read_limits(0, peer.limits) || !read_rights(getpid(), &peer.rights))
 		return false;
 	*ret_peer = peer;
 	return true;
@@ -53,9 +101,31 @@ bool peer_is_welcome(const struct peer *ourselves, int fd, pid_t *ret_pid)
 	char space[64];
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid() || peer.pid <= 0)
 		return false;
-	read_space(peer.pid, "mnt", space);
+	read_link(peer.pid, "ns/mnt", space);
 	*ret_pid = peer.pid;
 	return !strcmp(space, ourselves->mount_space);
+}
+
+/* Is that still the process which connected, and not another that has its number now? Older kernels do not tell. */
+static bool is_still_there(int fd)
+{
+	auto_close int process = -1;
+	socklen_t length = sizeof(process);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &length) < 0)
+		return errno == ENOPROTOOPT;
+	return syscall(SYS_pidfd_send_signal, process, 0, NULL, 0) == 0;
+}
+
+/* Landlock is not told of; but who is not root has no_new_privs for it. */
+bool peer_is_confined(const struct peer *ourselves, int fd, pid_t pid)
+{
+	const struct peer_rights *ours = &ourselves->rights;
+	struct peer_rights theirs;
+	if (!read_rights(pid, &theirs) || !is_still_there(fd))
+		return true;
+	return ours->permitted & ~theirs.permitted || ours->bounding & ~theirs.bounding ||
+	       theirs.no_new_privs > ours->no_new_privs || theirs.seccomp != ours->seccomp || theirs.filters != ours->filters ||
+	       theirs.depth != ours->depth || strcmp(theirs.user_space, ours->user_space) || strcmp(theirs.root, ours->root);
 }
 
 static bool has_our_groups(const struct peer *ourselves, int fd)
@@ -78,6 +148,6 @@ bool peer_is_alike(const struct peer *ourselves, int fd, pid_t pid)
 	    !CPU_EQUAL(&processors, &ourselves->processors) || !read_limits(pid, limits) ||
 	    memcmp(limits, ourselves->limits, sizeof(limits)) != 0)
 		return false;
-	read_space(pid, "net", space);
-	return !strcmp(space, ourselves->net_space) && has_our_groups(ourselves, fd);
+	read_link(pid, "ns/net", space);
+	return !strcmp(space, ourselves->net_space) && has_our_groups(ourselves, fd) && !peer_is_confined(ourselves, fd, pid);
 }

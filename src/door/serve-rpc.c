@@ -279,6 +279,22 @@ static const struct method *find(const char *name)
 	return NULL;
 }
 
+/* Nobody who is kept from something gets it from us; it can use the library itself, with what it has. */
+static bool is_refused(struct client *client, const struct rpc_call *call)
+{
+	struct cordon_error err;
+	if (!client->is_known)
+		client->is_confined = peer_is_confined(&client->server->ourselves, client->fd, client->pid);
+	client->is_known = true;
+	if (!client->is_confined)
+		return false;
+	fail(&err, CORDON_E_CAPABILITY_DENIED, 0, NULL, "this process is confined in a way that the daemon is not");
+	fail_remedy(&err, "use cordon run or the library, which do with what this process has");
+	if (call->wants_answer)
+		rpc_refuse(client, call->id, RPC_REFUSED, err.reason, &err);
+	return true;
+}
+
 static void take_line(struct client *client, const char *line, size_t length)
 {
 	struct rpc_call call;
@@ -296,6 +312,8 @@ static void take_line(struct client *client, const char *line, size_t length)
 		code = RPC_TOO_MANY;
 		why = "too many calls of this connection are under way";
 	}
+	if (code == RPC_OK && is_refused(client, &call))
+		return json_decref(call.whole);
 	if (code != RPC_OK)
 		rpc_refuse(client, call.id, code, why, NULL);
 	else if (rpc_check(call.params, method->params, &err) < 0)

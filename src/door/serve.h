@@ -96,6 +96,7 @@ struct client {
 	struct served *runs;
 	size_t pending;                         /* runs and calls under way */
 	bool is_gone, greeted;
+	bool is_known, is_confined;             /* `is_known`: whether it is was looked at */
 	pthread_mutex_t lock;                   /* over the next: */
 	struct evbuffer *out;
 	bool is_broken, is_armed, is_posted;    /* `writable` is waited for, or will be; `arm` is on its way */

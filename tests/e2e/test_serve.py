@@ -16,7 +16,7 @@ import time
 import pytest
 
 from conftest import PATIENCE, descendants, state
-from lab import leased, leftovers, needs, rows, rows_of, running, wait_until  # noqa: F401
+from lab import leased, leftovers, missing, needs, rows, rows_of, running, wait_until  # noqa: F401
 
 HELLO, STDIN, SIGNAL, DECLINE, END = 0x81, 0x82, 0x83, 0xc1, 0xc9
 
@@ -797,6 +797,48 @@ def test_another_user(cordon, daemon, tmp_path):
                           capture_output=True, text=True)
     assert said.stdout == "b''\n", said
     assert daemon.status()["clients"] == 1
+
+
+CONFINED = """
+import ctypes, os, socket, sys
+how, path, sent = sys.argv[1], sys.argv[2], bytes.fromhex(sys.argv[3])
+libc = ctypes.CDLL(None, use_errno=True)
+if how == "seccomp":  # a filter that lets everything pass
+    allow = ctypes.create_string_buffer(b"\\6\\0\\0\\0\\0\\0\\xff\\x7f")
+    program = ctypes.create_string_buffer((1).to_bytes(8, "little") + ctypes.addressof(allow).to_bytes(8, "little"))
+    assert libc.prctl(22, 2, program, 0, 0) == 0
+if how == "no_new_privs":
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+s = socket.socket(socket.AF_UNIX)
+s.connect(path)
+if how == "chroot":
+    os.chroot("/usr")
+s.sendall(sent)
+print(s.recv(4096).hex())
+"""
+
+
+@pytest.mark.parametrize("how, wrapper", [
+    ("plain", []), ("no_new_privs", []), ("user namespace", ["unshare", "--user", "--map-current-user"]),
+    pytest.param("seccomp", [], marks=missing("root")), pytest.param("chroot", [], marks=missing("root")),
+    pytest.param("bounding set", ["setpriv", "--bounding-set=-sys_boot"], marks=missing("root")),
+    pytest.param("process namespace", ["unshare", "--pid", "--fork"], marks=missing("root"))])
+def test_a_client_that_is_confined(cordon, daemon, how, wrapper):
+    """Nothing is done for one that could not do it itself: it is to run its commands with what it has."""
+    daemon.start()
+
+    def said(sent):
+        done = subprocess.run([*wrapper, "/usr/bin/python3", "-c", CONFINED, how, daemon.path, sent.hex()], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return bytes.fromhex(done.stdout)
+
+    plain = how == "plain"
+    assert (said(hello(cordon, "--session", "s", "--", "true")) == frame(DECLINE)) != plain
+    for method in ("status", "session.list", "signal"):
+        answer = json.loads(said(b'{"jsonrpc":"2.0","id":1,"method":"%s"}\n' % method.encode()))
+        denied = answer.get("error", {}).get("data", {}).get("class") == "capability_denied"
+        assert denied != plain, answer
+    assert len(rows(cordon)) == (3 if plain else 0)
 
 
 def test_not_from_inside(cordon, daemon, tmp_path):
