@@ -613,7 +613,8 @@ HOGS = {"processes": ["--processes", "32", "--", PYTHON, "-c", WILD],
 
 def test_others_go_on_beside_hogs(cordon, leftovers):
     """How much slower is for bench/usable to say; here, that nobody starves, and that the hogs are held as long as they are there."""
-    hogs = {name: cordon.popen("run", "--json", "--session", "wild", *words) for name, words in HOGS.items()}
+    # A session each: the end of one that was short of memory pauses its session, and who stands still does not hear a signal.
+    hogs = {name: cordon.popen("run", "--json", "--session", name, *words) for name, words in HOGS.items()}
     try:
         assert wait_until(lambda: len(descendants(hogs["processes"].pid)) > 32), "init, and as many as there may be"
         for _ in range(30):
