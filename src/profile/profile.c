@@ -47,7 +47,7 @@ static unsigned seccomp_options(const struct profile_input *input)
 		options |= SECCOMP_NO_NETWORK;
 	/* Without namespaces, what they would keep apart must not be asked for at all. */
 	if (!input->abilities.private_root)
-		options |= SECCOMP_NO_UNIX | SECCOMP_NO_IPC;
+		options |= SECCOMP_NO_UNIX | SECCOMP_AMONG_OTHERS;
 	/* Root keeps its user there, and owns what Landlock leaves open. */
 	if (!input->abilities.private_root && input->abilities.caller_is_root)
 		options |= SECCOMP_NO_ATTRIBUTES;

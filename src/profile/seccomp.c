@@ -22,6 +22,7 @@
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/fsverity.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -29,6 +30,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -61,6 +63,7 @@ enum label {
 	TO_CHECK_IOCTL,
 	TO_CHECK_PERSONALITY,
 	TO_CHECK_LIMITS,
+	TO_CHECK_PRIORITY, TO_CHECK_IO_PRIORITY, TO_CHECK_SCHEDULE, TO_WHO,
 	TO_CHECK_OPENAT, TO_CHECK_OPEN, TO_CHECK_MODE_2, TO_CHECK_MODE_1,
 	TO_ALLOW,
 	TO_EPERM,
@@ -131,6 +134,7 @@ static enum label set_leads_to(enum seccomp_set set, unsigned options)
 
 #define OPEN_CREATES (O_CREAT | 020000000 /* the kernel's __O_TMPFILE: the C library's O_TMPFILE has O_DIRECTORY in it */)
 #define MODE_SET_ID (S_ISUID | S_ISGID)
+#define INIT_PID 1
 
 #define CODE_LOAD (BPF_LD | BPF_W | BPF_ABS)
 #define CODE_EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
@@ -215,6 +219,17 @@ static const struct step steps[] = {
 
 	LOAD(TO_CHECK_LIMITS, ARGUMENT(0), .with = SECCOMP_OWN_LIMITS),
 	IF_EQUAL(0, TO_ALLOW, TO_EPERM, .with = SECCOMP_OWN_LIMITS),
+
+	LOAD(TO_CHECK_PRIORITY, ARGUMENT(0), .with = SECCOMP_OWN_LIMITS),
+	IF_EQUAL(PRIO_PROCESS, TO_WHO, TO_EPERM, .with = SECCOMP_OWN_LIMITS),
+	LOAD(TO_CHECK_IO_PRIORITY, ARGUMENT(0), .with = SECCOMP_AMONG_OTHERS),
+	IF_EQUAL(IOPRIO_WHO_PROCESS, TO_WHO, TO_EPERM, .with = SECCOMP_AMONG_OTHERS),
+	LOAD(TO_CHECK_SCHEDULE, ARGUMENT(0), .with = SECCOMP_OWN_LIMITS),
+	IF_EQUAL(INIT_PID, TO_EPERM, TO_ALLOW, .with = SECCOMP_OWN_LIMITS, .without = SECCOMP_AMONG_OTHERS),
+	IF_EQUAL(0, TO_ALLOW, TO_EPERM, .with = SECCOMP_OWN_LIMITS | SECCOMP_AMONG_OTHERS),
+	LOAD(TO_WHO, ARGUMENT(1)),
+	IF_EQUAL(INIT_PID, TO_EPERM, TO_ALLOW, .without = SECCOMP_AMONG_OTHERS),
+	IF_EQUAL(0, TO_ALLOW, TO_EPERM, .with = SECCOMP_AMONG_OTHERS),
 
 	/* Flags first: what is opened without making it leaves anything at all in the place of the mode. */
 	LOAD(TO_CHECK_OPENAT, ARGUMENT(2)),

@@ -63,7 +63,7 @@ void profile_unwall(struct profile *profile, const char *names)
 	if (out & BIT(SOCKETS))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_UNIX;
 	if (out & BIT(IPC))
-		profile->seccomp &= ~(unsigned)SECCOMP_NO_IPC;
+		profile->seccomp &= ~(unsigned)SECCOMP_AMONG_OTHERS;
 	if (out & BIT(PROGRAMS))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_MEMFD;
 	if (out & BIT(PROCESSES))

@@ -66,6 +66,10 @@ int vectors_make(void **state)
 	vectors.sockets = vectors.count;
 	for (size_t i = 0; i < ARRAY_SIZE(firsts); i++)
 		vector_add(firsts[i], 0, 0);
+	/* A process, or what kind of number follows and the number. */
+	for (uint32_t which = 0; which < 4; which++)
+		for (uint32_t who = 0; who < 3; who++)
+			vector_add(which, who, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(seconds); i++)
 		vector_add(1, seconds[i], 0);
 	/* Flags and mode of open, of openat, and modes alone: as the second argument. */

@@ -21,6 +21,10 @@
 /* What libseccomp answers where none of the rules given to it matches. */
 #define NO_RULE SECCOMP_RET_TRACE
 
+#define SCHEDULES(name) \
+	{ name, REFUSE(EPERM), SECCOMP_OWN_LIMITS, SECCOMP_AMONG_OTHERS, { LOW }, { 1 } }, \
+	{ name, ALLOW, SECCOMP_OWN_LIMITS | SECCOMP_AMONG_OTHERS, 0, { LOW }, { 0 } }
+
 static const struct rule {
 	const char *call;
 	uint32_t action;
@@ -33,6 +37,10 @@ static const struct rule {
 	{ "personality", ALLOW, 0, 0, { LOW & ~PERSONA_FINE }, { 0 } },
 	{ "personality", ALLOW, 0, 0, { LOW }, { LOW } },
 	{ "prlimit64", ALLOW, SECCOMP_OWN_LIMITS, 0, { LOW }, { 0 } },
+	SCHEDULES("sched_setparam"), SCHEDULES("sched_setscheduler"), SCHEDULES("sched_setaffinity"), SCHEDULES("sched_setattr"),
+	{ "setpriority", REFUSE(EPERM), SECCOMP_OWN_LIMITS, SECCOMP_AMONG_OTHERS, { LOW, LOW }, { 0, 1 } },
+	{ "setpriority", ALLOW, SECCOMP_OWN_LIMITS | SECCOMP_AMONG_OTHERS, 0, { LOW, LOW }, { 0, 0 } },
+	{ "ioprio_set", ALLOW, SECCOMP_AMONG_OTHERS, 0, { LOW, LOW }, { 1, 0 } },
 	{ "ioctl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 0x5412 } },
 	{ "ioctl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 0x541c } },
 	{ "ioctl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 0x5423 } },
@@ -134,9 +142,10 @@ static size_t reference_make(size_t arch, unsigned options, struct sock_filter *
 }
 
 /* What no rule of libseccomp's can say: its comparisons cannot be negated. */
-static uint32_t reference_otherwise(uint32_t arch, uint32_t number, const struct seccomp_data *data)
+static uint32_t reference_otherwise(uint32_t arch, uint32_t number, unsigned options, const struct seccomp_data *data)
 {
 	uint32_t family = (uint32_t)data->args[0];
+	bool among_others = options & SECCOMP_AMONG_OTHERS;
 	switch (seccomp_set_of(arch, number)) {
 	case SECCOMP_SET_CLONE:
 	case SECCOMP_SET_UNSHARE:
@@ -147,7 +156,10 @@ static uint32_t reference_otherwise(uint32_t arch, uint32_t number, const struct
 	case SECCOMP_SET_MAKEAT:
 	case SECCOMP_SET_OPEN:
 	case SECCOMP_SET_OPENAT:
-	case SECCOMP_SET_LIMITS: return REFUSE(EPERM);
+	case SECCOMP_SET_LIMITS:
+	case SECCOMP_SET_IO_PRIORITY: return REFUSE(EPERM);
+	case SECCOMP_SET_SCHEDULE: return among_others ? REFUSE(EPERM) : ALLOW;
+	case SECCOMP_SET_PRIORITY: return among_others || family ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_IOCTL: return ALLOW;
 	case SECCOMP_SET_SOCKETPAIR: return family == 1 ? REFUSE(EPERM) : REFUSE(EOPNOTSUPP);
 	case SECCOMP_SET_SOCKET:
@@ -182,7 +194,7 @@ static void filter_agrees_with_libseccomp(void **state)
 					struct seccomp_data data = data_for(arch, number, v);
 					uint32_t want = bpf_run(reference, reference_length, &data, NULL);
 					if (want == NO_RULE)
-						want = reference_otherwise(arch, number, &data);
+						want = reference_otherwise(arch, number, options, &data);
 					uint32_t got = bpf_run(filter, length, &data, NULL);
 					if (got != want)
 						fail_msg("%s %u, options %x, arguments %llx %llx %llx: %x, libseccomp says %x",

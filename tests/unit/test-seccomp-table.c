@@ -96,7 +96,7 @@ static const char *const never[] = {
 static const char *const always[] = {
 	"read", "mkdirat", "fgetxattr", "execve", "mmap", "futex", "ptrace", "seccomp", "landlock_restrict_self", "rseq",
 	"set_robust_list", "membarrier", "getrandom", "copy_file_range", "splice", "inotify_add_watch", "signalfd4",
-	"timerfd_create", "sched_setaffinity", "mbind", "io_submit", "pidfd_open", "close_range", "mseal",
+	"timerfd_create", "sched_getaffinity", "mbind", "io_submit", "pidfd_open", "close_range", "mseal",
 };
 
 static void table_decides_as_promised(void **state)

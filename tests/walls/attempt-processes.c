@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -162,6 +163,20 @@ enum answer try_init_link(char **arguments)
 		if (readlink(path, text, sizeof(text)) > 0)
 			return ESCAPED;
 	return escaped_if(false);
+}
+
+/* KIND: whoever must end us later is put behind us. */
+enum answer try_init_schedule(char **arguments)
+{
+	const struct sched_param none = { 0 };
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (!strcmp(arguments[0], "policy"))
+		return escaped_if(sched_setscheduler(init_pid, SCHED_IDLE, &none) == 0);
+	if (!strcmp(arguments[0], "processors"))
+		return escaped_if(sched_setaffinity(init_pid, sizeof(one), &one) == 0);
+	return escaped_if(setpriority(PRIO_PROCESS, (id_t)init_pid, 1) == 0);
 }
 
 /* PATH: made if init is gone. To be tried --inline: then so may be who waits for the answer. */

@@ -208,8 +208,7 @@ R("process-cwd", "processes", ["read", "/proc/{victim}/cwd/secret", "{text}"], L
 R("process-signal", "processes", ["signal", "{victim}"], "processes,proc,filesystem_second,identity")
 R("process-pidfd-signal", "processes", ["pidfd-signal", "{victim}"], "processes,proc,filesystem_second,identity")
 R("process-trace", "processes", ["trace", "{victim}"], LOCAL)
-R("process-renice", "processes", ["renice", "{victim}"], LOCAL,
-  escapes("scheduling calls on the caller's own processes are not filtered, and there is no process namespace", "user"))
+R("process-renice", "processes", ["renice", "{victim}"], LOCAL)
 R("process-limits", "processes", ["limits-of", "{victim}"], LOCAL)
 R("process-namespace", "processes", ["namespace", "pid", "{ns_pid}"], "processes,proc",
   escapes("there is no process namespace"))
@@ -223,6 +222,8 @@ R("init-memory", "processes", ["init-open", "mem"], INIT, bwrap=ITS_INIT)
 R("init-maps", "processes", ["init-open", "maps"], INIT, bwrap=ITS_INIT)
 R("init-descriptors", "processes", ["init-link", "fd/3"], INIT)
 R("init-stat", "processes", ["init-open", "stat"], INIT, LISTED, ITS_INIT)
+for kind in ["policy", "processors", "priority"]:
+    R(f"init-{kind}", "processes", ["init-schedule", kind], "processes,proc")
 R("init-kill", "processes", ["init-kill", "{ws}/init-is-gone"], LOCAL, how="init-kill")
 
 # ---- privileges ------------------------------------------------------------------------------------------------------
