@@ -64,8 +64,8 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	launch->columns = execution->request->columns;
 #ifdef CORDON_UNWALL
 	if (!(profile->walls & WALL_BIT(LIFETIME)))
-		launch->init_mode = *launch->init_mode == *INIT_SUBREAPER ? INIT_SUBREAPER INIT_CARELESS
-		                                                          : INIT_PID_NAMESPACE INIT_CARELESS;
+		launch->init_mode = *launch->init_mode == *INIT_PID_NAMESPACE ? INIT_PID_NAMESPACE INIT_CARELESS
+		                                                              : INIT_SUBREAPER INIT_CARELESS;
 #endif
 	driver->describe(&execution->arena, profile, facts, launch, execution->run.isolation);
 	return 0;

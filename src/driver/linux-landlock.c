@@ -3,6 +3,7 @@
  * that adopts every orphan, so that the whole tree can still be killed. */
 #include "base/text.h"
 #include "driver/driver.h"
+#include "run/control.h"
 
 /* Landlock cannot take away beneath what it gave, so what holds the ledger must not be given to be changed. */
 static int keep_data(const struct profile *profile, const struct driver_facts *facts, struct cordon_error *err)
@@ -39,6 +40,8 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	launch->seal.rules = profile->landlock.rules;
 	launch->seal.rule_count = profile->landlock.count;
 	launch->seal.landlock_execute = profile->walls & WALL_BIT(FILESYSTEM);
+	if (launch->seal.landlock_abi >= 6 && launch->seal.drop_privileges)
+		launch->init_mode = INIT_SCOPED;
 	return 0;
 }
 

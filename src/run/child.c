@@ -449,6 +449,26 @@ static int make_own(struct launch *launch)
 	return launch_unavailable(launch, result, "user_namespaces", "unshare", "cannot make namespaces");
 }
 
+/* Whoever sends a signal to everybody sends it to those in its domain, init's, from then on; and nobody is made in between. */
+static int keep_signals_in(struct launch *launch)
+{
+	const struct landlock_ruleset attributes = { .scoped = LANDLOCK_SCOPE_SIGNAL };
+	long ruleset = sys_3(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0);
+	long result = ruleset < 0 ? ruleset : sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (result >= 0)
+		result = sys_2(SYS_landlock_restrict_self, ruleset, 0);
+	if (ruleset >= 0)
+		sys_1(SYS_close, ruleset);
+	return result < 0 ? launch_unavailable(launch, result, "lifetime", "landlock", "cannot keep signals in") : 0;
+}
+
+static int adopt_orphans(struct launch *launch)
+{
+	if (*launch->init_mode != *INIT_PID_NAMESPACE)
+		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	return *launch->init_mode == *INIT_SCOPED ? keep_signals_in(launch) : 0;
+}
+
 void launch_first(void *argument)
 {
 	struct launch *launch = argument;
@@ -462,10 +482,8 @@ void launch_first(void *argument)
 			first_shares(launch);
 		sys_exit(1);
 	}
-	if (*launch->init_mode == *INIT_SUBREAPER)
-		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	/* The caller waits for the program. */
-	if (make_own(launch) == 0 && launch_raise(launch) > 0 && leave_host(launch) == 0 && launch_raise_network(launch) == 0) {
+	if (adopt_orphans(launch) == 0 && make_own(launch) == 0 && launch_raise(launch) > 0 && leave_host(launch) == 0 && launch_raise_network(launch) == 0) {
 		/* Until here beside the command, which wakes where it was. */
 		if (launch->early && launch->cpus_size > 0)
 			sys_3(SYS_sched_setaffinity, 0, launch->cpus_size, launch->cpus);

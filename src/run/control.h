@@ -36,6 +36,7 @@ struct control_message {
 /* How init is told what it is: argv[1]. */
 #define INIT_PID_NAMESPACE "1"  /* pid 1 of its own namespace: the kernel kills the rest when it exits */
 #define INIT_SUBREAPER "s"      /* an ordinary process that adopts orphans and kills them by hand */
+#define INIT_SCOPED "d"         /* the same, in a Landlock domain that no signal leaves: it kills all in it at once */
 #define INIT_KEEPER "k"         /* makes slots: slot.h */
 #define INIT_COMMONS "c"        /* becomes none: makes what slots share, and hands it out */
 #define INIT_AWAITED "w"        /* as argv[3]: somebody waits until it is gone */

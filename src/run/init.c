@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -68,25 +69,27 @@ static uint64_t now_us(void)
 	return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
 }
 
+/* The numbers in it, all of them: one that is dead, and stays because somebody traces it, hides nobody behind it. */
+static void kill_listed(int fd)
+{
+	char list[1024];
+	long pid = 0, length;
+	while ((length = sys_3(SYS_read, fd, list, sizeof(list))) > 0)
+		for (long i = 0; i < length; i++) {
+			bool within = list[i] >= '0' && list[i] <= '9';
+			if (!within && pid > 1)
+				sys_2(SYS_kill, pid, SIGKILL);
+			pid = within ? pid * 10 + (list[i] - '0') : 0;
+		}
+}
+
 void init_kill_children(void)
 {
-	char list[4096];
-	long fd = sys_4(SYS_openat, AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
-	long length = fd < 0 ? 0 : sys_3(SYS_read, fd, list, sizeof(list) - 1);
-	if (fd >= 0)
-		sys_1(SYS_close, fd);
-	if (length <= 0)
+	int fd = (int)sys_4(SYS_openat, AT_FDCWD, "/proc/thread-self/children", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
 		return;
-	list[length] = '\0';
-	/* A number cut off at the end of the buffer would be another process's: only whole words count. */
-	for (const char *at = list; *at;) {
-		const char *end = at;
-		while (*end && *end != ' ')
-			end++;
-		if (*end == ' ')
-			sys_2(SYS_kill, number(at), SIGKILL);
-		at = *end ? end + 1 : end;
-	}
+	kill_listed(fd);
+	sys_1(SYS_close, fd);
 }
 
 #ifdef CORDON_UNWALL
@@ -111,18 +114,10 @@ static bool has_freezer;
 /* Killed, they die when they are let go, and do nothing else before. */
 static void end_frozen(void)
 {
-	char list[1024];
-	long pid = 0, length;
 	if (!has_freezer)
 		return;
 	sys_3(SYS_lseek, freezer[0], 0, SEEK_SET);
-	while ((length = sys_3(SYS_read, freezer[0], list, sizeof(list))) > 0)
-		for (long i = 0; i < length; i++) {
-			bool within = list[i] >= '0' && list[i] <= '9';
-			if (!within && pid > 1)
-				sys_2(SYS_kill, pid, SIGKILL);
-			pid = within ? pid * 10 + (list[i] - '0') : 0;
-		}
+	kill_listed(freezer[0]);
 	sys_3(SYS_write, freezer[1], "THAWED", sizeof("THAWED") - 1);
 }
 
@@ -165,12 +160,23 @@ static void await_deaths(struct timespec *most)
 	end_frozen();
 }
 
+/* Whom a signal to everybody reaches is ours: nobody else is in the pid namespace, or in the domain. */
+static bool everybody_is_ours;
+
+static bool is_everybody_ours(const char *mode)
+{
+	if (*mode != *INIT_SCOPED)
+		return *mode == *INIT_PID_NAMESPACE;
+	/* A mistake here would cost a person everything that runs: the supervisor, of the same user, must be out of reach. */
+	return sys_2(SYS_kill, sys_0(SYS_getppid), 0) == -EPERM;
+}
+
 /* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
-static void kill_rest(bool pid_namespace)
+static void kill_rest(void)
 {
 	end_frozen();
 	while (!careless && !is_alone()) {
-		if (pid_namespace) {
+		if (everybody_is_ours) {
 			sys_2(SYS_kill, -1, SIGKILL);
 			while (!is_alone())
 				await_deaths(NULL);
@@ -197,10 +203,10 @@ static uint64_t known_rss_kb(uint64_t peak_kb)
 	return peak_kb > inherited_kb ? peak_kb : 0;
 }
 
-static __attribute__((noreturn)) void report(bool pid_namespace, int status, uint64_t end_us)
+static __attribute__((noreturn)) void report(int status, uint64_t end_us)
 {
 	struct rusage usage;
-	kill_rest(pid_namespace);
+	kill_rest();
 	memset(&usage, 0, sizeof(usage));
 	sys_2(SYS_getrusage, RUSAGE_CHILDREN, &usage);
 	struct control_message message = { .kind = CONTROL_REPORT, .value = status, .end_us = end_us };
@@ -235,7 +241,7 @@ static void obey(bool pid_namespace, long command)
 		if (pid_namespace)
 			end_frozen();
 		else
-			kill_rest(false);
+			kill_rest();
 		sys_exit(1);
 	}
 	if (length != sizeof(message))
@@ -243,16 +249,19 @@ static void obey(bool pid_namespace, long command)
 	if (message.kind == CONTROL_SIGNAL && message.value > 0 && message.value <= 64)
 		sys_2(SYS_kill, -command, message.value);
 	else if (message.kind == CONTROL_KILL || (message.kind == CONTROL_PARK && !(in_slot && init_park(in_slot, command, false))))
-		report(pid_namespace, SIGKILL, now_us());
+		report(SIGKILL, now_us());
 }
 
-static void reap(bool pid_namespace, long command)
+/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. */
+static void reap(long command)
 {
 	int status;
 	long pid;
 	while ((pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
-		if (pid == command)
-			report(pid_namespace, status, now_us());
+		if (WIFSTOPPED(status))
+			sys_4(SYS_ptrace, PTRACE_DETACH, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+		else if (pid == command)
+			report(status, now_us());
 }
 
 void init_serve(const char *mode, long command, const struct launch *slot)
@@ -260,6 +269,7 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 	int status;
 	in_slot = slot;
 	bool pid_namespace = *mode == *INIT_PID_NAMESPACE;
+	everybody_is_ours = is_everybody_ours(mode);
 #ifdef CORDON_UNWALL
 	careless = mode[1] == *INIT_CARELESS;
 #endif
@@ -274,19 +284,19 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 	if (events < 0)
 		sys_exit(2);
 	if (slot && slot->held && !init_hold(slot, command, &status))
-		report(pid_namespace, status, now_us());
+		report(status, now_us());
 	struct control_message started = { .kind = CONTROL_STARTED };
 	if (!slot)
 		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 	for (;;) {
-		reap(pid_namespace, command);
+		reap(command);
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = events, .events = POLLIN } };
 		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
 		if (ready[0].revents)
 			obey(pid_namespace, command);
 		if (ready[1].revents) {
 			char drained[128];
-			reap(pid_namespace, command); /* mostly that is all */
+			reap(command); /* mostly that is all */
 			sys_3(SYS_read, events, drained, sizeof(drained));
 		}
 	}

@@ -100,7 +100,7 @@ struct launch {
 	int stdio[3];
 	int pass[LAUNCH_PASS_MAX];      /* handed to the program as 3, 4, …; ended by the first below 0 */
 	int init_fd;                    /* the init program */
-	const char *init_mode;          /* INIT_PID_NAMESPACE or INIT_SUBREAPER */
+	const char *init_mode;          /* INIT_PID_NAMESPACE, INIT_SUBREAPER or INIT_SCOPED */
 	int kept_for;                   /* of a keeper: the caller's pid */
 	bool awaited;                   /* the caller waits until init is gone */
 	int control_fd;                 /* init's end of the control socket */

@@ -134,6 +134,15 @@ void processes_free(struct processes *processes)
 	*processes = (struct processes){ 0 };
 }
 
+void processes_kill_below(pid_t first)
+{
+	struct processes processes;
+	processes_look(first, &processes);
+	for (size_t i = 1; i < processes.count; i++)
+		kill(processes.pids[i], SIGKILL);
+	processes_free(&processes);
+}
+
 /* ---- what they hold --------------------------------------------------------------------------------------------- */
 
 static DIR *open_in(int directory, const char *name)

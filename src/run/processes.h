@@ -23,6 +23,8 @@ struct processes {
 /* All that descend from `first`, and itself. */
 void processes_look(pid_t first, struct processes *ret_processes);
 void processes_free(struct processes *processes);
+/* Those who are found, without `first`. */
+void processes_kill_below(pid_t first);
 
 typedef void processes_file_fn(void *arg, const struct disk_stat *file);
 /* Calls `each` for every file that it has open and that has no name. */

@@ -20,6 +20,7 @@
 #include "run/control.h"
 #include "run/linger.h"
 #include "run/pidfd.h"
+#include "run/processes.h"
 #include "run/receive.h"
 #include "run/supervise-parts.h"
 
@@ -27,6 +28,7 @@
 #define LOOKS 48                        /* some 25 microseconds */
 #define NEW_MS 250                      /* so long a command is a small one */
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
+#define PRESSES_MAX 5           /* before it is given up */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
 
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
@@ -172,6 +174,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 {
 	if (launch->pidfd >= 0)
 		supervision->pidfd = take_fd(&launch->pidfd);
+	supervision->init_ends_all = supervision->in_slot || launch->namespaces & CLONE_NEWPID;
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 && !launch->cut_short)
@@ -270,6 +273,8 @@ static void read_control(struct supervision *supervision)
 		supervision->written_bytes = message.written_bytes;
 		/* A short command may have ended before we came to look at the clock. */
 		supervision->end_us = message.end_us > supervision->start_us ? message.end_us : supervision->start_us;
+		/* One that ended in time and left much behind is over when that is gone. */
+		supervision->timed_out = supervision->timed_out && supervision->end_us >= supervision->deadline_us;
 	} else if (length == sizeof(message)) {
 		return;
 	} else { /* init is gone without a word, and with it everything that has no other parent */
@@ -334,6 +339,17 @@ static void read_clock(struct supervision *supervision)
 		arm(supervision->timer_fd, look_ms && (left_ms < 0 || look_ms < (uint64_t)left_ms) ? look_ms : (uint64_t)left_ms);
 }
 
+/* Init was told, and takes long: perhaps the others give it no turn. Where the kernel does not end them with it they go first. */
+static void press(struct supervision *supervision)
+{
+	cgroup_kill(supervision->options.group);
+	if (supervision->init_ends_all || supervision->presses++ >= PRESSES_MAX)
+		pidfd_kill(supervision->pidfd);
+	else
+		processes_kill_below(pidfd_number(supervision->pidfd));
+	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
 static void read_timer(struct supervision *supervision)
 {
 	uint64_t expired;
@@ -343,9 +359,7 @@ static void read_timer(struct supervision *supervision)
 		read_clock(supervision);
 		break;
 	case SUPERVISE_KILLING:
-		cgroup_kill(supervision->options.group);
-		pidfd_kill(supervision->pidfd);
-		arm(supervision->timer_fd, KILL_GRACE_MS);
+		press(supervision);
 		break;
 	case SUPERVISE_DRAINING:
 		close_fd(&supervision->stream_fd[CORDON_STDOUT]);

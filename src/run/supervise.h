@@ -48,6 +48,8 @@ struct supervision {
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
 	bool in_slot;                   /* its init is a slot's, and was there before */
+	bool init_ends_all;             /* with it the kernel ends whatever the command has started */
+	unsigned presses;               /* so often it did not end all in time */
 	bool reported, timed_out, disk_full;
 	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
 	uint64_t deadline_us;           /* the end of its time; 0: it has any */

@@ -148,6 +148,90 @@ def test_nothing_outlives_the_command(cordon, clingers, leftovers, driver):
     assert done.returncode == 0 and set(done.stdout.split()) == NAMES
 
 
+# Init's own children, of which all but one are dead and stay so, since that one traces them: it is the last in the list of them. With
+# `stop`, one who has its parent trace it instead, and a brother whose end has init look at its children.
+HIDER = """
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#define DEAD 900
+static pid_t brothers[DEAD];
+static pid_t brother(void)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+}
+static void stop(void)
+{
+	ptrace(PTRACE_TRACEME);
+	if (!brother())
+		_exit(usleep(100000));
+	signal(SIGUSR1, SIG_IGN);
+	raise(SIGUSR1);
+	puts("went on");
+}
+static void hide(void)
+{
+	for (int i = 0; i < DEAD; i++)
+		ptrace(PTRACE_SEIZE, brothers[i], 0, 0);
+	for (int i = 0; i < DEAD; i++)
+		kill(brothers[i], SIGKILL);
+	puts("hidden");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strcmp(argv[2], "stop")) {
+		stop();
+		return 0;
+	}
+	for (int i = 0; i < DEAD; i++)
+		if (!(brothers[i] = brother()))
+			for (prctl(PR_SET_PTRACER, -1);;)
+				pause();
+	if (!brother())
+		hide();
+	for (;;)
+		pause();
+}
+"""
+
+
+@pytest.fixture
+def hider(cordon, tmp_path):
+    """With no control group that would know them all."""
+    (tmp_path / "config.toml").write_text('limits.cgroup = "none"')
+    (tmp_path / "hider.c").write_text(HIDER)
+    subprocess.run(["cc", "-O1", "-o", cordon.workspace / "hider", tmp_path / "hider.c"], check=True)
+    return ["run", "--config", tmp_path / "config.toml", "--processes", "2000"], ["./hider", f"hider-{os.getpid()}"]
+
+
+@needs("gcc")
+@drivers()
+def test_who_stays_dead_hides_nobody(cordon, leftovers, hider, driver):
+    options, command = hider
+    _, done = with_timeout(lambda timeout: cordon(*options, "--driver", driver, "--timeout", timeout, "--", *command),
+                           lambda done: "hidden" in done.stdout)
+    assert running(command[1]) == [], "still there when cordon returned"
+    assert done.returncode == 124 and done.stdout == "hidden\n"
+
+
+@needs("gcc")
+@drivers("namespaces", "landlock", "local")
+def test_who_is_stopped_has_not_ended(cordon, leftovers, hider, driver):
+    """Also where it is init that is to trace it. (bubblewrap's own pid 1 takes it for its end.)"""
+    options, command = hider
+    done = cordon(*options, "--driver", driver, "--", *command, "stop")
+    assert (done.returncode, done.stdout) == (0, "went on\n"), done
+
+
 @drivers()
 def test_a_background_child_does_not_hold_it_up(cordon, leftovers, driver):
     done = cordon("run", "--driver", driver, "-c", "sleep 300 & nohup sleep 301 > /dev/null 2>&1 & echo started")

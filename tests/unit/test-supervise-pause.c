@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "run/control.h"
 #include "run/pidfd.h"
+#include "run/processes.h"
 #include "run/supervise.h"
 
 #define INIT 4711
@@ -93,6 +94,11 @@ pid_t pidfd_number(int pidfd)
 bool pidfd_kill(int pidfd)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0;
+}
+
+void processes_kill_below(pid_t first)
+{
+	(void)first;
 }
 
 int disk_watch_look(struct disk_watch *watch, int pidfd)
