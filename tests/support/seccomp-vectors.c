@@ -52,7 +52,7 @@ int vectors_make(void **state)
 		0x40000000, 0x80000000, 0x10000000 | 0x3d0f00, 8, 0x40008, 0x60008, 0x400000, 0x200000, 0x7fffffff,
 	};
 	static const uint32_t seconds[] = { 0x5401, 0x5411, 0x5412, 0x5413, 0x541c, 0x541d, 0x5423, 0x5424,
-	                                    IOCTL_FSSETXATTR, 0x801c581f, 0xffff5412, IOCTL_SETFLAGS, 0x80086601,
+	                                    IOCTL_FSSETXATTR, 0x801c581f, 0xffff5412, 1024, 1025, 1040, IOCTL_SETFLAGS, 0x80086601,
 	                                    IOCTL_ENABLE_VERITY, 0xc0046686 };
 	static const uint32_t flags[] = { 0, 01, 02, 0100, 0101, 03101, 040000, 0200000, 020000000, 020040002, 020200002,
 	                                  02000000, 010000000, ~CREATES, 0xffffffff };
@@ -66,6 +66,10 @@ int vectors_make(void **state)
 	vectors.sockets = vectors.count;
 	for (size_t i = 0; i < ARRAY_SIZE(firsts); i++)
 		vector_add(firsts[i], 0, 0);
+	/* Limits of one's own: of what, and to what, by a pointer. */
+	for (uint32_t which = 3; which < 6; which++)
+		for (uint32_t pointer = 0; pointer < 2; pointer++)
+			vector_add(0, which, pointer);
 	/* A process, or what kind of number follows and the number. */
 	for (uint32_t which = 0; which < 4; which++)
 		for (uint32_t who = 0; who < 3; who++)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define ALLOW SECCOMP_RET_ALLOW
+#define DONE (SECCOMP_RET_ERRNO | 0)
 #define REFUSE(error) (SECCOMP_RET_ERRNO | (error))
 #define OPTIONS_ALL ((1u << SECCOMP_OPTION_MAX) - 1)
 #define LOW 0xffffffffull

@@ -36,7 +36,10 @@ static const struct rule {
 	{ "unshare", ALLOW, 0, 0, { ~(uint64_t)UNSHARE_FINE }, { 0 } },
 	{ "personality", ALLOW, 0, 0, { LOW & ~PERSONA_FINE }, { 0 } },
 	{ "personality", ALLOW, 0, 0, { LOW }, { LOW } },
-	{ "prlimit64", ALLOW, SECCOMP_OWN_LIMITS, 0, { LOW }, { 0 } },
+	{ "prlimit64", ALLOW, SECCOMP_OWN_LIMITS, 0, { LOW, 0, ~(uint64_t)0 }, { 0 } },
+	{ "setrlimit", DONE, 0, 0, { LOW }, { 4 } },
+	{ "fcntl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 1024 } },
+	{ "fcntl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 1040 } },
 	SCHEDULES("sched_setparam"), SCHEDULES("sched_setscheduler"), SCHEDULES("sched_setaffinity"), SCHEDULES("sched_setattr"),
 	{ "setpriority", REFUSE(EPERM), SECCOMP_OWN_LIMITS, SECCOMP_AMONG_OTHERS, { LOW, LOW }, { 0, 1 } },
 	{ "setpriority", ALLOW, SECCOMP_OWN_LIMITS | SECCOMP_AMONG_OTHERS, 0, { LOW, LOW }, { 0, 0 } },
@@ -156,10 +159,12 @@ static uint32_t reference_otherwise(uint32_t arch, uint32_t number, unsigned opt
 	case SECCOMP_SET_MAKEAT:
 	case SECCOMP_SET_OPEN:
 	case SECCOMP_SET_OPENAT:
-	case SECCOMP_SET_LIMITS:
 	case SECCOMP_SET_IO_PRIORITY: return REFUSE(EPERM);
+	case SECCOMP_SET_LIMITS: return family ? REFUSE(EPERM) : (uint32_t)data->args[1] == 4 ? DONE : ALLOW;
 	case SECCOMP_SET_SCHEDULE: return among_others ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_PRIORITY: return among_others || family ? REFUSE(EPERM) : ALLOW;
+	case SECCOMP_SET_SET_LIMIT:
+	case SECCOMP_SET_FCNTL:
 	case SECCOMP_SET_IOCTL: return ALLOW;
 	case SECCOMP_SET_SOCKETPAIR: return family == 1 ? REFUSE(EPERM) : REFUSE(EOPNOTSUPP);
 	case SECCOMP_SET_SOCKET:

@@ -331,6 +331,25 @@ enum answer try_core(char **arguments)
 	return limit.rlim_max > 1 ? ESCAPED : CONTAINED;
 }
 
+/* None at all, by which the kernel means: none but to that program. */
+enum answer try_core_piped(char **arguments)
+{
+	(void)arguments;
+	struct rlimit limit = { 0, 0 };
+	setrlimit(RLIMIT_CORE, &limit);
+	syscall(SYS_setrlimit, RLIMIT_CORE, &limit);
+	if (getrlimit(RLIMIT_CORE, &limit) < 0)
+		return broken("getrlimit");
+	return limit.rlim_cur == 0 ? ESCAPED : CONTAINED;
+}
+
+/* PATH, which is made: whoever opens it waits for us. */
+enum answer try_lease(char **arguments)
+{
+	int fd = open(arguments[0], O_RDONLY | O_CREAT, 0644);
+	return fd < 0 ? broken(arguments[0]) : escaped_if(fcntl(fd, F_SETLEASE, F_WRLCK) == 0);
+}
+
 /* ---- making processes, without making one to try it --------------------------------------------------------------- */
 
 enum answer try_fork(char **arguments)

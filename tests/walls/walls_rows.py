@@ -282,6 +282,7 @@ R("family-raw6", "kernel", ["socket", "10", "3", "58"], "kernel_surface,privileg
 R("proc-sys-network", "kernel", ["write-setting", "/proc/sys/net/ipv4/ip_forward"], "proc,privileges")
 R("proc-sys-kernel", "kernel", ["write-setting", "/proc/sys/vm/overcommit_memory"], "proc,identity", only=ROOT)
 R("proc-sysrq", "kernel", ["open-write", "/proc/sysrq-trigger"], "proc,identity", only=ROOT, needs="sysrq")
+R("lease", "kernel", ["lease", "{ws}/leased"], "kernel_surface")
 R("proc-kcore", "kernel", ["readable", "/proc/kcore"], LOCAL, only=ROOT, needs="kcore")
 R("proc-timer-list", "kernel", ["read", "/proc/timer_list", "Timer"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
 R("proc-keys", "kernel", ["read", "/proc/keys", "cordon-walls"], "proc,keyring,identity",
@@ -395,6 +396,7 @@ R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
 R("limit-disk", "limits", ["fill", "{ws}/large", "40", "{ws}/filled"], "limit_disk", options=["--disk", "4M"],
   judge=("there", "{ws}/filled"), how="alone")
 R("limit-core", "limits", ["core"], "limit_files")
+R("limit-core-piped", "limits", ["core-piped"], "kernel_surface")
 R("limit-time", "limits", ["outlast", "1.5", "{ws}/outlasted"], "limit_time", options=["--timeout", "400ms"],
   judge=("there", "{ws}/outlasted"), how="alone")
 R("limit-output", "limits", [], "limit_output", options=["--max-output", "1000"], how="output")
