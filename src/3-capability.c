@@ -40,7 +40,7 @@ static int refuse_kernel(const char *path, int fd, struct cordon_error *err)
 	const char *type = kernel_mounts_beneath(path);
 	if (!type)
 		return 0;
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "a filesystem by which the kernel is steered is mounted in it: %s", type);
+	fail(err, CORDON_E_CAPABILITY_DENIED, errno, path, "a filesystem by which the kernel is steered is mounted in it: %s", type);
 	fail_boundary(err, strncmp(type, "cgroup", strlen("cgroup")) ? "kernel_surface" : "cgroup_view");
 	return fail_remedy(err, "grant what is beside it, or unmount it: see findmnt");
 }

@@ -195,8 +195,10 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter && !launch->cut_short ? driver->enter(launch, err) : 0;
-	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0)
+	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0) {
+		err->retriable = false;
 		return -1;
+	}
 	if (await_program(execution, err) < 0)
 		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
 	if (!launch->cut_short)

@@ -88,10 +88,14 @@ int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const 
 	int saved = errno;
 	if (!err)
 		return -1;
+	/* Whatever it was for: who tries again later may have one. */
+	bool no_descriptor = os_errno == EMFILE || os_errno == ENFILE;
+	if (no_descriptor && (unsigned)class < CORDON_CLASS_MAX && !classes[class].retriable)
+		class = CORDON_E_LIMIT_EXCEEDED;
 	/* Made aside: the arguments may be parts of the error that is replaced. */
 	struct cordon_error made = { .class = (unsigned)class < CORDON_CLASS_MAX ? class : CORDON_E_INTERNAL,
 	                             .os_errno = os_errno };
-	made.retriable = classes[made.class].retriable;
+	made.retriable = classes[made.class].retriable || no_descriptor;
 	if (subject)
 		put_text(made.subject, sizeof(made.subject), "%s", subject);
 	va_list args;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -242,6 +243,15 @@ static int listen_at(const struct daemon_place *place, struct server *server, st
 	return 0;
 }
 
+/* What does not fit its client runs by itself. */
+static size_t runs_most(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= (rlim_t)RUNS_MAX * RUN_DESCRIPTORS)
+		return RUNS_MAX;
+	return (size_t)limit.rlim_cur / RUN_DESCRIPTORS;
+}
+
 static int open_server(struct server *server, struct cordon_error *err)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
@@ -252,6 +262,7 @@ static int open_server(struct server *server, struct cordon_error *err)
 	server->base = event_base_new();
 	if (!peer_ourselves(&server->ourselves) || server->wake_fd < 0 || !server->base)
 		return fail(err, CORDON_E_INTERNAL, errno, NULL, "the loop of the daemon cannot be made");
+	server->runs_most = runs_most();
 	pool_open(&server->starts, STARTS_FEW, STARTS_MOST);
 	pool_open(&server->calls, CALLS_FEW, CALLS_MOST);
 	server->last_post = &server->posted;

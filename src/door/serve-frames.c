@@ -277,7 +277,8 @@ static bool take_hello(struct client *client, const struct wire_frame *frame)
 	if (client->greeted || is_taken_back(client))
 		return false;
 	client->greeted = true;
-	struct framed *framed = server->run_count < RUNS_MAX && !atomic_load(&server->is_ending) ? calloc(1, sizeof(*framed)) : NULL;
+	bool has_room = server->run_count < server->runs_most && !atomic_load(&server->is_ending);
+	struct framed *framed = has_room ? calloc(1, sizeof(*framed)) : NULL;
 	if (!framed || !(framed->hello = malloc(frame->head.length))) {
 		free(framed);
 		send_frame(client, WIRE_DECLINE, 0, NULL, 0);

@@ -216,7 +216,7 @@ static void begin(struct client *client, struct rpc_call *call, bool is_job)
 	struct cordon_error err;
 	if (find(client, call->id))
 		return rpc_refuse(client, call->id, RPC_NO_REQUEST, "a run with this id is under way", NULL);
-	if (server->run_count >= RUNS_MAX || atomic_load(&server->is_ending))
+	if (server->run_count >= server->runs_most || atomic_load(&server->is_ending))
 		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way, or the daemon ends", NULL);
 	struct called *called = calloc(1, sizeof(*called));
 	struct cordon_request *request = NULL;

@@ -23,6 +23,7 @@
 
 #define CLIENTS_MAX 1024
 #define RUNS_MAX 1024
+#define RUN_DESCRIPTORS 32      /* of a command that starts, with its client and a place for the next one; then it has half of them */
 /* A client that leaves more than this unread is not sent more, but for what comes while its command is looked after... */
 #define UNREAD_MAX (256u << 10)
 /* ...and has given up beyond this. */
@@ -54,6 +55,7 @@ struct server {
 	uint64_t idle_ms;                       /* 0: for ever */
 	struct client *clients;
 	size_t client_count, run_count, call_count;
+	size_t runs_most;                       /* at a time: RUNS_MAX, or what there are descriptors for */
 	uint64_t served_count, fast_count;
 	bool is_hurried;                        /* the loop's: told to end twice */
 	atomic_bool is_ending;

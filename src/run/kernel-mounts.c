@@ -2,6 +2,7 @@
  * print, so what was found in it is kept for as long as it says that nothing changed. */
 #include "run/kernel-mounts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@ static struct {
 	pid_t pid;
 	uint64_t namespace;
 	uint64_t version;       /* counts how often it was read */
+	int error;              /* why there are no points; or 0 */
 	char *points;           /* of each a letter for its type, from 'a' on, and its path; ended by an empty one */
 } known = { .fd = -1 };
 
@@ -121,6 +123,7 @@ static void look(uint64_t namespace)
 	if (chunk)
 		setvbuf(table, chunk, _IOFBF, TABLE_CHUNK);
 	known.points = table ? read_points(table) : NULL;
+	known.error = known.points ? 0 : errno;
 	if (table)
 		fclose(table);
 }
@@ -169,10 +172,12 @@ const char *kernel_mounts_beneath(const char *path)
 	pthread_mutex_lock(&lock);
 	know();
 	const char *found = known.points ? NULL : "unknown";
+	int error = known.error;
 	size_t length = strlen(path);
 	for (const char *point = known.points; point && *point && !found; point += strlen(point) + 1)
 		if (!strncmp(point + 1, path, length) && (point[1 + length] == '/' || point[1 + length] == '\0'))
 			found = types[*point - 'a'];
 	pthread_mutex_unlock(&lock);
+	errno = error;
 	return found;
 }

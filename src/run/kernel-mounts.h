@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* The type of one that is mounted beneath this path, which is resolved, or at it; NULL: none is. Where it cannot be told,
- * one may be. */
+ * one may be: then errno is why, else 0. */
 const char *kernel_mounts_beneath(const char *path);
 /* Another number after every mount and unmount, and where the root is another one. */
 uint64_t kernel_mounts_version(void);

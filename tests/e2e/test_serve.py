@@ -762,6 +762,18 @@ def test_more_clients_than_there_is_room_for(cordon, daemon):
     assert daemon.status()["served"] == 0
 
 
+def test_more_commands_than_there_are_descriptors_for(cordon, daemon):
+    """They are turned away before anything of them ran, and none fails for want of one."""
+    daemon.start(limit=200)
+    with daemon.rpc() as rpc:
+        for i in range(30):
+            rpc.send("run", i, argv=["cat"], settings={"session": f"s{i}"}, stdin={"stream": True})
+        said = [rpc.read() for _ in range(24)]
+        assert {each["error"]["message"] for each in said} == {"too many commands are under way, or the daemon ends"}
+        assert wait_until(lambda: len([row for row in rows(cordon) if row["row"] in ("intent", "denial")]) == 6)
+        assert all(row["row"] != "denial" for row in rows(cordon))
+
+
 def test_slow_reader(cordon, daemon):
     """A client that does not read gets no more, its command waits, and its timeout holds."""
     daemon.start()

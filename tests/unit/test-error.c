@@ -32,6 +32,11 @@ static void an_error_is_filled_in_one_line(void **state)
 	assert_string_equal(err.remediation, "");
 	assert_string_equal(err.boundary, "");
 	assert_string_equal(err.audit_id, "");
+	/* Nothing was denied where there was no descriptor. */
+	assert_int_equal(fail(&err, CORDON_E_CAPABILITY_DENIED, EMFILE, NULL, "it is not there"), -1);
+	assert_true(err.class == CORDON_E_LIMIT_EXCEEDED && err.retriable);
+	assert_int_equal(fail(&err, CORDON_E_AUDIT_UNAVAILABLE, ENFILE, NULL, "it cannot be written"), -1);
+	assert_true(err.class == CORDON_E_AUDIT_UNAVAILABLE && err.retriable);
 	assert_int_equal(fail_remedy(&err, "free %s", "space"), -1);
 	assert_int_equal(fail_boundary(&err, "ledger"), -1);
 	assert_string_equal(err.remediation, "free space");
