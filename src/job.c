@@ -132,6 +132,23 @@ static void fill_end(struct job *job)
 	record->duration_ms = (supervision->end_us - supervision->start_us) / 1000;
 }
 
+/* That something was refused or taken away, and what: who looks at the job may never look into the ledger, where all of it is. */
+static const char *denied(struct job *job, const struct cordon_result *result)
+{
+	const struct cordon_denial *first = result->denials;
+	if (!result->denial_count)
+		return NULL;
+	return arena_printf(&job->arena, "%s: %s%s", first->what, first->note,
+	                    result->denial_count == 1 ? "" : arena_printf(&job->arena, "; and %zu more denials: cordon audit show %s",
+	                                                                  result->denial_count - 1, job->record.id));
+}
+
+static const char *note_of(struct job *job, const struct cordon_result *result)
+{
+	const char *lost = unkept(job), *refused = denied(job, result);
+	return lost && refused ? arena_printf(&job->arena, "%s; %s", lost, refused) : lost ? lost : refused;
+}
+
 static void conclude(struct job *job)
 {
 	struct job_record *record = &job->record;
@@ -139,7 +156,7 @@ static void conclude(struct job *job)
 	struct cordon_error err;
 	char now[UTC_SIZE];
 	if (follow(job, &err) == 0 && cordon_execution_result(job->execution, &result, &err) == 0)
-		record->note = unkept(job);
+		record->note = note_of(job, result);
 	else
 		record->note = keep(job, err.reason);
 	fill_end(job);

@@ -119,6 +119,14 @@ def test_what_people_are_shown(cordon):
     assert "state     exit 3\n" in shown and "  a\\x1b]0;title\\x07\n  b\n" in shown and "\033" not in shown
 
 
+def test_what_it_planted_is_told(cordon):
+    job = start(cordon, "-c", "for at in p q; do mkdir -p $at/.git/hooks; echo x >$at/.git/hooks/post-checkout; chmod +x $at/.git/hooks/*; done")
+    cordon("job", "wait", job)
+    note = say(cordon, "poll", job)["note"]
+    assert "/.git/hooks/post-checkout: " in note and "moved to quarantine" in note and f"cordon audit show {job}" in note
+    assert "moved to quarantine" in cordon("job", "poll", job).stdout
+
+
 def test_a_job_waits_for_nobody(cordon):
     """What the client prints can be read to its end while the job runs, whatever descriptors it had."""
     read_end, write_end = os.pipe()
