@@ -115,6 +115,8 @@ static int read_once(const struct config_place *place, struct config_stamp *ret_
 	}
 	if (fd < 0 && errno == ELOOP && place->layer == CONFIG_PROJECT)
 		return refuse(place, 0, "of a project must not be a symbolic link", "replace it by a file", err);
+	if (fd < 0 && errno == EACCES && place->layer == CONFIG_PROJECT && faccessat(place->directory_fd, ".", X_OK, AT_EACCESS) < 0)
+		return refuse(place, errno, "cannot be looked for, since its directory is closed", "open the directory to yourself: chmod u+rwx", err);
 	if (fd < 0 || fstat(fd, &before) < 0)
 		return refuse(place, errno, "cannot be read", "make it readable, or remove it", err);
 	if (check_file(place, &before, err) < 0)

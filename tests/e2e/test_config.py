@@ -9,6 +9,7 @@ import tomllib
 import pytest
 
 from conftest import ROOT
+from lab import IS_ROOT
 
 
 @pytest.fixture
@@ -24,6 +25,14 @@ def config(cordon, tmp_path):
         return path
     write.path = path
     return write
+
+
+def test_a_closed_workspace_has_no_file_that_could_be_made_readable(cordon, tmp_path):
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    done = cordon("run", "--workspace", closed, "--", "true")
+    assert "cannot be read" not in done.stderr
+    assert IS_ROOT or "its directory is closed" in done.stderr, done
 
 
 def shown(cordon, *words):
