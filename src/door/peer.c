@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/ioprio.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +26,10 @@ static void read_link(pid_t pid, const char *which, char name[64])
 	name[length > 0 ? length : 0] = '\0';
 }
 
-/* Its name is escaped in it, and cannot look like a line. */
-static bool read_status(pid_t pid, char *text, size_t size)
+static bool read_text(pid_t pid, const char *which, char *text, size_t size)
 {
 	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, which);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t length = fd < 0 ? -1 : read(fd, text, size);
 	if (length <= 0 || (size_t)length == size)
@@ -47,7 +48,8 @@ static const char *status_line(const char *text, const char *name)
 static bool read_rights(pid_t pid, struct peer_rights *ret_rights)
 {
 	char text[STATUS_MAX];
-	if (!read_status(pid, text, sizeof(text)))
+	/* Its name is escaped in it, and cannot look like a line. */
+	if (!read_text(pid, "status", text, sizeof(text)))
 		return false;
 	struct peer_rights rights = {
 		.permitted = strtoull(status_line(text, "\nCapPrm:\t"), NULL, 16),
@@ -71,6 +73,18 @@ static int read_priority(pid_t pid)
 	return errno ? PRIO_MAX + 1 : priority;
 }
 
+static int read_io_priority(pid_t pid)
+{
+	return (int)syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid);
+}
+
+/* LONG_MAX: not known. */
+static long read_oom_score(pid_t pid)
+{
+	char text[32];
+	return read_text(pid, "oom_score_adj", text, sizeof(text)) ? strtol(text, NULL, 10) : LONG_MAX;
+}
+
 /* How many descriptors there may be now is everybody's own affair, and a daemon's to raise; only how high that can go is not. */
 static bool read_limits(pid_t pid, struct rlimit limits[RLIM_NLIMITS])
 {
@@ -83,7 +97,8 @@ static bool read_limits(pid_t pid, struct rlimit limits[RLIM_NLIMITS])
 
 bool peer_ourselves(struct peer *ret_peer)
 {
-	struct peer peer = { .gid = getegid(), .priority = read_priority(getpid()) };
+	struct peer peer = { .gid = getegid(), .priority = read_priority(getpid()), .policy = sched_getscheduler(getpid()),
+		             .io_priority = read_io_priority(getpid()), .oom_score = read_oom_score(getpid()) };
 	read_link(getpid(), "ns/mnt", peer.mount_space);
 	read_link(getpid(), "ns/net", peer.net_space);
 	peer.group_count = getgroups(PEER_GROUPS_MAX, peer.groups);
@@ -144,6 +159,10 @@ bool peer_is_alike(const struct peer *ourselves, int fd, pid_t pid)
 	struct rlimit limits[RLIM_NLIMITS] = { { 0 } };
 	cpu_set_t processors;
 	char space[64];
+	/* Who is to be ended before others stays so; the other way a command is only ended sooner. */
+	if (sched_getscheduler(pid) != ourselves->policy || read_io_priority(pid) != ourselves->io_priority ||
+	    read_oom_score(pid) > ourselves->oom_score)
+		return false;
 	if (read_priority(pid) != ourselves->priority || sched_getaffinity(pid, sizeof(processors), &processors) < 0 ||
 	    !CPU_EQUAL(&processors, &ourselves->processors) || !read_limits(pid, limits) ||
 	    memcmp(limits, ourselves->limits, sizeof(limits)) != 0)

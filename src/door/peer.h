@@ -20,7 +20,8 @@ struct peer {
 	struct peer_rights rights;
 	gid_t gid, groups[PEER_GROUPS_MAX];
 	int group_count;                /* negative: not known */
-	int priority;
+	int priority, policy, io_priority;
+	long oom_score;
 	cpu_set_t processors;
 	struct rlimit limits[RLIM_NLIMITS];
 };

@@ -225,7 +225,10 @@ def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
     # It was asked, and would not. Nor where a command would have something of its caller that the daemon has not.
     assert daemon.status()["served"] == before + 1
     for wrapper, line, expected in [(["nice", "-n", "5"], "nice", "5\n"), (["taskset", "-c", str(min(os.sched_getaffinity(0)))], "nproc", "1\n"),
-                                    (["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"], "ulimit -t", "100\n")]:
+                                    (["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"], "ulimit -t", "100\n"),
+                                    (["chrt", "-b", "0"], "cut -d' ' -f41 /proc/self/stat", "3\n"), (["ionice", "-c3"], "ionice", "idle\n"),
+                                    (["bash", "-c", 'echo 700 >/proc/self/oom_score_adj && exec "$@"', "bash"],
+                                     "cat /proc/self/oom_score_adj", "700\n")]:
         done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "-c", line)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
                               env=cordon.env, capture_output=True, text=True, start_new_session=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), wrapper
