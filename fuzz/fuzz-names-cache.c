@@ -33,14 +33,14 @@ static void use(struct names_table *table)
 static void store_again(const struct names_table *table, const struct names_cache_key *key)
 {
 	struct names_table packed, again;
-	uint32_t cursor;
+	struct names_progress progress = { 0 };
 	if (names_table_pack(table, &packed) < 0)
 		abort();
 	char *bytes = malloc(names_cache_size(&packed));
 	if (!bytes)
 		abort();
-	names_cache_write(bytes, key, &packed, 0);
-	if (!names_cache_parse(bytes, names_cache_size(&packed), key, &again, &cursor))
+	names_cache_write(bytes, key, &packed, &progress);
+	if (!names_cache_parse(bytes, names_cache_size(&packed), key, &again, &progress))
 		abort();
 	names_table_free(&again);
 	names_table_free(&packed);
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct names_cache_key key = { .name = "" };
 	struct names_table table;
-	uint32_t cursor;
+	struct names_progress progress = { 0 };
 	char *bytes = malloc(size ? size : 1);
 	if (!bytes)
 		abort();
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(bytes + KEY_OFFSET, key.bytes, sizeof(key.bytes));
 		names_cache_seal(bytes, size);
 	}
-	if (!names_cache_parse(bytes, size, &key, &table, &cursor)) {
+	if (!names_cache_parse(bytes, size, &key, &table, &progress)) {
 		free(bytes);
 		return 0;
 	}

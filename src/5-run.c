@@ -246,7 +246,8 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
 struct names_keep run_names_keep(struct execution *execution)
 {
 	bool once = execution->session.one_off && !execution->request->workspace;
-	return (struct names_keep){ &execution->profile.names, once ? NULL : execution->cordon->names, execution->mounts };
+	return (struct names_keep){ .place = &execution->profile.names, .memory = once ? NULL : execution->cordon->names,
+	                            .mounts = execution->mounts };
 }
 
 void run_step_clean(struct execution *execution)

@@ -113,8 +113,9 @@ static int judge_names(struct judging *judging, struct cordon_error *err)
 {
 	struct execution *execution = judging->execution;
 	const struct looked_at *tree = judging->tree;
-	const struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
+	struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
 	struct planted planted;
+	search.keep.judges = true;
 	if (find_opened(judging, search, &judging->arena, &judging->after, err) < 0)
 		return -1;
 	if (tell_unseen(judging, &judging->after) < 0)

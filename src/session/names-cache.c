@@ -22,9 +22,9 @@ static const char magic[8] = "cordonN2";
 struct header {
 	char magic[8];
 	uint64_t checksum;              /* of everything from `key` on */
-	uint32_t cursor, reserved;
+	struct names_progress progress;
 	unsigned char key[32];
-	uint32_t directories, matches, pool, reserved_too;
+	uint32_t directories, matches, pool, reserved;
 };
 _Static_assert(sizeof(struct header) == 72 && sizeof(struct names_directory) == 40 && sizeof(struct names_match) == 12,
                "the file has no gaps");
@@ -108,7 +108,7 @@ static bool matches_are_sound(const struct names_table *table)
 {
 	for (size_t i = 0; i < table->match_count; i++) {
 		const struct names_match *at = &table->matches[i];
-		if (at->directory >= table->directory_count || at->kind >= NAME_KIND_MAX || at->type >= NAMES_TYPE_MAX ||
+		if (at->directory >= table->directory_count || at->kind >= NAME_KIND_MAX || at->type >= NAMES_TYPE_MAX || at->late > 1 ||
 		    !name_is_sound(table, at->name, at->name_length) ||
 		    names_table_path_length(table, at->directory, at->name_length) > NAMES_PATH_MAX)
 			return false;
@@ -117,7 +117,7 @@ static bool matches_are_sound(const struct names_table *table)
 }
 
 bool names_cache_parse(void *bytes, size_t size, const struct names_cache_key *key, struct names_table *ret_table,
-                       uint32_t *ret_cursor)
+                       struct names_progress *ret_progress)
 {
 	const struct header *header = bytes;
 	if (size < sizeof(*header) || size > NAMES_CACHE_SIZE_MAX || memcmp(header->magic, magic, sizeof(magic)) ||
@@ -140,7 +140,8 @@ bool names_cache_parse(void *bytes, size_t size, const struct names_cache_key *k
 		return false;
 	table.file = bytes;
 	*ret_table = table;
-	*ret_cursor = header->cursor % header->directories;
+	*ret_progress = header->progress;
+	ret_progress->cursor %= header->directories;
 	return true;
 }
 
@@ -155,7 +156,8 @@ static bool read_all(int fd, char *bytes, size_t size)
 	return true;
 }
 
-int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table, uint32_t *ret_cursor)
+int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table,
+                     struct names_progress *ret_progress)
 {
 	struct stat stat;
 	auto_close int fd = openat(dir_fd, key->name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -164,7 +166,7 @@ int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names
 		return -1;
 	size_t size = (size_t)stat.st_size;
 	char *bytes = malloc(size);
-	if (!bytes || !read_all(fd, bytes, size) || !names_cache_parse(bytes, size, key, ret_table, ret_cursor)) {
+	if (!bytes || !read_all(fd, bytes, size) || !names_cache_parse(bytes, size, key, ret_table, ret_progress)) {
 		free(bytes);
 		return -1;
 	}
@@ -185,10 +187,11 @@ void names_cache_seal(void *bytes, size_t size)
 	header->checksum = checksum(header->key, size - offsetof(struct header, key));
 }
 
-void names_cache_write(void *bytes, const struct names_cache_key *key, const struct names_table *table, uint32_t cursor)
+void names_cache_write(void *bytes, const struct names_cache_key *key, const struct names_table *table,
+                       const struct names_progress *progress)
 {
 	struct header header = {
-		.cursor = cursor,
+		.progress = *progress,
 		.directories = (uint32_t)table->directory_count,
 		.matches = (uint32_t)table->match_count,
 		.pool = (uint32_t)table->pool_size,
@@ -216,14 +219,15 @@ static int open_temporary(int dir_fd, const char *name)
 	return openat(dir_fd, name, flags, 0600);
 }
 
-void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table, uint32_t cursor)
+void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table,
+                       const struct names_progress *progress)
 {
 	char name[sizeof(key->name) + 4];
 	size_t size = names_cache_size(table);
 	auto_free char *bytes = dir_fd < 0 || size > NAMES_CACHE_SIZE_MAX ? NULL : malloc(size);
 	if (!bytes)
 		return;
-	names_cache_write(bytes, key, table, cursor);
+	names_cache_write(bytes, key, table, progress);
 	snprintf(name, sizeof(name), "%s.tmp", key->name);
 	auto_close int fd = open_temporary(dir_fd, name);
 	if (fd < 0)
@@ -239,9 +243,9 @@ void names_cache_store(int dir_fd, const struct names_cache_key *key, const stru
 		unlinkat(dir_fd, name, 0);
 }
 
-void names_cache_set_cursor(int fd, uint32_t cursor)
+void names_cache_set_progress(int fd, const struct names_progress *progress)
 {
-	/* A cursor that is lost costs a repetition. */
-	ssize_t written = pwrite(fd, &cursor, sizeof(cursor), offsetof(struct header, cursor));
+	/* A full disk does not matter: nothing is added to the file. */
+	ssize_t written = pwrite(fd, progress, sizeof(*progress), offsetof(struct header, progress));
 	(void)written;
 }

@@ -21,21 +21,24 @@ void names_cache_key_make(uint64_t device, uint64_t inode, const char *root_path
 /* The place's descriptor, or -1: there is none. */
 int names_cache_place(struct names_place *place);
 
-/* A descriptor of the file, and the table and cursor in it; -1 where there is none to be used. */
-int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table, uint32_t *ret_cursor);
+/* A descriptor of the file, and the table and progress in it; -1 where there is none to be used. */
+int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table,
+                     struct names_progress *ret_progress);
 
 /* Writes the file anew. The table must come from names_table_pack(). Failing is not an error: the next call walks. */
-void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table, uint32_t cursor);
+void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table,
+                       const struct names_progress *progress);
 
-/* Where the next rechecking begins; the one field that is changed in place, and believed whatever it says. */
-void names_cache_set_cursor(int fd, uint32_t cursor);
+/* What alone is changed in place, and believed whatever it says. */
+void names_cache_set_progress(int fd, const struct names_progress *progress);
 
 /* The file's bytes, from malloc(); taken if they are sound, else left to the caller. */
 bool names_cache_parse(void *bytes, size_t size, const struct names_cache_key *key, struct names_table *ret_table,
-                       uint32_t *ret_cursor);
+                       struct names_progress *ret_progress);
 
 /* How large the file of a table is, and writing it to `bytes`. */
 size_t names_cache_size(const struct names_table *table);
-void names_cache_write(void *bytes, const struct names_cache_key *key, const struct names_table *table, uint32_t cursor);
+void names_cache_write(void *bytes, const struct names_cache_key *key, const struct names_table *table,
+                       const struct names_progress *progress);
 /* Makes the checksum right again; for tests that change bytes. `size` is at least 64. */
 void names_cache_seal(void *bytes, size_t size);

@@ -131,7 +131,11 @@ static int take_directory(struct names_walk *walk, struct names_listing *listing
 		listing->partial = true;
 		return 0;
 	}
-	return names_table_add_directory(table, listing->directory, name, length);
+	if (names_table_add_directory(table, listing->directory, name, length) < 0)
+		return -1;
+	if (names_walk_was_left_out(walk, listing->directory))
+		table->directories[table->directory_count - 1].flags |= NAMES_LEFT_OUT;
+	return 0;
 }
 
 static int take_entry(struct names_walk *walk, struct names_listing *listing, const struct dirent64 *entry)

@@ -226,10 +226,10 @@ static bool is_as_loaded(const struct names_table *table)
 	return true;
 }
 
-void names_memory_store(struct names_tree *tree, struct names_walk *walk, uint32_t cursor)
+void names_memory_store(struct names_tree *tree, struct names_walk *walk, const struct names_progress *progress)
 {
 	struct names_table *table = &walk->table, packed;
-	tree->cursor = cursor;
+	tree->progress = *progress;
 	if (table->directory_count <= DIRECTORIES_MAX && is_as_loaded(table)) {
 		for (size_t i = 0; i < table->directory_count; i++)
 			table->directories[i].flags &= NAMES_SAVED;

@@ -17,7 +17,7 @@ struct names_memory_key {
 
 struct names_tree {
 	struct names_table table;       /* as names_table_pack() leaves it; no directories: not known */
-	uint32_t cursor;
+	struct names_progress progress;
 	struct names_globs globs;       /* compiled from the rules, when first needed */
 	struct arena arena;             /* of these and of the key */
 	struct vigil_post *post;
@@ -30,4 +30,4 @@ void names_memory_give_back(struct names_memory *memory, struct names_tree *tree
 /* Moves the table to a walk; those of its directories of which nothing was told count as checked. False: it is not known. */
 bool names_memory_load(struct names_tree *tree, uint64_t mounts, struct names_walk *walk);
 /* Moves it back. What was told of meanwhile comes up the next time. */
-void names_memory_store(struct names_tree *tree, struct names_walk *walk, uint32_t cursor);
+void names_memory_store(struct names_tree *tree, struct names_walk *walk, const struct names_progress *progress);

@@ -96,7 +96,7 @@ int names_table_add_match(struct names_table *table, uint32_t directory, const c
 	if (add_name(table, name, length, &at) < 0)
 		return -1;
 	table->matches[table->match_count++] = (struct names_match){
-		.directory = directory, .name = at, .name_length = (uint16_t)length,
+		.directory = directory, .name = at, .name_length = (uint8_t)length,
 		.kind = (uint8_t)kind, .type = (uint8_t)type,
 	};
 	return 0;
@@ -200,7 +200,7 @@ static int pack_directories(const struct names_table *table, const uint32_t *ord
 		to->device = from->device;
 		to->inode = from->inode;
 		to->ctime_ns = from->ctime_ns;
-		to->flags = from->flags & (NAMES_PARTIAL | NAMES_CLOSED);
+		to->flags = from->flags & (NAMES_PARTIAL | NAMES_CLOSED | NAMES_LEFT_OUT);
 		if (to->depth <= 1 || to->flags & NAMES_CLOSED)
 			to->flags |= NAMES_HOT;
 		int watch = names_table_watch(table, order[i]);
@@ -219,6 +219,7 @@ static int pack_matches(const struct names_table *table, const uint32_t *new_ind
 		if (names_table_add_match(packed, new_index[from->directory], table->pool + from->name, from->name_length,
 		                          from->kind, from->type) < 0)
 			return -1;
+		packed->matches[packed->match_count - 1].late = from->late;
 		packed->directories[new_index[from->directory]].flags |= NAMES_HOT;
 	}
 	return 0;

@@ -25,7 +25,8 @@ enum names_flag {
 	NAMES_PARTIAL = 1 << 0,         /* a bound left something in it unseen */
 	NAMES_CLOSED = 1 << 1,          /* ours, but not to be looked into: masked as a whole */
 	NAMES_HOT = 1 << 2,             /* holds a match, or is shallow: checked first */
-	NAMES_SAVED = NAMES_PARTIAL | NAMES_CLOSED | NAMES_HOT,
+	NAMES_LEFT_OUT = 1 << 3,        /* no search that judges has looked at it since the last command */
+	NAMES_SAVED = NAMES_PARTIAL | NAMES_CLOSED | NAMES_HOT | NAMES_LEFT_OUT,
 	/* of this call only */
 	NAMES_CHECKED = 1 << 8,
 	NAMES_REREAD = 1 << 9,          /* its loaded matches no longer count */
@@ -45,7 +46,8 @@ enum names_type { NAMES_TYPE_OTHER, NAMES_TYPE_DIRECTORY, NAMES_TYPE_LINK, NAMES
 
 struct names_match {
 	uint32_t directory, name;
-	uint16_t name_length;
+	uint8_t name_length;
+	uint8_t late;                   /* as in struct name */
 	uint8_t kind, type;             /* enum name_kind, enum names_type */
 };
 
@@ -59,6 +61,12 @@ struct names_table {
 	void *file;                     /* what was loaded, or NULL */
 	int *watches;                   /* in memory only: of the first directories, by which each is watched */
 	size_t watch_count, watch_capacity;
+};
+
+/* How far searches have come. */
+struct names_progress {
+	uint32_t cursor;                /* where the next rechecking begins */
+	uint32_t unjudged;              /* 0: the flags tell what was left out. Else so was all but the hot directories before this one */
 };
 
 /* Starts a table with the root alone, not yet read. -1 when memory is short, as in all of these. */

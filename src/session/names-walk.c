@@ -129,6 +129,14 @@ static bool is_pseudo(int fd)
 	return false;
 }
 
+bool names_walk_was_left_out(const struct names_walk *walk, uint32_t directory)
+{
+	unsigned flags = walk->table.directories[directory].flags;
+	if (flags & NAMES_LEFT_OUT || !walk->unjudged || directory >= walk->table.loaded_directories)
+		return flags & NAMES_LEFT_OUT;
+	return !(flags & NAMES_HOT) || directory >= walk->unjudged;
+}
+
 bool names_walk_is_racy(int64_t ctime_ns, int64_t looked_ns)
 {
 	return ctime_ns > looked_ns - (ctime_ns % SECOND_NS ? RACY_NS : COARSE_RACY_NS);

@@ -25,7 +25,9 @@ struct names_walk {
 	struct names_globs globs;
 	struct vigil_post *post;        /* watches each directory before it is looked at; or NULL */
 	uint32_t user;
+	bool judges;
 	struct names_table table;
+	uint32_t unjudged;              /* of the loaded table: as in struct names_progress */
 	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */
 	uint64_t entries;               /* read in this call */
 	size_t directories;             /* read in this call */
@@ -46,6 +48,9 @@ int names_globs_compile(struct arena *arena, const char *root_path, const struct
 /* Begins with no table. Borrows everything. */
 int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err) must_check;
 void names_walk_free(struct names_walk *walk);
+
+/* Whether the last search that judged did not look at this directory, though it was known. */
+bool names_walk_was_left_out(const struct names_walk *walk, uint32_t directory);
 
 /* Whether what had this change time when it was looked at may have changed since and have the same. */
 bool names_walk_is_racy(int64_t ctime_ns, int64_t looked_ns);

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "session/names-cache.h"
+#include "session/names-compare.h"
 #include "session/names-look.h"
 #include "session/names-memory.h"
 #include "session/names-table.h"
@@ -24,7 +25,6 @@
 /* However late it is, this many are looked at in each pass, or large trees would never be done. */
 #define CHECKED_MIN 128
 #define LOOKS_PER_CLOCK 8
-#define LOST_STEPS_MAX (256 * 1024)
 
 /* Estimates in microseconds, to tell when storing is worth it. What is stored for the first time saves its cost again and
  * again: so many times, at least. */
@@ -45,7 +45,7 @@ struct finding {
 	struct names_cache_key key;     /* of the file, once it is asked for */
 	struct names_tree *tree;        /* in memory; or NULL */
 	bool known;                     /* there was a table */
-	uint32_t cursor;
+	struct names_progress progress;
 	int cache_fd;                   /* of the file it came from; or -1 */
 };
 
@@ -87,37 +87,6 @@ static int run_pass(struct names_walk *walk, struct pass *pass)
 	return 0;
 }
 
-/* Whether a fresh match is this loaded one, looking from where the last one was found: the order is mostly the same. */
-static bool is_found_again(const struct names_table *table, const struct names_match *old, size_t *near, size_t *steps)
-{
-	size_t fresh = table->match_count - table->loaded_matches;
-	for (size_t i = 0; i < fresh && *steps < LOST_STEPS_MAX; i++, ++*steps) {
-		size_t at = (*near + i) % fresh;
-		const struct names_match *new = &table->matches[table->loaded_matches + at];
-		if (new->directory != old->directory || new->name_length != old->name_length || new->kind != old->kind ||
-		    memcmp(table->pool + new->name, table->pool + old->name, old->name_length))
-			continue;
-		*near = at + 1;
-		return true;
-	}
-	return false;
-}
-
-/* A masked name that was known and is not where it was. Said too often, it costs time only. */
-static bool masked_is_lost(const struct names_table *table)
-{
-	size_t near = 0, steps = 0;
-	for (size_t i = 0; i < table->loaded_matches; i++) {
-		const struct names_match *old = &table->matches[i];
-		if (old->kind != NAME_MASKED || names_table_match_counts(table, i))
-			continue;
-		if (table->directories[old->directory].flags & (NAMES_DEAD | NAMES_REPLACED) ||
-		    !is_found_again(table, old, &near, &steps))
-			return true;
-	}
-	return false;
-}
-
 static int recheck(struct names_walk *walk, uint64_t start_us, uint64_t budget_us, uint32_t *cursor)
 {
 	size_t loaded = walk->table.loaded_directories;
@@ -129,7 +98,7 @@ static int recheck(struct names_walk *walk, uint64_t start_us, uint64_t budget_u
 		return -1;
 	*cursor = (uint32_t)turn.stopped_at;
 	names_table_bury(&walk->table);
-	if (!masked_is_lost(&walk->table))
+	if (!names_masked_is_lost(&walk->table))
 		return 0;
 	if (run_pass(walk, &rest) < 0 || names_walk_new(walk) < 0)
 		return -1;
@@ -225,6 +194,7 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 			.path = path,
 			.is_directory = match->type == NAMES_TYPE_DIRECTORY,
 			.is_link = match->type == NAMES_TYPE_LINK,
+			.late = match->late,
 			.device = stat.device,
 			.inode = stat.inode,
 			.ctime_ns = stat.ctime_ns,
@@ -312,21 +282,25 @@ static void make_key(const struct names_walk *walk, struct finding *finding)
 }
 
 /* Storing pays where reading the same directories once more would take longer. A small tree is never stored. But where the
- * budget did not reach all, the next call may not reach what this one read: what was found would be forgotten again. */
-static void store(const struct names_walk *walk, struct finding *finding, size_t unchecked)
+ * budget did not reach all, the next call may not reach what this one read: what was found would be forgotten again. And what is
+ * `settled` is told. */
+static void store(const struct names_walk *walk, struct finding *finding, size_t unchecked, bool settled)
 {
 	struct names_table packed;
 	uint64_t again_us = (walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US) *
 	                    (finding->known ? 1 : FIRST_STORED_SAVES);
 	bool forgets = unchecked && walk->directories;
-	if (forgets || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
+	struct names_progress progress = finding->progress;
+	if (forgets || settled || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
 		if (names_table_pack(&walk->table, &packed) < 0)
 			return;
 		make_key(walk, finding);
-		names_cache_store(names_cache_place(finding->keep->place), &finding->key, &packed, finding->cursor);
+		names_cache_store(names_cache_place(finding->keep->place), &finding->key, &packed, &progress);
 		names_table_free(&packed);
-	} else if (unchecked && finding->cache_fd >= 0) {
-		names_cache_set_cursor(finding->cache_fd, finding->cursor);
+	} else if (finding->cache_fd >= 0) {
+		progress.unjudged = names_first_unjudged(walk);
+		if (unchecked || progress.unjudged != walk->unjudged)
+			names_cache_set_progress(finding->cache_fd, &progress);
 	}
 }
 
@@ -335,15 +309,17 @@ static void load(struct names_walk *walk, struct finding *finding)
 {
 	const struct names_keep *keep = finding->keep;
 	if (finding->tree && names_memory_load(finding->tree, keep->mounts, walk)) {
-		finding->cursor = finding->tree->cursor;
+		finding->progress = finding->tree->progress;
 		finding->known = true;
 	} else if (names_cache_place(keep->place) >= 0) {
 		make_key(walk, finding);
-		finding->cache_fd = names_cache_load(keep->place->fd, &finding->key, &walk->table, &finding->cursor);
+		finding->cache_fd = names_cache_load(keep->place->fd, &finding->key, &walk->table, &finding->progress);
 		finding->known = finding->cache_fd >= 0;
 	}
-	if (finding->known)
-		count_matches(walk);
+	if (!finding->known)
+		return;
+	walk->unjudged = finding->progress.unjudged;
+	count_matches(walk);
 }
 
 static int find(struct arena *arena, struct names_walk *walk, struct finding *finding, uint64_t budget_us,
@@ -351,19 +327,22 @@ static int find(struct arena *arena, struct names_walk *walk, struct finding *fi
 {
 	uint64_t start_us = names_now_us();
 	load(walk, finding);
-	if ((finding->known ? recheck(walk, start_us, budget_us, &finding->cursor) : walk_afresh(walk)) < 0)
+	if ((finding->known ? recheck(walk, start_us, budget_us, &finding->progress.cursor) : walk_afresh(walk)) < 0)
 		return fail_oom(err);
 	if (finding->known && walk->overflowed && walk_afresh(walk) < 0)
 		return fail_oom(err);
 	if (walk->root_errno)
 		return fail(err, CORDON_E_CAPABILITY_DENIED, walk->root_errno, walk->root_path,
 		            "the directory cannot be searched for names to hide");
+	bool settled = names_compare_late(walk);
 	if (answer(arena, walk, ret_names, err) < 0)
 		return -1;
+	settled |= names_note_left_out(walk);
+	finding->progress.unjudged = 0;
 	if (finding->keep->place)
-		store(walk, finding, ret_names->unchecked);
+		store(walk, finding, ret_names->unchecked, settled);
 	if (finding->tree)
-		names_memory_store(finding->tree, walk, finding->cursor);
+		names_memory_store(finding->tree, walk, &finding->progress);
 	return 0;
 }
 
@@ -388,6 +367,7 @@ int names_find(struct arena *arena, int root_fd, const char *root_path, const st
 		return fail(err, CORDON_E_INTERNAL, errno, root_path, "the directory cannot be looked at");
 	if (names_walk_init(&walk, root_fd, root_path, err) < 0)
 		return -1;
+	walk.judges = keep->judges;
 	if (keep->memory)
 		finding.tree = names_memory_take(keep->memory, &(struct names_memory_key){ root->device, root->inode, walk.user,
 		                                                                           root_path, rules });

@@ -22,6 +22,7 @@ struct name {
 	bool is_directory;
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
+	bool late;                      /* NAME_PROTECTED, NAME_LINK: came to where the last search that judged did not look; whose it is, is not known */
 	uint64_t device, inode;         /* NAME_PROTECTED, and links: what was there when it was found */
 	int64_t ctime_ns;
 	uint32_t links;                 /* how many names it has */
@@ -57,6 +58,7 @@ struct names_keep {
 	struct names_place *place;      /* of the files; or NULL */
 	struct names_memory *memory;    /* of a process that will look again; what its vigil has heard by then is what counts */
 	uint64_t mounts;                /* the version for that */
+	bool judges;                    /* what is found is judged when a command has ended; nothing is late then */
 };
 /* NULL when memory is short. Shared by threads. */
 struct names_memory *names_memory_new(struct vigil *vigil);

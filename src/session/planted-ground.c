@@ -26,14 +26,15 @@ static size_t above_git(const char *path)
 
 typedef int ground_fn(void *arg, const char *ground);
 
-static int each_ground(struct arena *arena, const struct names *names, ground_fn *take, void *arg)
+static int each_ground(struct arena *arena, const struct names *names, bool late_too, ground_fn *take, void *arg)
 {
 	const char *last = "";
 	size_t last_length = 0;
 	int status = take(arg, "");
 	for (size_t i = 0; i < names->count && status == 0; i++) {
-		const char *path = names->items[i].path;
-		size_t length = names->items[i].kind == NAME_PROTECTED ? above_git(path) : 0;
+		const struct name *name = &names->items[i];
+		const char *path = name->path;
+		size_t length = name->kind == NAME_PROTECTED && (late_too || !name->late) ? above_git(path) : 0;
 		for (size_t end = 1; end <= length && status == 0; end++) {
 			bool taken = end <= last_length && !strncmp(last, path, end) && last[end] == '/';
 			if (path[end] != '/' || taken)
@@ -135,10 +136,10 @@ static int judge_ground(void *arg, const char *ground)
 
 int grounds_record(struct recording *recording)
 {
-	return each_ground(recording->arena, recording->before->names, record_ground, recording);
+	return each_ground(recording->arena, recording->before->names, false, record_ground, recording);
 }
 
 int grounds_judge(struct check *check)
 {
-	return each_ground(check->arena, check->before->names, judge_ground, check);
+	return each_ground(check->arena, check->before->names, true, judge_ground, check);
 }

@@ -48,7 +48,10 @@ int keep(struct check *check, const char *path, const char *note)
 
 static int keep_named(struct check *check, const struct name *name, bool old)
 {
-	return keep(check, name->path, old ? "changed by the command; kept" : "created by the command; kept");
+	if (old)
+		return keep(check, name->path, "changed by the command; kept");
+	bool late = names_get(check->before->names, NAME_PROTECTED, name->path);
+	return keep(check, name->path, late ? "created by this command or before it; kept" : "created by the command; kept");
 }
 
 /* The directory a path lies in, and its last component. */

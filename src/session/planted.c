@@ -93,7 +93,7 @@ int planted_record(struct arena *arena, int root_fd, const char *root_path, cons
 	uint64_t start_us = names_now_us();
 	int status = grounds_record(&recording) < 0 ? fail_oom(err) : 0;
 	for (size_t i = 0; i < names->count && status == 0; i++) {
-		if (names->items[i].kind != NAME_PROTECTED)
+		if (names->items[i].kind != NAME_PROTECTED || names->items[i].late)
 			continue;
 		if (names_now_us() - start_us > budget_us || before.count >= SEEN_MAX) {
 			before.complete = false;
@@ -150,6 +150,8 @@ enum turn { TURN_OLD, TURN_NEW, TURN_GIT_FILES, TURN_MAX };
 static int take_turn(struct check *check, enum turn turn, const struct name *name, struct cordon_error *err)
 {
 	const struct name *was = names_get(check->before->names, name->kind, name->path);
+	if (was && was->late)
+		was = NULL;
 	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW))
 		return 0;
 	int root_fd = check->look.root_fd;

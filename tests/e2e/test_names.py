@@ -452,3 +452,19 @@ def test_a_large_workspace_is_masked_all_the_same(cordon, large):
     for _ in range(10):
         assert "secret" not in last["stdout"], "what was found once is not forgotten"
         last = read("group19/dir999/.env", "group3/dir150/fresh/.env", "group7/dir350/.env")
+
+
+@needs("mount-namespace")
+def test_what_the_check_at_the_end_left_out(cordon, large):
+    """The walk before a later command comes upon it first, and does not take it for the owner's."""
+    def moved(line):
+        told = json.loads(cordon("run", "--workspace", large, "--json", "-c", line, timeout=60).stdout)
+        return [os.path.relpath(denial["what"], large) for denial in told["denials"] if "moved to quarantine" in denial["note"]]
+    moved("true")
+    hooks = [f"group{n}/dir{n * 50 + 23}/.git/hooks" for n in range(20)]
+    found = moved(f"for hooks in {' '.join(hooks)}; do mkdir -p $hooks; touch $hooks/update; chmod 755 $hooks/update; done")
+    for _ in range(100):
+        if not any((large / place / "update").exists() for place in hooks):
+            break
+        found += moved("true")
+    assert sorted(found) == sorted(f"{place}/update" for place in hooks)

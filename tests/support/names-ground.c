@@ -99,7 +99,8 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 	struct name_rules rules = { &ground->deny, &ground->protect, &ground->exempt };
 	struct cordon_error err = { 0 };
 	struct names_place place = { .tried = true, .fd = ground->cache_fd };
-	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL };
+	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL,
+	                                 .judges = ground->judges };
 	if (ground->vigil)
 		vigil_hear(ground->vigil);
 	if (names_find(&ground->arena, ground->root_fd, ground->root, &rules, &keep, budget_us, &ground->names, &err) < 0)

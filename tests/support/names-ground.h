@@ -16,6 +16,7 @@ struct ground {
 	struct strings deny, protect, exempt;
 	struct vigil *vigil;            /* or NULL: nothing is kept in memory */
 	struct names_memory *memory;
+	bool judges;                    /* the next search */
 };
 
 int ground_setup(void **state);

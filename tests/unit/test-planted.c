@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cordon.h"
 #include "planted-lab.h"
 #include "session/git-config.h"
 #include "skip.h"
@@ -240,6 +241,24 @@ static void test_second_names(void **state)
 	assert_int_equal(lab->planted.count, 4);
 }
 
+/* What came late is judged as what is new. */
+static void test_late(void **state)
+{
+	struct lab *lab = *state;
+	lab_make(lab, ".git/hooks/pre-commit", "x", 0755);
+	lab_make(lab, ".git/config", "", 0644);
+	lab_make(lab, "b/.git/hooks/pre-commit", "mine", 0755);
+	lab_record(lab, UINT64_MAX);
+	for (size_t i = 0; i < lab->before_names.count; i++)
+		lab->before_names.items[i].late = strncmp(lab->before_names.items[i].path, "b/", 2);
+	struct cordon_error err;
+	assert_int_equal(planted_record(&lab->arena, lab->root_fd, lab->root, &lab->before_names, UINT64_MAX, &lab->before, &err), 0);
+	lab_check(lab, true);
+	lab_assert_moved(lab, ".git/hooks/pre-commit", "x");
+	assert_string_equal(lab_get(lab, ".git/config")->note, "created by this command or before it; kept");
+	assert_int_equal(lab->planted.count, 2);
+}
+
 static void test_other_filesystem(void **state)
 {
 	struct lab *lab = *state;
@@ -262,7 +281,7 @@ int main(void)
 		LAB_ROW(test_git_init_is_kept), LAB_ROW(test_hooks), LAB_ROW(test_kept_by_policy), LAB_ROW(test_links_in_place),
 		LAB_ROW(test_links_in_a_repository),
 		LAB_ROW(test_config_and_others), LAB_ROW(test_changed), LAB_ROW(test_owners_settings), LAB_ROW(test_second_names),
-		LAB_ROW(test_other_filesystem),
+		LAB_ROW(test_late), LAB_ROW(test_other_filesystem),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
