@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/vigil.h"
@@ -185,7 +186,8 @@ static void take_unreadable(struct names_walk *walk, uint32_t directory, const c
 		forget(at);
 	} else if (open_errno == EACCES && names_stat(walk->root_fd, path, &stat) && S_ISDIR(stat.mode)) {
 		remember(at, &stat, looked_ns);
-		if (is_closed(walk, &stat))
+		/* Whoever may enter it can open what is in it by name. */
+		if (is_closed(walk, &stat) || faccessat(walk->root_fd, *path ? path : ".", X_OK, AT_EACCESS) == 0)
 			at->flags |= NAMES_CLOSED;
 		else if (!directory)
 			walk->root_errno = 0;   /* nor can the command look into it */

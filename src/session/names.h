@@ -68,7 +68,8 @@ void names_memory_free(struct names_memory *memory);
  * `budget_us` bounds the rechecking of what is
  * known; directories that are new or changed are read however long it takes, up to the bounds of a first walk.
  * Symbolic links are never followed; mounts are entered, except those of the kernel's own pseudo-filesystems. A directory
- * that the caller owns but cannot look into is masked as a whole, since a command could give itself the right to. */
+ * that the caller cannot look into is masked as a whole if it is its own, since a command could give itself the right to, or if
+ * it may be entered all the same. */
 int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
                const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
 

@@ -123,6 +123,24 @@ static void test_closed_directory(void **state)
 	assert_false(ground_has(ground, NAME_MASKED, "many/d5"));
 }
 
+/* Somebody else's, in which names can be used but not listed. */
+static void test_directory_to_be_entered_only(void **state)
+{
+	struct ground *ground = *state;
+	if (geteuid())
+		return;
+	ground_file(ground, "enter/.env");
+	ground_file(ground, "neither/.env");
+	assert_int_equal(chmod(ground->root, 0755), 0);
+	assert_int_equal(fchmodat(ground->root_fd, "enter", 0711, 0), 0);
+	assert_int_equal(fchmodat(ground->root_fd, "neither", 0700, 0), 0);
+	assert_int_equal(seteuid(65534), 0);
+	ground_find(ground, false, BUDGET_US);
+	assert_int_equal(seteuid(0), 0);
+	assert_int_equal(ground->names.count, 1);
+	assert_true(names_get(&ground->names, NAME_MASKED, "enter")->is_closed);
+}
+
 static void test_depth_bomb(void **state)
 {
 	struct ground *ground = *state;
@@ -286,7 +304,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_kinds), ROW(test_absolute_glob), ROW(test_closed_directory),
-		ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
+		ROW(test_directory_to_be_entered_only), ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
 		ROW(test_exempt), ROW_MEMORY(test_kinds), ROW_MEMORY(test_absolute_glob),
 		ROW_MEMORY(test_closed_directory), ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_exempt),
 		cmocka_unit_test(test_two_searches_as_one), cmocka_unit_test(test_time_stamps_that_tell_little),
