@@ -22,13 +22,14 @@
 
 #define WHAT_MAX 4096
 
-/* What looking at one tree takes is not the request's: a command may have left a great deal. */
+/* What looking at a tree takes is not the request's: a command may have left a great deal. */
 struct judging {
 	struct execution *execution;
 	const struct looked_at *tree;
 	struct arena arena, behind;             /* of the names as the rules have them; of those that no mask hides */
 	uint64_t deadline_us;                   /* of opening */
 	struct names after;
+	bool found;                             /* that is all of them */
 };
 
 static int open_quarantine(const struct execution *execution)
@@ -108,41 +109,55 @@ static int tell_planted(struct judging *judging, const struct planted *planted)
 	return 0;
 }
 
-/* Looks again for names, and judges what is new or changed under a protected one. */
-static int judge_names(struct judging *judging, struct cordon_error *err)
+/* Looks again for names. */
+static int find_names(struct judging *judging, struct cordon_error *err)
 {
-	struct execution *execution = judging->execution;
-	const struct looked_at *tree = judging->tree;
-	struct names_search search = { true, run_names_keep(execution), NAMES_AFTER_BUDGET_US };
-	struct planted planted;
+	struct names_search search = { true, run_names_keep(judging->execution), NAMES_AFTER_BUDGET_US };
 	search.keep.judges = true;
 	if (find_opened(judging, search, &judging->arena, &judging->after, err) < 0)
 		return -1;
 	if (tell_unseen(judging, &judging->after) < 0)
 		return fail_oom(err);
-	if (look_behind_masks(judging, err) < 0 ||
-	    planted_check(&judging->arena, tree->fd, &tree->planted, &judging->after, -1, &planted, err) < 0)
+	return look_behind_masks(judging, err);
+}
+
+/* Judges what is new or changed under a protected one. `trees` are all, `git` is this one. */
+static int judge_names(struct judging *judging, const struct git_trees *trees, const struct git_tree *git, struct cordon_error *err)
+{
+	const struct planted_before *before = &judging->tree->planted;
+	struct planted planted;
+	if (planted_check(&judging->arena, trees, git, before, -1, &planted, err) < 0)
 		return -1;
 	if (planted.harmful) {
-		auto_close int quarantine = open_quarantine(execution);
-		if (planted_check(&judging->arena, tree->fd, &tree->planted, &judging->after, quarantine, &planted, err) < 0)
+		auto_close int quarantine = open_quarantine(judging->execution);
+		if (planted_check(&judging->arena, trees, git, before, quarantine, &planted, err) < 0)
 			return -1;
 	}
 	return tell_planted(judging, &planted) < 0 ? fail_oom(err) : 0;
 }
 
-static int judge_tree(struct execution *execution, const struct looked_at *tree)
+static int tell_unjudged(struct judging *judging, const struct cordon_error *err)
 {
-	struct judging judging = { .execution = execution, .tree = tree, .deadline_us = names_now_us() + OPENING_US };
+	char note[sizeof(err->reason) + 64];
+	snprintf(note, sizeof(note), "what the command left could not be judged: %s", err->reason);
+	return tell(judging, "", note);
+}
+
+static int judge_trees(struct judging *all, struct git_tree *items, size_t count)
+{
+	const struct git_trees trees = { items, count };
 	struct cordon_error err = { 0 };
-	int status = judge_names(&judging, &err);
-	if (status < 0) {
-		char note[sizeof(err.reason) + 64];
-		snprintf(note, sizeof(note), "what the command left could not be judged: %s", err.reason);
-		status = tell(&judging, "", note);
+	int status = 0;
+	for (size_t i = 0; i < count; i++) {
+		all[i].deadline_us = names_now_us() + OPENING_US;
+		all[i].found = find_names(&all[i], &err) == 0;
+		if (!all[i].found && tell_unjudged(&all[i], &err) < 0)
+			status = -1;
+		items[i] = (struct git_tree){ all[i].tree->fd, all[i].tree->place.path, &all[i].after };
 	}
-	arena_free(&judging.arena);
-	arena_free(&judging.behind);
+	for (size_t i = 0; i < count; i++)
+		if (all[i].found && judge_names(&all[i], &trees, &items[i], &err) < 0 && tell_unjudged(&all[i], &err) < 0)
+			status = -1;
 	return status;
 }
 
@@ -169,11 +184,20 @@ static int report_lost_links(struct execution *execution)
 
 int run_judge(struct execution *execution)
 {
-	int status = 0;
+	size_t count = 0, most = execution->profile.tree_count;
 	if (!(execution->profile.profile.walls & WALL_BIT(PROTECTED)))
 		return 0;
-	for (size_t i = 0; i < execution->profile.tree_count; i++)
-		if (execution->profile.trees[i].writable && judge_tree(execution, &execution->profile.trees[i]) < 0)
-			status = -1;
+	struct judging *all = arena_alloc(&execution->arena, most * sizeof(*all));
+	struct git_tree *items = arena_alloc(&execution->arena, most * sizeof(*items));
+	if (!all || !items)
+		return -1;
+	for (size_t i = 0; i < most; i++)
+		if (execution->profile.trees[i].writable)
+			all[count++] = (struct judging){ .execution = execution, .tree = &execution->profile.trees[i] };
+	int status = judge_trees(all, items, count);
+	for (size_t i = 0; i < count; i++) {
+		arena_free(&all[i].arena);
+		arena_free(&all[i].behind);
+	}
 	return report_lost_links(execution) < 0 || own_files_judge(execution) < 0 ? -1 : status;
 }

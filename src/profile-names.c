@@ -74,7 +74,8 @@ static int follow(struct execution *execution, const char *link, struct place *r
 static bool must_stay_writable(const struct looked_at *tree, const struct name *name, bool is_directory)
 {
 	const char *slash = strrchr(name->path, '/');
-	return is_directory && (planted_is_repository(tree->fd, name) ||
+	const struct git_tree git = { tree->fd, tree->place.path, &tree->before };
+	return is_directory && (planted_is_repository(&git, name) ||
 	                        (name->is_link && !strcasecmp(slash ? slash + 1 : name->path, ".git")));
 }
 
@@ -172,10 +173,6 @@ static int look_at(struct execution *execution, const struct place *place, int f
 		return -1;
 	if (tree->before.too_many)
 		return refuse_crowd(place->path, err);
-	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
-	if (writable && planted_record(&execution->arena, tree->fd, place->path, &tree->before, budget_us, &tree->planted,
-	                               err) < 0)
-		return -1;
 	return take_names(execution, tree, input, err);
 }
 
@@ -221,6 +218,24 @@ static int find_roots(struct execution *execution, enum view view)
 	       (find_home(execution, view, &home) && place_add_names(arena, roots, &home) < 0) ? -1 : 0;
 }
 
+/* What is there under protected names, in each of the writable trees now that they are all known. */
+static int record(struct execution *execution, struct cordon_error *err)
+{
+	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
+	struct git_tree *items = arena_alloc(&execution->arena, execution->profile.tree_count * sizeof(*items));
+	struct git_trees trees = { items, 0 };
+	if (!items)
+		return fail_oom(err);
+	for (size_t i = 0; i < execution->profile.tree_count; i++, trees.count++) {
+		const struct looked_at *tree = &execution->profile.trees[i];
+		items[i] = (struct git_tree){ tree->fd, tree->place.path, &tree->before };
+	}
+	for (size_t i = 0; i < trees.count; i++)
+		if (planted_record(&execution->arena, &trees, &items[i], budget_us, &execution->profile.trees[i].planted, err) < 0)
+			return -1;
+	return 0;
+}
+
 int profile_find_names(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
 	const struct places *reads = &execution->capability.reads, *writes = &execution->capability.writes;
@@ -235,6 +250,8 @@ int profile_find_names(struct execution *execution, struct profile_input *input,
 	for (size_t i = 0; i < writes->count; i++)
 		if (look_at(execution, &writes->items[i], -1, true, input, err) < 0)
 			return -1;
+	if (record(execution, err) < 0)
+		return -1;
 	for (size_t i = 0; i < reads->count; i++)
 		if (look_at(execution, &reads->items[i], -1, false, input, err) < 0)
 			return -1;

@@ -61,23 +61,21 @@ static bool follow(const char *text, size_t length, const char *path, size_t bas
 	for (; length > 3 && !memcmp(text, "../", 3); text += 3, length -= 3) {
 		if (!base)
 			return false;
-		while (base && path[base - 1] != '/')
-			base--;
-		base -= base > 0;
+		while (path[--base] != '/')
+			;
 	}
 	if (!is_plain(text, length) || base + length + 2 > size)
 		return false;
 	memcpy(ret_target, path, base);
 	ret_target[base] = '/';
-	memcpy(ret_target + base + !!base, text, length);
-	ret_target[base + !!base + length] = '\0';
+	memcpy(ret_target + base + 1, text, length);
+	ret_target[base + 1 + length] = '\0';
 	return true;
 }
 
 static size_t directory_length(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	return slash ? (size_t)(slash - path) : 0;
+	return (size_t)(strrchr(path, '/') - path);
 }
 
 bool git_file_follow(const char *text, const char *path, char *ret_target, size_t size)
@@ -85,11 +83,10 @@ bool git_file_follow(const char *text, const char *path, char *ret_target, size_
 	return follow(text, strlen(text), path, directory_length(path), ret_target, size);
 }
 
-bool git_file_target(const char *text, size_t length, const char *path, const char *root_path, char *ret_target,
-                     size_t size)
+bool git_file_target(const char *text, size_t length, const char *path, char *ret_target, size_t size)
 {
 	static const char prefix[] = "gitdir: ";
-	size_t base = directory_length(path), root = strlen(root_path);
+	size_t base = directory_length(path);
 	length = without_line_ends(text, length);
 	if (length <= strlen(prefix) || memcmp(text, prefix, strlen(prefix)) || memchr(text, '\0', length) ||
 	    memchr(text, '\n', length))
@@ -97,12 +94,9 @@ bool git_file_target(const char *text, size_t length, const char *path, const ch
 	text += strlen(prefix);
 	length -= strlen(prefix);
 	if (*text == '/') {
-		root -= root && root_path[root - 1] == '/';
-		if (length <= root + 1 || memcmp(text, root_path, root) || text[root] != '/')
-			return false;
 		base = 0;
-		text += root + 1;
-		length -= root + 1;
+		text++;
+		length--;
 	}
 	if (!follow(text, length, path, base, ret_target, size))
 		return false;

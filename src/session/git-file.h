@@ -3,13 +3,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where the `.git` file at `path` (relative to the root) with this text leads, relative to the root: false unless that is a
- * place beneath a `.git/modules/` or `.git/worktrees/` in the same root, written in the one way that means the same
- * whatever links there are on the way. */
-bool git_file_target(const char *text, size_t length, const char *path, const char *root_path, char *ret_target,
-                     size_t size);
+/* All paths are absolute, and no directory on the way to them is a link. */
 
-/* Where a path in the file at `path` leads, likewise: false unless it is relative and stays inside the root. */
+/* Where the `.git` file at `path` with this text leads: false unless that is a place beneath a `.git/modules/` or
+ * `.git/worktrees/`, written in the one way that means the same whatever links there are on the way. */
+bool git_file_target(const char *text, size_t length, const char *path, char *ret_target, size_t size);
+
+/* Where a path in the file at `path` leads, likewise: false unless it is relative. */
 bool git_file_follow(const char *text, const char *path, char *ret_target, size_t size);
 
 /* Whether a directory with this path is what `git worktree add` makes for a working tree. */

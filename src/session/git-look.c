@@ -18,11 +18,23 @@ void git_look_end(struct git_look *look)
 	free(look->buffer);
 }
 
+void git_look_whole_path(const struct git_tree *tree, const char *path, char ret_path[GIT_LOOK_PATH_SIZE])
+{
+	snprintf(ret_path, GIT_LOOK_PATH_SIZE, "%s/%s", strcmp(tree->root_path, "/") ? tree->root_path : "", path);
+}
+
+/* What a whole path is in a tree; NULL where it does not lie there. */
+static const char *path_in(const struct git_tree *tree, const char *whole)
+{
+	size_t length = strcmp(tree->root_path, "/") ? strlen(tree->root_path) : 0;
+	return !strncmp(whole, tree->root_path, length) && whole[length] == '/' ? whole + length + 1 : NULL;
+}
+
 /* False: it cannot be read as a regular file. What is longer than a configuration may be is cut one byte later. */
-static bool read_file(struct git_look *look, const char *path, size_t *ret_length)
+static bool read_file(struct git_look *look, const struct git_tree *tree, const char *path, size_t *ret_length)
 {
 	struct names_stat stat;
-	auto_close int fd = names_open(look->root_fd, path, O_RDONLY | O_NONBLOCK);
+	auto_close int fd = names_open(tree->root_fd, path, O_RDONLY | O_NONBLOCK);
 	if (fd < 0 || !names_stat(fd, "", &stat) || !S_ISREG(stat.mode))
 		return false;
 	if (!look->buffer && !(look->buffer = malloc(GIT_CONFIG_SIZE_MAX + 1)))
@@ -40,84 +52,123 @@ static bool read_file(struct git_look *look, const char *path, size_t *ret_lengt
 }
 
 /* Where a `.git` file leads. */
-static bool read_git_file(struct git_look *look, const char *path, char *ret_target, size_t size)
+static bool read_git_file(struct git_look *look, const struct git_tree *tree, const char *path, char *ret_target, size_t size)
 {
+	char whole[GIT_LOOK_PATH_SIZE];
 	size_t length;
-	return read_file(look, path, &length) &&
-	       git_file_target(look->buffer, length, path, look->root_path, ret_target, size);
+	git_look_whole_path(tree, path, whole);
+	return read_file(look, tree, path, &length) && git_file_target(look->buffer, length, whole, ret_target, size);
 }
+
+/* All of these take whole paths. */
 
 static bool lies_in(const char *path, const char *directory)
 {
-	const char *slash = strrchr(path, '/');
-	size_t length = slash ? (size_t)(slash - path) : 0;
+	size_t length = (size_t)(strrchr(path, '/') - path);
 	return strlen(directory) == length && !memcmp(directory, path, length);
 }
 
 /* Whether what a submodule's configuration names is really, with no link on the way, the working tree that leads to it: its
  * `.git` is a protected name, by which it cannot be turned into a link later. */
-static bool has_worktree(struct git_look *look, const char *path, const char *worktree)
+static bool has_worktree(struct git_look *look, const char *config, const char *worktree)
 {
-	char tree[NAMES_PATH_MAX], file[NAMES_PATH_MAX + 8], target[NAMES_PATH_MAX];
-	if (!git_file_follow(worktree, path, tree, sizeof(tree)))
+	char directory[GIT_LOOK_PATH_SIZE], file[GIT_LOOK_PATH_SIZE + 8], target[GIT_LOOK_PATH_SIZE];
+	if (!git_file_follow(worktree, config, directory, sizeof(directory)))
 		return false;
-	snprintf(file, sizeof(file), "%s/.git", tree);
-	return read_git_file(look, file, target, sizeof(target)) && lies_in(path, target);
+	snprintf(file, sizeof(file), "%s/.git", directory);
+	for (size_t i = 0; i < look->trees->count; i++) {
+		const char *path = path_in(&look->trees->items[i], file);
+		if (path && read_git_file(look, &look->trees->items[i], path, target, sizeof(target)) && lies_in(config, target))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a repository that has a working tree has this one, the directory that `git_file` lies in. `path` is that of its
+ * configuration in `tree`, which may be another. */
+static bool is_worktree_of(struct git_look *look, const char *git_file, const struct git_tree *tree, const char *path)
+{
+	char config[GIT_LOOK_PATH_SIZE], worktree[GIT_LOOK_PATH_SIZE];
+	size_t length;
+	struct git_config_verdict verdict;
+	if (!read_file(look, tree, path, &length))
+		return false;
+	git_config_judge(look->buffer, length, true, &verdict);
+	if (!*verdict.worktree)
+		return true;
+	git_look_whole_path(tree, path, config);
+	return git_file_follow(verdict.worktree, config, worktree, sizeof(worktree)) && lies_in(git_file, worktree);
+}
+
+static bool is_guarded(const struct git_tree *tree, const char *path)
+{
+	struct names_stat stat;
+	const struct name *name = names_get(tree->names, NAME_PROTECTED, path);
+	auto_close int fd = name && !name->is_link ? names_open(tree->root_fd, path, O_PATH) : -1;
+	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode);
+}
+
+/* ---- Of the tree that is looked at -------------------------------------------------------------------------------- */
+
+bool git_look_is_anothers(const struct git_look *look, const struct name *name)
+{
+	char whole[GIT_LOOK_PATH_SIZE];
+	git_look_whole_path(look->tree, name->path, whole);
+	for (const struct git_tree *tree = look->trees->items; tree < look->tree; tree++) {
+		const char *path = path_in(tree, whole);
+		if (path && names_get(tree->names, name->kind, path))
+			return true;
+	}
+	return false;
 }
 
 bool git_look_config(struct git_look *look, const char *path, struct git_config_verdict *ret_verdict)
 {
+	char whole[GIT_LOOK_PATH_SIZE];
 	size_t length;
-	bool is_module = strcasestr(path, ".git/modules/") || strcasestr(path, ".git/worktrees/");
-	if (!read_file(look, path, &length))
+	git_look_whole_path(look->tree, path, whole);
+	bool is_module = strcasestr(whole, ".git/modules/") || strcasestr(whole, ".git/worktrees/");
+	if (!read_file(look, look->tree, path, &length))
 		return false;
 	git_config_judge(look->buffer, length, is_module, ret_verdict);
-	if (*ret_verdict->worktree && !ret_verdict->reason && !has_worktree(look, path, ret_verdict->worktree)) {
+	if (*ret_verdict->worktree && !ret_verdict->reason && !has_worktree(look, whole, ret_verdict->worktree)) {
 		strcpy(ret_verdict->key, "core.worktree");
 		ret_verdict->reason = GIT_CONFIG_ELSEWHERE;
 	}
 	return true;
 }
 
-/* Whether a repository that has a working tree has this one, the directory that `path` lies in. */
-static bool is_worktree_of(struct git_look *look, const char *path, const char *config)
-{
-	char tree[NAMES_PATH_MAX];
-	size_t length;
-	struct git_config_verdict verdict;
-	if (!read_file(look, config, &length))
-		return false;
-	git_config_judge(look->buffer, length, true, &verdict);
-	if (!*verdict.worktree)
-		return true;
-	return git_file_follow(verdict.worktree, config, tree, sizeof(tree)) && lies_in(path, tree);
-}
-
 bool git_look_leads_inside(struct git_look *look, const char *path)
 {
-	char target[NAMES_PATH_MAX], file[NAMES_PATH_MAX + 32];
-	struct names_stat stat;
-	if (!read_git_file(look, path, target, sizeof(target)))
+	char whole[GIT_LOOK_PATH_SIZE], target[GIT_LOOK_PATH_SIZE], wanted[GIT_LOOK_PATH_SIZE + 16];
+	git_look_whole_path(look->tree, path, whole);
+	if (!read_git_file(look, look->tree, path, target, sizeof(target)))
 		return false;
 	bool is_further = git_file_is_worktree(target);
-	snprintf(file, sizeof(file), "%s/%s", target, is_further ? "commondir" : "config");
-	const struct name *name = names_get(look->names, NAME_PROTECTED, file);
-	auto_close int fd = name && !name->is_link ? names_open(look->root_fd, file, O_PATH) : -1;
-	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode) && (is_further || is_worktree_of(look, path, file));
+	snprintf(wanted, sizeof(wanted), "%s/%s", target, is_further ? "commondir" : "config");
+	for (size_t i = 0; i < look->trees->count; i++) {
+		const struct git_tree *tree = &look->trees->items[i];
+		const char *file = path_in(tree, wanted);
+		if (file && is_guarded(tree, file))
+			return is_further || is_worktree_of(look, whole, tree, file);
+	}
+	return false;
 }
 
 bool git_look_stays_inside(struct git_look *look, const char *path)
 {
-	char directory[NAMES_ENTRY_SIZE];
+	char directory[GIT_LOOK_PATH_SIZE];
 	size_t length;
-	snprintf(directory, sizeof(directory), "%.*s", (int)(strlen(path) - strlen("/commondir")), path);
-	return git_file_is_worktree(directory) && read_file(look, path, &length) && git_file_is_up_two(look->buffer, length);
+	git_look_whole_path(look->tree, path, directory);
+	*strrchr(directory, '/') = '\0';
+	return git_file_is_worktree(directory) && read_file(look, look->tree, path, &length) &&
+	       git_file_is_up_two(look->buffer, length);
 }
 
 int git_look_each(const struct git_look *look, const char *path, size_t max, int (*take)(void *arg, int fd, const char *leaf),
                   void *arg)
 {
-	int fd = names_open(look->root_fd, path, O_RDONLY | O_DIRECTORY), status = 0;
+	int fd = names_open(look->tree->root_fd, path, O_RDONLY | O_DIRECTORY), status = 0;
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	if (!directory) {
 		cleanup_close(&fd);

@@ -5,21 +5,38 @@
 #include <stddef.h>
 
 #include "session/git-config.h"
+#include "session/names-table.h"
 #include "session/names.h"
 
-struct git_look {
+struct git_tree {
 	int root_fd;                    /* borrowed, as are: */
 	const char *root_path;          /* canonical */
 	const struct names *names;      /* of now */
+};
+/* All that a command may write: a working tree may lie in another one than its repository. */
+struct git_trees {
+	const struct git_tree *items;
+	size_t count;
+};
+struct git_look {
+	const struct git_trees *trees;
+	const struct git_tree *tree;    /* the one that is looked at, of which all paths are */
 	char *buffer;                   /* what a file is read into, one for all of them; NULL at first */
 };
 void git_look_end(struct git_look *look);
 
+/* The whole path of what has this one in the tree. */
+#define GIT_LOOK_PATH_SIZE (4096 + NAMES_ENTRY_SIZE)
+void git_look_whole_path(const struct git_tree *tree, const char *path, char ret_path[GIT_LOOK_PATH_SIZE]);
+
+/* Whether one of the trees before this one has the name, too, since one lies in the other: it is judged there. */
+bool git_look_is_anothers(const struct git_look *look, const struct name *name);
+
 /* False: it cannot be read as a regular file. */
 bool git_look_config(struct git_look *look, const char *path, struct git_config_verdict *ret_verdict);
 
-/* Whether a `.git` file leads to a repository whose configuration is a protected name itself, by which that directory
- * cannot be taken away or turned into a link either. */
+/* Whether a `.git` file leads to a repository in one of the trees whose configuration is a protected name itself, by which that
+ * directory cannot be taken away or turned into a link either. */
 bool git_look_leads_inside(struct git_look *look, const char *path);
 
 /* Whether a `commondir` is that of a further working tree and leads to the repository it lies in: `git worktree` writes the one

@@ -14,8 +14,9 @@
 #define PROBES_MAX 64
 #define NO_DIRECTORY UINT32_MAX
 
-static bool any_matches(const struct names_walk *walk, const struct names_listing *listing, const struct glob *globs,
-                        size_t count, const char *name, size_t length)
+/* `path` is what a glob that is not absolute is matched against: the entry's in the tree, or the whole of it. */
+static bool any_matches(const struct names_walk *walk, const struct names_listing *listing, const char *path,
+                        const struct glob *globs, size_t count, const char *name, size_t length)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!glob_match_name(&globs[i], name, length))
@@ -23,7 +24,7 @@ static bool any_matches(const struct names_walk *walk, const struct names_listin
 		if (globs[i].anywhere)
 			return true;
 		memcpy(listing->name_at, name, length + 1);
-		if (glob_match(&globs[i], globs[i].absolute ? walk->path : listing->relative))
+		if (glob_match(&globs[i], globs[i].absolute ? walk->path : path))
 			return true;
 	}
 	return false;
@@ -41,7 +42,7 @@ static bool is_exempt(const struct names_walk *walk, const struct names_listing 
 {
 	for (size_t i = 0; i < walk->globs.exempt_count; i++) {
 		const struct glob *glob = &walk->globs.exempt[i];
-		if ((is_directory || !glob->directory) && any_matches(walk, listing, glob, 1, name, length) &&
+		if ((is_directory || !glob->directory) && any_matches(walk, listing, walk->path, glob, 1, name, length) &&
 		    (glob->directory || !may_be_repository(listing)))
 			return true;
 	}
@@ -52,7 +53,7 @@ static bool is_exempt(const struct names_walk *walk, const struct names_listing 
 static bool is_link_of_git(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length)
 {
 	memcpy(listing->name_at, name, length + 1);
-	return walk->globs.protect_count && git_file_is_gits_own(listing->relative);
+	return walk->globs.protect_count && git_file_is_gits_own(walk->path);
 }
 
 static size_t hash_name(const char *name, size_t length)
@@ -156,11 +157,11 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 		else
 			listing->partial |= errno != ENOENT;
 	}
-	if (any_matches(walk, listing, walk->globs.deny, walk->globs.deny_count, name, length))
+	if (any_matches(walk, listing, listing->relative, walk->globs.deny, walk->globs.deny_count, name, length))
 		kind = NAME_MASKED;
 	else if (type == DT_SOCK)
 		kind = NAME_SOCKET;
-	else if (any_matches(walk, listing, walk->globs.protect, walk->globs.protect_count, name, length) &&
+	else if (any_matches(walk, listing, walk->path, walk->globs.protect, walk->globs.protect_count, name, length) &&
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
 	else if (type == DT_LNK && is_link_of_git(walk, listing, name, length))

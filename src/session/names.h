@@ -40,7 +40,8 @@ struct names {
 
 struct name_rules {
 	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
-	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case; NULL or none: nor links */
+	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case, also where the root lies
+	                                   in that `.git`; NULL or none: nor links */
 	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory;
 	                                   otherwise unless it lies in what can be a repository */
 };

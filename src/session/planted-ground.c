@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "session/git-file.h"
 #include "session/names-look.h"
 #include "session/names-table.h"
 #include "session/planted-judge.h"
@@ -78,7 +79,7 @@ static bool holds_repository(int root_fd, const char *ground)
 static int record_ground_file(struct recording *recording, const char *path, bool is_config)
 {
 	struct names_stat stat;
-	if (!names_stat(recording->look.root_fd, path, &stat))
+	if (!names_stat(recording->look.tree->root_fd, path, &stat))
 		return 0;
 	if (S_ISDIR(stat.mode))
 		return record_directory(recording, path, true);
@@ -89,7 +90,7 @@ static int record_ground_file(struct recording *recording, const char *path, boo
 static int record_ground(void *arg, const char *ground)
 {
 	struct recording *recording = arg;
-	int root_fd = recording->look.root_fd;
+	int root_fd = recording->look.tree->root_fd;
 	if (holds_repository(root_fd, ground) &&
 	    seen_add(recording->arena, recording->before, in_ground(recording->arena, ground, ".git/HEAD"), NULL, NULL) < 0)
 		return -1;
@@ -101,12 +102,20 @@ static int record_ground(void *arg, const char *ground)
 	return 0;
 }
 
+/* Where the root is a `.git`, or lies in one, it is judged as one. */
+static bool is_protected(const struct git_tree *tree, const char *path)
+{
+	char whole[GIT_LOOK_PATH_SIZE];
+	git_look_whole_path(tree, path, whole);
+	return git_file_is_gits_own(whole) && names_get(tree->names, NAME_PROTECTED, path);
+}
+
 /* Nothing keeps such a file from change, and what is harmless is not worth a word. */
 static int judge_ground_file(struct check *check, const char *path, bool is_config)
 {
 	struct names_stat stat;
 	bool any;
-	if (!names_stat(check->look.root_fd, path, &stat))
+	if (is_protected(check->look.tree, path) || !names_stat(check->look.tree->root_fd, path, &stat))
 		return 0;
 	if (S_ISDIR(stat.mode))
 		return condemn_hooks(check, path, &any);
@@ -119,7 +128,7 @@ static int judge_ground_file(struct check *check, const char *path, bool is_conf
 static int judge_ground(void *arg, const char *ground)
 {
 	struct check *check = arg;
-	int root_fd = check->look.root_fd;
+	int root_fd = check->look.tree->root_fd;
 	const char *head = in_ground(check->arena, ground, ".git/HEAD");
 	if (!head)
 		return -1;

@@ -62,7 +62,7 @@ static int open_parent(const struct check *check, const char *path, const char *
 	*ret_leaf = slash ? slash + 1 : path;
 	if (snprintf(parent, sizeof(parent), "%.*s", slash ? (int)(slash - path) : 0, path) >= (int)sizeof(parent))
 		return -1;
-	return names_open(check->look.root_fd, parent, O_RDONLY | O_DIRECTORY);
+	return names_open(check->look.tree->root_fd, parent, O_RDONLY | O_DIRECTORY);
 }
 
 /* `fd` is its directory, or -1 where that could not be opened. */
@@ -119,7 +119,7 @@ int condemn_hooks(struct check *check, const char *directory, bool *ret_any)
 	*ret_any = status > 0 || hooks.found.count;
 	if (status > 0 || hooks.found.count > HOOKS_MAX)
 		return condemn(check, directory, "git hooks without number that could run");
-	auto_close int fd = hooks.found.count ? names_open(check->look.root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
+	auto_close int fd = hooks.found.count ? names_open(check->look.tree->root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
 	for (size_t i = 0; i < hooks.found.count; i++) {
 		const char *path = hooks.found.items[i];
 		if (condemn_at(check, fd, path + strlen(directory) + 1, path, "a git hook that would run") < 0)
@@ -137,7 +137,7 @@ int judge_hooks(struct check *check, const struct name *name, bool old)
 		return keep_named(check, name, old);
 	if (condemn_hooks(check, name->path, &any) < 0)
 		return -1;
-	return any || planted_is_repository(check->look.root_fd, name) ? 0 : keep_named(check, name, old);
+	return any || planted_is_repository(check->look.tree, name) ? 0 : keep_named(check, name, old);
 }
 
 /* ---- Configurations, and where they are to be found ------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static bool lies_in_hooks(const struct check *check, const char *path)
 	if (!slash || snprintf(parent, sizeof(parent), "%.*s", (int)(slash - path), path) >= (int)sizeof(parent))
 		return false;
 	const char *leaf = strrchr(parent, '/');
-	return leaf && !strcasecmp(leaf + 1, "hooks") && names_get(check->look.names, NAME_PROTECTED, parent);
+	return leaf && !strcasecmp(leaf + 1, "hooks") && names_get(check->look.tree->names, NAME_PROTECTED, parent);
 }
 
 static bool is_usual_link(const struct check *check, const char *path)

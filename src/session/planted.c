@@ -40,8 +40,10 @@ static const struct row {
 };
 
 /* *globs are compiled when they are first needed. */
-static const struct row *find_row(struct arena *arena, struct glob **globs, const char *path, struct cordon_error *err)
+static const struct row *find_row(struct arena *arena, struct glob **globs, const struct git_tree *tree, const char *path,
+                                  struct cordon_error *err)
 {
+	char whole[GIT_LOOK_PATH_SIZE];
 	if (!*globs) {
 		struct glob *compiled = arena_alloc(arena, ARRAY_SIZE(rows) * sizeof(*compiled));
 		for (size_t i = 0; compiled && i < ARRAY_SIZE(rows); i++)
@@ -54,29 +56,33 @@ static const struct row *find_row(struct arena *arena, struct glob **globs, cons
 		*globs = compiled;
 	}
 	size_t i = 0;
-	while (i < ARRAY_SIZE(rows) - 1 && !glob_match(&(*globs)[i], path))
+	git_look_whole_path(tree, path, whole);
+	while (i < ARRAY_SIZE(rows) - 1 && !glob_match(&(*globs)[i], whole))
 		i++;
 	return &rows[i];
 }
 
-bool planted_is_repository(int root_fd, const struct name *name)
+bool planted_is_repository(const struct git_tree *tree, const struct name *name)
 {
-	char path[NAMES_ENTRY_SIZE];
+	char path[GIT_LOOK_PATH_SIZE];
 	struct names_stat stat;
-	return name->is_directory && strcasestr(name->path, ".git/modules/") &&
-	       snprintf(path, sizeof(path), "%s/HEAD", name->path) < (int)sizeof(path) && names_stat(root_fd, path, &stat);
+	if (!name->is_directory)
+		return false;
+	git_look_whole_path(tree, name->path, path);
+	return strcasestr(path, ".git/modules/") &&
+	       snprintf(path, sizeof(path), "%s/HEAD", name->path) < (int)sizeof(path) && names_stat(tree->root_fd, path, &stat);
 }
 
 /* ---- Before ------------------------------------------------------------------------------------------------------ */
 
 static int record_name(struct recording *recording, const struct name *name, struct cordon_error *err)
 {
-	const struct row *row = find_row(recording->arena, &recording->globs, name->path, err);
+	const struct row *row = find_row(recording->arena, &recording->globs, recording->look.tree, name->path, err);
 	int status = 0;
 	if (!row)
 		return -1;
 	/* Nothing keeps a repository as it is, nor where it is: what could run in it is never what was there before. */
-	if (planted_is_repository(recording->look.root_fd, name))
+	if (planted_is_repository(recording->look.tree, name))
 		return 0;
 	if (name->is_directory)
 		status = record_directory(recording, name->path, row->judge == judge_hooks);
@@ -85,11 +91,12 @@ static int record_name(struct recording *recording, const struct name *name, str
 	return status < 0 ? fail_oom(err) : 0;
 }
 
-int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
+int planted_record(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree, uint64_t budget_us,
                    struct planted_before *ret_before, struct cordon_error *err)
 {
-	struct planted_before before = { .names = names, .root_path = root_path, .complete = true };
-	struct recording recording = { .arena = arena, .look = { root_fd, root_path, names, NULL }, .before = &before };
+	const struct names *names = tree->names;
+	struct planted_before before = { .names = names, .complete = true };
+	struct recording recording = { .arena = arena, .look = { trees, tree, NULL }, .before = &before };
 	uint64_t start_us = names_now_us();
 	int status = grounds_record(&recording) < 0 ? fail_oom(err) : 0;
 	for (size_t i = 0; i < names->count && status == 0; i++) {
@@ -113,7 +120,7 @@ int planted_record(struct arena *arena, int root_fd, const char *root_path, cons
 
 static int judge(struct check *check, const struct name *name, bool old, struct cordon_error *err)
 {
-	const struct row *row = find_row(check->arena, &check->globs, name->path, err);
+	const struct row *row = find_row(check->arena, &check->globs, check->look.tree, name->path, err);
 	bool is_file = !name->is_directory && !name->is_link;
 	int status;
 	if (!row)
@@ -152,21 +159,21 @@ static int take_turn(struct check *check, enum turn turn, const struct name *nam
 	const struct name *was = names_get(check->before->names, name->kind, name->path);
 	if (was && was->late)
 		was = NULL;
-	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW))
+	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW) || git_look_is_anothers(&check->look, name))
 		return 0;
-	int root_fd = check->look.root_fd;
 	bool same = was && was->device == name->device && was->inode == name->inode && was->ctime_ns == name->ctime_ns;
-	if (!same || planted_is_repository(root_fd, name) ||
-	    (name->is_directory && seen_entries_changed(check->before, root_fd, name->path)))
+	if (!same || planted_is_repository(check->look.tree, name) ||
+	    (name->is_directory && seen_entries_changed(check->before, check->look.tree->root_fd, name->path)))
 		return judge(check, name, was, err);
 	return turn == TURN_GIT_FILES ? look_again(check, name, err) : 0;
 }
 
-int planted_check(struct arena *arena, int root_fd, const struct planted_before *before, const struct names *after,
-                  int quarantine_fd, struct planted *ret_planted, struct cordon_error *err)
+int planted_check(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree,
+                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted, struct cordon_error *err)
 {
-	struct check check = { .arena = arena, .look = { root_fd, before->root_path, after, NULL }, .quarantine_fd = quarantine_fd,
-	                       .before = before, .deadline_us = names_now_us() + JUDGED_US };
+	const struct names *after = tree->names;
+	struct check check = { .arena = arena, .look = { trees, tree, NULL }, .quarantine_fd = quarantine_fd, .before = before,
+	                       .deadline_us = names_now_us() + JUDGED_US };
 	int status = 0;
 	for (enum turn turn = 0; turn < TURN_MAX; turn++)
 		for (size_t i = 0; i < after->count && status == 0; i++)

@@ -1,10 +1,10 @@
 /* What a command left behind under a protected name, to run later: found when it has ended, named, and by policy moved
  * out of the workspace. The pattern of use:
  *
- *     names_find(…, &names_before); planted_record(…, &names_before, budget_us, &before);
+ *     names_find(…, &names_before) in all trees; planted_record(…, &trees, &trees.items[i], budget_us, &before) in each;
  *     the command runs;
- *     do names_find(…, &names_after); while (planted_unlock(root_fd, &names_before, &names_after));
- *     planted_check(…, &before, &names_after, quarantine_fd, &planted);
+ *     do names_find(…, &names_after); while (planted_unlock(root_fd, &names_before, &names_after)); in all trees
+ *     planted_check(…, &trees, &trees.items[i], &before, quarantine_fd, &planted) in each, with the names of now
  *
  * What was there before is judged as well if it is not what it was, whatever was to keep it from change: another command
  * that runs at the same time can take a mount away, and a second name lets a file be changed past it. And so are directories in
@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "session/git-look.h"
 #include "session/names.h"
 
 struct cordon_error;
@@ -29,8 +30,7 @@ struct planted_seen {
 };
 
 struct planted_before {
-	const struct names *names;      /* borrowed, as is: */
-	const char *root_path;
+	const struct names *names;      /* borrowed */
 	struct planted_seen *seen;      /* by path */
 	size_t count, capacity;
 	bool complete;                  /* no bound cut the record short */
@@ -49,13 +49,13 @@ struct planted {
 	size_t harmful;                 /* how many of them */
 };
 
-/* `root_path` is the root's canonical path. `budget_us` is how long looking into files and directories may take; what is
+/* `tree` is one of `trees`; its names are borrowed. `budget_us` is how long looking into files and directories may take; what is
  * not looked into is still known by its change time. UINT64_MAX: no bound, for where nothing keeps them from change. */
-int planted_record(struct arena *arena, int root_fd, const char *root_path, const struct names *names, uint64_t budget_us,
+int planted_record(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree, uint64_t budget_us,
                    struct planted_before *ret_before, struct cordon_error *err) must_check;
 
 /* A directory that is called as hooks are but is the repository of a submodule of that name: it must stay writable. */
-bool planted_is_repository(int root_fd, const struct name *name);
+bool planted_is_repository(const struct git_tree *tree, const struct name *name);
 
 /* Was it, or what it lies in, masked before? Then it was covered, and the command had no way to it. A link is not: what it
  * leads to is. */
@@ -71,5 +71,5 @@ void planted_unlock_root(int root_fd);
  * cordon can write), without their right to be executed; -1 leaves them. Nothing harmful: named as kept. A file that
  * cannot be moved is no error, its note says so. Where there are more than can be judged in reasonable time, the rest
  * counts as harmful. */
-int planted_check(struct arena *arena, int root_fd, const struct planted_before *before, const struct names *after,
-                  int quarantine_fd, struct planted *ret_planted, struct cordon_error *err) must_check;
+int planted_check(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree,
+                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted, struct cordon_error *err) must_check;

@@ -156,6 +156,65 @@ def test_ways_to_a_configuration(cordon, line, names):
     assert again["exit_code"] == 0 and again["denials"] == []
 
 
+@drivers()
+def test_a_grant_that_is_a_repository(cordon, driver, tmp_path):
+    """As a working tree that lies elsewhere needs it: what is protected in a `.git` is so by its whole path."""
+    main, tree = tmp_path / "main", cordon.workspace / "tree"
+    for line in (["init", "-q", main], ["-C", main, "commit", "-q", "--allow-empty", "-m", "a"],
+                 ["-C", main, "worktree", "add", "-q", tree]):
+        subprocess.run(["git", *line], env={**os.environ, **GIT}, check=True)
+    own = (main / ".git/config").read_text()
+    grant = ["--driver", driver, "--write", main / ".git", *GIT_OPTIONS]
+    told = result(cordon, *grant, "-c", "cd tree && git commit -q --allow-empty -m b && git branch side")
+    assert told["exit_code"] == 0 and told["denials"] == [], (told["stderr"], told["denials"])
+    told = result(cordon, *grant, "-c", f"cd {main}/.git; mkdir -p modules/x; printf '{EVIL}' > modules/x/config; "
+                  f"printf '{EVIL}' > worktrees/tree/config.worktree; ln -s /etc/motd FETCH_HEAD; git config a.b c")
+    if told["isolation"].get("protected_names") == "none":
+        return
+    gone = ["FETCH_HEAD", "modules/x/config", "worktrees/tree/config.worktree"]
+    taken = [os.path.relpath(denial["what"], main / ".git") for denial in told["denials"] if "quarantine" in denial["note"]]
+    assert sorted(taken) == gone, told["denials"]
+    assert driver != "namespaces" or (main / ".git/config").read_text() == own
+    told = result(cordon, *grant, "-c", f"cd {main}/.git; rm -f worktrees/tree/commondir; echo ../../st > worktrees/tree/commondir")
+    assert driver == "namespaces" or "commondir" in str(told["denials"])
+    assert driver != "namespaces" or (main / ".git/worktrees/tree/commondir").read_text() == "../..\n"
+
+
+@drivers("namespaces", "bwrap", *([] if IS_ROOT else ["landlock"]))
+def test_a_working_tree_in_another_grant(cordon, driver, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    if IS_ROOT:
+        other.chmod(0o777)
+    told = result(cordon, "--driver", driver, "--write", other, *GIT_OPTIONS, "-c",
+                  f"git init -q r && git -C r commit -q --allow-empty -m a && git -C r worktree add -q {other}/one && "
+                  f"git init -q {other}/s && git -C {other}/s commit -q --allow-empty -m a && "
+                  f"git -C {other}/s worktree add -q $PWD/two && mkdir {other}/bad && echo 'gitdir: {other}/r' > {other}/bad/.git")
+    assert told["exit_code"] == 0, told["stderr"]
+    assert [denial["what"] for denial in told["denials"] if "quarantine" in denial["note"]] == [f"{other}/bad/.git"], told["denials"]
+    told = result(cordon, "--driver", driver, "--write", other, *GIT_OPTIONS, "-c",
+                  f"git -C {other}/one commit -q --allow-empty -m b && git -C two commit -q --allow-empty -m b")
+    assert told["exit_code"] == 0 and "quarantine" not in str(told["denials"]), told
+
+
+@needs("mount-namespace")
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_grant_within_another(cordon, inner):
+    """What lies in both is judged once."""
+    outer, sub = cordon.workspace, cordon.workspace / "sub"
+    sub.mkdir()
+    if IS_ROOT:
+        sub.chmod(0o777)
+    grants = ["--workspace", sub, "--write", outer] if inner else ["--write", sub]
+    told = result(cordon, *grants, *GIT_OPTIONS, "-c", f"cd {outer}; git init -q; git commit -q --allow-empty -m a; git worktree add -q "
+                  f"sub/wt; mkdir -p sub/p/.git/hooks; printf '{EVIL}' > sub/p/.git/config; ln -s /x sub/p/.git/index; "
+                  "cp /bin/true sub/p/.git/hooks/update")
+    assert told["exit_code"] == 0, told["stderr"]
+    whats = [os.path.relpath(denial["what"], outer) for denial in told["denials"]]
+    assert len(set(whats)) == len(whats), told["denials"]
+    assert moved(cordon, told) == ["sub/p/.git/config", "sub/p/.git/hooks/update", "sub/p/.git/index"]
+
+
 # For root, Landlock alone refuses chmod(), which git needs.
 @drivers("namespaces", "bwrap", *([] if IS_ROOT else ["landlock"]))
 def test_git_goes_on_working(cordon, driver):

@@ -66,8 +66,8 @@ void lab_record(struct lab *lab, uint64_t budget_us)
 {
 	struct cordon_error err;
 	find(lab, &lab->before_names);
-	assert_int_equal(planted_record(&lab->arena, lab->root_fd, lab->root, &lab->before_names, budget_us, &lab->before,
-	                                &err), 0);
+	const struct git_tree tree = { lab->root_fd, lab->root, &lab->before_names };
+	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, budget_us, &lab->before, &err), 0);
 }
 
 void lab_check(struct lab *lab, bool move)
@@ -76,7 +76,8 @@ void lab_check(struct lab *lab, bool move)
 	do
 		find(lab, &lab->after_names);
 	while (planted_unlock(lab->root_fd, &lab->before_names, &lab->after_names));
-	assert_int_equal(planted_check(&lab->arena, lab->root_fd, &lab->before, &lab->after_names,
+	const struct git_tree tree = { lab->root_fd, lab->root, &lab->after_names };
+	assert_int_equal(planted_check(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, &lab->before,
 	                               move ? lab->quarantine_fd : -1, &lab->planted, &err), 0);
 }
 

@@ -13,33 +13,34 @@
 static const struct {
 	const char *text, *path, *target;       /* NULL: refused */
 } git_files[] = {
-	{ "gitdir: ../.git/modules/m\n", "m/.git", ".git/modules/m" },
-	{ "gitdir: ../.git/modules/m\r\n\n", "m/.git", ".git/modules/m" },
-	{ "gitdir: ../../.git/modules/a/b", "x/y/.git", ".git/modules/a/b" },
-	{ "gitdir: ../../.git/modules/a", "r/x/y/.git", "r/.git/modules/a" },
-	{ "gitdir: .git/modules/a", "r/.git", "r/.git/modules/a" },
-	{ "gitdir: /root/.git/worktrees/w", "w/.git", ".git/worktrees/w" },
-	{ "gitdir: /root/r/.git/worktrees/w", "w/.git", "r/.git/worktrees/w" },
-	{ "gitdir: /rootless/.git/worktrees/w", "w/.git", NULL },
-	{ "gitdir: /root/../root/.git/worktrees/w", "w/.git", NULL },
-	{ "gitdir: /root", "w/.git", NULL },
-	{ "gitdir: /root/.git/worktrees/", "w/.git", NULL },
-	{ "gitdir: /.git/worktrees/w", "w/.git", NULL },
-	{ "gitdir: ../../.git/modules/m", "m/.git", NULL },
-	{ "gitdir: ../.git/modules", "m/.git", NULL },
-	{ "gitdir: ../.git/modules/", "m/.git", NULL },
-	{ "gitdir: ../.git/modules/x/..", "m/.git", NULL },
-	{ "gitdir: ../x/../.git/modules/m", "m/.git", NULL },
-	{ "gitdir: .././.git/modules/m", "m/.git", NULL },
-	{ "gitdir: ../x.git/modules/m", "m/.git", NULL },
-	{ "gitdir: ../x.git/modules/.git/modules/m", "m/.git", "x.git/modules/.git/modules/m" },
-	{ "gitdir: ../evil", "m/.git", NULL },
-	{ "gitdir: ../.git/modules/m\nx", "m/.git", NULL },
-	{ "gitdir:../.git/modules/m", "m/.git", NULL },
-	{ "GITDIR: ../.git/modules/m", "m/.git", NULL },
-	{ "gitdir: ", "m/.git", NULL },
-	{ "gitdir: ..", "m/.git", NULL },
-	{ "", "m/.git", NULL },
+	{ "gitdir: ../.git/modules/m\n", "/root/m/.git", "/root/.git/modules/m" },
+	{ "gitdir: ../.git/modules/m\r\n\n", "/root/m/.git", "/root/.git/modules/m" },
+	{ "gitdir: ../../.git/modules/a/b", "/root/x/y/.git", "/root/.git/modules/a/b" },
+	{ "gitdir: ../../.git/modules/a", "/root/r/x/y/.git", "/root/r/.git/modules/a" },
+	{ "gitdir: .git/modules/a", "/root/r/.git", "/root/r/.git/modules/a" },
+	{ "gitdir: /root/.git/worktrees/w", "/root/w/.git", "/root/.git/worktrees/w" },
+	{ "gitdir: /root/r/.git/worktrees/w", "/root/w/.git", "/root/r/.git/worktrees/w" },
+	{ "gitdir: /rootless/.git/worktrees/w", "/root/w/.git", "/rootless/.git/worktrees/w" },
+	{ "gitdir: /root/../root/.git/worktrees/w", "/root/w/.git", NULL },
+	{ "gitdir: /root", "/root/w/.git", NULL },
+	{ "gitdir: /root/.git/worktrees/", "/root/w/.git", NULL },
+	{ "gitdir: /.git/worktrees/w", "/root/w/.git", "/.git/worktrees/w" },
+	{ "gitdir: ../../.git/modules/m", "/root/m/.git", "/.git/modules/m" },
+	{ "gitdir: ../../../.git/modules/m", "/root/m/.git", NULL },
+	{ "gitdir: ../.git/modules", "/root/m/.git", NULL },
+	{ "gitdir: ../.git/modules/", "/root/m/.git", NULL },
+	{ "gitdir: ../.git/modules/x/..", "/root/m/.git", NULL },
+	{ "gitdir: ../x/../.git/modules/m", "/root/m/.git", NULL },
+	{ "gitdir: .././.git/modules/m", "/root/m/.git", NULL },
+	{ "gitdir: ../x.git/modules/m", "/root/m/.git", NULL },
+	{ "gitdir: ../x.git/modules/.git/modules/m", "/root/m/.git", "/root/x.git/modules/.git/modules/m" },
+	{ "gitdir: ../evil", "/root/m/.git", NULL },
+	{ "gitdir: ../.git/modules/m\nx", "/root/m/.git", NULL },
+	{ "gitdir:../.git/modules/m", "/root/m/.git", NULL },
+	{ "GITDIR: ../.git/modules/m", "/root/m/.git", NULL },
+	{ "gitdir: ", "/root/m/.git", NULL },
+	{ "gitdir: ..", "/root/m/.git", NULL },
+	{ "", "/root/m/.git", NULL },
 };
 
 static void test_git_files(void **state)
@@ -48,13 +49,13 @@ static void test_git_files(void **state)
 	char target[64];
 	for (size_t i = 0; i < ARRAY_SIZE(git_files); i++) {
 		const char *text = git_files[i].text, *wanted = git_files[i].target ? git_files[i].target : "(none)";
-		bool found = git_file_target(text, strlen(text), git_files[i].path, "/root", target, sizeof(target));
+		bool found = git_file_target(text, strlen(text), git_files[i].path, target, sizeof(target));
 		if (strcmp(found ? target : "(none)", wanted))
 			fail_msg("%s: %s", text, found ? target : "(none)");
 	}
-	assert_false(git_file_target("gitdir: ../.git/modules/m\0", 26, "m/.git", "/root", target, sizeof(target)));
-	assert_false(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 15));
-	assert_true(git_file_target("gitdir: ../.git/modules/m", 25, "m/.git", "/root", target, 16));
+	assert_false(git_file_target("gitdir: ../.git/modules/m\0", 26, "/m/.git", target, sizeof(target)));
+	assert_false(git_file_target("gitdir: ../.git/modules/m", 25, "/m/.git", target, 15));
+	assert_true(git_file_target("gitdir: ../.git/modules/m", 25, "/m/.git", target, 16));
 	assert_true(git_file_is_worktree(".git/worktrees/w"));
 	assert_true(git_file_is_worktree("r/.git/modules/m/worktrees/w"));
 	assert_false(git_file_is_worktree(".git/worktrees"));

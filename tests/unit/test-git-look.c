@@ -62,8 +62,9 @@ static void test_ways_to_a_configuration(void **state)
 	assert_int_equal(lab->planted.harmful, ARRAY_SIZE(gone));
 	const struct name *hooks = names_get(&lab->after_names, NAME_PROTECTED, ".git/modules/src/hooks");
 	assert_non_null(hooks);
-	assert_true(planted_is_repository(lab->root_fd, hooks));
-	assert_false(planted_is_repository(lab->root_fd, names_get(&lab->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
+	const struct git_tree tree = { lab->root_fd, lab->root, &lab->after_names };
+	assert_true(planted_is_repository(&tree, hooks));
+	assert_false(planted_is_repository(&tree, names_get(&lab->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
 }
 
 /* A submodule's working tree is the directory that leads to it, and nothing that a link leads to. */

@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -62,10 +65,40 @@ static void test_repositories_above(void **state)
 	assert_int_equal(lab->planted.count, 4);
 }
 
+/* A root that is a `.git` itself. */
+static void test_root_in_a_repository(void **state)
+{
+	struct lab *lab = *state;
+	static const char evil[] = "[core]\nfsmonitor = /x\n";
+	static const char *const gone[] = { "config", "config.worktree", "modules/m/config", "worktrees/w/commondir" };
+	static const char *const kept[] = { "HEAD", "objects/x", "refs/heads/config", "modules/m/hooks/HEAD" };
+	assert_int_equal(mkdirat(lab->root_fd, ".git", 0755), 0);
+	int above = lab->root_fd;
+	lab->root_fd = openat(above, ".git", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	strcat(lab->root, "/.git");
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		lab_make(lab, kept[i], "", 0644);
+	lab_make(lab, "config", "", 0644);
+	lab_record(lab, UINT64_MAX);
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		lab_make(lab, gone[i], evil, 0644);
+	lab_make(lab, "hooks/update", "x", 0755);
+	lab_check(lab, false);
+	assert_int_equal(lab->planted.count, ARRAY_SIZE(gone) + 1);
+	lab_check(lab, true);
+	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
+		lab_assert_moved(lab, gone[i], evil);
+	lab_assert_moved(lab, "hooks/update", "x");
+	assert_int_equal(lab->planted.count, ARRAY_SIZE(gone) + 1);
+	close(lab->root_fd);
+	lab->root_fd = above;
+	*strrchr(lab->root, '/') = '\0';
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LAB_ROW(test_repositories_above),
+		LAB_ROW(test_repositories_above), LAB_ROW(test_root_in_a_repository),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -252,7 +252,8 @@ static void test_late(void **state)
 	for (size_t i = 0; i < lab->before_names.count; i++)
 		lab->before_names.items[i].late = strncmp(lab->before_names.items[i].path, "b/", 2);
 	struct cordon_error err;
-	assert_int_equal(planted_record(&lab->arena, lab->root_fd, lab->root, &lab->before_names, UINT64_MAX, &lab->before, &err), 0);
+	const struct git_tree tree = { lab->root_fd, lab->root, &lab->before_names };
+	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, UINT64_MAX, &lab->before, &err), 0);
 	lab_check(lab, true);
 	lab_assert_moved(lab, ".git/hooks/pre-commit", "x");
 	assert_string_equal(lab_get(lab, ".git/config")->note, "created by this command or before it; kept");
