@@ -184,17 +184,25 @@ static int find_asked(struct execution *execution, struct capability_set *ret_se
 	return capability_merge(arena, &manifest.set, &request->granted, ret_set) < 0 ? fail_oom(err) : 0;
 }
 
-/* What a command has that asks for nothing of its own may be less than what it might ask for. */
+static uint64_t either(uint64_t named, uint64_t otherwise)
+{
+	return named ? named : otherwise;
+}
+
+/* What a command has that asks for nothing of its own may be less than what it might ask for. What was named when its session was made
+ * is what that one's commands have. */
 static void use_usual_limits(struct execution *execution, const struct limits *asked)
 {
+	const struct session_record *record = &execution->session.record;
+	const struct limits own = record->has_baseline ? record->baseline.limits : (struct limits){ 0 };
 	const struct config *config = execution->session.config;
 	struct limits *limits = &execution->capability.set.limits;
 	const struct {
 		uint64_t asked, usual, *limit;
 	} rows[] = {
-		{ asked->wall_ms, execution->request->job ? config->usual.job_ms : config->usual.wall_ms, &limits->wall_ms },
-		{ asked->stdout_bytes, config->usual.stdout_bytes, &limits->stdout_bytes },
-		{ asked->stderr_bytes, config->usual.stderr_bytes, &limits->stderr_bytes },
+		{ asked->wall_ms, execution->request->job ? config->usual.job_ms : either(own.wall_ms, config->usual.wall_ms), &limits->wall_ms },
+		{ asked->stdout_bytes, either(own.stdout_bytes, config->usual.stdout_bytes), &limits->stdout_bytes },
+		{ asked->stderr_bytes, either(own.stderr_bytes, config->usual.stderr_bytes), &limits->stderr_bytes },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (!rows[i].asked && rows[i].usual && (!*rows[i].limit || rows[i].usual < *rows[i].limit))

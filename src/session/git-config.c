@@ -261,13 +261,15 @@ static bool read_setting(struct reader *reader, int byte)
 
 /* ---- Judging ---------------------------------------------------------------------------------------------------- */
 
+#define DIGITS_MAX 9    /* what is no number to git is a program */
+
 static bool is_boolean(const char *value)
 {
 	static const char *const words[] = { "true", "yes", "on", "false", "no", "off" };
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcasecmp(value, words[i]))
 			return true;
-	return strspn(value, "0123456789") == strlen(value);
+	return strlen(value) <= DIGITS_MAX && strspn(value, "0123456789") == strlen(value);
 }
 
 static bool holds(enum condition condition, const char *subsection, const char *value)

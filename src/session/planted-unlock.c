@@ -14,13 +14,14 @@ bool planted_was_covered(const struct names *before, const struct name *name)
 {
 	char part[NAMES_ENTRY_SIZE], *slash;
 	const struct name *was = names_get(before, NAME_MASKED, name->path);
-	if (was && (!was->is_link || (name->is_link && was->inode == name->inode && was->ctime_ns == name->ctime_ns)))
+	if (was && was->is_directory == name->is_directory &&
+	    (!was->is_link || (name->is_link && was->inode == name->inode && was->ctime_ns == name->ctime_ns)))
 		return true;
 	snprintf(part, sizeof(part), "%s", name->path);
 	while ((slash = strrchr(part, '/'))) {
 		*slash = '\0';
 		was = names_get(before, NAME_MASKED, part);
-		if (was && !was->is_link)
+		if (was && was->is_directory && !was->is_link)
 			return true;
 	}
 	return false;

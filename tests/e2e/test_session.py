@@ -106,6 +106,18 @@ def test_what_a_session_may_reach(cordon, tmp_path):
     assert f"  write     {tmp_path}\n" in human and "  spawn     no\n" in human and "memory 64 MiB" in human
 
 
+def test_named_limits_are_what_its_commands_have(cordon):
+    """Each of them, more or less than the usual; a command may ask for less."""
+    def limits(*words):
+        return json.loads(cordon("profile", *words, "--", "true").stdout)["limits"]
+    session(cordon, "new", "more", "--timeout", "5m", "--cpu", "200", "--max-output", "2M")
+    session(cordon, "new", "less", "--timeout", "5s", "--cpu", "50")
+    more, less = limits("--session", "more"), limits("--session", "less")
+    assert (more["wall_ms"], more["cpu_percent"], more["stdout_bytes"]) == (300000, 200, 2 << 20), more
+    assert less["wall_ms"] == 5000, less
+    assert limits("--session", "more", "--timeout", "7s")["wall_ms"] == 7000 and limits()["wall_ms"] == 60000
+
+
 def test_what_cannot_be_had(cordon, tmp_path):
     for words in (["--read", tmp_path / "missing"], ["--workspace", tmp_path / "missing"]):
         assert refused(cordon, "new", "s", *words)["class"] == "invalid_request"

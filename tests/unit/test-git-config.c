@@ -23,6 +23,8 @@ static const struct {
 	{ "\xef\xbb\xbf[core]\nfsmonitor = /x", "core.fsmonitor" },
 	{ "[core]\nfsmonitor = true\n", NULL },
 	{ "[core]\nfsmonitor\n", NULL },
+	{ "[core]\nfsmonitor = 1\n", NULL },
+	{ "[core]\nfsmonitor = 99999999999999999999\n", "core.fsmonitor" },
 	{ "[core]\nfsmonitor = tr\\\nue\n", NULL },
 	{ "[core]\nfsmonitor = \"tr\"ue ; yes\n", NULL },
 	{ "[core]\nfsmonitor = true\\nx\n", "core.fsmonitor" },

@@ -25,18 +25,20 @@ static void test_locked(void **state)
 	lab_assert_moved(lab, "b/.git/hooks/pre-commit", "y");
 }
 
-/* A link covers nothing but what it leads to; any other masked name, what lies in it. */
+/* A link covers nothing but what it leads to; any other masked name, what lies in it, if it still is what it was. */
 static void test_covered(void **state)
 {
 	struct name before[] = {
-		{ .path = "a/b.pem", .is_directory = true }, { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 },
+		{ .path = "a/b.pem", .is_directory = true }, { .path = "file" }, { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 },
 	};
-	const struct names names = { .items = before, .count = 2 };
+	const struct names names = { .items = before, .count = 3 };
 	const struct {
 		struct name name;
 		bool covered;
 	} rows[] = {
-		{ { .path = "a/b.pem" }, true }, { { .path = "a/b.pem/c/d" }, true }, { { .path = "a" }, false },
+		{ { .path = "a/b.pem", .is_directory = true }, true }, { { .path = "a/b.pem" }, false },
+		{ { .path = "a/b.pem/c/d" }, true }, { { .path = "a" }, false },
+		{ { .path = "file" }, true }, { { .path = "file", .is_directory = true }, false }, { { .path = "file/c" }, false },
 		{ { .path = "a/b.pem2" }, false }, { { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 }, true },
 		{ { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 3 }, false },
 		{ { .path = "link", .is_directory = true, .inode = 1, .ctime_ns = 2 }, false }, { { .path = "link/c" }, false },
