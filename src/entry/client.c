@@ -21,6 +21,7 @@
 #define INPUT_MAX (16u << 10)
 #define SIGPIPE_GRACE_MS 1000
 #define PATIENCE_MS 1000        /* with a daemon that reads nothing */
+#define MOMENT_NS 200000000     /* until it is looked again whether the terminal is ours */
 #define STATUS_SIGNAL 128
 
 enum step { NEEDS_BYTES, NEEDS_ROOM, IS_DONE };
@@ -321,11 +322,17 @@ static void pass_signals(struct conversation *conversation)
 		pass_signal(conversation, info.ssi_signo);
 }
 
+/* Then what is typed is somebody else's. Nothing tells when that changes. */
+static bool is_in_background(const struct conversation *conversation)
+{
+	return conversation->stdin_terminal && !entry_is_in_foreground(0);
+}
+
 static void pass_input(struct conversation *conversation)
 {
 	static char bytes[INPUT_MAX];
 	long length = sys_3(SYS_read, 0, bytes, conversation->wanted < INPUT_MAX ? conversation->wanted : INPUT_MAX);
-	if (length == -EAGAIN || length == -EINTR)
+	if (length == -EAGAIN || length == -EINTR || (length == -EIO && is_in_background(conversation)))
 		return;
 	if (length <= 0) {
 		conversation->stdin_open = false;
@@ -341,21 +348,23 @@ static bool wait(struct conversation *conversation, bool stalled)
 	enum { SOCKET, SIGNALS, INPUT, OUTPUT, COUNT };
 	struct timespec grace;
 	struct pollfd ready[COUNT];
+	bool wanted = conversation->stdin_open && conversation->wanted && !conversation->over;
+	bool elsewhere = wanted && is_in_background(conversation);
 	ready[SOCKET].fd = stalled ? -1 : conversation->socket;
 	ready[SIGNALS].fd = conversation->signal_fd;
-	ready[INPUT].fd = conversation->stdin_open && conversation->wanted && !conversation->over ? 0 : -1;
+	ready[INPUT].fd = wanted && !elsewhere ? 0 : -1;
 	ready[OUTPUT].fd = stalled ? conversation->out[conversation->stream] : -1;
 	for (int i = 0; i < COUNT; i++) {
 		ready[i].events = i == OUTPUT ? POLLOUT : POLLIN;
 		ready[i].revents = 0;
 	}
 	bool bounded = conversation->broken_at_ms || !conversation->greeted || (conversation->ends && !conversation->deaf);
-	grace.tv_sec = PATIENCE_MS / 1000;
-	grace.tv_nsec = 0;
-	long count = sys_5(SYS_ppoll, ready, COUNT, bounded ? &grace : NULL, NULL, 0);
+	grace.tv_sec = bounded ? PATIENCE_MS / 1000 : 0;
+	grace.tv_nsec = bounded ? 0 : MOMENT_NS;
+	long count = sys_5(SYS_ppoll, ready, COUNT, bounded || elsewhere ? &grace : NULL, NULL, 0);
 	if (count < 0)
 		return true;
-	if (count == 0)
+	if (count == 0 && bounded)
 		look_whether_it_listens(conversation);
 	if (ready[SOCKET].revents)
 		note_listens(conversation);

@@ -12,7 +12,7 @@ struct conversation {
 	uint64_t mask_before;
 	uint32_t flags;         /* of the HELLO */
 	uint32_t wanted;        /* so many bytes of stdin may be sent */
-	bool stdin_open;
+	bool stdin_open, stdin_terminal;
 	bool over;              /* the command has ended, and signals are for us again */
 	bool greeted;           /* the HELLO was read */
 	bool given_up;          /* and it was taken back, or could not be any more: entry_handed has which */
@@ -28,5 +28,7 @@ struct conversation {
 /* hello.c: connected, and everything said. False: nothing was, and nothing is changed. */
 bool entry_hello(const struct entry_process *process, struct conversation *ret_conversation)
 	__attribute__((visibility("hidden")));
+/* Of the terminal that it is. */
+bool entry_is_in_foreground(int fd) __attribute__((visibility("hidden")));
 /* Signals as they were. */
 void entry_release_signals(struct conversation *conversation) __attribute__((visibility("hidden")));

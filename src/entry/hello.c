@@ -24,7 +24,7 @@ static bool is_terminal(int fd)
 	return sys_3(SYS_ioctl, fd, TCGETS, settings) == 0;
 }
 
-static bool is_in_foreground(int fd)
+bool entry_is_in_foreground(int fd)
 {
 	int group = 0;
 	return sys_3(SYS_ioctl, fd, TIOCGPGRP, &group) == 0 && group == sys_1(SYS_getpgid, 0);
@@ -35,7 +35,7 @@ static bool has_no_input(bool terminal)
 {
 	struct stat info;
 	if (terminal)
-		return !is_in_foreground(0);
+		return !entry_is_in_foreground(0);
 	return sys_2(SYS_fstat, 0, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
 }
 
@@ -45,14 +45,15 @@ static bool can_ask(void)
 	long tty = sys_4(SYS_openat, AT_FDCWD, path, O_RDWR | O_NOCTTY | O_CLOEXEC, 0);
 	if (tty < 0)
 		return false;
-	bool ours = is_in_foreground((int)tty);
+	bool ours = entry_is_in_foreground((int)tty);
 	sys_1(SYS_close, tty);
 	return ours;
 }
 
 static void look_at_streams(struct conversation *conversation)
 {
-	conversation->stdin_open = !has_no_input(is_terminal(0));
+	conversation->stdin_terminal = is_terminal(0);
+	conversation->stdin_open = !has_no_input(conversation->stdin_terminal);
 	conversation->flags = WIRE_FAST | (conversation->stdin_open ? 0 : WIRE_NO_STDIN) |
 	                      (is_terminal(1) ? WIRE_STDOUT_TERMINAL : 0) | (is_terminal(2) ? WIRE_STDERR_TERMINAL : 0) |
 	                      (can_ask() ? WIRE_CAN_ASK : 0);
@@ -92,7 +93,9 @@ static bool take_signals(struct conversation *conversation)
 	if (fd < 0)
 		return false;
 	conversation->signal_fd = (int)fd;
-	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &mask, &conversation->mask_before, sizeof(mask));
+	/* Who reads a terminal at the moment when it is put into the background is told, and not stopped. */
+	const uint64_t blocked = mask | BIT(SIGTTIN);
+	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &blocked, &conversation->mask_before, sizeof(blocked));
 	sys_4(SYS_rt_sigaction, SIGPIPE, ignore, NULL, sizeof(mask));
 	return true;
 }

@@ -459,7 +459,8 @@ static int keep_signals_in(struct launch *launch)
 		result = sys_2(SYS_landlock_restrict_self, ruleset, 0);
 	if (ruleset >= 0)
 		sys_1(SYS_close, ruleset);
-	return result < 0 ? launch_unavailable(launch, result, "lifetime", "landlock", "cannot keep signals in") : 0;
+	return result < 0 ? launch_unavailable(launch, result, "lifetime", "landlock",
+	                                       "cannot enforce the Landlock domain that keeps signals in") : 0;
 }
 
 static int adopt_orphans(struct launch *launch)

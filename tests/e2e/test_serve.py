@@ -340,6 +340,28 @@ def test_stop_and_continue(cordon, daemon):
     assert process.returncode == 128 + signal.SIGTERM
 
 
+def test_in_the_background_what_is_typed_is_the_shells(cordon, daemon, terminal):
+    """And when it is in the foreground again, its own."""
+    daemon.start()
+    session = terminal.shell()
+    session.type('"$CORDON" run --session s --workspace . -- sh -c "echo ready; while sleep 0.05; do test -e go && break; done; echo went; cat"\n')
+    session.expect("ready\r\n")
+    session.type("\x1a")
+    session.expect("Stopped")
+    session.expect("outer> ")
+    session.type("bg\n")
+    session.expect("outer> ")
+    session.type("sleep 0.2\necho ty''ped; touch go\n")  # of which the second waits to be read
+    session.expect("typed\r\n")
+    session.expect("went\r\n")
+    session.type("fg\n")
+    session.expect("cat\"?\r\n")
+    session.type("line\n")
+    session.expect("line\r\nline\r\n")
+    session.type("\x03")
+    session.expect("outer> ")
+
+
 def test_broken_pipe(cordon, daemon):
     daemon.start()
     process = cordon.popen("run", "--session", "s", "--quiet", "--timeout", "30s", "--", "yes", own("broken-pipe"))

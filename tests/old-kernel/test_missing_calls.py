@@ -53,7 +53,7 @@ REFUSALS = [
     ("landlock_create_ruleset:EOPNOTSUPP", ["--program", "/bin/sh"], "programs", "Landlock", "5.13"),
     ("landlock_add_rule:ENOSYS", [], "filesystem_second", "Landlock", "doctor"),
     ("landlock_restrict_self:EPERM", [], "filesystem_second", "Landlock", "doctor"),
-    ("landlock_restrict_self:EPERM", ["--driver", "landlock"], "filesystem_second", "Landlock", "doctor"),
+    ("landlock_restrict_self:EPERM", ["--driver", "landlock"], "lifetime", "Landlock", "doctor"),
     ("seccomp:EINVAL", [], "kernel_surface", "seccomp", "CONFIG_SECCOMP_FILTER"),
     ("seccomp:EINVAL", ["--driver", "landlock"], "kernel_surface", "seccomp", "CONFIG_SECCOMP_FILTER"),
     ("memfd_create:ENOSYS", [], "lifetime", "memfd_create", "memfd_create"),

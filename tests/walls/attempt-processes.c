@@ -169,14 +169,15 @@ enum answer try_init_link(char **arguments)
 enum answer try_init_schedule(char **arguments)
 {
 	const struct sched_param none = { 0 };
+	bool policy = !strcmp(arguments[0], "policy"), processors = !strcmp(arguments[0], "processors");
 	cpu_set_t one;
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
-	if (!strcmp(arguments[0], "policy"))
-		return escaped_if(sched_setscheduler(init_pid, SCHED_IDLE, &none) == 0);
-	if (!strcmp(arguments[0], "processors"))
-		return escaped_if(sched_setaffinity(init_pid, sizeof(one), &one) == 0);
-	return escaped_if(setpriority(PRIO_PROCESS, (id_t)init_pid, 1) == 0);
+	FOR_A_WHILE
+		if ((policy ? sched_setscheduler(init_pid, SCHED_IDLE, &none) :
+		     processors ? sched_setaffinity(init_pid, sizeof(one), &one) : setpriority(PRIO_PROCESS, (id_t)init_pid, 1)) == 0)
+			return ESCAPED;
+	return escaped_if(false);
 }
 
 /* PATH: made if init is gone. To be tried --inline: then so may be who waits for the answer. */

@@ -130,7 +130,7 @@ R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=ATTRI
 R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far")
 R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
 R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{granted}"],
-  judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"))
+  judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"), bwrap=refused("spawn_sandbox_unavailable"))
 R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
   judge=("there", "/tmp/cordon-walls-{unique}"))
 R("tmp-next-command", "write", ["stat", "/tmp/cordon-walls-next-{unique}"], FILES, how="next")
