@@ -340,8 +340,9 @@ def test_stop_and_continue(cordon, daemon):
     assert process.returncode == 128 + signal.SIGTERM
 
 
+@needs("unsanitized")
 def test_in_the_background_what_is_typed_is_the_shells(cordon, daemon, terminal):
-    """And when it is in the foreground again, its own."""
+    """And when it is in the foreground again, its own. By the first code of the program, which the sanitizers leave out."""
     daemon.start()
     session = terminal.shell()
     session.type('"$CORDON" run --session s --workspace . -- sh -c "echo ready; while sleep 0.05; do test -e go && break; done; echo went; cat"\n')
