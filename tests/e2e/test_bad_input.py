@@ -500,9 +500,9 @@ set -e
 mount -t tmpfs -o size=256k tmpfs "$1"
 export XDG_DATA_HOME="$1/data"
 job=$("$2" job start --session s --workspace "$PWD" -c 'until [ -e go ]; do sleep 0.01; done; exit 4')
-dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null || true
+dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null && exit 9
 touch go
-"$2" job wait --json "$job" || true
+"$2" job wait --json "$job" || test $? = 4
 """
 
 
@@ -513,6 +513,7 @@ def test_how_a_job_ends_is_known_on_a_full_disk(cordon, tmp_path):
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
     done = subprocess.run([*prefix, "sh", "-c", ENDED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace, env=cordon.env,
                           capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
     job = json.loads(done.stdout)
     assert (job["state"], job["exit_code"]) == ("ended", 4), done
 
