@@ -216,8 +216,6 @@ static void entered(struct cgroup *group)
 		/* Missing where the kernel does not count swap. */
 		cgroup_file_write(leaf, "memory.swap.max", "0");
 	}
-	if ((group->held & BIT(LIMIT_PROCESSES)) && group->bounds.at_birth)
-		cgroup_file_write_number(leaf, "pids.max", group->bounds.processes);
 }
 
 static bool kill_in(int leaf)

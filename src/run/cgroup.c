@@ -393,6 +393,9 @@ void cgroup_enter(struct cgroup *group, struct launch *launch)
 	launch->command_joins = group->ops && group->ops->outside;
 	for (int i = 0; i < CGROUP_PARTS; i++)
 		launch->group_joins[i] = group->ops ? group->joins[i] : -1;
+	launch->group_most = launch->group_fd >= 0 && group->bounds.at_birth ? group->bounds.processes : 0;
+	if (launch->group_most && !launch->become)
+		cgroup_file_write_number(launch->group_fd, "pids.max", launch->group_most);
 }
 
 static uint64_t read_counter(const struct cgroup *group, enum cgroup_counter counter)

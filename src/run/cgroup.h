@@ -46,7 +46,7 @@ struct cgroup_place {
 /* What is to be held; 0: without that limit. Processes are counted with init, here as in what was used. */
 struct cgroup_bounds {
 	uint64_t memory_bytes, cpu_percent, processes;
-	unsigned at_birth;              /* processes more until it was entered, where the command is born inside */
+	unsigned at_birth;              /* processes more until nobody but init and the command is inside, where that is born inside */
 };
 
 struct cgroup_usage {

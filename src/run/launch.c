@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "run/await.h"
 #include "run/blob.h"
+#include "run/cgroup-file.h"
 #include "run/control.h"
 #include "run/init-blob.h"
 #include "run/pidfd.h"
@@ -178,6 +179,9 @@ static long await_become(struct launch *launch, long become, const struct patien
 			*patience = lose(launch, *patience);
 	}
 	close_fd(&launch->become_fd);
+	/* It counts until it is waited for: the command never has its place. */
+	if (launch->group_most)
+		cgroup_file_write_number(launch->group_fd, "pids.max", launch->group_most);
 	while (waitpid((pid_t)become, NULL, __WALL) < 0 && errno == EINTR)
 		;
 	return launch->clone_result;

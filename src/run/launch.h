@@ -76,6 +76,7 @@ struct launch {
 	const char *uid_map, *gid_map;  /* texts for the new user namespace, or NULL */
 	bool in_group;                  /* begins in a control group: born there, or else by joining it */
 	int group_fd;                   /* the group to be born in, -1: joining it is all there is */
+	uint64_t group_most;            /* processes that `group_fd` may have when `become`, which is one more, is gone; 0: no matter */
 	int group_joins[LAUNCH_JOIN_MAX];       /* files: who writes "0" to them joins; below 0: none */
 	bool command_joins;             /* `command` joins it, and `first` stays out of it */
 	const char *hostname;           /* or NULL */

@@ -27,6 +27,23 @@
 
 #define PATIENCE_MS 20000
 
+/* One more may be there for as long as `become` is, which is the launch's to know; where there is none, nobody is born with one. */
+static void test_most_at_birth(void **state)
+{
+	(void)state;
+	struct launch launch = { .become = true };
+	struct cgroup made = ground_make("/");
+	char leaf[512];
+	snprintf(leaf, sizeof(leaf), "%s/%s", root, made.name);
+	cgroup_enter(&made, &launch);
+	assert_string_equal(ground_get(leaf, "pids.max"), "12");
+	assert_int_equal(launch.group_most, 11);
+	launch.become = false;
+	cgroup_enter(&made, &launch);
+	assert_string_equal(ground_get(leaf, "pids.max"), "11");
+	cgroup_remove(&made);
+}
+
 static void test_limits(void **state)
 {
 	(void)state;
@@ -41,7 +58,6 @@ static void test_limits(void **state)
 	assert_string_equal(ground_get(leaf, "cpu.max"), "50000 100000");
 	/* What does no harm for a moment is set when the command is running. */
 	cgroup_entered(&made);
-	assert_string_equal(ground_get(leaf, "pids.max"), "11");
 	assert_string_equal(ground_get(leaf, "memory.high"), "266338304");
 	assert_string_equal(ground_get(leaf, "memory.swap.max"), "0");
 	cgroup_limit(&made, &(struct cgroup_bounds){ .processes = 12 });
@@ -365,7 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-		TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
+		TEST(test_most_at_birth), TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
 		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_freeze), TEST(test_freeze_that_cannot_be), TEST(test_sweep), TEST(test_anothers),
 		TEST(test_ahead), TEST(test_tidied_ahead), TEST(test_processors),
 	};
