@@ -13,6 +13,7 @@
 #include "run/open-files.h"
 #include "session/host-tools.h"
 #include "session/host-view.h"
+#include "session/own-ground.h"
 #include "session/workspace.h"
 
 #define START_ATTEMPTS 5
@@ -62,7 +63,7 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return -1;
 	}
-	if (!(cordon->sessions = registry_kept_new(cordon->vigil, cordon->data_dir))) {
+	if (!(cordon->sessions = registry_kept_new(cordon->vigil, cordon->data_dir)) || !(cordon->ground = own_files_ground(cordon))) {
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
@@ -87,6 +88,7 @@ void cordon_unref(struct cordon *cordon)
 	config_store_unref(cordon->config);
 	names_memory_free(cordon->names);
 	registry_kept_free(cordon->sessions);
+	own_ground_free(cordon->ground);
 	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
 	vigil_free(cordon->vigil);

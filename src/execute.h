@@ -46,6 +46,7 @@ struct cordon {
 	atomic_bool asked;                      /* for something: what comes next may ask for the same */
 	struct host_view *view;
 	struct host_tools_kept *tools;
+	struct own_ground *ground;
 	struct registry_kept *sessions;
 	struct names_memory *names;             /* NULL: nothing is kept */
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
@@ -193,6 +194,7 @@ int profile_find_names(struct execution *execution, struct profile_input *input,
 int profile_keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 /* Of step 4, own-files.c: what of cordon's own decides about later commands stays as it is, or nothing runs. At the end, whether it did:
  * -1 when there was no memory to tell. */
+struct own_ground *own_files_ground(struct cordon *cordon);
 int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 int own_files_judge(struct execution *execution) must_check;
 int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;

@@ -15,6 +15,7 @@
 #include "execute.h"
 #include "policy/config-store.h"
 #include "session/beneath.h"
+#include "session/own-ground.h"
 
 struct own_file {
 	const char *what;               /* for people */
@@ -139,10 +140,28 @@ static int keep(struct execution *execution, struct profile_input *input, const 
 	return 0;
 }
 
+struct configuration {
+	const char *files[2];           /* or NULL */
+};
+
+static struct configuration configuration_of(const struct cordon *cordon)
+{
+	const struct config_files *files = config_store_files(cordon->config);
+	return files->only ? (struct configuration){ { files->only } } : (struct configuration){ { files->system, files->user } };
+}
+
+struct own_ground *own_files_ground(struct cordon *cordon)
+{
+	return own_ground_new(cordon->vigil, configuration_of(cordon).files, cordon->data_named);
+}
+
 int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
-	const struct config_files *files = config_store_files(execution->cordon->config);
+	const struct configuration configuration = configuration_of(execution->cordon);
 	const char *manifest = execution->request->manifest;
+	if (!manifest && execution->session.driver->holds_writes &&
+	    own_ground_is_elsewhere(execution->cordon->ground, execution->mounts, &input->workspace, &input->writes))
+		return 0;
 	uncleared char here[PATH_MAX];
 	if (manifest && *manifest != '/')
 		manifest = getcwd(here, sizeof(here)) ? arena_printf(&execution->arena, "%s/%s", here, manifest) : NULL;
@@ -151,8 +170,8 @@ int own_files_keep(struct execution *execution, struct profile_input *input, str
 	const struct {
 		const char *what, *path;
 	} rows[] = {
-		{ "cordon's configuration", files->only ? files->only : files->system },
-		{ "cordon's configuration", files->only ? NULL : files->user },
+		{ "cordon's configuration", configuration.files[0] },
+		{ "cordon's configuration", configuration.files[1] },
 		{ "the manifest", manifest },
 		{ "cordon's data", execution->cordon->data_named },
 	};
