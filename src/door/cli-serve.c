@@ -1,5 +1,6 @@
 /* `cordon serve`: the daemon. One per user and data directory: a lock says so, and the socket of one that died is replaced. It
- * stays in the foreground and says where it listens; SIGTERM, SIGINT and SIGHUP end it, and with it what it runs. */
+ * stays in the foreground and says where it listens; SIGTERM, SIGINT and SIGHUP end it, and with it what it runs: that is told to, killed a
+ * second later, and its callers have its result. */
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -25,7 +26,7 @@
 #define BACKLOG 512
 #define LOCK_PATIENCE 1000
 #define PRESSED_MS 20
-/* So long clients have to read what they are told at the end. */
+/* So long commands have to end and clients to read what they are told. */
 #define PATIENCE_S 5
 #define STARTS_FEW 5    /* one of them is the loop */
 #define STARTS_MOST (RUNS_MAX + STARTS_FEW)     /* each may wait for a human, and others are not to wait with it */
@@ -160,18 +161,17 @@ void server_settle(struct server *server)
 
 void server_end(struct server *server)
 {
-	if (atomic_exchange(&server->is_ending, true)) {
-		/* Told twice: who does not read is not waited for, but what was killed has its rows. */
-		server->is_hurried = true;
-		return server_settle(server);
+	/* Told twice: who does not read is not waited for, but what was killed has its rows. */
+	server->is_hurried = atomic_exchange(&server->is_ending, true);
+	if (!server->is_hurried) {
+		event_del(&server->listening);
+		cleanup_close(&server->listen_fd);
+		server->listen_fd = -1;
+		evtimer_add(&server->patience, &(struct timeval){ .tv_sec = PATIENCE_S });
 	}
-	event_del(&server->listening);
-	cleanup_close(&server->listen_fd);
-	server->listen_fd = -1;
 	for (struct client *client = server->clients; client; client = client->next)
 		for (struct served *run = client->runs; run; run = run->next)
-			run_kill(run);
-	evtimer_add(&server->patience, &(struct timeval){ .tv_sec = PATIENCE_S });
+			run_end(run, server->is_hurried ? SIGKILL : SIGTERM);
 	server_settle(server);
 }
 

@@ -3,6 +3,7 @@
  * socket, nobody would listen. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -222,7 +223,7 @@ void client_drop(struct client *client)
 	give_up(client);
 	pthread_mutex_unlock(&client->lock);
 	for (struct served *run = client->runs; run; run = run->next)
-		run_hang_up(run);
+		run_end(run, SIGHUP);
 	client_settle(client);
 }
 

@@ -113,7 +113,8 @@ static void prepare(struct framed *framed, const struct server *server)
 
 static bool frames_admit(struct served *run)
 {
-	if (((struct framed *)run)->is_for_us && peer_is_alike(&run->server->ourselves, run->client->fd, run->client->pid))
+	if (((struct framed *)run)->is_for_us && !atomic_load(&run->server->is_ending) &&
+	    peer_is_alike(&run->server->ourselves, run->client->fd, run->client->pid))
 		return true;
 	send_frame(run->client, WIRE_DECLINE, 0, NULL, 0);
 	return false;

@@ -123,10 +123,17 @@ static int set_input(json_t *params, struct called *called, struct cordon_error 
 
 /* ---- its life ------------------------------------------------------------------------------------------------------- */
 
+static void refuse_for_now(struct client *client, const char *id)
+{
+	rpc_refuse(client, id, RPC_TOO_MANY, "too many commands are under way, or the daemon ends", NULL);
+}
+
 static bool called_admit(struct served *run)
 {
-	(void)run;
-	return true;
+	if (!atomic_load(&run->server->is_ending))
+		return true;
+	refuse_for_now(run->client, ((struct called *)run)->id);
+	return false;
 }
 
 static void notice_begin(const struct served *run, struct json *json, const char *method)
@@ -217,7 +224,7 @@ static void begin(struct client *client, struct rpc_call *call, bool is_job)
 	if (find(client, call->id))
 		return rpc_refuse(client, call->id, RPC_NO_REQUEST, "a run with this id is under way", NULL);
 	if (server->run_count >= server->runs_most || atomic_load(&server->is_ending))
-		return rpc_refuse(client, call->id, RPC_TOO_MANY, "too many commands are under way, or the daemon ends", NULL);
+		return refuse_for_now(client, call->id);
 	struct called *called = calloc(1, sizeof(*called));
 	struct cordon_request *request = NULL;
 	bool ready = called ? cordon_request_new(&request, &err) == 0 : (fail_oom(&err), false);

@@ -5,7 +5,7 @@
  *                    +-->  loop: steps while it runs  -->  worker: result ----+
  *
  * Most commands are over soon, and then cost one hand-over. A command whose client goes away is ended as one whose terminal
- * does: SIGHUP, and a second later SIGKILL. */
+ * does: SIGHUP, and a second later SIGKILL. With the daemon it ends by SIGTERM, and then so; its client is told how it ended. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -65,36 +65,40 @@ void run_signal(struct served *run, int signal)
 
 static void on_grace(evutil_socket_t fd, short what, void *arg)
 {
-	struct served *run = arg;
 	(void)fd, (void)what;
-	cordon_execution_signal(run->execution, SIGKILL);
-	evtimer_add(&run->grace, &(struct timeval){ .tv_sec = GRACE_S });
+	run_end(arg, SIGKILL);
+}
+
+/* Whether it waits until its client has read what it wrote. */
+static bool is_paced(const struct served *run)
+{
+	int signal = atomic_load(&run->end_by);
+	return !signal || signal == SIGTERM;
 }
 
 /* Once the loop has it. */
-static void end_unwanted(struct served *run)
+static void obey_end(struct served *run)
 {
-	if (!atomic_load(&run->is_unwanted))
+	int signal = atomic_load(&run->end_by);
+	if (!signal)
 		return;
-	cordon_execution_signal(run->execution, atomic_load(&run->is_killed) ? SIGKILL : SIGHUP);
+	run->ends_with_us = atomic_load(&run->server->is_ending);
+	cordon_execution_signal(run->execution, signal);
+	/* Who was stopped hears nothing else. */
+	cordon_execution_signal(run->execution, SIGCONT);
 	evtimer_add(&run->grace, &(struct timeval){ .tv_sec = GRACE_S });
-	run_go_on(run);
+	if (!is_paced(run))
+		run_go_on(run);
 }
 
-void run_hang_up(struct served *run)
+void run_end(struct served *run, int signal)
 {
-	if (atomic_exchange(&run->is_unwanted, true) && !atomic_load(&run->is_killed))
+	if (atomic_load(&run->end_by) && signal != SIGKILL)
 		return;
+	atomic_store(&run->end_by, signal);
 	poke(run->interrupt_fd);
 	if (run->in_loop)
-		end_unwanted(run);
-}
-
-void run_kill(struct served *run)
-{
-	atomic_store(&run->is_killed, true);
-	atomic_store(&run->is_unwanted, false);
-	run_hang_up(run);
+		obey_end(run);
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------------------- */
@@ -191,23 +195,12 @@ static void let_go(struct served *run)
 	server_post(run->server, &run->post);
 }
 
-/* The daemon's. The record has what became of the command; its client is told why, and which row that is. */
-static void blame_end(struct served *run)
-{
-	char audit_id[sizeof(run->err.audit_id)];
-	snprintf(audit_id, sizeof(audit_id), "%s", run->result ? run->result->audit_id : run->err.audit_id);
-	fail(&run->err, CORDON_E_INTERNAL, 0, NULL, "the daemon was told to end, and has ended the command");
-	fail_remedy(&run->err, "run it again");
-	memcpy(run->err.audit_id, audit_id, sizeof(audit_id));
-	run->err.retriable = run->failed = true;
-}
-
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
 	run->failed = run->failed || (!run->is_job && cordon_execution_result(run->execution, &run->result, &run->err) < 0);
-	if (atomic_load(&run->is_killed))
-		blame_end(run);
+	if (run->result && run->ends_with_us)
+		run->result->note = "the daemon was told to end, and so was the command";
 	atomic_store(&run->is_told, true);
 	run->kind->conclude(run);
 	let_go(run);
@@ -219,7 +212,7 @@ static bool follow_first_moments(struct served *run)
 	struct pollfd ready = { .fd = cordon_execution_fd(run->execution), .events = POLLIN };
 	uint64_t until = now_ms() + FIRST_MOMENTS_MS, now;
 	bool finished = false;
-	while (!finished && (now = now_ms()) < until && !atomic_load(&run->is_unwanted) && !pool_is_pressed(&run->server->starts) &&
+	while (!finished && (now = now_ms()) < until && !atomic_load(&run->end_by) && !pool_is_pressed(&run->server->starts) &&
 	       client_unread(run->client) <= UNREAD_MAX) {
 		deliver(run);
 		poll(&ready, 1, (int)(until - now));
@@ -254,6 +247,7 @@ static void start(struct task *task)
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
 	if (!run->kind->admit(run)) {
 		atomic_store(&run->server->wary, WARY);
+		atomic_store(&run->is_told, true);
 		return let_go(run);
 	}
 	run->failed = !set_up(run) || launch(run) < 0;
@@ -330,7 +324,7 @@ static void on_ready(evutil_socket_t fd, short what, void *arg)
 	run->failed = cordon_execution_step(run->execution, &finished, &run->err) < 0;
 	if (run->failed || finished)
 		return leave_loop(run);
-	bool stalled = client_unread(run->client) > UNREAD_MAX && !atomic_load(&run->is_unwanted);
+	bool stalled = client_unread(run->client) > UNREAD_MAX && is_paced(run);
 	if (stalled == run->is_stalled)
 		return;
 	event_del(&run->ready);
@@ -356,5 +350,5 @@ static void adopt(struct post *post)
 	deliver(run);
 	if (run->input.waiting || run->input.has_ended)
 		stdin_put(run, "", 0);
-	end_unwanted(run);
+	obey_end(run);
 }

@@ -66,7 +66,7 @@ struct server {
 
 /* From any thread: act() is called in the loop. */
 void server_post(struct server *server, struct post *post);
-/* Begins the end: kills what runs, and the loop is left when all is told. */
+/* Begins the end: what runs is ended, and the loop is left when all is told. Said again: at once. */
 void server_end(struct server *server);
 /* Something has ended. */
 void server_settle(struct server *server);
@@ -141,6 +141,7 @@ struct served {
 	struct cordon_result *result;
 	struct cordon_error err;
 	bool failed, in_loop;
+	bool ends_with_us;                      /* it was told to, because the daemon was */
 	bool takes_input, can_ask;
 	bool is_long;                           /* it belongs in the loop from its start */
 	bool is_job;                            /* it is over once it has started, and `job` is what it is */
@@ -149,7 +150,7 @@ struct served {
 	bool is_stalled;
 	/* What the loop says to whoever has it: */
 	atomic_ullong signals;                  /* bits of those not yet delivered */
-	atomic_bool is_unwanted, is_killed;
+	atomic_int end_by;                      /* the signal that it is to be ended by, as run_end() has it; or 0 */
 	atomic_bool started, is_told;           /* set once, by the worker; `is_told`: to its client it is over */
 	int interrupt_fd;                       /* readable: nobody waits for an answer any more */
 	pthread_mutex_t lock;                   /* over the next: */
@@ -172,10 +173,9 @@ void run_begin(struct served *run, struct client *client, const struct served_ki
 void run_signal(struct served *run, int signal);
 /* An answer to what kind->ask() asked. */
 void run_answer(struct served *run, const char *card, const char *hash, unsigned answer, const char *reason);
-/* Its client is gone. */
-void run_hang_up(struct served *run);
-/* The daemon ends. */
-void run_kill(struct served *run);
+/* It is to end: its client is gone (SIGHUP), the daemon ends (SIGTERM), or must at once (SIGKILL), which the others become in a
+ * second. */
+void run_end(struct served *run, int signal);
 /* Its client has read on. */
 void run_go_on(struct served *run);
 

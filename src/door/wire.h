@@ -29,7 +29,8 @@
  * - A daemon that is stopped answers nobody. What it has not read is known by SIOCOUTQ. A HELLO that it has not read within a
  *   second, or when a signal comes, is taken back: see below. Later the second signal that ends things is for the client itself,
  *   once the first was not read within a second.
- * A client that goes away ends its command: SIGHUP, and SIGKILL a second later.
+ * A client that goes away ends its command: SIGHUP, and SIGKILL a second later. So does a daemon that is told to end, by SIGTERM and
+ * SIGKILL, and tells its clients how their commands ended.
  *
  * Taking a HELLO back, so that the client can run the command itself and nothing runs twice. The client sends nothing after its
  * HELLO before it knows that this was read. It (1) shuts the connection down, then (2) asks how much is unread. The daemon (3)

@@ -423,8 +423,7 @@ def test_daemon_killed(cordon, daemon, leftovers):
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "stop"])
 def test_daemon_told_to_end(cordon, daemon, how, leftovers):
     daemon.start()
-    process = begun(cordon, "trap '' TERM HUP INT; echo begun; while :; do sleep 0.01; done")
-    started = time.monotonic()
+    process = begun(cordon, "trap 'echo cleaned; exit 7' TERM; echo begun; while :; do sleep 0.01; done")
     if how == "stop":
         with daemon.rpc() as rpc:
             assert rpc.call("stop")["result"] is True
@@ -432,36 +431,40 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
     else:
         daemon.process.send_signal(signal.Signals[how])
     out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 125 and "the daemon was told to end, and has ended the command" in err, err
+    assert (process.returncode, out) == (7, "cleaned\n") and err.endswith("cordon: the daemon was told to end, and so was the command\n")
     assert daemon.process.wait(PATIENCE) == 0 and daemon.process.communicate() == ("", "")
     daemon.process = None
     assert not daemon.path.exists()
     ended = [row for row in rows(cordon) if row["row"] == "result"]
-    assert len(ended) == 1 and ended[0]["signal"] == 9 and cordon("audit", "verify").returncode == 0
+    assert [row["exit_code"] for row in ended] == [7] and cordon("audit", "verify").returncode == 0
 
 
-def test_what_the_end_of_the_daemon_has_ended_can_be_run_again(cordon, daemon):
+@pytest.mark.parametrize("stopped", [False, True])
+def test_what_the_end_of_the_daemon_has_ended_is_told(cordon, daemon, stopped):
+    """How it ended, and what it wrote until then, also of one that stands still: nothing invites to do twice what is half done."""
     daemon.start()
     with daemon.rpc() as rpc:
-        rpc.send("run", "long", argv=["sleep", own("60")], settings={"session": "s"})
-        assert rpc.read()["method"] == "started"
+        rpc.send("run", "long", argv=["sh", "-c", f"echo partly; exec sleep {own('60')}"], settings={"session": "s"}, output=True)
+        assert rpc.read()["method"] == "started" and rpc.read()["params"]["text"] == "partly\n"
+        if stopped:
+            assert rpc.call("signal", run="long", signal="STOP")["result"] is True
         assert rpc.call("stop")["result"] is True
-        error = rpc.answer("long")["error"]["data"]
+        result = rpc.answer("long")["result"]
     assert daemon.process.wait(PATIENCE) == 0 and daemon.process.communicate() == ("", "")
     daemon.process = None
-    assert error["retriable"] and error["remediation"] == "run it again", error
-    assert rows_of(cordon, error["audit_id"])[-1]["row"] == "result"
+    assert (result["exit_code"], result["signal"], result["stdout"]) == (-1, signal.SIGTERM, "partly\n")
+    assert result["note"] == "the daemon was told to end, and so was the command"
+    assert rows_of(cordon, result["audit_id"])[-1]["signal"] == signal.SIGTERM
 
 
 def test_daemon_told_twice(cordon, daemon, leftovers):
-    """Whoever is in a hurry does not cost the record its rows."""
+    """Then whoever does not end is killed. Whoever is in a hurry does not cost the record its rows, nor callers the result."""
     daemon.start()
     processes = [begun(cordon, "trap '' TERM HUP INT; echo begun; while :; do sleep 0.01; done") for _ in range(6)]
-    for _ in range(2):
-        daemon.process.send_signal(signal.SIGTERM)
-        time.sleep(0.001)  # two of a kind that wait are one
+    for number in (signal.SIGTERM, signal.SIGINT):  # two of a kind that wait would be one
+        daemon.process.send_signal(number)
     for process in processes:
-        process.communicate(timeout=PATIENCE)
+        assert process.communicate(timeout=PATIENCE)[0] == "" and process.returncode == 128 + signal.SIGKILL
     assert daemon.process.wait(PATIENCE) == 0
     daemon.process.communicate()
     daemon.process = None
