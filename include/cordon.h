@@ -150,7 +150,8 @@ int cordon_request_environment(struct cordon_request *request, const char *const
 	CORDON_MUST_CHECK;
 
 /* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends.
- * -1, the default, is an empty input. The command never gets `fd` itself. */
+ * -1, the default, is an empty input. The command never gets `fd` itself; where reading it fails, its input ends, and the result
+ * has a note. */
 void cordon_request_stdin(struct cordon_request *request, int fd);
 
 enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
@@ -192,7 +193,8 @@ struct cordon_result {
 	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
 	const struct cordon_denial *denials;
 	size_t denial_count;
-	const char *note;               /* what else the caller should know: a configuration file that is invalid; or NULL */
+	const char *note;               /* what else the caller should know: a configuration file that is invalid, an input that
+	                                 * could not be read to its end; or NULL */
 	const char *audit_id;
 	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
 	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "execute.h"
 
 /* The public struct first, so that the one is the other. */
@@ -42,6 +43,14 @@ static int keep_denials(struct kept_result *kept, const struct execution *execut
 	return 0;
 }
 
+/* To the command an input that fails has ended: it may have done half of what it was to do, and not know. */
+static const char *note_of(struct kept_result *kept, const struct execution *execution)
+{
+	const char *note = execution->session.note;
+	int error = execution->run.supervision.stdin_error;
+	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "", strerror(error)) : keep(kept, note);
+}
+
 static struct kept_result *keep_result(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
@@ -74,7 +83,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.connections_failed = execution->run.network.failed,
 		.network_hint = egress_hint(execution),
 		.driver = execution->session.driver->name,
-		.note = keep(kept, execution->session.note),
+		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),
 		.paused_ms = supervision->still_ms,
 		.walls = execution->run.in_shell ? "shell" : execution->run.in_slot ? "warm" : "cold",

@@ -18,6 +18,9 @@ bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number);
 void text_format_size(uint64_t bytes, char ret_text[TEXT_AMOUNT_SIZE]);
 void text_format_duration(uint64_t ms, char ret_text[TEXT_AMOUNT_SIZE]);
 
+/* Of a command's input, with why: said by the library, and by the daemon for whom its client reads it. */
+#define TEXT_INPUT_CUT "standard input could not be read to its end: %s"
+
 /* The candidate closest to `word`, or NULL if none is close enough to suggest. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 

@@ -60,9 +60,9 @@ static void watch_socket(const struct remote *remote)
 	watch(remote, EPOLL_CTL_MOD, remote->fd, SOURCE_SOCKET, EPOLLIN | (sink_waiting(&remote->out) ? EPOLLOUT : 0u));
 }
 
-static void send_frame(struct remote *remote, enum wire_kind kind, const void *body, size_t length)
+static void send_frame(struct remote *remote, enum wire_kind kind, int flags, const void *body, size_t length)
 {
-	struct wire_head head = { .kind = (uint8_t)kind, .length = (uint32_t)length };
+	struct wire_head head = { .kind = (uint8_t)kind, .flags = (uint8_t)flags, .length = (uint32_t)length };
 	sink_live(&remote->out, &head, sizeof(head));
 	if (length)
 		sink_live(&remote->out, body, length);
@@ -128,7 +128,7 @@ static void end_patience(const struct run *run)
 static void send_signal(struct remote *remote, int signal)
 {
 	uint32_t number = (uint32_t)signal;
-	send_frame(remote, WIRE_SIGNAL, &number, sizeof(number));
+	send_frame(remote, WIRE_SIGNAL, 0, &number, sizeof(number));
 }
 
 static void send_end(const struct run *run, int signal)
@@ -173,12 +173,11 @@ static void send_input(struct remote *remote, bool readable)
 		ssize_t length = read(STDIN_FILENO, bytes, most);
 		if (length < 0 && (errno == EINTR || errno == EAGAIN))
 			break;
-		if (length <= 0) {
-			remote->stdin_open = false;
-			length = 0;
-		}
-		remote->wanted -= (uint32_t)length;
-		send_frame(remote, WIRE_STDIN, bytes, (size_t)length);
+		int error = length < 0 ? errno : 0;
+		size_t count = length > 0 ? (size_t)length : 0;
+		remote->stdin_open = length > 0;
+		remote->wanted -= (uint32_t)count;
+		send_frame(remote, WIRE_STDIN, error, bytes, count);
 		readable = false;
 	}
 }
@@ -195,7 +194,7 @@ static void watch_input(struct remote *remote)
 static void take_answer(struct remote *remote)
 {
 	if (asking_end(&remote->asking))
-		send_frame(remote, WIRE_ANSWER, &remote->asking.answer, sizeof(remote->asking.answer));
+		send_frame(remote, WIRE_ANSWER, 0, &remote->asking.answer, sizeof(remote->asking.answer));
 }
 
 /* ---- from the daemon --------------------------------------------------------------------------------------------- */

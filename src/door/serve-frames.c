@@ -1,5 +1,6 @@
 /* The daemon's end of wire.h: one command per connection. What the command line would have printed is made here, by the same
  * code, and sent as it is. */
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -300,10 +301,13 @@ static bool take_input(struct served *run, const struct wire_frame *frame)
 	if (!atomic_load(&run->started) || frame->head.length > run->input.wanted)
 		return false;
 	run->input.wanted -= frame->head.length;
-	if (frame->head.length)
+	if (frame->head.length) {
 		stdin_put(run, frame->body, frame->head.length);
-	else
-		stdin_end(run);
+		return true;
+	}
+	/* Before the command can know that there is no more. */
+	atomic_store(&run->input.error, frame->head.flags == EBADF ? 0 : frame->head.flags);
+	stdin_end(run);
 	return true;
 }
 

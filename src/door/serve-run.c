@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cordon.h"
 #include "door/serve.h"
 
@@ -191,16 +192,39 @@ static void let_go(struct served *run)
 	cordon_execution_unref(run->execution);
 	cordon_request_unref(run->request);
 	free(run->job);
+	free(run->note);
 	run->post.act = leave;
 	server_post(run->server, &run->post);
+}
+
+/* What the library cannot know. */
+static void add_note(struct served *run, const char *text)
+{
+	const char *before = run->result->note;
+	char *joined;
+	if (asprintf(&joined, "%s%s%s", before ? before : "", before ? "; " : "", text) < 0)
+		return;
+	free(run->note);
+	run->result->note = run->note = joined;
+}
+
+static void add_notes(struct served *run)
+{
+	int error = atomic_load(&run->input.error);
+	char text[128];
+	snprintf(text, sizeof(text), TEXT_INPUT_CUT, strerror(error));
+	if (error)
+		add_note(run, text);
+	if (run->ends_with_us)
+		add_note(run, "the daemon was told to end, and so was the command");
 }
 
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
 	run->failed = run->failed || (!run->is_job && cordon_execution_result(run->execution, &run->result, &run->err) < 0);
-	if (run->result && run->ends_with_us)
-		run->result->note = "the daemon was told to end, and so was the command";
+	if (run->result)
+		add_notes(run);
 	atomic_store(&run->is_told, true);
 	run->kind->conclude(run);
 	let_go(run);

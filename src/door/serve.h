@@ -142,6 +142,7 @@ struct served {
 	struct cordon_error err;
 	bool failed, in_loop;
 	bool ends_with_us;                      /* it was told to, because the daemon was */
+	char *note;                             /* of its result, if it is ours */
 	bool takes_input, can_ask;
 	bool is_long;                           /* it belongs in the loop from its start */
 	bool is_job;                            /* it is over once it has started, and `job` is what it is */
@@ -164,6 +165,7 @@ struct served {
 		struct evbuffer *waiting;
 		size_t wanted, taken;           /* asked of the client and not come yet; come, and not yet asked for anew */
 		bool is_watched, has_ended;
+		atomic_int error;               /* why the client could not read it to its end, or 0 */
 	} input;
 };
 

@@ -50,7 +50,7 @@
 
 enum wire_kind {
 	WIRE_HELLO = 0x81,              /* struct wire_hello, then its strings */
-	WIRE_STDIN,                     /* bytes; none: there are no more */
+	WIRE_STDIN,                     /* bytes; none: there are no more, and `flags` is why they could not be read, an errno, or 0 */
 	WIRE_SIGNAL,                    /* uint32_t */
 	WIRE_ANSWER,                    /* struct wire_answer */
 

@@ -45,12 +45,12 @@ static bool takes_more(int fd, bool wait_for_it)
 }
 
 /* One that cannot be sent is not missed: the daemon is gone, which reading tells, or it has ended this. */
-static void send_frame(const struct conversation *conversation, uint8_t kind, void *body, uint32_t length)
+static void send_frame(const struct conversation *conversation, uint8_t kind, uint8_t flags, void *body, uint32_t length)
 {
 	struct wire_head head;
 	struct iovec parts[2];
 	head.kind = kind;
-	head.flags = 0;
+	head.flags = flags;
 	head.zero = 0;
 	head.length = length;
 	parts[0].iov_base = &head;
@@ -76,7 +76,7 @@ static void send_frame(const struct conversation *conversation, uint8_t kind, vo
 
 static void send_signal(const struct conversation *conversation, uint32_t number)
 {
-	send_frame(conversation, WIRE_SIGNAL, &number, sizeof(number));
+	send_frame(conversation, WIRE_SIGNAL, 0, &number, sizeof(number));
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
@@ -334,12 +334,11 @@ static void pass_input(struct conversation *conversation)
 	long length = sys_3(SYS_read, 0, bytes, conversation->wanted < INPUT_MAX ? conversation->wanted : INPUT_MAX);
 	if (length == -EAGAIN || length == -EINTR || (length == -EIO && is_in_background(conversation)))
 		return;
-	if (length <= 0) {
-		conversation->stdin_open = false;
-		length = 0;
-	}
-	conversation->wanted -= (uint32_t)length;
-	send_frame(conversation, WIRE_STDIN, bytes, (uint32_t)length);
+	conversation->stdin_open = length > 0;
+	uint8_t error = length < 0 ? (uint8_t)-length : 0;
+	uint32_t count = length > 0 ? (uint32_t)length : 0;
+	conversation->wanted -= count;
+	send_frame(conversation, WIRE_STDIN, error, bytes, count);
 }
 
 /* Waits for what can go on, and deals with all but the output. False: the daemon is gone, or was given up. */

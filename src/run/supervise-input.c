@@ -91,6 +91,7 @@ void input_pump(struct supervision *supervision, bool readable)
 	if (!supervision->stdin_open)
 		return;
 	if (!supervision->pending && !(supervision->pending = malloc(CHUNK))) {
+		supervision->stdin_error = ENOMEM;
 		input_end(supervision);
 		return;
 	}
@@ -99,6 +100,8 @@ void input_pump(struct supervision *supervision, bool readable)
 	while (readable || !supervision->stdin_pollable) {
 		ssize_t length = read(supervision->options.stdin_fd, supervision->pending, CHUNK);
 		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
+			/* What is not open for reading, as nohup gives it, is none. */
+			supervision->stdin_error = length < 0 && errno != EBADF ? errno : 0;
 			input_end(supervision);
 			return;
 		}

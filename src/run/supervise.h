@@ -45,6 +45,7 @@ struct supervision {
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
 	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
 	bool stdin_pollable, stdin_open;
+	int stdin_error;                /* why it could not be read to its end, or 0 */
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
 	bool in_slot;                   /* its init is a slot's, and was there before */

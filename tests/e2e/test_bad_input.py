@@ -611,7 +611,8 @@ def test_a_refusal_to_a_broken_output(cordon):
 def test_an_input_that_is_a_directory(cordon):
     fd = os.open(cordon.workspace, os.O_RDONLY)
     try:
-        assert cordon("run", "--", "cat", stdin=fd).returncode == 0
+        done = cordon("run", "--", "cat", stdin=fd)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "cordon: standard input could not be read to its end: Is a directory\n")
     finally:
         os.close(fd)
 

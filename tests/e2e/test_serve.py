@@ -300,6 +300,25 @@ def test_streams_that_are_closed(cordon, daemon):
             assert bool(said[1]) == (status == 125)
 
 
+def by_the_whole_program(cordon):
+    """From now on it speaks to the daemon, and not its first code, which leaves names of this kind alone."""
+    cordon.env["XDG_DATA_HOME"] = os.fspath(cordon.data / ".." / cordon.data.name)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_an_input_that_cannot_be_read(cordon, daemon, whole):
+    if whole:
+        by_the_whole_program(cordon)
+    daemon.start()
+    fd = os.open(cordon.workspace, os.O_RDONLY)
+    done = cordon("run", "--session", "s", "--json", "--", "cat", stdin=fd)
+    os.close(fd)
+    result = json.loads(done.stdout)
+    assert (result["exit_code"], result["note"]) == (0, "standard input could not be read to its end: Is a directory"), result
+    status = daemon.status()
+    assert status["served"] == 1 and not (whole and status["fast"])
+
+
 def test_a_daemon_whose_greeting_nobody_can_read(cordon):
     done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv("serve", "--idle", "1ms")], stdin=subprocess.DEVNULL,
                           env=cordon.env, cwd=cordon.workspace, stderr=subprocess.PIPE, timeout=PATIENCE)
