@@ -134,6 +134,7 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	    refuse_planted_links(execution, &set->programs, &execution->capability.programs, err) < 0 ||
 	    refuse_planted_links(execution, &set->devices, &execution->capability.devices, err) < 0 ||
 	    refuse_planted_links(execution, &set->sockets, &execution->capability.sockets, err) < 0 ||
+	    granted_refuse_protected(execution, err) < 0 ||
 	    require_kind(&execution->capability.devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&execution->capability.sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&execution->capability.programs, S_IFREG, "a program", err) < 0)

@@ -42,7 +42,8 @@ static int find_toolchains(struct execution *execution, struct profile_input *in
 	input->git_config = tools.git_config;
 	*environment = tools.environment;
 	for (size_t i = 0; i < tools.masked.count; i++)
-		if (places_add(arena, &input->masked, &tools.masked.items[i]) < 0)
+		if (!profile_is_own_word(execution, tools.masked.items[i].path) &&
+		    places_add(arena, &input->masked, &tools.masked.items[i]) < 0)
 			return fail_oom(err);
 	return 0;
 }

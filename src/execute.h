@@ -117,6 +117,7 @@ struct execution {
 	struct {
 		struct capability_set set;
 		struct places reads, writes, devices, sockets, programs;
+		struct strings own_word;            /* what of these a person granted by this very path: no mask covers it */
 		struct strings env_pass;            /* what a manifest passes on besides */
 		/* What rules, a manifest or a human judged; its `path` is NULL where nothing had to be, or no program is found. */
 		struct place program;
@@ -199,6 +200,8 @@ int own_files_keep(struct execution *execution, struct profile_input *input, str
 int own_files_judge(struct execution *execution) must_check;
 int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 bool profile_is_writable(const struct execution *execution, const char *path);
+/* Among execution->capability.own_word? */
+bool profile_is_own_word(const struct execution *execution, const char *path);
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
 /* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it

@@ -78,6 +78,14 @@ static bool no_path_asked(const struct capability_set *set, const struct capabil
 	       set->programs.count == baseline->programs.count;
 }
 
+static void name_hidden(const struct capability_set *excess, struct gate_question *question, bool *ret_beyond)
+{
+	const bool writable = !excess->fs_read.count;
+	question->excess_name = writable ? "fs_write" : "fs_read";
+	question->excess_subject = (writable ? &excess->fs_write : &excess->fs_read)->items[0];
+	*ret_beyond = true;
+}
+
 /* What goes beyond the baseline and every grant; *ret_beyond is false where nothing does. */
 static int find_excess(struct execution *execution, const struct capability_set *baseline,
                        struct capability_set *ret_excess, struct gate_question *question, bool *ret_beyond,
@@ -102,7 +110,13 @@ static int find_excess(struct execution *execution, const struct capability_set 
 	}
 	*ret_beyond = !capability_within(&wanted, ceiling, &question->excess_name, &question->excess_subject);
 	question->ceiling = ceiling;
-	return *ret_beyond && capability_excess(arena, &wanted, ceiling, ret_excess) < 0 ? fail_oom(err) : 0;
+	if (*ret_beyond && capability_excess(arena, &wanted, ceiling, ret_excess) < 0)
+		return fail_oom(err);
+	if (granted_ask_hidden(execution, baseline, ret_excess, err) < 0)
+		return -1;
+	if (!*ret_beyond && (ret_excess->fs_read.count || ret_excess->fs_write.count))
+		name_hidden(ret_excess, question, ret_beyond);
+	return 0;
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
@@ -233,22 +247,22 @@ int permit_question(struct execution *execution, struct gate_question *ret_quest
 	return 0;
 }
 
-int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
+static int ask(struct execution *execution, const struct capability_set *baseline, struct capability_set *excess,
+               struct cordon_error *err)
 {
 	struct arena *arena = &execution->arena;
 	const struct config *config = execution->session.config;
-	struct capability_set excess = { 0 };
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
 	struct gate_answer answer;
 	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond;
 	struct gate_question question, named = { 0 };
-	if (find_excess(execution, baseline, &excess, &named, &beyond, err) < 0)
+	if (find_excess(execution, baseline, excess, &named, &beyond, err) < 0)
 		return -1;
 	if (!ruled && !beyond)
 		return 0;
 	if (permit_question(execution, &question, err) < 0 || (ruled && judge_program(execution, &verdict, err) < 0))
 		return -1;
-	question.excess = &excess;
+	question.excess = excess;
 	question.ceiling = named.ceiling;
 	question.excess_name = named.excess_name;
 	question.excess_subject = named.excess_subject;
@@ -264,4 +278,10 @@ int permit(struct execution *execution, const struct capability_set *baseline, s
 	run_step_unexpect(execution);
 	warm_unreserve(execution);
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
+}
+
+int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
+{
+	struct capability_set excess = { 0 };
+	return ask(execution, baseline, &excess, err) < 0 ? -1 : granted_note(execution, &excess, err);
 }

@@ -7,6 +7,13 @@
 /* `baseline`: what is had without asking. The places of execution->capability are resolved. One question at most. */
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err) must_check;
 
+/* Of that, granted.c. A protected name is not granted to be written. Adds to `excess` what of the paths that are asked for is hidden by its
+ * name, and must be granted by it. Keeps in execution->capability.own_word what was, now that `excess` is granted too. */
+int granted_refuse_protected(struct execution *execution, struct cordon_error *err) must_check;
+int granted_ask_hidden(struct execution *execution, const struct capability_set *baseline, struct capability_set *excess,
+                       struct cordon_error *err) must_check;
+int granted_note(struct execution *execution, const struct capability_set *excess, struct cordon_error *err) must_check;
+
 /* Who is asked: the request's own approver, or the cordon's. */
 const struct approver *permit_approver(const struct execution *execution);
 

@@ -34,6 +34,11 @@ static bool is_granted_socket(const struct execution *execution, const char *pat
 	return false;
 }
 
+bool profile_is_own_word(const struct execution *execution, const char *path)
+{
+	return strings_find(&execution->capability.own_word, path) >= 0;
+}
+
 bool profile_is_writable(const struct execution *execution, const char *path)
 {
 	const struct places *writes = &execution->capability.writes;
@@ -93,6 +98,27 @@ static int refuse_maze(const char *path, struct cordon_error *err)
 	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
+/* A grant that a mask takes back is said, and by which it would not be. */
+static int tell_hidden(struct execution *execution, const struct places *granted, const char *option, const struct place *mask)
+{
+	static const char note[] = "granted, but hidden: a name that holds secrets is, unless a person grants it by itself";
+	for (size_t i = 0; i < granted->count; i++) {
+		const char *path = granted->items[i].path;
+		const char *grant = path_within(path, mask->path) ? arena_printf(&execution->arena, "%s %s", option, mask->path) : "";
+		if (!grant || (*grant && run_add_denial(execution, CORDON_WALL_MASKED, path, note, grant) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int take_mask(struct execution *execution, const struct name *name, const struct place *place, struct profile_input *input)
+{
+	if (places_add(&execution->arena, &input->masked, place) < 0)
+		return -1;
+	return name->kind == NAME_MASKED && (tell_hidden(execution, &execution->capability.reads, "--read", place) < 0 ||
+	                                     tell_hidden(execution, &execution->capability.writes, "--write", place) < 0) ? -1 : 0;
+}
+
 static int take_name(struct execution *execution, const struct looked_at *tree, const struct name *name,
                      struct profile_input *input)
 {
@@ -119,7 +145,9 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 	}
 	if (name->kind == NAME_SOCKET && is_granted_socket(execution, place.path))
 		return 0;
-	if (places_add(&execution->arena, &input->masked, &place) < 0 || strings_add_all(&execution->arena, &input->ways, &way) < 0)
+	if (name->kind == NAME_MASKED && !name->is_closed && profile_is_own_word(execution, place.path))
+		return 0;
+	if (take_mask(execution, name, &place, input) < 0 || strings_add_all(&execution->arena, &input->ways, &way) < 0)
 		return -ENOMEM;
 	place.alias = link;
 	return name->is_link && places_add(&execution->arena, &execution->profile.links, &place) < 0 ? -ENOMEM : 0;
@@ -284,7 +312,8 @@ int profile_mask_whole_view(struct execution *execution, struct profile_input *i
 	if (whole_view_masks(&execution->arena, request_variable(execution->request, "HOME"), &masks) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < masks.count; i++)
-		if (!is_granted_socket(execution, masks.items[i].path) && !is_masked(input, masks.items[i].path) &&
+		if (!is_granted_socket(execution, masks.items[i].path) && !profile_is_own_word(execution, masks.items[i].path) &&
+		    !is_masked(input, masks.items[i].path) &&
 		    places_add(&execution->arena, &input->masked, &masks.items[i]) < 0)
 			return fail_oom(err);
 	return 0;

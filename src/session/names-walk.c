@@ -51,50 +51,6 @@ static int64_t wall_clock_ns(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* The pattern with two stars and a slash before it. */
-static const char *at_any_depth(struct arena *arena, const char *text)
-{
-	size_t length = strlen(text);
-	char *pattern = arena_alloc(arena, length + 4);
-	if (pattern)
-		memcpy(mempcpy(pattern, "**/", 3), text, length);
-	return pattern;
-}
-
-static int compile(struct arena *arena, const struct strings *from, bool at_all_depths, unsigned options,
-                   const char *root_path, struct glob **ret_globs, size_t *ret_count, struct cordon_error *err)
-{
-	size_t count = 0;
-	if (!from || !from->count)
-		return 0;
-	struct glob *globs = arena_alloc(arena, from->count * sizeof(*globs));
-	if (!globs)
-		return fail_oom(err);
-	for (size_t i = 0; i < from->count; i++) {
-		const char *text = from->items[i];
-		if (at_all_depths && *text != '/' && !(text = at_any_depth(arena, text)))
-			return fail_oom(err);
-		if (glob_compile(arena, text, options, &globs[count], err) < 0)
-			return -1;
-		count += glob_reaches(&globs[count], root_path);
-	}
-	*ret_globs = globs;
-	*ret_count = count;
-	return 0;
-}
-
-int names_globs_compile(struct arena *arena, const char *root_path, const struct name_rules *rules,
-                        struct names_globs *ret_globs, struct cordon_error *err)
-{
-	struct names_globs globs = { .compiled = true };
-	if (compile(arena, rules->deny, false, 0, root_path, &globs.deny, &globs.deny_count, err) < 0 ||
-	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &globs.protect, &globs.protect_count, err) < 0 ||
-	    compile(arena, rules->exempt, true, GLOB_FOLD_CASE, root_path, &globs.exempt, &globs.exempt_count, err) < 0)
-		return -1;
-	*ret_globs = globs;
-	return 0;
-}
-
 int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err)
 {
 	*walk = (struct names_walk){

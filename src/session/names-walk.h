@@ -4,20 +4,12 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/glob.h"
+#include "session/names-globs.h"
 #include "session/names-table.h"
-#include "session/names.h"
 
 #define NAMES_ENTRIES_MAX (2 * 1000 * 1000)
 #define NAMES_WALK_US (2 * 1000 * 1000)
 #define NAMES_BUFFER_SIZE (32 * 1024)
-
-/* The rules, compiled for one root. */
-struct names_globs {
-	bool compiled;
-	struct glob *deny, *protect, *exempt;
-	size_t deny_count, protect_count, exempt_count;
-};
 
 struct names_walk {
 	int root_fd;
@@ -40,10 +32,6 @@ struct names_walk {
 	uint32_t *lookup;               /* loaded children by name, while their directory is read again */
 	size_t lookup_size, lookup_capacity;
 };
-
-/* Compiles the rules into `arena`. */
-int names_globs_compile(struct arena *arena, const char *root_path, const struct name_rules *rules,
-                        struct names_globs *ret_globs, struct cordon_error *err) must_check;
 
 /* Begins with no table. Borrows everything. */
 int names_walk_init(struct names_walk *walk, int root_fd, const char *root_path, struct cordon_error *err) must_check;

@@ -137,6 +137,24 @@ def test_approved_for_the_session(cordon, out, queue):
     assert refused(cordon, "--session", "other", "--write", out, "--", "true")["class"] == "capability_denied"
 
 
+def test_a_secret_is_asked_about_by_its_own_name(cordon, out, queue):
+    """Though the directory around it was given: that has no word for it, and neither has who approved only that."""
+    (out / ".env").write_text("secret\n")
+    show = ["--session", "s", "--read", out / ".env", "--", "cat", out / ".env"]
+    cordon("session", "new", "s", "--workspace", cordon.workspace, "--read", out)
+    process = cordon.popen("run", *show, text=True)
+    card = card_of(cordon)
+    assert card["content"]["asks_for"]["fs_read"] == [str(out / ".env")]
+    answer(cordon, "approve", card["id"], "--for-session")
+    assert process.communicate(timeout=60)[0] == "secret\n"
+    queue(queue=False)
+    assert cordon("run", *show).stdout == "secret\n"
+    assert cordon("run", "--session", "s", "--", "cat", out / ".env").returncode == 1, "it is for who names it"
+    (out / ".env").rename(out / "old")
+    (out / ".env").write_text("another\n")
+    assert refused(cordon, *show)["class"] == "capability_denied"
+
+
 def test_a_grant_is_for_what_was_approved(cordon, out, queue):
     """Not for what is put in its place."""
     process = ask(cordon, out)

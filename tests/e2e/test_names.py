@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from lab import IS_ROOT, drivers, leftovers, needs, result  # noqa: F401
+from lab import IS_ROOT, drivers, leftovers, needs, refused, result  # noqa: F401
 
 DIRECTORIES, FILES_EACH = 1000, 100
 BOUND_MS, BOUND_WAITS = 2.0, 3
@@ -65,6 +65,66 @@ def test_a_mask_cannot_be_taken_off(cordon):
                                "cp sub/.env copy; cat sub/.env away/.env moved hard copy; echo overwritten > sub/.env")
     assert "secret" not in done.stdout
     assert (cordon.workspace / "sub/.env").read_text() == "secret"
+
+
+@drivers("namespaces", "bwrap")
+def test_a_secret_that_is_granted_by_its_own_name_is_shown(cordon, driver):
+    secret, other = cordon.workspace / "sub/.env", cordon.workspace / ".env"
+    for name in ("sub/.env", ".env", ".ssh/config", ".ssh/id_rsa"):
+        write(cordon.workspace, name, "secret\n")
+    line = "cat sub/.env .env; cat .ssh/config .ssh/id_rsa; echo more >> sub/.env"
+    read = result(cordon, "--driver", driver, "--read", secret, "-c", line)
+    assert (read["stdout"], read["denials"], secret.read_text()) == ("secret\n", [], "secret\n")
+    written = result(cordon, "--driver", driver, "--write", secret, "--read", cordon.workspace / ".ssh", "-c", line)
+    assert (written["stdout"], written["denials"]) == ("secret\n" * 2, []), "in a directory so granted what has such a name is hidden"
+    assert secret.read_text() == "secret\nmore\n" and other.read_text() == "secret\n"
+    planned = json.loads(cordon("profile", "--json", "--driver", driver, "--read", secret, "--", "true").stdout)
+    masks = [each["target"] for each in planned["mounts"] if each["kind"] == "mask"]
+    assert str(secret) not in masks and str(other) in masks
+
+
+def test_no_other_grant_shows_a_secret(cordon, tmp_path):
+    """Nor what the project's file names, which the command can write; nor a link in the workspace. It is said."""
+    data, config = tmp_path / "data dir", tmp_path / "config/cordon/config.toml"
+    for name in (".env", ".ssh/known_hosts"):
+        write(data, name, "secret")
+    write(cordon.workspace, "key/id_rsa", "secret")
+    (cordon.workspace / ".env").symlink_to("key/id_rsa")
+    write(config.parent, config.name, f'[capabilities]\nfs_read = ["{data}"]\n')
+    cordon.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    link, key = cordon.workspace / ".env", cordon.workspace / "key/id_rsa"
+    for words, what, grant in [([link], key, key), ([data / ".ssh/known_hosts"], data / ".ssh/known_hosts", data / ".ssh")]:
+        done = result(cordon, *(word for each in words for word in ("--read", each)), "--", "cat", what)
+        assert (done["exit_code"], done["stdout"]) == (1, "")
+        assert [(each["what"], each["wall"], each["grant"]) for each in done["denials"]] == [
+            (str(what), "masked_names", f"--read {grant}")]
+    write(cordon.workspace, ".cordon.toml", f'[capabilities]\nfs_read = ["{data}/.env", "{data}"]\n')
+    assert cordon("run", "--", "cat", data / ".env").returncode == 1
+    (cordon.workspace / ".cordon.toml").write_text(f'[capabilities]\nfs_read = ["{data}/.env", "{data}/.ssh"]\n')
+    assert cordon("run", "--read", data, "--", "cat", data / ".env").returncode == 1
+    assert cordon("run", "--read", data / ".env", "--", "cat", data / ".env").stdout == "secret"
+
+
+def test_what_a_session_was_made_with_shows_a_secret(cordon, shown):
+    for name in (".env", "sub/.env"):
+        write(cordon.workspace, name, "secret")
+    cordon("session", "new", "s", "--workspace", cordon.workspace, "--read", cordon.workspace / ".env")
+    assert cordon("run", "--session", "s", "-c", "cat .env sub/.env").stdout == "secret"
+    assert shown(".env") is None
+
+
+def test_a_protected_name_is_not_granted_to_be_written(cordon, tmp_path):
+    write(cordon.workspace, ".cordon.toml", "")
+    for root in (cordon.workspace, tmp_path / "elsewhere"):
+        write(root, ".git/config", "[core]\n")
+        write(root, ".git/hooks/pre-commit", "#!/bin/sh\n")
+    (cordon.workspace / "link").symlink_to(".git/config")
+    for name in (".cordon.toml", ".git/config", ".git/hooks", ".git/hooks/pre-commit", "link", tmp_path / "elsewhere/.git/config"):
+        error = refused(cordon, "--write", cordon.workspace / name, "--", "true")
+        assert (error["class"], error["boundary"], error["step"]) == ("capability_denied", "protected_names", "capability")
+        assert error["remediation"]
+    done = cordon("run", "--read", cordon.workspace / ".git/config", "--write", tmp_path / "elsewhere/.git", "-c", "cat .git/config")
+    assert done.stdout == "[core]\n"
 
 
 def test_names_that_appear_between_commands(cordon, shown):

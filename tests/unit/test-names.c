@@ -271,6 +271,37 @@ static void test_time_stamps_that_tell_little(void **state)
 	assert_false(names_walk_is_racy(coarse, coarse + second * 21 / 10));
 }
 
+static void test_rules_about_a_path(void **state)
+{
+	const struct { const char *path; bool is_directory, kept; } paths[] = {
+		{ "/r/.git", true, false }, { "/r/.git", false, true }, { "/r/.git/config", false, true }, { "/r/.GIT/Config", false, true },
+		{ "/r/.git/hooks/a/b", false, true }, { "/r/.git/config/x", false, false }, { "/r/config", false, false },
+		{ "/r/.git/modules/m/config", false, true }, { "/r/.git/modules/m/refs/heads/config", false, false }, { "/", true, false },
+	};
+	const char *const protect[] = { ".git", ".git/config", ".git/hooks", ".git/modules/**/config" };
+	const char *const exempt[] = { ".git/", ".git/**/config/", ".git/**/refs/heads/**" };
+	const char *const deny[] = { "**/.env", "a/b", "/w/c" };
+	struct arena arena = { 0 };
+	struct strings lists[3] = { 0 };
+	struct names_globs globs;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(protect); i++)
+		assert_int_equal(strings_add(&arena, &lists[0], protect[i]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(exempt); i++)
+		assert_int_equal(strings_add(&arena, &lists[1], exempt[i]), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(deny); i++)
+		assert_int_equal(strings_add(&arena, &lists[2], deny[i]), 0);
+	const struct name_rules rules = { &lists[2], &lists[0], &lists[1] };
+	assert_int_equal(names_globs_compile(&arena, "/", &rules, &globs, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		assert_int_equal(names_globs_keep(&globs, paths[i].path, paths[i].is_directory), paths[i].kept);
+	assert_true(names_globs_hide(&globs, "/w", "/w/x/.env") && names_globs_hide(&globs, "/", "/.env"));
+	assert_true(names_globs_hide(&globs, "/w", "/w/a/b") && names_globs_hide(&globs, "/w", "/w/c"));
+	assert_false(names_globs_hide(&globs, "/w/.env", "/w/.env") || names_globs_hide(&globs, "/v", "/w/.env"));
+	assert_false(names_globs_hide(&globs, "/w/x", "/w/x/y/a/b") || names_globs_hide(&globs, "/w", "/w/b"));
+	arena_free(&arena);
+}
+
 /* Slashes come before dots and dashes, or what lies beneath a directory would not follow it. */
 static void test_two_searches_as_one(void **state)
 {
@@ -307,7 +338,7 @@ int main(void)
 		ROW(test_directory_to_be_entered_only), ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
 		ROW(test_exempt), ROW_MEMORY(test_kinds), ROW_MEMORY(test_absolute_glob),
 		ROW_MEMORY(test_closed_directory), ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_exempt),
-		cmocka_unit_test(test_two_searches_as_one), cmocka_unit_test(test_time_stamps_that_tell_little),
+		cmocka_unit_test(test_rules_about_a_path), cmocka_unit_test(test_two_searches_as_one), cmocka_unit_test(test_time_stamps_that_tell_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

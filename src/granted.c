@@ -1,0 +1,169 @@
+/* Of step 3: granted paths that a rule about names means.
+ *
+ * What is hidden by its name is shown where a person granted this very path, and nowhere else: not for a directory around it, nor for a
+ * file of the configuration, of which the project's is the command's to write, nor for a manifest, which speaks for its tool. In a
+ * session that person made it, or approved the path, and is asked even where a directory around it needs no asking. A path that a link
+ * in what the command can write leads to was not granted by its name: the link chose it.
+ *
+ * What is protected by its name is granted to nobody: the command would write what runs later, outside. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "permit.h"
+#include "session/beneath.h"
+#include "session/names-globs.h"
+
+/* The granted paths of one kind: as they were written, and what they are. */
+struct granted {
+	const struct strings *names;
+	const struct places *places;
+	bool writable;
+};
+
+static struct granted granted_reads(const struct execution *execution)
+{
+	return (struct granted){ &execution->capability.set.fs_read, &execution->capability.reads, false };
+}
+
+static struct granted granted_writes(const struct execution *execution)
+{
+	return (struct granted){ &execution->capability.set.fs_write, &execution->capability.writes, true };
+}
+
+/* ---- protected -------------------------------------------------------------------------------------------------- */
+
+static int refuse_protected(const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "a protected name cannot be granted to be written");
+	fail_boundary(err, "protected_names");
+	return fail_remedy(err, "write it yourself, or grant it to be read; which names these are: capabilities.protect");
+}
+
+int granted_refuse_protected(struct execution *execution, struct cordon_error *err)
+{
+	const struct capability_set *set = &execution->capability.set;
+	const struct places *writes = &execution->capability.writes;
+	const struct name_rules rules = { NULL, &set->protect, &set->exempt };
+	struct names_globs globs;
+	if (writes->count && names_globs_compile(&execution->arena, "/", &rules, &globs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < writes->count; i++) {
+		const struct place *place = &writes->items[i];
+		if (names_globs_keep(&globs, place->path, place->is_directory) ||
+		    (place->alias && names_globs_keep(&globs, place->alias, place->is_directory)))
+			return refuse_protected(place->path, err);
+	}
+	return 0;
+}
+
+/* ---- hidden ----------------------------------------------------------------------------------------------------- */
+
+static bool lists(const struct capability_set *set, bool writable, const char *path)
+{
+	return strings_find(&set->fs_write, path) >= 0 || (!writable && strings_find(&set->fs_read, path) >= 0);
+}
+
+static bool was_chosen_by_link(struct execution *execution, const char *name, const struct place *place)
+{
+	struct strings directories;
+	if (!place->alias)
+		return false;
+	if (beneath_links(&execution->arena, name, place->path, &directories) < 0)
+		return true;
+	for (size_t i = 0; i < directories.count; i++)
+		if (profile_is_writable(execution, directories.items[i]))
+			return true;
+	return false;
+}
+
+static bool is_approved(const struct session_grant *grant, bool writable, const struct place *place)
+{
+	for (size_t i = 0; i < grant->places.count; i++) {
+		const struct place *was = &grant->places.items[i];
+		if (!strcmp(was->path, place->path) && was->device == place->device && was->inode == place->inode)
+			return lists(&grant->set, writable, place->path);
+	}
+	return false;
+}
+
+/* Did a person grant this very path? */
+static bool is_own_word(struct execution *execution, const struct granted *granted, size_t i)
+{
+	const struct session_record *record = &execution->session.record;
+	const struct place *place = &granted->places->items[i];
+	const char *name = granted->names->items[i];
+	bool one_off = execution->session.one_off;
+	if ((one_off || record->has_baseline) &&
+	    lists(one_off ? &execution->request->granted : &record->baseline, granted->writable, name) &&
+	    !was_chosen_by_link(execution, name, place))
+		return true;
+	for (size_t j = 0; !one_off && j < record->grant_count; j++)
+		if (is_approved(&record->grants[j], granted->writable, place))
+			return true;
+	return false;
+}
+
+static bool is_hidden(const struct execution *execution, const struct names_globs *globs, const char *path)
+{
+	const struct places *const trees[] = { &execution->capability.reads, &execution->capability.writes };
+	bool hidden = names_globs_hide(globs, execution->session.workspace.path, path);
+	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
+		for (size_t j = 0; j < trees[i]->count && !hidden; j++)
+			hidden = names_globs_hide(globs, trees[i]->items[j].path, path);
+	return hidden;
+}
+
+/* What the baseline names is not asked for, whatever it is. */
+static int add_hidden(struct execution *execution, const struct granted *granted, const struct strings *baseline,
+                      const struct names_globs *globs, struct strings *excess)
+{
+	for (size_t i = 0; i < granted->places->count; i++) {
+		const char *path = granted->places->items[i].path;
+		if (strings_find(baseline, granted->names->items[i]) < 0 && strings_find(excess, path) < 0 &&
+		    is_hidden(execution, globs, path) && !is_own_word(execution, granted, i) && strings_add(&execution->arena, excess, path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int granted_ask_hidden(struct execution *execution, const struct capability_set *baseline, struct capability_set *excess,
+                       struct cordon_error *err)
+{
+	const struct granted reads = granted_reads(execution), writes = granted_writes(execution);
+	const struct name_rules rules = { &execution->capability.set.deny, NULL, NULL };
+	struct names_globs globs;
+	if (names_globs_compile(&execution->arena, "/", &rules, &globs, err) < 0)
+		return -1;
+	return add_hidden(execution, &reads, &baseline->fs_read, &globs, &excess->fs_read) < 0 ||
+	       add_hidden(execution, &writes, &baseline->fs_write, &globs, &excess->fs_write) < 0 ? fail_oom(err) : 0;
+}
+
+/* A socket is not there to be read: it needs a grant of its own. */
+static bool can_be_shown(const struct place *place)
+{
+	struct stat info;
+	return place->is_directory || (stat(place->path, &info) == 0 && S_ISREG(info.st_mode));
+}
+
+static int note(struct execution *execution, const struct granted *granted, const struct capability_set *approved)
+{
+	for (size_t i = 0; i < granted->places->count; i++) {
+		const struct place *place = &granted->places->items[i];
+		if ((is_own_word(execution, granted, i) || lists(approved, granted->writable, place->path)) && can_be_shown(place) &&
+		    strings_add(&execution->arena, &execution->capability.own_word, place->path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int granted_note(struct execution *execution, const struct capability_set *excess, struct cordon_error *err)
+{
+	const struct granted reads = granted_reads(execution), writes = granted_writes(execution);
+	struct capability_set approved;
+	if (!reads.places->count && !writes.places->count)
+		return 0;
+	/* As people were shown it: without what a directory beside it covers. */
+	return capability_normalise(&execution->arena, excess, &approved, NULL) < 0 || note(execution, &reads, &approved) < 0 ||
+	       note(execution, &writes, &approved) < 0 ? fail_oom(err) : 0;
+}
