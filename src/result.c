@@ -48,7 +48,8 @@ static const char *note_of(struct kept_result *kept, const struct execution *exe
 {
 	const char *note = execution->session.note;
 	int error = execution->run.supervision.stdin_error;
-	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "", strerror(error)) : keep(kept, note);
+	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "", strerror(error))
+	             : keep(kept, note);
 }
 
 static struct kept_result *keep_result(const struct execution *execution)

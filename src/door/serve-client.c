@@ -137,6 +137,10 @@ static void end_reading(struct client *client)
 {
 	if (!client->kind || !client->kind->may_half_close)
 		return client_drop(client);
+	/* That was the end of the last line, too. There is room: it was made before it was found that nothing comes. */
+	client->in[client->in_to++] = '\n';
+	if (!client->kind->take(client))
+		return client_drop(client);
 	event_del(&client->readable);
 	event_assign(&client->readable, client->server->base, -1, EV_PERSIST, look_after, client);
 	event_add(&client->readable, &(struct timeval){ .tv_usec = HALF_CLOSED_MS * 1000 });

@@ -1,6 +1,7 @@
 /* `run` and what goes with it, by JSON-RPC. A run goes by the id of the call that began it. */
 #include "door/serve-rpc.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -264,7 +265,7 @@ static struct called *find_or_refuse(struct client *client, struct rpc_call *cal
 	auto_free char *id = json_dumps(which, JSON_ENCODE_ANY | JSON_COMPACT);
 	struct called *called = id ? find(client, id) : NULL;
 	if (!called)
-		rpc_refuse(client, call->id, RPC_BAD_PARAMS, "no such run of this connection is under way", NULL);
+		rpc_reject(client, call, RPC_BAD_PARAMS, "no such run of this connection is under way", NULL);
 	return called;
 }
 
@@ -286,7 +287,7 @@ void rpc_signal(struct client *client, struct rpc_call *call)
 			run_signal(&called->run, signals[i].number);
 			return answer_true(client, call);
 		}
-	rpc_refuse(client, call->id, RPC_BAD_PARAMS, "signal must be a name such as TERM", NULL);
+	rpc_reject(client, call, RPC_BAD_PARAMS, "signal must be a name such as TERM", NULL);
 }
 
 void rpc_resize(struct client *client, struct rpc_call *call)
@@ -302,6 +303,13 @@ void rpc_resize(struct client *client, struct rpc_call *call)
 	answer_true(client, call);
 }
 
+/* Who is not told cannot send it again, and what comes after it must not take its place. */
+static void cut_input(struct served *run)
+{
+	atomic_store(&run->input.error, ENOBUFS);
+	stdin_end(run);
+}
+
 void rpc_stdin(struct client *client, struct rpc_call *call)
 {
 	struct called *called = find_or_refuse(client, call);
@@ -313,10 +321,13 @@ void rpc_stdin(struct client *client, struct rpc_call *call)
 	struct served *run = &called->run;
 	if (!run->takes_input || run->input.has_ended ||
 	    (has_bytes(call->params) ? !rpc_take_bytes(call->params, &data, &length) : !ends))
-		return rpc_refuse(client, call->id, RPC_BAD_PARAMS, "text, base64 or end must be given, for a run whose stdin is a stream",
+		return rpc_reject(client, call, RPC_BAD_PARAMS, "text, base64 or end must be given, for a run whose stdin is a stream",
 		                  NULL);
-	if (length + evbuffer_get_length(run->input.waiting) > INPUT_MAX)
-		return rpc_refuse(client, call->id, RPC_TOO_MANY, "the command has not read what it was sent before; try later", NULL);
+	if (length + evbuffer_get_length(run->input.waiting) > INPUT_MAX) {
+		if (!call->wants_answer)
+			cut_input(run);
+		return rpc_reject(client, call, RPC_TOO_MANY, "the command has not read what it was sent before; try later", NULL);
+	}
 	if (length)
 		stdin_put(run, data, length);
 	if (ends)

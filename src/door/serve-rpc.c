@@ -43,6 +43,13 @@ void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const
 	rpc_send(client, line, length);
 }
 
+void rpc_reject(struct client *client, const struct rpc_call *call, enum rpc_code code, const char *message,
+                const struct cordon_error *err)
+{
+	if (call->wants_answer)
+		rpc_refuse(client, call->id, code, message, err);
+}
+
 /* ---- sessions and approvals ----------------------------------------------------------------------------------------- */
 
 /* NULL: it was not given. */
@@ -290,8 +297,7 @@ static bool is_refused(struct client *client, const struct rpc_call *call)
 		return false;
 	fail(&err, CORDON_E_CAPABILITY_DENIED, 0, NULL, "this process is confined in a way that the daemon is not");
 	fail_remedy(&err, "use cordon run or the library, which do with what this process has");
-	if (call->wants_answer)
-		rpc_refuse(client, call->id, RPC_REFUSED, err.reason, &err);
+	rpc_reject(client, call, RPC_REFUSED, err.reason, &err);
 	return true;
 }
 
@@ -306,6 +312,8 @@ static void take_line(struct client *client, const char *line, size_t length)
 		code = RPC_NO_METHOD;
 		why = "there is no such method";
 	} else if (code == RPC_OK && !call.wants_answer && method->now != rpc_signal && method->now != rpc_stdin) {
+		/* Nothing that can be notified of. */
+		call.wants_answer = true;
 		code = RPC_NO_REQUEST;
 		why = "this method needs an id";
 	} else if (code == RPC_OK && client->pending > PENDING_MAX) {
@@ -315,9 +323,9 @@ static void take_line(struct client *client, const char *line, size_t length)
 	if (code == RPC_OK && is_refused(client, &call))
 		return json_decref(call.whole);
 	if (code != RPC_OK)
-		rpc_refuse(client, call.id, code, why, NULL);
+		rpc_reject(client, &call, code, why, NULL);
 	else if (rpc_check(call.params, method->params, &err) < 0)
-		rpc_refuse(client, call.id, RPC_BAD_PARAMS, err.reason, &err);
+		rpc_reject(client, &call, RPC_BAD_PARAMS, err.reason, &err);
 	else if (method->later)
 		return hand_on(client, method, &call);
 	else

@@ -635,6 +635,35 @@ def test_rpc_of_one_breath(cordon, daemon):
     assert wait_until(lambda: not asleep(own("64")))
 
 
+def test_rpc_last_line_without_an_end(cordon, daemon):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        rpc.connection.sendall(b'{"jsonrpc":"2.0","id":1,"method":"status"}')
+        rpc.connection.shutdown(socket.SHUT_WR)
+        assert rpc.answer(1)["result"]["clients"] == 1 and rpc.read() is None
+
+
+def test_rpc_notifications_are_not_answered(cordon, daemon, workspace):
+    daemon.start()
+    with daemon.rpc() as rpc:
+        rpc.send("signal", run=99, signal="TERM")
+        rpc.send("signal", run=99)
+        rpc.send("stdin", run=99, text="x")
+        rpc.send("nothing")
+        assert rpc.call("status")["result"]["running"] == 0 and rpc.notices == []
+        # What is lost of an input is told by the result.
+        rpc.send("run", "fed", argv=["sh", "-c", "until test -e go; do sleep 0.01; done; wc -c"], stdin={"stream": True},
+                 settings={"session": "s", "workspace": os.fspath(workspace)})
+        assert rpc.read()["method"] == "started"
+        for _ in range(2):
+            rpc.send("stdin", run="fed", text="x" * 3_000_000)
+        assert rpc.call("status")["result"]["running"] == 1
+        (workspace / "go").touch()
+        result = rpc.answer("fed")["result"]
+        assert (result["stdout"], result["note"][-27:]) == ("3000000\n", ": No buffer space available"), result
+        assert rpc.notices == []
+
+
 def test_rpc_terminal(cordon, daemon):
     daemon.start()
     with daemon.rpc() as rpc:
