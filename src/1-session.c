@@ -195,6 +195,7 @@ static int own_workspace(struct execution *execution, struct cordon_error *err)
 	if (workspace_of_session(&execution->arena, execution->session.id, root ? root : own_place(execution, "workspaces"),
 	                         !execution->dry, workspace, fd, err) < 0)
 		return -1;
+	execution->session.own_workspace = true;
 	execution->session.disposable = execution->session.one_off && !execution->dry;
 	/* A root that somebody named may be a link, or lie behind one. */
 	if (root && *fd >= 0 && !(workspace->path = beneath_path(&execution->arena, *fd)))

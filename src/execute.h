@@ -103,7 +103,8 @@ struct execution {
 		enum view view;
 		struct place workspace;
 		int workspace_fd;
-		bool disposable;                    /* the workspace was made for this one command */
+		bool own_workspace;                 /* of cordon's own making: but for this session nobody has anything there */
+		bool disposable;                    /* it was made for this one command */
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */
 		int home_fd;                        /* the latter; or -1 */
 		const char *scratch;                /* a directory for one command, removed at its end; or NULL */

@@ -98,6 +98,16 @@ static int refuse_maze(const char *path, struct cordon_error *err)
 	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
+/* In a workspace of cordon's own making, only what is found there by itself is (tree-names.c): no tree around it has a word in it. */
+static bool is_shown(const struct execution *execution, const struct looked_at *tree, const struct name *name, const char *path)
+{
+	const char *workspace = execution->session.workspace.path;
+	if (name->kind != NAME_MASKED || name->is_closed)
+		return false;
+	return profile_is_own_word(execution, path) || (execution->session.own_workspace && path_within(path, workspace) &&
+	                                                !path_within(tree->place.path, workspace));
+}
+
 /* A grant that a mask takes back is said, and by which it would not be. */
 static int tell_hidden(struct execution *execution, const struct places *granted, const char *option, const struct place *mask)
 {
@@ -145,7 +155,7 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 	}
 	if (name->kind == NAME_SOCKET && is_granted_socket(execution, place.path))
 		return 0;
-	if (name->kind == NAME_MASKED && !name->is_closed && profile_is_own_word(execution, place.path))
+	if (is_shown(execution, tree, name, place.path))
 		return 0;
 	if (take_mask(execution, name, &place, input) < 0 || strings_add_all(&execution->arena, &input->ways, &way) < 0)
 		return -ENOMEM;

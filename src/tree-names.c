@@ -2,6 +2,7 @@
  * file adds. The latter is the command's to write, so they are looked for by themselves: whatever they cost, and however many they
  * are, none of the others is overlooked for it. */
 #include "base/error.h"
+#include "base/text.h"
 #include "execute.h"
 
 static int leave_out(struct arena *arena, const struct strings *all, const struct strings *own, struct strings *ret_rest)
@@ -12,6 +13,13 @@ static int leave_out(struct arena *arena, const struct strings *all, const struc
 			return -1;
 	*ret_rest = rest;
 	return 0;
+}
+
+/* In a directory that cordon made there are no secrets but the session's own, which its next command needs: nothing is hidden there but
+ * what a project's file in it says. */
+static bool has_secrets(const struct execution *execution, const struct looked_at *tree)
+{
+	return !execution->session.own_workspace || !path_within(tree->place.path, execution->session.workspace.path);
 }
 
 /* Each with bounds of its own. */
@@ -26,7 +34,7 @@ static int find_both(struct execution *execution, struct arena *arena, const str
 	if (leave_out(arena, &set->deny, &config->project_deny, &deny) < 0 ||
 	    leave_out(arena, &set->protect, &config->project_protect, &protect) < 0)
 		return fail_oom(err);
-	const struct name_rules first = { hides ? &deny : NULL, &protect, &set->exempt };
+	const struct name_rules first = { hides && has_secrets(execution, tree) ? &deny : NULL, &protect, &set->exempt };
 	const struct name_rules second = { hides ? &config->project_deny : NULL, &config->project_protect, &set->exempt };
 	if (names_find(arena, tree->fd, path, &first, &search->keep, search->budget_us, &usual, err) < 0 ||
 	    names_find(arena, tree->fd, path, &second, &search->keep, search->budget_us, &own, err) < 0)
@@ -42,6 +50,6 @@ int tree_names_find(struct execution *execution, struct arena *arena, const stru
 	const bool hides = search->masks && execution->session.driver->private_root;
 	if (config->project_deny.count || config->project_protect.count)
 		return find_both(execution, arena, tree, search, hides, ret_names, err);
-	const struct name_rules all = { hides ? &set->deny : NULL, &set->protect, &set->exempt };
+	const struct name_rules all = { hides && has_secrets(execution, tree) ? &set->deny : NULL, &set->protect, &set->exempt };
 	return names_find(arena, tree->fd, tree->place.path, &all, &search->keep, search->budget_us, ret_names, err);
 }

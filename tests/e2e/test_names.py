@@ -127,6 +127,23 @@ def test_a_protected_name_is_not_granted_to_be_written(cordon, tmp_path):
     assert done.stdout == "[core]\n"
 
 
+def test_in_a_workspace_of_cordons_own_making_the_sessions_own_secrets_are_its_own(cordon, tmp_path):
+    """Also where a directory around it is granted; what is protected is, and what is named elsewhere is masked as ever."""
+    write(tmp_path, "xdg/other/.env", "secret")
+    cordon.env["XDG_DATA_HOME"] = str(tmp_path / "xdg")
+    cordon("session", "new", "s", "--read", tmp_path / "xdg")
+    first = result(cordon, "--session", "s", "-c", "mkdir -p ~/.ssh && echo mine > ~/.ssh/id_rsa && echo mine > .env && git init -q .")
+    assert first["exit_code"] == 0, first
+    again = cordon("run", "--session", "s", "-c",
+                   f"cat ~/.ssh/id_rsa .env; rm -r ~/.ssh .env || echo stuck; cat {tmp_path}/xdg/other/.env || echo masked; "
+                   "echo >> .git/config || echo kept")
+    assert again.stdout == "mine\nmine\nmasked\nkept\n", again
+    workspace, = (tmp_path / "xdg/cordon/workspaces").iterdir()
+    write(workspace, ".cordon.toml", '[capabilities]\ndeny = ["**/mine"]\n')
+    write(workspace, "mine", "secret")
+    assert cordon("run", "--session", "s", "--", "cat", "mine").returncode == 1
+
+
 def test_names_that_appear_between_commands(cordon, shown):
     for n in range(20):
         write(cordon.workspace, f"dir{n}/file", "plain")
