@@ -1,30 +1,21 @@
-/* `cordon serve`: the daemon. One per user and data directory: a lock says so, and the socket of one that died is replaced. It
- * stays in the foreground and says where it listens; SIGTERM, SIGINT and SIGHUP end it, and with it what it runs: that is told to, killed a
- * second later, and its callers have its result. */
+/* `cordon serve`: the daemon. It stays in the foreground and says where it listens; SIGTERM, SIGINT and SIGHUP end it, and with it
+ * what it runs: that is told to, killed a second later, and its callers have its result. */
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/text.h"
 #include "cordon.h"
 #include "door/cli.h"
-#include "door/daemon-place.h"
 #include "door/job-text.h"
 #include "door/report.h"
 #include "door/serve.h"
 
-#define BACKLOG 512
-#define LOCK_PATIENCE 1000
 #define PRESSED_MS 20
 /* So long commands have to end and clients to read what they are told. */
 #define PATIENCE_S 5
@@ -164,9 +155,7 @@ void server_end(struct server *server)
 	/* Told twice: who does not read is not waited for, but what was killed has its rows. */
 	server->is_hurried = atomic_exchange(&server->is_ending, true);
 	if (!server->is_hurried) {
-		event_del(&server->listening);
-		cleanup_close(&server->listen_fd);
-		server->listen_fd = -1;
+		listen_end(server);
 		evtimer_add(&server->patience, &(struct timeval){ .tv_sec = PATIENCE_S });
 	}
 	for (struct client *client = server->clients; client; client = client->next)
@@ -201,47 +190,7 @@ static void on_patience(evutil_socket_t fd, short what, void *arg)
 	leave_loop(server);
 }
 
-static void on_connection(evutil_socket_t fd, short what, void *arg)
-{
-	struct server *server = arg;
-	(void)what;
-	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	if (connection < 0)
-		return;
-	client_accept(server, connection);
-	server_settle(server);
-}
-
 /* ---- before and after ---------------------------------------------------------------------------------------------- */
-
-static int take_lock(const char *directory, int *ret_fd, struct cordon_error *err)
-{
-	auto_close int parent = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	auto_close int fd = parent < 0 ? -1 : openat(parent, "daemon.lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, directory, "the daemon's lock cannot be opened");
-	/* One that was killed a moment ago may have left children which have not become what they are to be. */
-	if (lock_wait(fd, LOCK_EX, LOCK_PATIENCE) < 0) {
-		fail(err, CORDON_E_SESSION_BUSY, 0, directory, "a daemon is running here already");
-		return fail_remedy(err, "use that one, or end it first");
-	}
-	*ret_fd = take_fd(&fd);
-	return 0;
-}
-
-static int listen_at(const struct daemon_place *place, struct server *server, struct cordon_error *err)
-{
-	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* The lock is ours: whoever left a socket there is dead. */
-	unlink(place->address.sun_path);
-	mode_t before = umask(0177);
-	int bound = fd < 0 ? -1 : bind(fd, (const struct sockaddr *)&place->address, sizeof(place->address));
-	umask(before);
-	if (bound < 0 || listen(fd, BACKLOG) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, place->address.sun_path, "cannot listen there");
-	server->listen_fd = take_fd(&fd);
-	return 0;
-}
 
 /* What does not fit its client runs by itself. */
 static size_t runs_most(void)
@@ -267,12 +216,11 @@ static int open_server(struct server *server, struct cordon_error *err)
 	pool_open(&server->calls, CALLS_FEW, CALLS_MOST);
 	server->last_post = &server->posted;
 	event_assign(&server->waking, server->base, server->wake_fd, EV_READ | EV_PERSIST, on_posted, server);
-	event_assign(&server->listening, server->base, server->listen_fd, EV_READ | EV_PERSIST, on_connection, server);
 	evtimer_assign(&server->pressed, server->base, on_pressed, server);
 	evtimer_assign(&server->idle, server->base, on_idle, server);
 	evtimer_assign(&server->patience, server->base, on_patience, server);
 	event_add(&server->waking, NULL);
-	event_add(&server->listening, NULL);
+	listen_begin(server);
 	for (size_t i = 0; i < ARRAY_SIZE(ending); i++) {
 		evsignal_assign(&server->signals[i], server->base, ending[i], on_signal, server);
 		event_add(&server->signals[i], NULL);
@@ -293,27 +241,19 @@ static void close_server(struct server *server)
 	pool_close(&server->calls);
 	event_base_free(server->base);
 	cleanup_close(&server->wake_fd);
-	cleanup_close(&server->listen_fd);
 }
 
 static int serve(struct server *server, const char *directory, struct cordon_error *err)
 {
-	auto_close int lock = -1;
-	struct daemon_place place;
-	if (take_lock(directory, &lock, err) < 0)
-		return -1;
-	if (!daemon_place_in(directory, &place))
-		return fail(err, CORDON_E_INTERNAL, errno, directory, "cordon's data directory cannot be opened");
-	int result = listen_at(&place, server, err);
+	int result = listen_open(server, directory, err);
 	if (result == 0 && (result = open_server(server, err)) == 0) {
 		/* Nobody may be there to read it: not for that does a daemon end as one that failed. */
-		dprintf(STDOUT_FILENO, "cordon: listening at %s/%s\n", directory, strrchr(place.address.sun_path, '/') + 1);
+		dprintf(STDOUT_FILENO, "cordon: listening at %s/%s\n", directory, strrchr(server->place.address.sun_path, '/') + 1);
 		server_settle(server);
 		await_end(server);
-		unlink(place.address.sun_path);
 		close_server(server);
 	}
-	cleanup_close(&place.directory_fd);
+	listen_close(server);
 	return result;
 }
 
@@ -332,7 +272,8 @@ static int open_library(const struct options *options, struct server *server, co
 
 int cli_serve(char **words)
 {
-	struct server server = { .listen_fd = -1, .wake_fd = -1, .post_lock = PTHREAD_MUTEX_INITIALIZER,
+	struct server server = { .listen_fd = -1, .wake_fd = -1, .directory_fd = -1, .lock_fd = -1, .watch_fd = -1,
+	                         .place.directory_fd = -1, .post_lock = PTHREAD_MUTEX_INITIALIZER,
 	                         .end_lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
 	struct options options;
 	struct cordon_error err;

@@ -14,10 +14,12 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "door/daemon-place.h"
 #include "door/peer.h"
 #include "door/pool.h"
 
@@ -50,8 +52,14 @@ struct server {
 	bool is_over;                           /* the loop is to be left; the loop's */
 	bool has_config;                        /* a file was named: clients of frames have another */
 	struct peer ourselves;
-	int listen_fd, wake_fd;
-	struct event listening, waking, signals[3], pressed, idle, patience;
+	int wake_fd;
+	struct event waking, signals[3], pressed, idle, patience;
+	/* Where it listens: serve-listen.c. */
+	const char *directory;
+	int directory_fd, lock_fd, listen_fd, watch_fd;
+	struct daemon_place place;
+	struct stat socket;                     /* what is there, if it is ours */
+	struct event listening, changed, look;
 	uint64_t idle_ms;                       /* 0: for ever */
 	struct client *clients;
 	size_t client_count, run_count, call_count;
@@ -74,6 +82,15 @@ void server_settle(struct server *server);
 void server_start(struct server *server, struct task *task);
 /* Work was given to a pool. */
 void server_press(struct server *server);
+
+/* ---- where it listens (serve-listen.c) ------------------------------------------------------------------------------ */
+
+/* `directory` is borrowed. What was opened is closed by listen_close(), also after a failure. */
+int listen_open(struct server *server, const char *directory, struct cordon_error *err) must_check;
+/* Once there is a loop. */
+void listen_begin(struct server *server);
+void listen_end(struct server *server);
+void listen_close(struct server *server);
 
 /* ---- a connection (serve-client.c) -------------------------------------------------------------------------------- */
 

@@ -496,9 +496,44 @@ def test_one_at_a_time(cordon, daemon):
     second = cordon("serve", "--json")
     error = json.loads(second.stdout)["error"]
     assert second.returncode == 125 and error["class"] == "session_busy" and error["remediation"]
-    assert error["reason"] == "a daemon is running here already"
+    assert error["reason"] == "a daemon is running here already" and error["remediation"].endswith(f": kill {daemon.status()['pid']}")
     assert cordon("run", "--session", "s", "--", "true").returncode == 0 and daemon.status()["served"] == 1
     assert os.stat(daemon.path).st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("taken", [["daemon.sock"], ["daemon.lock", "daemon.sock"]])
+def test_a_socket_that_is_taken_away_is_made_anew(cordon, daemon, taken):
+    daemon.start()
+    pid = daemon.status()["pid"]
+    for name in taken:
+        (daemon.path.parent / name).unlink()
+
+    def is_reached():
+        try:
+            return daemon.status()["pid"] == pid
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+    assert wait_until(is_reached) and os.stat(daemon.path).st_mode & 0o777 == 0o600
+    assert (daemon.path.parent / "daemon.lock").read_text() == f"{pid}\n"
+
+
+def test_a_daemon_that_another_has_replaced_ends(cordon, daemon):
+    daemon.start()
+    (daemon.path.parent / "daemon.lock").unlink()
+    other = Daemon(cordon).start()
+    assert daemon.process.wait(PATIENCE) == 0
+    daemon.process.communicate()
+    daemon.process = None
+    assert other.status()["pid"] == other.process.pid and other.end() == (0, "")
+
+
+def test_a_daemon_whose_directory_is_gone_ends(cordon, daemon):
+    daemon.start()
+    daemon.path.parent.rename(cordon.data / "elsewhere")
+    (cordon.data / "elsewhere" / daemon.path.name).unlink()
+    assert daemon.process.wait(PATIENCE) == 0
+    daemon.process.communicate()
+    daemon.process = None
 
 
 def test_idle(cordon, daemon):
