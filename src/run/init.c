@@ -49,6 +49,7 @@ void *memset(void *to, int byte, size_t length)
 #define BLOCK_BYTES 512
 
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
+#define ROUNDS 64                       /* of reaping, before it is heard what else there is */
 
 static const struct launch *in_slot;
 static bool awaited;
@@ -98,12 +99,13 @@ static bool careless;
 enum { careless = false };
 #endif
 
-/* Reaps what has ended. In a pid namespace whoever lives is our child or a descendant of one: where there is none, nobody is left. */
+/* Reaps what has ended, of which there may be more at any moment: whoever keeps us at it does not keep us from all else. In a pid
+ * namespace whoever lives is our child or a descendant of one: where there is none, nobody is left. */
 static bool is_alone(void)
 {
-	long pid;
-	while ((pid = sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL)) > 0)
-		;
+	long pid = 1;
+	for (int round = 0; pid > 0 && round < ROUNDS; round++)
+		pid = sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL);
 	return pid == -ECHILD;
 }
 
@@ -171,6 +173,15 @@ static bool is_everybody_ours(const char *mode)
 	return sys_2(SYS_kill, sys_0(SYS_getppid), 0) == -EPERM;
 }
 
+/* Of those who were killed, and make nobody any more. */
+static void await_all_deaths(void)
+{
+	long pid;
+	while ((pid = sys_4(SYS_wait4, -1, NULL, WNOHANG | __WALL, NULL)) != -ECHILD)
+		if (pid == 0)
+			await_deaths(NULL);
+}
+
 /* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
 static void kill_rest(void)
 {
@@ -178,8 +189,7 @@ static void kill_rest(void)
 	while (!careless && !is_alone()) {
 		if (everybody_is_ours) {
 			sys_2(SYS_kill, -1, SIGKILL);
-			while (!is_alone())
-				await_deaths(NULL);
+			await_all_deaths();
 			return;
 		}
 		/* Those of them then become ours, until none is left. */
@@ -252,16 +262,26 @@ static void obey(bool pid_namespace, long command)
 		report(SIGKILL, now_us());
 }
 
-/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. */
-static void reap(long command)
+/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. Whether there may be more to reap. */
+static bool reap(long command)
 {
 	int status;
-	long pid;
-	while ((pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL)) > 0)
-		if (WIFSTOPPED(status))
+	long pid = 1;
+	for (int round = 0; pid > 0 && round < ROUNDS; round++) {
+		pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL);
+		if (pid > 0 && WIFSTOPPED(status))
 			sys_4(SYS_ptrace, PTRACE_DETACH, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
 		else if (pid == command)
 			report(status, now_us());
+	}
+	return pid > 0;
+}
+
+/* The kernel's struct sigaction: of those that end, and of those that stop, unless one that is held is among them. */
+static void hear_of_children(bool held)
+{
+	const unsigned long action[4] = { (unsigned long)SIG_DFL, held ? SA_NOCLDSTOP : 0 };
+	sys_4(SYS_rt_sigaction, SIGCHLD, action, NULL, sizeof(uint64_t));
 }
 
 void init_serve(const char *mode, long command, const struct launch *slot)
@@ -275,23 +295,24 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 #endif
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, careless, 0, 0, 0);
 	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
-	/* The kernel's struct sigaction: only of those that end, not of those that stop, held ones among them. */
-	const unsigned long ends[4] = { (unsigned long)SIG_DFL, SA_NOCLDSTOP };
-	sys_4(SYS_rt_sigaction, SIGCHLD, ends, NULL, sizeof(uint64_t));
+	hear_of_children(slot && slot->held);
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
 	events = (int)sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
-	if (slot && slot->held && !init_hold(slot, command, &status))
-		report(status, now_us());
+	if (slot && slot->held) {
+		if (!init_hold(slot, command, &status))
+			report(status, now_us());
+		hear_of_children(false);
+	}
 	struct control_message started = { .kind = CONTROL_STARTED };
 	if (!slot)
 		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 	for (;;) {
-		reap(command);
+		struct timespec none = { 0 }, *most = reap(command) ? &none : NULL;
 		struct pollfd ready[2] = { { .fd = CONTROL_FD, .events = POLLIN }, { .fd = events, .events = POLLIN } };
-		sys_5(SYS_ppoll, ready, 2, NULL, NULL, 0);
+		sys_5(SYS_ppoll, ready, 2, most, NULL, 0);
 		if (ready[0].revents)
 			obey(pid_namespace, command);
 		if (ready[1].revents) {

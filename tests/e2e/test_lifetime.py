@@ -149,7 +149,7 @@ def test_nothing_outlives_the_command(cordon, clingers, leftovers, driver):
 
 
 # Init's own children, of which all but one are dead and stay so, since that one traces them: it is the last in the list of them. With
-# `stop`, one who has its parent trace it instead, and a brother whose end has init look at its children.
+# `stop`, one who has its parent trace it instead; with `busy`, as many who sleep, and some who do that again and again.
 HIDER = """
 #define _GNU_SOURCE
 #include <sched.h>
@@ -164,16 +164,36 @@ HIDER = """
 static pid_t brothers[DEAD];
 static pid_t brother(void)
 {
-	return (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	if (pid == 0)
+		alarm(30);
+	return pid;
 }
 static void stop(void)
 {
 	ptrace(PTRACE_TRACEME);
-	if (!brother())
-		_exit(usleep(100000));
 	signal(SIGUSR1, SIG_IGN);
 	raise(SIGUSR1);
 	puts("went on");
+}
+static void keep_busy(void)
+{
+	for (int i = 0; i < DEAD; i++)
+		if (!brother())
+			for (;;)
+				pause();
+	signal(SIGUSR1, SIG_IGN);
+	for (int i = 0; i < 80; i++)
+		if (!brother())
+			for (;;) {
+				ptrace(PTRACE_TRACEME);
+				raise(SIGUSR1);
+			}
+	alarm(30);
+	puts("busy");
+	for (fflush(stdout);; usleep(3000))
+		if (!brother())
+			_exit(0);
 }
 static void hide(void)
 {
@@ -188,9 +208,9 @@ static void hide(void)
 }
 int main(int argc, char **argv)
 {
-	if (argc > 2 && !strcmp(argv[2], "stop")) {
-		stop();
-		return 0;
+	if (argc > 2) {
+		strcmp(argv[2], "stop") ? keep_busy() : stop();
+		return 7;
 	}
 	for (int i = 0; i < DEAD; i++)
 		if (!(brothers[i] = brother()))
@@ -229,7 +249,7 @@ def test_who_is_stopped_has_not_ended(cordon, leftovers, hider, driver):
     """Also where it is init that is to trace it. (bubblewrap's own pid 1 takes it for its end.)"""
     options, command = hider
     done = cordon(*options, "--driver", driver, "--", *command, "stop")
-    assert (done.returncode, done.stdout) == (0, "went on\n"), done
+    assert (done.returncode, done.stdout) == (7, "went on\n"), done
 
 
 @drivers()
@@ -303,6 +323,19 @@ def test_cordon_killed_takes_clingers_along(cordon, clingers, leftovers, driver)
     process.kill()
     process.communicate()
     assert gone(clingers[1])
+    assert cordon("run", "--driver", driver, "--quiet", "--", "true").returncode == 0
+
+
+@needs("gcc")
+@drivers("namespaces", "landlock", "local")
+def test_cordon_killed_is_heard_by_an_init_that_has_much_to_do(cordon, leftovers, hider, driver):
+    options, command = hider
+    process = cordon.popen(*options, "--driver", driver, "--", *command, "busy")
+    assert process.stdout.readline() == b"busy\n"
+    time.sleep(0.3)
+    process.kill()
+    process.communicate()
+    assert gone(command[1], 15)
     assert cordon("run", "--driver", driver, "--quiet", "--", "true").returncode == 0
 
 
