@@ -1,7 +1,8 @@
 /* Quarantine: see quarantine.h.
  *
  * A rename is atomic and keeps everything, so it comes first. It will not do for a file with a second name in the
- * workspace, which would stay connected to the one taken away, nor from one filesystem to another: these are copied. The
+ * workspace, which would stay connected to the one taken away, nor from one filesystem to another: these are copied, as much as there
+ * is room for, and removed; of what a command was free to make, that it is gone matters more than what it was. The
  * workspace may change under our hands; the quarantine directory does not, so what has arrived there is what counts. A command
  * that still runs may hold a directory that was taken, and would go on writing here: what is in it moves on to a new one. */
 #include "session/quarantine.h"
@@ -18,9 +19,11 @@
 #include <unistd.h>
 
 #include "base/compat.h"
+#include "base/remove.h"
 
 #define TRIES 1000
-#define COPY_MAX (64 * 1024 * 1024)
+#define COPY_MAX (64 * 1024 * 1024)     /* of all that is taken at once */
+#define ENTRY_BYTES 4096                /* that anything counts as, however small */
 #define LEAF_MAX 64
 #define DEPTH_MAX 32
 #define PASSES_MAX 8
@@ -57,16 +60,16 @@ static int write_all(int fd, const char *bytes, size_t size)
 	return 0;
 }
 
-static int copy_content(int from, int to)
+static int copy_content(int from, int to, size_t *left)
 {
 	char buffer[16 * 1024];
-	for (size_t done = 0; done < COPY_MAX;) {
-		ssize_t got = read(from, buffer, sizeof(buffer));
+	while (*left) {
+		ssize_t got = read(from, buffer, *left < sizeof(buffer) ? *left : sizeof(buffer));
 		if (got <= 0)
 			return (int)got;
 		if (write_all(to, buffer, (size_t)got) < 0)
 			return -1;
-		done += (size_t)got;
+		*left -= (size_t)got;
 	}
 	return 0;
 }
@@ -78,13 +81,13 @@ static int copy_link(int fd, const char *name, int to)
 	return length < 0 ? -1 : write_all(to, target, (size_t)length);
 }
 
-static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const char *as)
+static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const char *as, size_t *left)
 {
 	auto_close int to = openat(quarantine_fd, as, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -1;
 	auto_close int from = is_link ? -1 : openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if ((is_link ? copy_link(fd, name, to) : from < 0 ? -1 : copy_content(from, to)) < 0 || unlinkat(fd, name, 0) < 0) {
+	if ((is_link ? copy_link(fd, name, to) : from < 0 ? -1 : copy_content(from, to, left)) < 0 || unlinkat(fd, name, 0) < 0) {
 		int saved = errno;
 		unlinkat(quarantine_fd, as, 0);
 		errno = saved;
@@ -93,16 +96,45 @@ static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const
 	return 0;
 }
 
-static int move_on(int fd, const char *name, const char *as, int to, unsigned depth);
+/* Is something else mounted on this directory? On overlays only directories tell. */
+static bool is_mount(int fd, const struct stat *directory)
+{
+	struct stat parent;
+	return fstat(fd, &parent) < 0 || parent.st_dev != directory->st_dev;
+}
+
+/* To another filesystem, what is no directory that is to be moved on. */
+static int carry(int fd, const char *name, const char *as, int to, size_t *left)
+{
+	struct stat stat;
+	if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	bool is_link = S_ISLNK(stat.st_mode), is_file = S_ISREG(stat.st_mode), is_directory = S_ISDIR(stat.st_mode);
+	if (is_directory && is_mount(fd, &stat)) {
+		errno = EBUSY;
+		return -1;
+	}
+	if (is_directory || *left < ENTRY_BYTES)
+		return remove_tree(fd, name);
+	*left -= ENTRY_BYTES;
+	/* One that may be run but not read. */
+	if (is_file && !(stat.st_mode & S_IRUSR) && fchmodat(fd, name, S_IRUSR, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	if (is_link || is_file)
+		return copy(fd, name, is_link, to, as, left);
+	return mknodat(to, as, (stat.st_mode & S_IFMT) | S_IRUSR | S_IWUSR, 0) < 0 || unlinkat(fd, name, 0) < 0 ? -1 : 0;
+}
+
+static int move_on(int fd, const char *name, const char *as, int to, unsigned depth, size_t *left);
 
 /* All that is in the directory `from`, which is taken. */
-static void move_entries(int from, int to, unsigned depth)
+static void move_entries(int from, int to, unsigned depth, size_t *left)
 {
 	DIR *directory = fdopendir(from);
 	struct dirent *entry;
 	while (directory && (entry = readdir(directory)))
 		if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") &&
-		    move_on(dirfd(directory), entry->d_name, entry->d_name, to, depth) < 0)
+		    move_on(dirfd(directory), entry->d_name, entry->d_name, to, depth, left) < 0 && !left)
 			renameat(dirfd(directory), entry->d_name, to, entry->d_name);
 	if (directory)
 		closedir(directory);
@@ -110,25 +142,40 @@ static void move_entries(int from, int to, unsigned depth)
 		close(from);
 }
 
-/* A directory becomes a new one with what was in it, and is removed: in what nobody can find, nothing can be made. Something else
- * is no more than renamed. */
-static int move_on(int fd, const char *name, const char *as, int to, unsigned depth)
+/* -1: none, or none that is to be entered. `unlock`: to be emptied for good, which its owner may have to be allowed first. */
+static int open_directory(int fd, const char *name, bool unlock)
 {
-	const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-	int held = depth < DEPTH_MAX ? openat(fd, name, flags) : -1;
+	struct stat stat;
+	if (unlock && (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(stat.st_mode) || is_mount(fd, &stat)))
+		return -1;
+	if (unlock && (stat.st_mode & S_IRWXU) != S_IRWXU && fchmodat(fd, name, S_IRWXU, AT_SYMLINK_NOFOLLOW) < 0)
+		return -1;
+	return openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* A directory becomes a new one with what was in it, and is removed: in what nobody can find, nothing can be made. Something else
+ * is no more than renamed. `left`: or carried to another filesystem, where there is so much room; what there is none for is removed. */
+static int move_on(int fd, const char *name, const char *as, int to, unsigned depth, size_t *left)
+{
+	bool enter = depth < DEPTH_MAX && (!left || *left >= ENTRY_BYTES);
+	int held = enter ? open_directory(fd, name, left) : -1;
 	if (held < 0)
-		return renameat(fd, name, to, as);
-	auto_close int fresh = mkdirat(to, as, 0700) < 0 ? -1 : openat(to, as, flags);
+		return left ? carry(fd, name, as, to, left) : renameat(fd, name, to, as);
+	auto_close int fresh = mkdirat(to, as, 0700) < 0 ? -1 : open_directory(to, as, false);
 	if (fresh < 0) {
 		close(held);
 		return -1;
 	}
-	move_entries(held, fresh, depth + 1);
+	if (left)
+		*left -= ENTRY_BYTES;
+	move_entries(held, fresh, depth + 1, left);
 	for (unsigned pass = 1; unlinkat(fd, name, AT_REMOVEDIR) < 0; pass++) {
-		held = pass < PASSES_MAX ? openat(fd, name, flags) : -1;
-		if (held < 0)
+		held = pass < PASSES_MAX ? open_directory(fd, name, left) : -1;
+		if (held < 0) {
+			errno = ENOTEMPTY;
 			return -1;
-		move_entries(held, fresh, depth + 1);
+		}
+		move_entries(held, fresh, depth + 1, left);
 	}
 	return 0;
 }
@@ -138,23 +185,24 @@ static void let_go(int quarantine_fd, const char *as)
 {
 	char held[LEAF_MAX * 2];
 	if (snprintf(held, sizeof(held), "%s.held", as) < (int)sizeof(held) && renameat(quarantine_fd, as, quarantine_fd, held) == 0)
-		(void)!move_on(quarantine_fd, held, as, quarantine_fd, 0);
+		(void)!move_on(quarantine_fd, held, as, quarantine_fd, 0, NULL);
 }
 
 static int take_as(int fd, const char *name, const struct stat *stat, int quarantine_fd, const char *as)
 {
 	struct stat arrived;
 	bool is_link = S_ISLNK(stat->st_mode), is_file = S_ISREG(stat->st_mode);
+	size_t left = COPY_MAX;
 	if (is_link || (is_file && stat->st_nlink > 1)) {
-		int status = copy(fd, name, is_link, quarantine_fd, as);
+		int status = copy(fd, name, is_link, quarantine_fd, as, &left);
 		/* One that may be run but not read has to go all the same, its other names' rights with it. */
 		if (status == 0 || is_link || errno != EACCES)
 			return status;
 	}
 	if (syscall(SYS_renameat2, fd, name, quarantine_fd, as, RENAME_NOREPLACE) < 0) {
 		/* EINVAL: a filesystem that cannot promise not to replace */
-		if (is_file && (errno == EXDEV || errno == EINVAL || errno == ENOSYS))
-			return copy(fd, name, false, quarantine_fd, as);
+		if (errno == EXDEV || (is_file && (errno == EINVAL || errno == ENOSYS)))
+			return move_on(fd, name, as, quarantine_fd, 0, &left);
 		return -1;
 	}
 	if (fstatat(quarantine_fd, as, &arrived, AT_SYMLINK_NOFOLLOW) < 0)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/remove.h"
 #include "cordon.h"
 #include "planted-lab.h"
 #include "session/git-config.h"
@@ -270,10 +271,28 @@ static void test_other_filesystem(void **state)
 	lab->quarantine_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	lab_record(lab, UINT64_MAX);
 	lab_make(lab, ".git/hooks/pre-commit", "content", 0755);
+	lab_make(lab, ".git/hooks/pre-push", "to be run only", 0111);
+	lab_make(lab, ".cordon.toml/a/b/file", "deep", 0111);
+	lab_make(lab, ".cordon.toml/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/file", "too deep", 0644);
+	assert_int_equal(symlinkat("/etc", lab->root_fd, ".cordon.toml/a/link"), 0);
+	lab_make(lab, "sub/.git/HEAD", "", 0644);
+	assert_int_equal(mkfifoat(lab->root_fd, "sub/.git/config", 0600), 0);
+	assert_int_equal(mkfifoat(lab->root_fd, ".cordon.toml/a/fifo", 0600), 0);
+	assert_int_equal(fchmodat(lab->root_fd, ".cordon.toml/a/b", 0, 0), 0);
 	lab_check(lab, true);
 	lab_assert_moved(lab, ".git/hooks/pre-commit", "content");
-	assert_int_equal(unlinkat(lab->quarantine_fd, lab_get(lab, ".git/hooks/pre-commit")->quarantined_as, 0), 0);
-	assert_int_equal(rmdir(other), 0);
+	lab_assert_moved(lab, ".git/hooks/pre-push", "to be run only");
+	assert_true(!lab_exists(lab, ".cordon.toml") && !lab_exists(lab, "sub/.git/config"));
+	char path[256], text[8] = "";
+	snprintf(path, sizeof(path), "%s/a/b/file", lab_get(lab, ".cordon.toml")->quarantined_as);
+	int file = openat(lab->quarantine_fd, path, O_RDONLY | O_CLOEXEC);
+	struct stat stat;
+	assert_true(fstat(file, &stat) == 0 && (stat.st_mode & 07777) == 0600 && read(file, text, sizeof(text)) == 4);
+	assert_string_equal(text, "deep");
+	close(file);
+	assert_int_equal(fstatat(lab->quarantine_fd, lab_get(lab, "sub/.git/config")->quarantined_as, &stat, AT_SYMLINK_NOFOLLOW), 0);
+	assert_true(S_ISFIFO(stat.st_mode));
+	assert_int_equal(remove_tree(AT_FDCWD, other), 0);
 }
 
 int main(void)
