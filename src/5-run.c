@@ -10,6 +10,7 @@
 #include "execute.h"
 #include "permit.h"
 #include "run/control.h"
+#include "run/processes.h"
 #include "warm.h"
 
 #define DENIALS_MAX 256
@@ -47,6 +48,17 @@ static void judge_program(struct execution *execution)
 	launch->program_inode = execution->capability.program.inode;
 }
 
+/* Who is no pid 1, nor alone in a domain, ends by their numbers what the command has left. */
+static int check_numbers(const struct launch *launch, struct cordon_error *err)
+{
+	if (*launch->init_mode != *INIT_SUBREAPER || processes_have_our_numbers())
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "/proc",
+	     "it is of another pid namespace: what a command leaves running could not be ended, and others could be instead");
+	fail_boundary(err, "lifetime");
+	return fail_remedy(err, "mount a /proc of this namespace, or choose --driver namespaces");
+}
+
 /* From nothing: the walls are raised for this command. */
 static int prepare(struct execution *execution, struct cordon_error *err)
 {
@@ -57,7 +69,7 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	if (driver->prepare(&execution->arena, profile, facts, launch, &execution->run.held, err) < 0)
 		return -1;
 	launch->init_fd = launch_init_fd(err);
-	if (launch->init_fd < 0 || limits_begin(execution, err) < 0)
+	if (launch->init_fd < 0 || check_numbers(launch, err) < 0 || limits_begin(execution, err) < 0)
 		return -1;
 	launch->awaited = execution->only;
 	launch->rows = execution->request->rows;

@@ -17,6 +17,7 @@
 #include "session/ring.h"
 
 /* Of the command, what is kept for people to know the job by. */
+#define WHAT_SHOWN 200
 #define WORDS_MAX 32
 #define WORD_MAX 512
 
@@ -132,13 +133,14 @@ static void fill_end(struct job *job)
 	record->duration_ms = (supervision->end_us - supervision->start_us) / 1000;
 }
 
-/* That something was refused or taken away, and what: who looks at the job may never look into the ledger, where all of it is. */
+/* That something was refused or taken away, and what: who looks at the job may never look into the ledger, where all of it is. There
+ * is room for a part of a path, however it is escaped. */
 static const char *denied(struct job *job, const struct cordon_result *result)
 {
 	const struct cordon_denial *first = result->denials;
 	if (!result->denial_count)
 		return NULL;
-	return arena_printf(&job->arena, "%s: %s%s", first->what, first->note,
+	return arena_printf(&job->arena, "%.*s%s: %s%s", WHAT_SHOWN, first->what, strlen(first->what) > WHAT_SHOWN ? "..." : "", first->note,
 	                    result->denial_count == 1 ? "" : arena_printf(&job->arena, "; and %zu more denials: cordon audit show %s",
 	                                                                  result->denial_count - 1, job->record.id));
 }

@@ -20,6 +20,8 @@ struct processes {
 	uint64_t written_bytes;         /* in their lives, to whatever it was; very many where that is not told */
 };
 
+/* Not where the /proc that is mounted is of another pid namespace. */
+bool processes_have_our_numbers(void);
 /* All that descend from `first`, and itself. */
 void processes_look(pid_t first, struct processes *ret_processes);
 void processes_free(struct processes *processes);

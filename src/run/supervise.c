@@ -4,6 +4,7 @@
 #include "run/supervise.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -414,8 +415,8 @@ void supervise_signal(struct supervision *supervision, int signal)
 {
 	if (supervision->state != SUPERVISE_RUNNING)
 		return;
-	/* Others are taken when it goes on. */
-	if (supervision->still && signal == SIGKILL)
+	/* Others are taken when it goes on. This one is pressed for. */
+	if (signal == SIGKILL)
 		supervise_kill(supervision);
 	else
 		send_control(supervision, CONTROL_SIGNAL, signal);
@@ -460,6 +461,9 @@ void supervise_free(struct supervision *supervision)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);
 	if (supervision->pidfd >= 0) {
+		struct pollfd gone = { .fd = supervision->pidfd, .events = POLLIN };
+		while (!supervision->reported && poll(&gone, 1, KILL_GRACE_MS) == 0)
+			press(supervision);
 		await_gone(supervision->pidfd, true);
 		close_fd(&supervision->pidfd);
 	}

@@ -127,6 +127,15 @@ def test_what_it_planted_is_told(cordon):
     assert "moved to quarantine" in cordon("job", "poll", job).stdout
 
 
+def test_what_it_planted_is_told_in_short(cordon):
+    """There is room for its end on a full disk, however long a path is and whatever bytes are in it."""
+    deep = "/".join([r"\001" * 200] * 5)
+    job = start(cordon, "-c", f"p=$(printf '{deep}'); mkdir -p $p/.git/hooks; echo x >$p/.git/hooks/post-checkout; chmod +x $p/.git/hooks/*")
+    assert cordon("job", "wait", job).returncode == 0
+    note = say(cordon, "poll", job)["note"]
+    assert "...: " in note and "moved to quarantine" in note and len(json.dumps(note)) < 4096
+
+
 def test_a_job_waits_for_nobody(cordon):
     """What the client prints can be read to its end while the job runs, whatever descriptors it had."""
     read_end, write_end = os.pipe()

@@ -122,6 +122,14 @@ def test_bubblewrap_that_fails_is_a_refusal(lab, host):
     assert "bubblewrap could not raise the walls: bwrap: " in done.stderr
 
 
+def test_the_proc_of_another_pid_namespace(lab):
+    """What a command leaves is ended by its numbers there, which are others' here."""
+    needs("userns")
+    error = lab.unavailable([*OWN, "--pid", "--fork", "--kill-child", *(DROP or ["env"])], "--driver", "local", boundary="lifetime",
+                            names="/proc", fix="mount")
+    assert "another pid namespace" in error["reason"]
+
+
 def test_doctor(lab, host):
     needs("landlock")
     done = lab.run(host.before, "doctor", "--json")

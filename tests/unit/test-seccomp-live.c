@@ -154,8 +154,9 @@ static int live_among_others(void)
 
 static int live_own_limits(void)
 {
-	struct rlimit limit;
-	return refused(prlimit(getppid(), RLIMIT_CPU, NULL, &limit), EPERM) | (prlimit(0, RLIMIT_CPU, NULL, &limit) != 0);
+	struct rlimit limit, core = { 0, 0 };
+	int failed = refused(prlimit(0, RLIMIT_CORE, &core, &limit), EPERM) | (prlimit(0, RLIMIT_CORE, &core, NULL) != 0);
+	return failed | refused(prlimit(getppid(), RLIMIT_CPU, NULL, &limit), EPERM) | (prlimit(0, RLIMIT_CPU, NULL, &limit) != 0);
 }
 
 /* Where the attempts on files are made; removed by the parent. */

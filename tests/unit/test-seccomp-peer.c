@@ -148,7 +148,7 @@ static size_t reference_make(size_t arch, unsigned options, struct sock_filter *
 static uint32_t reference_otherwise(uint32_t arch, uint32_t number, unsigned options, const struct seccomp_data *data)
 {
 	uint32_t family = (uint32_t)data->args[0];
-	bool among_others = options & SECCOMP_AMONG_OTHERS;
+	bool among_others = options & SECCOMP_AMONG_OTHERS, is_core = (uint32_t)data->args[1] == 4;
 	switch (seccomp_set_of(arch, number)) {
 	case SECCOMP_SET_CLONE:
 	case SECCOMP_SET_UNSHARE:
@@ -160,7 +160,8 @@ static uint32_t reference_otherwise(uint32_t arch, uint32_t number, unsigned opt
 	case SECCOMP_SET_OPEN:
 	case SECCOMP_SET_OPENAT:
 	case SECCOMP_SET_IO_PRIORITY: return REFUSE(EPERM);
-	case SECCOMP_SET_LIMITS: return family ? REFUSE(EPERM) : (uint32_t)data->args[1] == 4 ? DONE : ALLOW;
+	case SECCOMP_SET_LIMITS:
+		return family || (is_core && data->args[3]) ? REFUSE(EPERM) : is_core ? DONE : ALLOW;
 	case SECCOMP_SET_SCHEDULE: return among_others ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_PRIORITY: return among_others || family ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_SET_LIMIT:

@@ -68,6 +68,13 @@ static bool expect_ioctl_refused(unsigned options, uint32_t request)
 	return request == 0x5412 || request == 0x541c || request == 0x5423 || request == IOCTL_FSSETXATTR;
 }
 
+static uint32_t expect_limits(const struct seccomp_data *data)
+{
+	if ((uint32_t)data->args[0])
+		return REFUSE(EPERM);
+	return (uint32_t)data->args[1] != 4 || !data->args[2] ? ALLOW : data->args[3] ? REFUSE(EPERM) : DONE;
+}
+
 static bool expect_scheduled(unsigned options, uint32_t who)
 {
 	return options & SECCOMP_AMONG_OTHERS ? who == 0 : who != 1;
@@ -84,7 +91,7 @@ static uint32_t expect_arguments(enum seccomp_set set, unsigned options, const s
 	case SECCOMP_SET_SOCKETPAIR: return expect_socketpair(options, low);
 	case SECCOMP_SET_IOCTL: return expect_ioctl_refused(options, low[1]) ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_PERSONALITY: return low[0] == LOW || !(low[0] & ~PERSONA_FINE) ? ALLOW : REFUSE(EPERM);
-	case SECCOMP_SET_LIMITS: return low[0] ? REFUSE(EPERM) : low[1] == 4 && data->args[2] ? DONE : ALLOW;
+	case SECCOMP_SET_LIMITS: return expect_limits(data);
 	case SECCOMP_SET_SET_LIMIT: return low[0] == 4 ? DONE : ALLOW;
 	case SECCOMP_SET_FCNTL: return low[1] == 1024 || low[1] == 1040 ? REFUSE(EPERM) : ALLOW;
 	case SECCOMP_SET_SCHEDULE: return expect_scheduled(options, low[0]) ? ALLOW : REFUSE(EPERM);
