@@ -191,9 +191,13 @@ int run_judge(struct execution *execution)
 	struct git_tree *items = arena_alloc(&execution->arena, most * sizeof(*items));
 	if (!all || !items)
 		return -1;
-	for (size_t i = 0; i < most; i++)
-		if (execution->profile.trees[i].writable)
-			all[count++] = (struct judging){ .execution = execution, .tree = &execution->profile.trees[i] };
+	for (size_t i = 0; i < most; i++) {
+		struct looked_at *tree = &execution->profile.trees[i];
+		if (!tree->writable)
+			continue;
+		planted_forget_replaced(tree->fd, &tree->before);
+		all[count++] = (struct judging){ .execution = execution, .tree = tree };
+	}
 	int status = judge_trees(all, items, count);
 	for (size_t i = 0; i < count; i++) {
 		arena_free(&all[i].arena);

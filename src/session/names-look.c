@@ -44,13 +44,14 @@ bool names_stat(int fd, const char *path, struct names_stat *ret_stat)
 	struct statx stat;
 	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
 	/* Not libc's: its own emulation does not know all the flags, and says EINVAL. */
-	if (syscall(SYS_statx, fd, path, flags, STATX_BASIC_STATS, &stat) < 0)
+	if (syscall(SYS_statx, fd, path, flags, STATX_BASIC_STATS | STATX_BTIME, &stat) < 0)
 		return (errno == ENOSYS || errno == EPERM) && stat_plainly(fd, path, ret_stat);
 	*ret_stat = (struct names_stat){
 		.device = (uint64_t)stat.stx_dev_major << 32 | stat.stx_dev_minor,
 		.inode = stat.stx_ino,
 		.size = stat.stx_size,
 		.ctime_ns = stat.stx_ctime.tv_sec * 1000000000 + stat.stx_ctime.tv_nsec,
+		.born_ns = stat.stx_mask & STATX_BTIME ? stat.stx_btime.tv_sec * 1000000000 + stat.stx_btime.tv_nsec : 0,
 		.mode = stat.stx_mode,
 		.user = stat.stx_uid,
 		.links = stat.stx_nlink,

@@ -186,7 +186,7 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 		char *path = copy_path(arena, table, match->directory, table->pool + match->name, match->name_length);
 		if (!path)
 			return -1;
-		bool stamped = match->kind == NAME_PROTECTED || match->type == NAMES_TYPE_LINK;
+		bool stamped = match->kind == NAME_PROTECTED || match->type == NAMES_TYPE_LINK || match->type == NAMES_TYPE_DIRECTORY;
 		if (stamped && !names_stat(walk->root_fd, path, &stat) && match->kind != NAME_MASKED)
 			continue;
 		names->items[names->count++] = (struct name){
@@ -198,6 +198,7 @@ static int add_matches(struct arena *arena, const struct names_walk *walk, struc
 			.device = stat.device,
 			.inode = stat.inode,
 			.ctime_ns = stat.ctime_ns,
+			.born_ns = stat.born_ns,
 			.links = stat.links,
 		};
 	}
@@ -208,9 +209,9 @@ struct unseen {
 	size_t unread, partial;
 };
 
-static int add_directories(struct arena *arena, const struct names_table *table, struct names *names,
-                           struct unseen *unseen)
+static int add_directories(struct arena *arena, const struct names_walk *walk, struct names *names, struct unseen *unseen)
 {
+	const struct names_table *table = &walk->table;
 	for (size_t i = 0; i < table->directory_count; i++) {
 		const struct names_directory *at = &table->directories[i];
 		if (at->flags & NAMES_DEAD)
@@ -225,10 +226,12 @@ static int add_directories(struct arena *arena, const struct names_table *table,
 		if (!(at->flags & NAMES_CLOSED) || !i)
 			continue;
 		char *path = copy_path(arena, table, (uint32_t)i, "", 0);
+		struct names_stat stat = { 0 };
 		if (!path)
 			return -1;
-		names->items[names->count++] = (struct name){ .kind = NAME_MASKED, .path = path, .is_directory = true,
-		                                              .is_closed = true };
+		names_stat(walk->root_fd, path, &stat);
+		names->items[names->count++] = (struct name){ .kind = NAME_MASKED, .path = path, .is_directory = true, .is_closed = true,
+		                                              .device = stat.device, .inode = stat.inode, .born_ns = stat.born_ns };
 	}
 	return 0;
 }
@@ -265,7 +268,7 @@ static int answer(struct arena *arena, const struct names_walk *walk, struct nam
 	for (size_t i = 1; i < table->directory_count; i++)
 		room += !!(table->directories[i].flags & NAMES_CLOSED);
 	names.items = arena_alloc(arena, room * sizeof(*names.items));
-	if (!names.items || add_matches(arena, walk, &names) < 0 || add_directories(arena, table, &names, &unseen) < 0 ||
+	if (!names.items || add_matches(arena, walk, &names) < 0 || add_directories(arena, walk, &names, &unseen) < 0 ||
 	    add_note(arena, &unseen, &names) < 0)
 		return fail_oom(err);
 	names_sort(&names);

@@ -23,8 +23,8 @@ struct name {
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
 	bool late;                      /* NAME_PROTECTED, NAME_LINK: came to where the last search that judged did not look; whose it is, is not known */
-	uint64_t device, inode;         /* NAME_PROTECTED, and links: what was there when it was found */
-	int64_t ctime_ns;
+	uint64_t device, inode;         /* but for files that are masked, and sockets: what was there when it was found */
+	int64_t ctime_ns, born_ns;
 	uint32_t links;                 /* how many names it has */
 };
 

@@ -27,6 +27,25 @@ bool planted_was_covered(const struct names *before, const struct name *name)
 	return false;
 }
 
+static bool is_replaced(int root_fd, const struct name *name)
+{
+	struct names_stat stat;
+	if (name->kind != NAME_MASKED || !name->is_directory)
+		return false;
+	if (!names_stat(root_fd, name->path, &stat))
+		return name->inode;
+	return stat.device != name->device || stat.inode != name->inode || stat.born_ns != name->born_ns;
+}
+
+void planted_forget_replaced(int root_fd, struct names *before)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < before->count; i++)
+		if (!is_replaced(root_fd, &before->items[i]))
+			before->items[kept++] = before->items[i];
+	before->count = kept;
+}
+
 static bool open_up(int fd)
 {
 	const mode_t needed = S_IRUSR | S_IXUSR;

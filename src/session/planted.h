@@ -61,6 +61,9 @@ bool planted_is_repository(const struct git_tree *tree, const struct name *name)
  * leads to is. */
 bool planted_was_covered(const struct names *before, const struct name *name);
 
+/* Forgets the masked directories that are not what they were: another command took them away, and the mask with them. */
+void planted_forget_replaced(int root_fd, struct names *before);
+
 /* Gives the owner's rights back on directories that the command took them from, lest something hide there. True: look for
  * names again. At most as often as directories nest, unless another command takes them away again. */
 bool planted_unlock(int root_fd, const struct names *before, const struct names *after);

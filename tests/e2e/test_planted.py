@@ -87,6 +87,19 @@ def test_walls_that_another_command_took_away(cordon):
     assert told["stdout"] == "written\n" and moved(cordon, told) == ["r/.git/config"], told
 
 
+@needs("mount-namespace")
+def test_another_command_takes_a_masked_directory_away(cordon):
+    """And the mask with it: what is made there anew is judged."""
+    first = cordon.popen("run", "-c", "mkdir .env.d; touch ready; while [ ! -e up ]; do sleep .02; done; rmdir .env.d; touch away")
+    assert wait_until((cordon.workspace / "ready").exists)
+    hook = ".env.d/r/.git/hooks/post-checkout"
+    found = result(cordon, "-c", f"touch up; while [ ! -e away ]; do sleep .02; done; mkdir -p .env.d/r/.git/hooks; "
+                                 f"echo '#!/bin/sh' > {hook}; chmod +x {hook}")
+    assert first.wait(60) == 0 and found["exit_code"] == 0
+    assert [each["what"] for each in found["denials"]] == [str(cordon.workspace / hook)]
+    assert not (cordon.workspace / hook).exists()
+
+
 SWAP = """
 import ctypes, os, sys
 call, (a, b) = ctypes.CDLL(None).syscall, map(os.fsencode, sys.argv[1:])

@@ -2,12 +2,16 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "planted-lab.h"
+#include "session/names-look.h"
 
 /* Rights taken away so that nobody can look, list or move: given back first. */
 static void test_locked(void **state)
@@ -48,10 +52,38 @@ static void test_covered(void **state)
 		assert_int_equal(planted_was_covered(&names, &rows[i].name), rows[i].covered);
 }
 
+/* Not by its number alone, which the next directory may get. */
+static void test_replaced(void **state)
+{
+	struct lab *lab = *state;
+	const char *const paths[] = { "kept", "moved", "gone", "made again" };
+	struct name before[4] = { 0 };
+	struct names names = { .items = before, .count = 4 };
+	for (size_t i = 0; i < names.count; i++) {
+		struct names_stat stat;
+		assert_int_equal(mkdirat(lab->root_fd, paths[i], 0755), 0);
+		assert_true(names_stat(lab->root_fd, paths[i], &stat));
+		before[i] = (struct name){ .path = paths[i], .is_directory = true, .device = stat.device, .inode = stat.inode,
+		                           .born_ns = stat.born_ns };
+	}
+	names.count -= !before[3].born_ns;
+	/* The filesystem's clock goes by ticks. */
+	usleep(20 * 1000);
+	lab_make(lab, "kept/in it", "x", 0644);
+	assert_int_equal(renameat(lab->root_fd, "moved", lab->root_fd, "away"), 0);
+	assert_int_equal(unlinkat(lab->root_fd, "made again", AT_REMOVEDIR), 0);
+	assert_int_equal(unlinkat(lab->root_fd, "gone", AT_REMOVEDIR), 0);
+	assert_int_equal(mkdirat(lab->root_fd, "moved", 0755), 0);
+	assert_int_equal(mkdirat(lab->root_fd, "made again", 0755), 0);
+	planted_forget_replaced(lab->root_fd, &names);
+	assert_int_equal(names.count, 1);
+	assert_string_equal(names.items[0].path, "kept");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LAB_ROW(test_locked), cmocka_unit_test(test_covered),
+		LAB_ROW(test_locked), LAB_ROW(test_replaced), cmocka_unit_test(test_covered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
