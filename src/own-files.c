@@ -147,7 +147,9 @@ struct configuration {
 static struct configuration configuration_of(const struct cordon *cordon)
 {
 	const struct config_files *files = config_store_files(cordon->config);
-	return files->only ? (struct configuration){ { files->only } } : (struct configuration){ { files->system, files->user } };
+	if (files->only)
+		return (struct configuration){ { files->only } };
+	return (struct configuration){ { files->system, files->user } };
 }
 
 struct own_ground *own_files_ground(struct cordon *cordon)
