@@ -15,6 +15,9 @@
 
 void git_look_end(struct git_look *look)
 {
+	for (size_t i = 0; i < look->worktree_count; i++)
+		free(look->worktrees[i].text);
+	free(look->worktrees);
 	free(look->buffer);
 }
 
@@ -84,20 +87,49 @@ static bool has_worktree(struct git_look *look, const char *config, const char *
 	return false;
 }
 
+static const char *find_worktree(const struct git_look *look, const struct names_stat *stat)
+{
+	for (size_t i = look->worktree_count; i-- > 0;) {
+		const struct git_worktree *known = &look->worktrees[i];
+		if (known->inode == stat->inode && known->device == stat->device && known->size == stat->size &&
+		    known->ctime_ns == stat->ctime_ns)
+			return known->text;
+	}
+	return NULL;
+}
+
+/* Of a configuration; NULL where it cannot be read. */
+static const char *read_worktree(struct git_look *look, const struct git_tree *tree, const char *path)
+{
+	struct names_stat stat;
+	struct git_config_verdict verdict;
+	size_t length, count = look->worktree_count;
+	auto_close int fd = names_open(tree->root_fd, path, O_PATH);
+	if (fd < 0 || !names_stat(fd, "", &stat))
+		return NULL;
+	const char *known = find_worktree(look, &stat);
+	if (known || !read_file(look, tree, path, &length))
+		return known;
+	git_config_judge(look->buffer, length, true, &verdict);
+	struct git_worktree *worktrees = realloc(look->worktrees, (count + 1) * sizeof(*worktrees));
+	if (!worktrees)
+		return NULL;
+	look->worktrees = worktrees;
+	worktrees[count] = (struct git_worktree){ stat.device, stat.inode, stat.size, stat.ctime_ns, strdup(verdict.worktree) };
+	look->worktree_count += worktrees[count].text ? 1 : 0;
+	return worktrees[count].text;
+}
+
 /* Whether a repository that has a working tree has this one, the directory that `git_file` lies in. `path` is that of its
  * configuration in `tree`, which may be another. */
 static bool is_worktree_of(struct git_look *look, const char *git_file, const struct git_tree *tree, const char *path)
 {
 	char config[GIT_LOOK_PATH_SIZE], worktree[GIT_LOOK_PATH_SIZE];
-	size_t length;
-	struct git_config_verdict verdict;
-	if (!read_file(look, tree, path, &length))
-		return false;
-	git_config_judge(look->buffer, length, true, &verdict);
-	if (!*verdict.worktree)
-		return true;
+	const char *text = read_worktree(look, tree, path);
+	if (!text || !*text)
+		return text;
 	git_look_whole_path(tree, path, config);
-	return git_file_follow(verdict.worktree, config, worktree, sizeof(worktree)) && lies_in(git_file, worktree);
+	return git_file_follow(text, config, worktree, sizeof(worktree)) && lies_in(git_file, worktree);
 }
 
 static bool is_guarded(const struct git_tree *tree, const char *path)

@@ -72,12 +72,13 @@ static int condemn_at(struct check *check, int fd, const char *leaf, const char 
 		return -1;
 	if (check->quarantine_fd < 0)
 		return report(check, path, arena_printf(check->arena, "%s; kept", why), NULL, true);
-	const char *as = fd < 0 ? NULL : quarantine_take(check->arena, fd, leaf, check->quarantine_fd);
+	const char *as = fd < 0 ? NULL : quarantine_take(check->arena, fd, leaf, check->quarantine_fd, &check->room);
 	if (!as)
 		return report(check, path,
 		              arena_printf(check->arena, "%s; kept, since it could not be moved: %s", why, strerror(errno)),
 		              NULL, true);
-	return report(check, path, arena_printf(check->arena, "%s; moved to quarantine", why), as, true);
+	return report(check, path, arena_printf(check->arena, check->room ? "%s; moved to quarantine" : "%s; removed: quarantine had no room for all of it",
+	                                        why), as, true);
 }
 
 int condemn(struct check *check, const char *path, const char *why)
@@ -117,7 +118,7 @@ int condemn_hooks(struct check *check, const char *directory, bool *ret_any)
 	if (status < 0)
 		return -1;
 	*ret_any = status > 0 || hooks.found.count;
-	if (status > 0 || hooks.found.count > HOOKS_MAX)
+	if (status > 0 || hooks.found.count > HOOKS_MAX || (hooks.found.count && names_now_us() > check->deadline_us))
 		return condemn(check, directory, "git hooks without number that could run");
 	auto_close int fd = hooks.found.count ? names_open(check->look.tree->root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
 	for (size_t i = 0; i < hooks.found.count; i++) {

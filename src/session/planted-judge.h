@@ -11,6 +11,7 @@ struct check {
 	int quarantine_fd;
 	const struct planted_before *before;
 	uint64_t deadline_us;
+	size_t room;                    /* that is left in quarantine */
 	size_t judged;
 	struct glob *globs;             /* of the rows in planted.c */
 	struct planted planted;

@@ -22,6 +22,8 @@
 /* No command that means well leaves as much. */
 #define JUDGED_MAX 10000
 #define JUDGED_US (2 * 1000 * 1000)
+#define TOO_MUCH "too much to be judged"
+#define QUARANTINE_ROOM (16 * 1024 * 1024)      /* for copies: hooks and configurations are small */
 
 /* The first row that matches. */
 static const struct row {
@@ -96,7 +98,7 @@ int planted_record(struct arena *arena, const struct git_trees *trees, const str
 {
 	const struct names *names = tree->names;
 	struct planted_before before = { .names = names, .complete = true };
-	struct recording recording = { .arena = arena, .look = { trees, tree, NULL }, .before = &before };
+	struct recording recording = { .arena = arena, .look = { .trees = trees, .tree = tree }, .before = &before };
 	uint64_t start_us = names_now_us();
 	int status = grounds_record(&recording) < 0 ? fail_oom(err) : 0;
 	for (size_t i = 0; i < names->count && status == 0; i++) {
@@ -126,7 +128,7 @@ static int judge(struct check *check, const struct name *name, bool old, struct 
 	if (!row)
 		return -1;
 	if (check->judged++ >= JUDGED_MAX || names_now_us() > check->deadline_us)
-		status = condemn(check, name->path, "too much to be judged");
+		status = condemn(check, name->path, TOO_MUCH);
 	else if (!old && is_file && name->links > 1)
 		status = condemn(check, name->path, "has a second name by which it can be changed");
 	else if (name->kind == NAME_LINK)
@@ -145,9 +147,12 @@ static bool is_git_file(const struct name *name)
 /* One that is unchanged itself, and yet where it leads is no longer what it was. */
 static int look_again(struct check *check, const struct name *name, struct cordon_error *err)
 {
-	if (name->is_link || !seen_find(check->before, name->path) || git_look_leads_inside(&check->look, name->path))
+	if (name->is_link || !seen_find(check->before, name->path))
 		return 0;
-	return condemn(check, name->path, "no longer leads to a repository that is guarded") < 0 ? fail_oom(err) : 0;
+	bool too_much = names_now_us() > check->deadline_us;
+	if (!too_much && git_look_leads_inside(&check->look, name->path))
+		return 0;
+	return condemn(check, name->path, too_much ? TOO_MUCH : "no longer leads to a repository that is guarded") < 0 ? fail_oom(err) : 0;
 }
 
 /* In turn: what was there before, which must not drown in what is new; then that; then, when all configurations that had
@@ -172,8 +177,8 @@ int planted_check(struct arena *arena, const struct git_trees *trees, const stru
                   const struct planted_before *before, int quarantine_fd, struct planted *ret_planted, struct cordon_error *err)
 {
 	const struct names *after = tree->names;
-	struct check check = { .arena = arena, .look = { trees, tree, NULL }, .quarantine_fd = quarantine_fd, .before = before,
-	                       .deadline_us = names_now_us() + JUDGED_US };
+	struct check check = { .arena = arena, .look = { .trees = trees, .tree = tree }, .quarantine_fd = quarantine_fd, .before = before,
+	                       .deadline_us = names_now_us() + JUDGED_US, .room = QUARANTINE_ROOM };
 	int status = 0;
 	for (enum turn turn = 0; turn < TURN_MAX; turn++)
 		for (size_t i = 0; i < after->count && status == 0; i++)

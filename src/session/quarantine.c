@@ -22,7 +22,6 @@
 #include "base/remove.h"
 
 #define TRIES 1000
-#define COPY_MAX (64 * 1024 * 1024)     /* of all that is taken at once */
 #define ENTRY_BYTES 4096                /* that anything counts as, however small */
 #define LEAF_MAX 64
 #define DEPTH_MAX 32
@@ -188,13 +187,13 @@ static void let_go(int quarantine_fd, const char *as)
 		(void)!move_on(quarantine_fd, held, as, quarantine_fd, 0, NULL);
 }
 
-static int take_as(int fd, const char *name, const struct stat *stat, int quarantine_fd, const char *as)
+static int take_as(int fd, const char *name, const struct stat *stat, int quarantine_fd, const char *as, size_t *room)
 {
 	struct stat arrived;
 	bool is_link = S_ISLNK(stat->st_mode), is_file = S_ISREG(stat->st_mode);
-	size_t left = COPY_MAX;
 	if (is_link || (is_file && stat->st_nlink > 1)) {
-		int status = copy(fd, name, is_link, quarantine_fd, as, &left);
+		*room -= *room < ENTRY_BYTES ? *room : ENTRY_BYTES;
+		int status = *room ? copy(fd, name, is_link, quarantine_fd, as, room) : unlinkat(fd, name, 0);
 		/* One that may be run but not read has to go all the same, its other names' rights with it. */
 		if (status == 0 || is_link || errno != EACCES)
 			return status;
@@ -202,7 +201,7 @@ static int take_as(int fd, const char *name, const struct stat *stat, int quaran
 	if (syscall(SYS_renameat2, fd, name, quarantine_fd, as, RENAME_NOREPLACE) < 0) {
 		/* EINVAL: a filesystem that cannot promise not to replace */
 		if (errno == EXDEV || (is_file && (errno == EINVAL || errno == ENOSYS)))
-			return move_on(fd, name, as, quarantine_fd, 0, &left);
+			return move_on(fd, name, as, quarantine_fd, 0, room);
 		return -1;
 	}
 	if (fstatat(quarantine_fd, as, &arrived, AT_SYMLINK_NOFOLLOW) < 0)
@@ -212,7 +211,7 @@ static int take_as(int fd, const char *name, const struct stat *stat, int quaran
 	return S_ISREG(arrived.st_mode) ? fchmodat(quarantine_fd, as, 0600, 0) : 0;
 }
 
-const char *quarantine_take(struct arena *arena, int fd, const char *name, int quarantine_fd)
+const char *quarantine_take(struct arena *arena, int fd, const char *name, int quarantine_fd, size_t *room)
 {
 	struct stat stat, directory;
 	if (fstatat(fd, name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
@@ -223,12 +222,12 @@ const char *quarantine_take(struct arena *arena, int fd, const char *name, int q
 			errno = ENOMEM;
 			return NULL;
 		}
-		int status = take_as(fd, name, &stat, quarantine_fd, as);
+		int status = take_as(fd, name, &stat, quarantine_fd, as, room);
 		/* A command may have made its directory read-only, to keep what is in it. */
 		if (status < 0 && errno == EACCES && fstat(fd, &directory) == 0 && !(directory.st_mode & S_IWUSR)) {
 			if (fchmod(fd, (directory.st_mode & 07777) | S_IRWXU) < 0)
 				return NULL;
-			status = take_as(fd, name, &stat, quarantine_fd, as);
+			status = take_as(fd, name, &stat, quarantine_fd, as, room);
 		}
 		if (status == 0)
 			return as;

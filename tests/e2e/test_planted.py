@@ -258,6 +258,17 @@ def test_git_goes_on_working(cordon, driver):
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 @needs("mount-namespace")
+def test_quarantine_has_room_for_a_little(cordon):
+    """One file with many names, or with holes, is copied for each of them, which no limit of the command's counts."""
+    make = "import os; os.makedirs('p/.git/hooks'); os.truncate(os.open('big', os.O_CREAT | os.O_RDWR, 0o755), 1 << 40); " \
+        "[os.link('big', f'p/.git/hooks/hook{n}') for n in range(8)]"
+    told = result(cordon, "--", "python3", "-c", make)
+    assert len(told["denials"]) == 8 and not list((cordon.workspace / "p/.git/hooks").iterdir()), told
+    assert any("no room" in denial["note"] for denial in told["denials"])
+    kept = sum(path.stat().st_blocks * 512 for path in (cordon.data / "cordon/quarantine").rglob("*"))
+    assert kept <= 17 << 20
+
+
 def test_denials_without_number(cordon):
     """They are counted, the harmful ones come first, and the row is in the ledger."""
     plant = f"""
