@@ -1,6 +1,6 @@
 /* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some, a clock
- * while it may be that it does not listen, and the answer of a human, who is asked in another thread: prompting waits, and
- * meanwhile output and signals do not. */
+ * while it may be that it does not listen, another while the terminal is somebody else's, and the answer of a human, who is asked in
+ * another thread: prompting waits, and meanwhile output and signals do not. */
 #include "door/run-remote.h"
 
 #include <errno.h>
@@ -27,11 +27,12 @@
 #include "door/terminal.h"
 
 #define PATIENCE_S 1    /* with a daemon that reads nothing */
+#define MOMENT_NS 200000000     /* until it is looked again whether the terminal is ours */
 
 _Static_assert(sizeof(entry_handed.bytes) <= WIRE_BODY_MAX, "what was received before fits the inbox");
 
 struct remote {
-	int fd, epoll_fd, interrupt_fd, patience_fd;
+	int fd, epoll_fd, interrupt_fd, patience_fd, moment_fd;
 	struct sink out;                /* to the daemon; has the descriptor */
 	struct inbox inbox;
 	bool is_declined;               /* by the daemon, or it has not read what was to be run, and that was taken back */
@@ -45,7 +46,7 @@ struct remote {
 	struct asking asking;
 };
 
-enum source { SOURCE_SOCKET, SOURCE_STDIN, SOURCE_ANSWER, SOURCE_PATIENCE };
+enum source { SOURCE_SOCKET, SOURCE_STDIN, SOURCE_ANSWER, SOURCE_PATIENCE, SOURCE_MOMENT };
 
 /* ---- to the daemon ----------------------------------------------------------------------------------------------- */
 
@@ -164,14 +165,34 @@ static void remote_signal(struct run *run, int signal)
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 
+/* Then what is typed is somebody else's. Nothing tells when that changes. */
+static bool is_in_background(const struct remote *remote)
+{
+	return remote->stdin_terminal && !terminal_is_ours();
+}
+
+/* Who reads a terminal at the moment when it is put into the background is told, and not stopped. */
+static ssize_t read_input(char *bytes, size_t most)
+{
+	sigset_t stopping, before;
+	sigemptyset(&stopping);
+	sigaddset(&stopping, SIGTTIN);
+	pthread_sigmask(SIG_BLOCK, &stopping, &before);
+	ssize_t length = read(STDIN_FILENO, bytes, most);
+	int error = errno;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = error;
+	return length;
+}
+
 /* One read where it may block, or as many as are wanted of what is always ready. */
 static void send_input(struct remote *remote, bool readable)
 {
 	char bytes[16384];
 	while (remote->stdin_open && remote->wanted && (readable || !remote->stdin_watched)) {
 		size_t most = remote->wanted < sizeof(bytes) ? remote->wanted : sizeof(bytes);
-		ssize_t length = read(STDIN_FILENO, bytes, most);
-		if (length < 0 && (errno == EINTR || errno == EAGAIN))
+		ssize_t length = read_input(bytes, most);
+		if (length < 0 && (errno == EINTR || errno == EAGAIN || (errno == EIO && is_in_background(remote))))
 			break;
 		int error = length < 0 ? errno : 0;
 		size_t count = length > 0 ? (size_t)length : 0;
@@ -185,7 +206,12 @@ static void send_input(struct remote *remote, bool readable)
 /* Keys that are pressed while somebody is asked at the terminal are not for the command. */
 static void watch_input(struct remote *remote)
 {
+	const struct itimerspec once = { .it_value.tv_nsec = MOMENT_NS };
 	bool wanted = remote->stdin_open && remote->wanted && !(remote->asking.is_asked && remote->stdin_terminal);
+	if (wanted && is_in_background(remote)) {
+		timerfd_settime(remote->moment_fd, 0, &once, NULL);
+		wanted = false;
+	}
 	if (remote->stdin_watched)
 		watch(remote, EPOLL_CTL_MOD, STDIN_FILENO, SOURCE_STDIN, wanted ? EPOLLIN | EPOLLONESHOT : EPOLLONESHOT);
 }
@@ -270,8 +296,9 @@ static int take_frames(struct run *run, bool *ret_finished, struct cordon_error 
 static int remote_step(struct run *run, bool *ret_finished, struct cordon_error *err)
 {
 	struct remote *remote = run->remote;
-	struct epoll_event events[4];
+	struct epoll_event events[SOURCE_MOMENT + 1];
 	bool readable = false;
+	uint64_t times;
 	int count = epoll_wait(remote->epoll_fd, events, ARRAY_SIZE(events), 0);
 	for (int i = 0; i < count; i++) {
 		readable |= events[i].data.u32 == SOURCE_STDIN;
@@ -279,6 +306,8 @@ static int remote_step(struct run *run, bool *ret_finished, struct cordon_error 
 			take_answer(remote);
 		if (events[i].data.u32 == SOURCE_PATIENCE)
 			end_patience(run);
+		if (events[i].data.u32 == SOURCE_MOMENT)
+			(void)!read(remote->moment_fd, &times, sizeof(times));
 	}
 	if ((*ret_finished = remote->is_declined))
 		return 0;
@@ -286,7 +315,7 @@ static int remote_step(struct run *run, bool *ret_finished, struct cordon_error 
 		return -1;
 	if (*ret_finished)
 		return 0;
-	send_input(remote, readable);
+	send_input(remote, readable && !is_in_background(remote));
 	watch_input(remote);
 	sink_pump(&remote->out);
 	watch_socket(remote);
@@ -354,9 +383,12 @@ static bool open_descriptors(struct remote *remote)
 	remote->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	remote->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	remote->patience_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0 || remote->patience_fd < 0)
+	remote->moment_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0 || remote->patience_fd < 0 ||
+	    remote->moment_fd < 0)
 		return false;
 	watch(remote, EPOLL_CTL_ADD, remote->patience_fd, SOURCE_PATIENCE, EPOLLIN);
+	watch(remote, EPOLL_CTL_ADD, remote->moment_fd, SOURCE_MOMENT, EPOLLIN);
 	begin_patience(remote);
 	watch(remote, EPOLL_CTL_ADD, remote->fd, SOURCE_SOCKET, EPOLLIN);
 	watch(remote, EPOLL_CTL_ADD, remote->asking.done_fd, SOURCE_ANSWER, EPOLLIN);
@@ -426,6 +458,7 @@ void remote_close(struct run *run)
 	cleanup_close(&remote->epoll_fd);
 	cleanup_close(&remote->interrupt_fd);
 	cleanup_close(&remote->patience_fd);
+	cleanup_close(&remote->moment_fd);
 	inbox_free(&remote->inbox);
 	free(remote);
 }

@@ -123,6 +123,11 @@ def hello(cordon, *words, flags=1):
     return frame(HELLO, struct.pack("<IIII", 1, flags, len(words) + 1, len(env)) + b"".join(s.encode() + b"\0" for s in strings))
 
 
+def by_the_whole_program(cordon):
+    """From now on it speaks to the daemon, and not its first code, which leaves names of this kind alone."""
+    cordon.env["XDG_DATA_HOME"] = os.fspath(cordon.data / ".." / cordon.data.name)
+
+
 # ---- the same with and without ---------------------------------------------------------------------------------------
 
 LINES = [
@@ -300,11 +305,6 @@ def test_streams_that_are_closed(cordon, daemon):
             assert bool(said[1]) == (status == 125)
 
 
-def by_the_whole_program(cordon):
-    """From now on it speaks to the daemon, and not its first code, which leaves names of this kind alone."""
-    cordon.env["XDG_DATA_HOME"] = os.fspath(cordon.data / ".." / cordon.data.name)
-
-
 @pytest.mark.parametrize("whole", [False, True])
 def test_an_input_that_cannot_be_read(cordon, daemon, whole):
     if whole:
@@ -359,9 +359,11 @@ def test_stop_and_continue(cordon, daemon):
     assert process.returncode == 128 + signal.SIGTERM
 
 
-@needs("unsanitized")
-def test_in_the_background_what_is_typed_is_the_shells(cordon, daemon, terminal):
-    """And when it is in the foreground again, its own. By the first code of the program, which the sanitizers leave out."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_in_the_background_what_is_typed_is_the_shells(cordon, daemon, terminal, whole):
+    """And when it is in the foreground again, its own."""
+    if whole:
+        by_the_whole_program(cordon)
     daemon.start()
     session = terminal.shell()
     session.type('"$CORDON" run --session s --workspace . -- sh -c "echo ready; while sleep 0.05; do test -e go && break; done; echo went; cat"\n')
