@@ -13,11 +13,13 @@
 #include "session/names-look.h"
 #include "session/names-table.h"
 
+#define SMALL 4096                      /* bytes that are read in no time */
+
 void git_look_end(struct git_look *look)
 {
-	for (size_t i = 0; i < look->worktree_count; i++)
-		free(look->worktrees[i].text);
-	free(look->worktrees);
+	for (size_t i = 0; i < look->judged_count; i++)
+		free(look->judged[i]);
+	free(look->judged);
 	free(look->buffer);
 }
 
@@ -54,6 +56,52 @@ static bool read_file(struct git_look *look, const struct git_tree *tree, const 
 	return true;
 }
 
+static const struct git_judged *find_judged(const struct git_look *look, const struct names_stat *stat, bool is_module)
+{
+	for (size_t i = look->judged_count; i-- > 0;) {
+		const struct git_judged *judged = look->judged[i];
+		if (judged->inode == stat->inode && judged->device == stat->device && judged->size == stat->size &&
+		    judged->ctime_ns == stat->ctime_ns && judged->is_module == is_module)
+			return judged;
+	}
+	return NULL;
+}
+
+/* Where there is no memory for it, it is read again. */
+static void keep_judged(struct git_look *look, const struct git_judged *found)
+{
+	struct git_judged **items = realloc(look->judged, (look->judged_count + 1) * sizeof(struct git_judged *));
+	struct git_judged *copy = items ? malloc(sizeof(*copy)) : NULL;
+	if (items)
+		look->judged = items;
+	if (!copy)
+		return;
+	*copy = *found;
+	items[look->judged_count++] = copy;
+}
+
+/* False: it cannot be read as a regular file. */
+static bool judge_config(struct git_look *look, const struct git_tree *tree, const char *path, bool is_module,
+                         struct git_config_verdict *ret_verdict)
+{
+	struct names_stat stat;
+	size_t length;
+	auto_close int fd = names_open(tree->root_fd, path, O_PATH);
+	if (fd < 0 || !names_stat(fd, "", &stat))
+		return false;
+	const struct git_judged *known = stat.size > SMALL ? find_judged(look, &stat, is_module) : NULL;
+	if (known) {
+		*ret_verdict = known->verdict;
+		return true;
+	}
+	if (!read_file(look, tree, path, &length))
+		return false;
+	git_config_judge(look->buffer, length, is_module, ret_verdict);
+	if (stat.size > SMALL)
+		keep_judged(look, &(struct git_judged){ stat.device, stat.inode, stat.size, stat.ctime_ns, is_module, *ret_verdict });
+	return true;
+}
+
 /* Where a `.git` file leads. */
 static bool read_git_file(struct git_look *look, const struct git_tree *tree, const char *path, char *ret_target, size_t size)
 {
@@ -87,49 +135,18 @@ static bool has_worktree(struct git_look *look, const char *config, const char *
 	return false;
 }
 
-static const char *find_worktree(const struct git_look *look, const struct names_stat *stat)
-{
-	for (size_t i = look->worktree_count; i-- > 0;) {
-		const struct git_worktree *known = &look->worktrees[i];
-		if (known->inode == stat->inode && known->device == stat->device && known->size == stat->size &&
-		    known->ctime_ns == stat->ctime_ns)
-			return known->text;
-	}
-	return NULL;
-}
-
-/* Of a configuration; NULL where it cannot be read. */
-static const char *read_worktree(struct git_look *look, const struct git_tree *tree, const char *path)
-{
-	struct names_stat stat;
-	struct git_config_verdict verdict;
-	size_t length, count = look->worktree_count;
-	auto_close int fd = names_open(tree->root_fd, path, O_PATH);
-	if (fd < 0 || !names_stat(fd, "", &stat))
-		return NULL;
-	const char *known = find_worktree(look, &stat);
-	if (known || !read_file(look, tree, path, &length))
-		return known;
-	git_config_judge(look->buffer, length, true, &verdict);
-	struct git_worktree *worktrees = realloc(look->worktrees, (count + 1) * sizeof(*worktrees));
-	if (!worktrees)
-		return NULL;
-	look->worktrees = worktrees;
-	worktrees[count] = (struct git_worktree){ stat.device, stat.inode, stat.size, stat.ctime_ns, strdup(verdict.worktree) };
-	look->worktree_count += worktrees[count].text ? 1 : 0;
-	return worktrees[count].text;
-}
-
 /* Whether a repository that has a working tree has this one, the directory that `git_file` lies in. `path` is that of its
  * configuration in `tree`, which may be another. */
 static bool is_worktree_of(struct git_look *look, const char *git_file, const struct git_tree *tree, const char *path)
 {
 	char config[GIT_LOOK_PATH_SIZE], worktree[GIT_LOOK_PATH_SIZE];
-	const char *text = read_worktree(look, tree, path);
-	if (!text || !*text)
-		return text;
+	struct git_config_verdict verdict;
+	if (!judge_config(look, tree, path, true, &verdict))
+		return false;
+	if (!*verdict.worktree)
+		return true;
 	git_look_whole_path(tree, path, config);
-	return git_file_follow(text, config, worktree, sizeof(worktree)) && lies_in(git_file, worktree);
+	return git_file_follow(verdict.worktree, config, worktree, sizeof(worktree)) && lies_in(git_file, worktree);
 }
 
 static bool is_guarded(const struct git_tree *tree, const char *path)
@@ -157,12 +174,10 @@ bool git_look_is_anothers(const struct git_look *look, const struct name *name)
 bool git_look_config(struct git_look *look, const char *path, struct git_config_verdict *ret_verdict)
 {
 	char whole[GIT_LOOK_PATH_SIZE];
-	size_t length;
 	git_look_whole_path(look->tree, path, whole);
 	bool is_module = strcasestr(whole, ".git/modules/") || strcasestr(whole, ".git/worktrees/");
-	if (!read_file(look, look->tree, path, &length))
+	if (!judge_config(look, look->tree, path, is_module, ret_verdict))
 		return false;
-	git_config_judge(look->buffer, length, is_module, ret_verdict);
 	if (*ret_verdict->worktree && !ret_verdict->reason && !has_worktree(look, whole, ret_verdict->worktree)) {
 		strcpy(ret_verdict->key, "core.worktree");
 		ret_verdict->reason = GIT_CONFIG_ELSEWHERE;

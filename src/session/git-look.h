@@ -19,18 +19,19 @@ struct git_trees {
 	const struct git_tree *items;
 	size_t count;
 };
-/* `core.worktree` of a configuration as it was when it was read, or "". */
-struct git_worktree {
+/* A configuration as it was when it was read. */
+struct git_judged {
 	uint64_t device, inode, size;
 	int64_t ctime_ns;
-	char *text;
+	bool is_module;
+	struct git_config_verdict verdict;
 };
 struct git_look {
 	const struct git_trees *trees;
 	const struct git_tree *tree;    /* the one that is looked at, of which all paths are */
 	char *buffer;                   /* what a file is read into, one for all of them; NULL at first */
-	struct git_worktree *worktrees; /* one may be asked for by ten thousand names */
-	size_t worktree_count;
+	struct git_judged **judged;     /* such as take long: one may be asked for by ten thousand names */
+	size_t judged_count;
 };
 void git_look_end(struct git_look *look);
 

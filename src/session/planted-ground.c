@@ -15,6 +15,7 @@
 /* What git takes from one that is a repository. */
 static const char *const ground_files[] = { "config", "config.worktree", "commondir", "hooks" };
 #define GROUND_CONFIGS 2
+#define LARGE (64 * 1024)
 
 /* How much of a path lies above the first `.git` in it. */
 static size_t above_git(const char *path)
@@ -76,6 +77,12 @@ static bool holds_repository(int root_fd, const char *ground)
 	return has(root_fd, ground, ".git/HEAD") && has(root_fd, ground, ".git/objects") && has(root_fd, ground, ".git/refs");
 }
 
+/* Nobody's configuration is as large; and so many of them are nobody's. */
+static bool is_too_much(const struct names_stat *stat, uint64_t deadline_us)
+{
+	return stat->size > LARGE && names_now_us() > deadline_us;
+}
+
 static int record_ground_file(struct recording *recording, const char *path, bool is_config)
 {
 	struct names_stat stat;
@@ -83,6 +90,8 @@ static int record_ground_file(struct recording *recording, const char *path, boo
 		return 0;
 	if (S_ISDIR(stat.mode))
 		return record_directory(recording, path, true);
+	if (is_config && S_ISREG(stat.mode) && is_too_much(&stat, recording->deadline_us))
+		return 0;
 	return is_config && S_ISREG(stat.mode) ? record_config(recording, path)
 	                                       : seen_add(recording->arena, recording->before, path, &stat, NULL);
 }
@@ -119,6 +128,8 @@ static int judge_ground_file(struct check *check, const char *path, bool is_conf
 		return 0;
 	if (S_ISDIR(stat.mode))
 		return condemn_hooks(check, path, &any);
+	if (is_config && S_ISREG(stat.mode) && is_too_much(&stat, check->deadline_us))
+		return condemn(check, path, TOO_MUCH);
 	if (is_config && S_ISREG(stat.mode))
 		return condemn_config(check, path, &any);
 	return seen_is_same(check->before, path, &stat)

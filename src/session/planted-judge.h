@@ -4,6 +4,8 @@
 #include "session/git-look.h"
 #include "session/planted.h"
 
+#define TOO_MUCH "too much to be judged"
+
 struct glob;
 struct check {
 	struct arena *arena;

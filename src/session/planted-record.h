@@ -10,6 +10,7 @@ struct recording {
 	struct arena *arena;
 	struct git_look look;
 	struct planted_before *before;
+	uint64_t deadline_us;           /* for large configurations that nothing keeps from change */
 	struct glob *globs;             /* of the rows in planted.c */
 };
 

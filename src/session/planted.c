@@ -22,7 +22,6 @@
 /* No command that means well leaves as much. */
 #define JUDGED_MAX 10000
 #define JUDGED_US (2 * 1000 * 1000)
-#define TOO_MUCH "too much to be judged"
 #define QUARANTINE_ROOM (16 * 1024 * 1024)      /* for copies: hooks and configurations are small */
 
 /* The first row that matches. */
@@ -100,6 +99,7 @@ int planted_record(struct arena *arena, const struct git_trees *trees, const str
 	struct planted_before before = { .names = names, .complete = true };
 	struct recording recording = { .arena = arena, .look = { .trees = trees, .tree = tree }, .before = &before };
 	uint64_t start_us = names_now_us();
+	recording.deadline_us = start_us + JUDGED_US;
 	int status = grounds_record(&recording) < 0 ? fail_oom(err) : 0;
 	for (size_t i = 0; i < names->count && status == 0; i++) {
 		if (names->items[i].kind != NAME_PROTECTED || names->items[i].late)
