@@ -49,6 +49,7 @@ void *memset(void *to, int byte, size_t length)
 #define BLOCK_BYTES 512
 
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
+#define STOPS_MAX 1000
 #define ROUNDS 64                       /* of reaping, before it is heard what else there is */
 
 static const struct launch *in_slot;
@@ -262,7 +263,17 @@ static void obey(bool pid_namespace, long command)
 		report(SIGKILL, now_us());
 }
 
-/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. Whether there may be more to reap. */
+/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. But nobody has us do that for ever. */
+static void let_go(long pid, int signal)
+{
+	static unsigned stops;
+	if (stops++ < STOPS_MAX)
+		sys_4(SYS_ptrace, PTRACE_DETACH, pid, 0, signal == SIGTRAP ? 0 : signal);
+	else
+		sys_2(SYS_kill, pid, SIGKILL);
+}
+
+/* Whether there may be more to reap. */
 static bool reap(long command)
 {
 	int status;
@@ -270,7 +281,7 @@ static bool reap(long command)
 	for (int round = 0; pid > 0 && round < ROUNDS; round++) {
 		pid = sys_4(SYS_wait4, -1, &status, WNOHANG | __WALL, NULL);
 		if (pid > 0 && WIFSTOPPED(status))
-			sys_4(SYS_ptrace, PTRACE_DETACH, pid, 0, WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status));
+			let_go(pid, WSTOPSIG(status));
 		else if (pid == command)
 			report(status, now_us());
 	}
