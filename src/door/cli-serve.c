@@ -99,11 +99,20 @@ static void leave_loop(struct server *server)
 	event_base_loopbreak(server->base);
 }
 
-/* Signals come to this thread, and libevent tells them to whoever leads. */
-static void await_end(struct server *server)
+static int begin_loop(struct server *server, struct cordon_error *err)
 {
 	server->lead.act = lead;
 	pool_add(&server->starts, &server->lead);
+	if (pool_has_threads(&server->starts))
+		return 0;
+	fail(err, CORDON_E_LIMIT_EXCEEDED, EAGAIN, NULL, "no thread can be started");
+	err->retriable = true;
+	return fail_remedy(err, "try again when fewer processes run, or raise what keeps them few (ulimit -u)");
+}
+
+/* Signals come to this thread, and libevent tells them to whoever leads. */
+static void await_end(struct server *server)
+{
 	pthread_mutex_lock(&server->end_lock);
 	while (!server->has_ended)
 		pthread_cond_wait(&server->ended, &server->end_lock);
@@ -247,10 +256,13 @@ static int serve(struct server *server, const char *directory, struct cordon_err
 {
 	int result = listen_open(server, directory, err);
 	if (result == 0 && (result = open_server(server, err)) == 0) {
-		/* Nobody may be there to read it: not for that does a daemon end as one that failed. */
-		dprintf(STDOUT_FILENO, "cordon: listening at %s/%s\n", directory, strrchr(server->place.address.sun_path, '/') + 1);
 		server_settle(server);
-		await_end(server);
+		result = begin_loop(server, err);
+		/* Nobody may be there to read it: not for that does a daemon end as one that failed. */
+		if (result == 0) {
+			dprintf(STDOUT_FILENO, "cordon: listening at %s/%s\n", directory, strrchr(server->place.address.sun_path, '/') + 1);
+			await_end(server);
+		}
 		close_server(server);
 	}
 	listen_close(server);

@@ -96,6 +96,14 @@ bool pool_hand(struct pool *pool, struct task *task)
 	return handed;
 }
 
+bool pool_has_threads(struct pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	bool has = pool->threads > 0;
+	pthread_mutex_unlock(&pool->lock);
+	return has;
+}
+
 bool pool_is_pressed(struct pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);

@@ -26,6 +26,8 @@ void pool_open(struct pool *pool, size_t few, size_t most);
 void pool_add(struct pool *pool, struct task *task);
 /* Where a thread is idle it takes this one at once, before all others. False: none is, and nothing was done. */
 bool pool_hand(struct pool *pool, struct task *task);
+/* False: none could be made, and what was added waits for nobody. */
+bool pool_has_threads(struct pool *pool);
 /* Is there something that no thread has taken yet? From any thread. */
 bool pool_is_pressed(struct pool *pool);
 /* To be called every now and then while it is pressed: one thread more where none took anything since. */

@@ -538,6 +538,15 @@ def test_a_daemon_whose_directory_is_gone_ends(cordon, daemon):
     daemon.process = None
 
 
+@needs("user")
+def test_a_daemon_that_can_start_no_thread_says_so(cordon):
+    # To look for leaks takes one, too.
+    cordon.env["ASAN_OPTIONS"] = cordon.env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    done = cordon("serve", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (1, 1)))
+    assert (done.returncode, done.stdout) == (125, "") and "no thread can be started" in done.stderr, done
+    assert not (cordon.data / "cordon/daemon.sock").exists()
+
+
 def test_idle(cordon, daemon):
     daemon.start("--idle", "200ms")
     with daemon.rpc() as rpc:
