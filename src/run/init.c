@@ -168,9 +168,10 @@ static bool everybody_is_ours;
 
 static bool is_everybody_ours(const char *mode)
 {
+	/* A mistake here would cost a person everything that runs: we must be the first in the namespace, or the supervisor, of the same
+	 * user, out of reach. */
 	if (*mode != *INIT_SCOPED)
-		return *mode == *INIT_PID_NAMESPACE;
-	/* A mistake here would cost a person everything that runs: the supervisor, of the same user, must be out of reach. */
+		return *mode == *INIT_PID_NAMESPACE && sys_0(SYS_getpid) == 1;
 	return sys_2(SYS_kill, sys_0(SYS_getppid), 0) == -EPERM;
 }
 

@@ -145,6 +145,8 @@ void processes_free(struct processes *processes)
 void processes_kill_below(pid_t first)
 {
 	struct processes processes;
+	if (first <= 1)
+		return;
 	processes_look(first, &processes);
 	for (size_t i = 1; i < processes.count; i++)
 		kill(processes.pids[i], SIGKILL);

@@ -159,9 +159,11 @@ static void play_round(struct ground *ground, struct tally *tally, int round)
 			memcpy(tally->card[round], ground->answer.card, ID_SIZE);
 		_exit(0);
 	}
+	assert_true(asker > 0);
 	pid_t answerer = fork();
 	if (answerer == 0)
 		answer_all(ground, tally, round);
+	assert_true(answerer > 0);
 	unsigned us = (unsigned)rand() % 6000;
 	/* In turn: the asker dies, the answerer dies, both live. */
 	kill_after(round % 3 == 1 ? answerer : asker, round % 3 == 2 ? 0 : us);

@@ -197,6 +197,7 @@ static void killed_writers(void **state)
 				write_rows(ground->ledger, i, 8, 500000);
 				_exit(0);
 			}
+			assert_true(pids[i] > 0);
 		}
 		usleep((useconds_t)(random() % 2500));
 		for (int i = 0; i < 4; i++) {

@@ -158,6 +158,7 @@ static void kills(void **state)
 				*acknowledged = record.denial_count;
 				arena_free(&arena);
 			}
+		assert_true(pid > 0);
 		struct timespec pause = { .tv_nsec = rand_r(&seed) % 3000000 };
 		nanosleep(&pause, NULL);
 		int status;

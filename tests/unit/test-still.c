@@ -126,6 +126,7 @@ static void start(void (*const run[4])(void))
 		for (;;)
 			pause();
 	}
+	assert_true(first > 0);
 }
 
 static cpu_set_t this_cpu(void)
