@@ -49,7 +49,7 @@ void *memset(void *to, int byte, size_t length)
 #define BLOCK_BYTES 512
 
 #define LEAVE_NS 1000000                /* for the supervisor to be through with the report */
-#define STOPS_MAX 1000
+#define STOPS_MAX 1000                  /* of who is let go on: far more than anybody means to have */
 #define ROUNDS 64                       /* of reaping, before it is heard what else there is */
 
 static const struct launch *in_slot;

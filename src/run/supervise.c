@@ -443,6 +443,19 @@ void supervise_leave(struct supervision *supervision, struct cgroup *group)
 		linger_add(take_fd(&supervision->pidfd), group);
 }
 
+/* Who has reported is on its way out. */
+static void await_end(struct supervision *supervision)
+{
+	struct pollfd gone = { .fd = supervision->pidfd, .events = POLLIN };
+	int count = supervision->reported;
+	while (count == 0 || (count < 0 && errno == EINTR)) {
+		count = poll(&gone, 1, KILL_GRACE_MS);
+		if (count == 0)
+			press(supervision);
+	}
+	await_gone(supervision->pidfd, true);
+}
+
 void supervise_free(struct supervision *supervision)
 {
 	int *const owned[] = { &supervision->control_fd, &supervision->epoll_fd, &supervision->timer_fd,
@@ -461,10 +474,7 @@ void supervise_free(struct supervision *supervision)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);
 	if (supervision->pidfd >= 0) {
-		struct pollfd gone = { .fd = supervision->pidfd, .events = POLLIN };
-		while (!supervision->reported && poll(&gone, 1, KILL_GRACE_MS) == 0)
-			press(supervision);
-		await_gone(supervision->pidfd, true);
+		await_end(supervision);
 		close_fd(&supervision->pidfd);
 	}
 	capture_free(&supervision->captures[CORDON_STDOUT]);
