@@ -60,6 +60,29 @@ def test_what_is_not_there_would_be_the_commands_to_make(cordon, dots):
 
 
 @needs("mount-namespace")
+def test_a_daemon_that_knows_where_it_lies_hears_that_it_lies_elsewhere(cordon, tmp_path):
+    """What is kept of the answer is no longer the answer, and walls that are up are not those that are wanted."""
+    own, link = cordon.workspace / "own/config.toml", tmp_path / "config/cordon"
+    for path in (own.parent, link.parent, tmp_path / "far"):
+        path.mkdir()
+    own.write_text("[limits]\n")
+    (tmp_path / "far/config.toml").write_text("[limits]\n")
+    link.symlink_to(tmp_path / "far")
+    cordon.env["XDG_CONFIG_HOME"] = str(link.parent)
+    daemon = cordon.popen("serve", text=True)
+    assert "listening" in daemon.stdout.readline()
+    run = ["run", "--session", "s", "--workspace", cordon.workspace, "-c"]
+    for _ in range(4):
+        assert cordon(*run, "echo '[limits]' >own/config.toml").returncode == 0
+    link.unlink()
+    link.symlink_to(own.parent)
+    done = cordon(*run, "echo x >own/config.toml; mv own away")
+    daemon.terminate()
+    daemon.communicate()
+    assert "Read-only" in done.stderr and own.read_text() == "[limits]\n", done
+
+
+@needs("mount-namespace")
 def test_the_way_to_cordons_data_stays(cordon, tmp_path):
     outer, real = tmp_path / "outer", tmp_path / "real"
     (outer / "deep").mkdir(parents=True)
