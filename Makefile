@@ -4,16 +4,18 @@ MESON ?= meson
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all help run test bench lint fuzz install clean deps deps-test
+.PHONY: all help run test test-platforms bench soak lint fuzz install clean deps deps-test
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS) $(NINJA_FLAGS)
 
 help:
 	@echo 'make           build build/cordon and the library'
 	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
-	@echo 'make test      install what is missing, then the whole suite; as root it also runs as an ordinary user'
+	@echo 'make test      install what is missing, then the suite; as root it also runs as an ordinary user'
+	@echo 'make test-platforms   the same on Linux 6.1 and 6.12 and on arm64, in emulated machines'
 	@echo 'make lint      clang-tidy and cppcheck, following each function further than make test does'
 	@echo 'make bench     side by side with other sandboxes and with none at all (docs/PERFORMANCE.md); writes bench/results/'
+	@echo 'make soak      a long run: 100,000 commands in one session, 200 sessions with the daemon killed at random (SOAK_ARGS)'
 	@echo 'make fuzz      each fuzz target for a few seconds (FUZZ_SECONDS=10)'
 	@echo 'make install   to PREFIX (default /usr/local), honours DESTDIR; needs no root where PREFIX is yours'
 	@echo 'make clean     remove the build directories'
@@ -35,6 +37,8 @@ run: deps
 
 test: deps-test
 	@tests/run
+test-platforms: deps-test
+	@tests/run build vm arm64
 
 lint:
 	@packaging/apt-install build test
@@ -43,6 +47,10 @@ lint:
 bench: deps-test
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) bench/run
+
+soak: deps-test
+	@$(MAKE) --no-print-directory all
+	@BUILD=$(BUILD) bench/soak $(SOAK_ARGS)
 
 FUZZ_SECONDS ?= 10
 fuzz: deps-test

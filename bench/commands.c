@@ -43,7 +43,7 @@ struct way {
 	size_t *started;                /* the same: so many times for each of walls[] */
 };
 
-static const char *const walls[] = { "cold", "warm", "shell" };
+static const char *const walls[] = { "cold", "warm" };
 enum { WALLS = sizeof(walls) / sizeof(walls[0]) };
 
 static char why[2048];

@@ -24,10 +24,11 @@ struct conversation {
 static int some_tool(const char *line, char *output, size_t size)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
-	struct cordon_result *result;
+	struct cordon_result *result = NULL;
 	struct cordon_error err;
 	if (cordon_run_current(argv, &result, &err) < 0) {
 		snprintf(output, size, "%s", cordon_class_name(err.class));
+		cordon_result_unref(result);
 		return -1;
 	}
 	snprintf(output, size, "%.*s", (int)strcspn(result->stdout_data, "\n"), result->stdout_data);

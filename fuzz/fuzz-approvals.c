@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/approvals.h"
+#include "approval/approvals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/config-resolve.h"
+#include "config/resolve.h"
 #include "policy/cover.h"
 #include "cordon.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy/git-identity.h"
+#include "host/git-identity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

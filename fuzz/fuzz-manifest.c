@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "policy/manifest.h"
+#include "config/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

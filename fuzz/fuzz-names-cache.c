@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/names-cache.h"
+#include "paths/index/cache.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

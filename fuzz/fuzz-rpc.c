@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/rpc.h"
+#include "door/rpc/rpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "door/wire-read.h"
+#include "door/wire/wire-read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -25,15 +25,17 @@
  *     cordon_unref(cordon);
  *
  * Conventions. A function that can fail returns 0 or a negative number; on failure it fills `err` and leaves every
- * `ret_` argument untouched, on success it leaves `err` untouched. Every `_unref` takes NULL. The library never prints,
+ * `ret_` argument untouched (but for the result of a command that ran: cordon_run()), on success it leaves `err`
+ * untouched. Every `_unref` takes NULL, `err` may be NULL, and an argument that may be NULL is said to be; any other that is
+ * NULL is `invalid_request`. The library never prints,
  * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
  * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
  * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
  * hosts; and one for each session whose walls stay up (cordon_session_warm). A program that waits for any child may see
  * them, and may even reap them. With listed hosts it has one or two threads more, and one with walls that stay up, in which
- * every signal is blocked. A child that the calling process forks executes another program or
- * exits; it uses nothing that was opened here, not even to free it, and as long as it lives it may keep alive what its
- * parent, being killed, would have taken with it.
+ * every signal is blocked. A child that the calling process forks cannot use what was opened before: a call with such a handle is
+ * `invalid_request`, and releasing it there does nothing. As long as the child lives it may keep alive what its parent, being
+ * killed, would have taken with it. Under valgrind no command can be started.
  */
 #ifndef CORDON_H
 #define CORDON_H
@@ -111,13 +113,7 @@ struct cordon;
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
 	const char *config;     /* this file instead of the system's and the user's configuration */
-	bool many;              /* it runs hundreds at a time: the process's limit of open files is raised as far as that goes, and
-	                         * the walls of the next command are made when an execution is released, not with its result */
 	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
-	const struct cordon_request *first;     /* cold: what will be run. What its walls will probably need is begun while the rest is
-	                                         * opened; nothing runs, and nothing is recorded. Not looked at any more after that. The
-	                                         * command inherits from the process as it was then: who confines itself (rlimits,
-	                                         * Landlock, seccomp) between opening and starting leaves this out */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
@@ -197,12 +193,16 @@ struct cordon_result {
 	                                 * could not be read to its end; or NULL */
 	const char *audit_id;
 	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
-	const char *walls;              /* "cold": raised for it; "warm": they were up; "shell": and a shell waited there for its line */
+	const char *walls;              /* "cold": raised for it; "warm": they were up */
+	const struct cordon_error *error;       /* what failed after the command had ended, see cordon_run(); or NULL */
 };
 
-/* The six steps, start to end. An error means that the command did not run, or that its end could not be recorded: then the reason
- * says that it ran and how it ended, and it is not `retriable`. A request that names neither session nor workspace has a workspace of
- * its own, which is removed when all is over. */
+/* The six steps, start to end. An error means that the command did not run and *ret_result is untouched; with one
+ * exception. If the command ran and something failed after it had ended, most of all if its result row could not be
+ * written (`audit_unavailable`), *ret_result is set all the same: the whole result, with output and denials, and the
+ * error once more in `error`. The reason says that the command ran and how it ended, and the error is not
+ * `retriable`. So *ret_result is to be NULL before the call, and is released whatever the call returns. A request
+ * that names neither session nor workspace has a workspace of its own, which is removed when all is over. */
 int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
                struct cordon_error *err) CORDON_MUST_CHECK;
 void cordon_result_unref(struct cordon_result *result);
@@ -215,23 +215,19 @@ char *cordon_result_json(const struct cordon_result *result);
 struct cordon_execution;
 int cordon_start(struct cordon *cordon, const struct cordon_request *request,
                  struct cordon_execution **ret_execution, struct cordon_error *err) CORDON_MUST_CHECK;
-/* cordon_start() in two steps, for a caller that still has something to look at: what this command will probably need is begun
- * meanwhile. Nothing of it runs, nobody is asked and nothing is recorded before it is started, once; of the request only
- * input, output and approver may change until then. What is not started, or could not be, is released. */
-int cordon_expect(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
-                  struct cordon_error *err) CORDON_MUST_CHECK;
-int cordon_execution_start(struct cordon_execution *execution, struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_execution_fd(const struct cordon_execution *execution);
-/* Of a started one: how much of a stream its result keeps at most, by its limits; UINT64_MAX: all of it. Else 0. */
+/* How much of a stream its result keeps at most, by its limits; UINT64_MAX: all of it. */
 uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream);
-/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. */
+/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. Limits of disk space and a pause of
+ * the session hold while it is stepped. The time limit holds in any case: without a step, 5 s later. */
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* Sends a signal to the command, as a terminal would: to its whole process group. */
 void cordon_execution_signal(struct cordon_execution *execution, int signal);
 /* With the setting `tty`: the size of the command's terminal. */
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns);
-/* Only after it finished. */
+/* Only after it finished. The first call writes the result row; a later one gives the same result, or error, once more
+ * and writes nothing. As with cordon_run(), an error may come with a result. */
 int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
                             struct cordon_error *err) CORDON_MUST_CHECK;
 /* Kills the command if it still runs. */
@@ -255,9 +251,9 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 	CORDON_MUST_CHECK;
 /* `{"sessions":[…]}`, the newest first. */
 int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command until it is resumed. What runs in a control group is made to stand still by whoever runs it, within a quarter
- * of a second where that one steps; without a group it goes on. Its time limit goes on; it takes no signal but SIGKILL, and ending
- * the session kills it. */
+/* No further command until it is resumed. What runs in a control group of version 2 is frozen by the process that runs it, within a
+ * quarter of a second where that one steps; otherwise it goes on (`running_commands` of cordon_session_show()). While it is frozen its
+ * time limit goes on; it takes no signal but SIGKILL, and ending the session kills it. */
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;

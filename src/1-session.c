@@ -29,8 +29,7 @@ static int take_config(struct execution *execution, enum config_keeping keeping,
 	const struct config *config;
 	const char *session = execution->session.one_off ? NULL : execution->session.id;
 	int taken = execution->probe ? config_builtin(&config, err)
-	                             : config_store_take(execution->cordon->config, session, execution->session.config,
-	                                                 execution->session.workspace_fd,
+	                             : config_store_take(execution->cordon->config, session, execution->session.workspace_fd,
 	                                                 execution->session.workspace.path, keeping, execution->mounts,
 	                                                 &config, err);
 	if (taken < 0)
@@ -156,8 +155,8 @@ static int open_record(struct execution *execution, struct cordon_error *err)
 	if (!execution->dry)
 		gate_sweep(execution->cordon);
 	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
-	                            : registry_kept_use(execution->cordon->sessions, &execution->arena, id, &first,
-	                                                execution->mounts, &execution->session.hold, record, &found, err);
+	                            : registry_use(&execution->arena, data_dir, id, &first, &execution->session.use_fd,
+	                                           record, &found, err);
 	if (opened < 0)
 		return -1;
 	if (!found && !execution->dry &&

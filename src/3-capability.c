@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "execute.h"
 #include "permit.h"
-#include "policy/manifest.h"
-#include "run/kernel-mounts.h"
+#include "config/manifest.h"
+#include "driver/linux/kernel-mounts.h"
 #include "session/beneath.h"
 #include "session/workspace.h"
 

@@ -5,14 +5,14 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "driver/idmap.h"
+#include "driver/linux/idmap.h"
 #include "execute.h"
 #include "policy/egress.h"
 #include "policy/env.h"
 #include "profile/unwall.h"
-#include "session/host-tools.h"
-#include "session/host-view.h"
-#include "session/host.h"
+#include "host/tools.h"
+#include "host/view.h"
+#include "host/host.h"
 #include "session/scratch.h"
 
 static int find_toolchains(struct execution *execution, struct profile_input *input, struct strings *environment,

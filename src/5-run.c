@@ -9,8 +9,8 @@
 #include "base/remove.h"
 #include "execute.h"
 #include "permit.h"
-#include "run/control.h"
-#include "run/processes.h"
+#include "driver/linux/control.h"
+#include "driver/linux/processes.h"
 #include "warm.h"
 
 #define DENIALS_MAX 256
@@ -71,7 +71,6 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	launch->init_fd = launch_init_fd(err);
 	if (launch->init_fd < 0 || check_numbers(launch, err) < 0 || limits_begin(execution, err) < 0)
 		return -1;
-	launch->awaited = execution->only;
 	launch->rows = execution->request->rows;
 	launch->columns = execution->request->columns;
 #ifdef CORDON_UNWALL
@@ -89,34 +88,12 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 	if (warm_take(execution)) {
 		driver_set_common(&execution->profile.profile, &execution->run.launch);
 		limits_adopt(execution);
-	} else {
-		warm_unreserve(execution);
-		if (prepare(execution, err) < 0)
-			return -1;
+	} else if (prepare(execution, err) < 0) {
+		return -1;
 	}
 	judge_program(execution);
 	limits_describe(execution);
 	return require_walls(execution, err);
-}
-
-/* Nothing ran: the next attempt has another place, or none. */
-static int fail_gone(struct cordon_error *err)
-{
-	return fail(err, CORDON_E_SESSION_BUSY, 0, "slot", "the walls that were kept for the session are gone");
-}
-
-static int start_program(struct execution *execution, struct cordon_error *err)
-{
-	if (!execution->run.in_slot)
-		return launch_start(&execution->run.launch, err);
-	if (execution->run.in_shell)
-		return slot_run_line(execution->run.supervision.control_fd, err);
-	if (slot_go(&execution->run.slot, execution->run.supervision.control_fd, &execution->run.patience, err) < 0)
-		return -1;
-	/* What is left to do here keeps this processor busy while its init, woken by the program, lets it go on the other one. */
-	if (execution->run.slot.held)
-		slot_is_program(&execution->run.slot, true);
-	return 0;
 }
 
 /* In a slot that takes a while, in which everything else was done. */
@@ -125,16 +102,16 @@ static int await_program(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	if (!execution->run.in_slot)
 		return 0;
-	int there = execution->run.in_shell ? 0 : slot_await_program(&execution->run.slot, &execution->run.patience, err);
+	int there = slot_await_program(&execution->run.slot, &execution->run.patience, err);
 	if (there > 0)
-		supervise_cut_short(supervision, execution->run.slot.held);
+		supervise_cut_short(supervision);
 	/* Nobody is at the other end any more. */
 	if (there == 0)
 		slot_end(&execution->run.slot);
 	return there < 0 ? -1 : 0;
 }
 
-/* All that comes before something runs: the walls, the pipes, and the orders for a place in a slot. */
+/* All that comes before something runs: the walls and the pipes. */
 static int get_ready(struct execution *execution, struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
@@ -150,39 +127,19 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
-	run_step_await_expected(execution);
 	bool waited = execution->run.in_slot;
 	if (!waited && warm_make(execution, err) < 0)
 		return -1;
 	if (!waited && execution->run.in_slot)
 		limits_started(execution);
 	options.control_fd = execution->run.in_slot ? take_fd(&execution->run.slot.control_fd) : -1;
-	int shell_fd[3];
-	for (int i = 0; i < 3; i++)
-		shell_fd[i] = take_fd(&execution->run.stdio_fd[i]);
-	options.stdio_fd = execution->run.in_shell || execution->run.guess ? shell_fd : NULL;
-	bool begun = execution->run.prepared;
 	execution->run.prepared = true;
-	if (begun)
-		supervise_settle(supervision, &options);
-	else if (supervise_prepare(supervision, &options, launch, err) < 0)
+	if (supervise_prepare(supervision, &options, launch, err) < 0)
 		return -1;
-	if (!execution->run.in_slot)
-		return 0;
-	supervision->pidfd = take_fd(&execution->run.slot.pidfd);
-	supervision->in_slot = true;
-	for (int i = 0; execution->run.guess && i < 3; i++)
-		supervision->child_fd[i] = take_fd(&execution->run.guess->theirs[i]);
-	return !options.stdio_fd && slot_order(&execution->run.slot, launch, err) < 0 ? fail_gone(err) : 0;
-}
-
-void run_step_ready(struct execution *execution)
-{
-	assert(execution->done == CORDON_STEP_PROFILE);
-	if ((execution->run.reserved && !execution->run.guess) || execution->profile.profile.egress.count || !warm_expects(execution))
-		return;
-	execution->run.readied = true;
-	execution->run.unready = get_ready(execution, &execution->run.not_ready) < 0;
+	supervision->in_slot = execution->run.in_slot;
+	if (supervision->in_slot)
+		supervision->pidfd = take_fd(&execution->run.slot.pidfd);
+	return 0;
 }
 
 int run_step_start(struct execution *execution, struct cordon_error *err)
@@ -191,17 +148,12 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	const struct driver *driver = execution->session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
-	if (execution->run.unready) {
-		*err = execution->run.not_ready;
+	if (launch_check(err) < 0 || get_ready(execution, err) < 0)
 		return -1;
-	}
-	if (!execution->run.readied && get_ready(execution, err) < 0)
-		return -1;
-	supervise_begin_time(supervision);
 	execution->run.patience = (struct patience){ supervision->deadline_us, permit_approver(execution)->interrupt_fd };
 	launch->patience = &execution->run.patience;
-	if (start_program(execution, err) < 0)
-		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
+	if ((execution->run.in_slot ? slot_order(&execution->run.slot, launch, err) : launch_start(launch, err)) < 0)
+		return -1;
 	driver_release(&execution->run.held);
 	if (!execution->run.in_slot)
 		limits_started(execution);
@@ -212,7 +164,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		return -1;
 	}
 	if (await_program(execution, err) < 0)
-		return execution->run.slot.held ? warm_not_held(execution, err) : -1;
+		return -1;
 	if (!launch->cut_short)
 		egress_started(execution);
 	execution->run.started = true;
@@ -225,7 +177,7 @@ int run_step_warm(struct execution *execution, struct cordon_error *err)
 	assert(execution->done == CORDON_STEP_PROFILE);
 	if (warm_expects(execution))
 		return 0;
-	if (prepare(execution, err) < 0)
+	if (launch_check(err) < 0 || prepare(execution, err) < 0)
 		return -1;
 	limits_describe(execution);
 	return require_walls(execution, err) < 0 ? -1 : warm_raise(execution, err);
@@ -280,8 +232,6 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_RUN);
 	struct supervision *supervision = &execution->run.supervision;
-	if (execution->only)
-		supervise_dismiss(supervision);
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
 	const struct driver *driver = execution->session.driver;

@@ -1,5 +1,7 @@
 /* Step 6: the ledger. An intent row is written before the command starts and a result row closes it; a refusal gets a
- * denial row. Arguments are recorded by their shape and a hash, never by value: they may hold secrets. */
+ * denial row. With the intent room is reserved for the rows that the command causes, so that a command which fills
+ * the disk is recorded like any other. Arguments are recorded by their shape and a hash, never by value: they may
+ * hold secrets. */
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,11 @@
 /* How many bytes one may become in JSON, and how far the denials may reach in a row. */
 #define ESCAPED_MAX 6
 #define DENIALS_END (LEDGER_LINE_MAX - 4096)
+/* Reserved for the rows that a command causes, besides its program's name: its result, a limit, a refusal after its
+ * start; and some of its connections, after which its network ends. What a row needs besides its denials. */
+#define ROOM_ROWS 15000
+#define ROOM_NETWORK 65536
+#define ROOM_REST 512
 
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id)
 {
@@ -65,9 +72,44 @@ static void begin_row(struct json *json, const struct execution *execution, cons
 	audit_row_begin(json, kind, execution->audit.id, execution->session.id);
 }
 
-static int end_row(struct json *json, const struct execution *execution, struct cordon_error *err)
+static int end_row_in(struct json *json, struct execution *execution, struct ledger_room *room,
+                      struct cordon_error *err)
 {
-	return audit_row_end(json, execution->cordon, err);
+	json_object_end(json);
+	size_t length = json->length;
+	auto_free char *line = json_take(json);
+	if (!line)
+		return fail_oom(err);
+	return ledger_append_in(execution->cordon->ledger, room, line, length, err);
+}
+
+static int end_row(struct json *json, struct execution *execution, struct cordon_error *err)
+{
+	return end_row_in(json, execution, &execution->audit.room, err);
+}
+
+int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err)
+{
+	return end_row_in(json, execution, &execution->audit.network_room, err);
+}
+
+static int end_intent(struct json *json, struct execution *execution, struct cordon_error *err)
+{
+	const struct strings *argv = &execution->request->argv;
+	struct ledger_room *room = &execution->audit.room, *network = &execution->audit.network_room;
+	size_t bytes = ROOM_ROWS + ESCAPED_MAX * strlen(argv->items[0]);
+	size_t network_bytes = execution->profile.profile.egress.count ? ROOM_NETWORK : 0;
+	json_object_end(json);
+	size_t length = json->length;
+	auto_free char *line = json_take(json);
+	if (!line)
+		return fail_oom(err);
+	if (ledger_append_reserving(execution->cordon->ledger, line, length, bytes + network_bytes, room, err) < 0)
+		return -1;
+	/* What a command does in its network must not take the room of its result. */
+	network->left = network_bytes;
+	room->left -= network_bytes;
+	return 0;
 }
 
 /* The shape is how many arguments and how long each; the hash tells whether two commands were the same. */
@@ -150,7 +192,7 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 	json_key_string(&json, "platform", "linux");
 	write_job(&json, execution, "started");
 	write_capabilities(&json, &execution->capability.set);
-	execution->audit.intended = end_row(&json, execution, err) == 0;
+	execution->audit.intended = end_intent(&json, execution, err) == 0;
 	return execution->audit.intended ? 0 : -1;
 }
 
@@ -189,13 +231,13 @@ static void write_network(struct json *json, const struct execution *execution)
 }
 
 /* A row that is too long for the ledger would not be written at all: what does not fit is counted. */
-static void write_denials(struct json *json, const struct execution *execution)
+static void write_denials(struct json *json, const struct execution *execution, size_t end)
 {
 	const struct cordon_denial *denials = execution->run.denials;
 	size_t i = 0, count = execution->run.denial_count;
 	json_key(json, "denials");
 	json_array_begin(json);
-	for (; i < count && json->length + ESCAPED_MAX * (strlen(denials[i].what) + strlen(denials[i].note)) < DENIALS_END; i++)
+	for (; i < count && json->length + ESCAPED_MAX * (strlen(denials[i].what) + strlen(denials[i].note)) < end; i++)
 		write_denial(json, denials[i].what, denials[i].wall, denials[i].note);
 	if (i < count) {
 		char note[64];
@@ -229,12 +271,11 @@ void audit_step_running(struct execution *execution)
 	execution->audit.isolation = json_take(&json);
 }
 
-int audit_step_result(struct execution *execution, struct cordon_error *err)
+/* Its denials reach to `denials_end` at most. */
+static int write_result_row(struct execution *execution, size_t denials_end, struct cordon_error *err)
 {
 	const struct supervision *supervision = &execution->run.supervision;
 	struct json json;
-	if (write_limit_row(execution, err) < 0)
-		return -1;
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
 	json_key_string(&json, "driver", execution->session.driver->name);
@@ -257,8 +298,23 @@ int audit_step_result(struct execution *execution, struct cordon_error *err)
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
 	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
 	write_network(&json, execution);
-	write_denials(&json, execution);
+	write_denials(&json, execution, denials_end);
 	return end_row(&json, execution, err);
+}
+
+int audit_step_result(struct execution *execution, struct cordon_error *err)
+{
+	struct cordon_error full;
+	if (write_limit_row(execution, err) < 0)
+		return -1;
+	if (write_result_row(execution, DENIALS_END, &full) == 0)
+		return 0;
+	/* Without the denials that do not fit into what is reserved, which the row counts. */
+	size_t left = execution->audit.room.left;
+	if ((full.os_errno == ENOSPC || full.os_errno == EDQUOT) && left > ROOM_REST)
+		return write_result_row(execution, left - ROOM_REST, err);
+	*err = full;
+	return -1;
 }
 
 void audit_step_denial(struct execution *execution, struct cordon_error *err)

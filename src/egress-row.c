@@ -90,7 +90,7 @@ static int end(struct json *json, struct egress *egress, struct cordon_error *er
 		json_free(json);
 		return 0;
 	}
-	return audit_row_end(json, egress->execution->cordon, err);
+	return audit_step_network_row_end(json, egress->execution, err);
 }
 
 static void write_host(struct json *json, const struct proxy_message *message)
@@ -103,7 +103,7 @@ static void write_host(struct json *json, const struct proxy_message *message)
 	if (has_port)
 		json_uint(json, host.port);
 	else
-		json_null(json);
+		json_nil(json);
 }
 
 static int write_row(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)

@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "execute.h"
 #include "net/proxy-message.h"
-#include "run/proxy.h"
+#include "driver/linux/proxy.h"
 
 #define EGRESS_ROWS_MAX 10000           /* in the ledger; of what comes after, one row tells how much it was */
 #define EGRESS_DENIED_MAX 256           /* that are told one by one */

@@ -7,13 +7,12 @@
 
 #include "audit/ledger.h"
 #include "base/json.h"
-#include "policy/config.h"
-#include "run/kernel-mounts.h"
-#include "run/linger.h"
-#include "run/open-files.h"
-#include "session/host-tools.h"
-#include "session/host-view.h"
-#include "session/own-ground.h"
+#include "base/lock.h"
+#include "config/config.h"
+#include "driver/linux/kernel-mounts.h"
+#include "driver/linux/linger.h"
+#include "host/tools.h"
+#include "host/view.h"
 #include "session/workspace.h"
 
 #define START_ATTEMPTS 5
@@ -35,15 +34,14 @@ static const struct {
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 {
+	if (call_check(err, ret_cordon) < 0)
+		return -1;
 	struct cordon *cordon = calloc(1, sizeof(*cordon));
 	if (!cordon)
 		return fail_oom(err);
+	cordon->owner = getpid();
 	cordon->approver.interrupt_fd = -1;
 	pthread_mutex_init(&cordon->jobs_lock, NULL);
-	/* Before anything else: it takes the kernel longer than all the rest takes us. */
-	cordon->opened_for = options && options->cold && options->first;
-	if (cordon->opened_for)
-		cordon->expected = expect_aside(&cordon->arena, options->first);
 	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
 	    !(cordon->tools = host_tools_new(cordon->vigil))) {
 		cordon_unref(cordon);
@@ -63,22 +61,24 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 		cordon_unref(cordon);
 		return -1;
 	}
-	if (!(cordon->sessions = registry_kept_new(cordon->vigil, cordon->data_dir)) || !(cordon->ground = own_files_ground(cordon))) {
-		cordon_unref(cordon);
-		return fail_oom(err);
-	}
-	cordon->many = options && options->many;
-	if (cordon->many)
-		open_files_raise();
 	*ret_cordon = cordon;
 	return 0;
 }
 
+int execute_owned(const struct cordon *cordon, struct cordon_error *err)
+{
+	if (cordon->owner == getpid())
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, "cordon_open", "this handle was opened before fork(), by process %d", (int)cordon->owner);
+	fail_boundary(err, "request");
+	return fail_remedy(err, "open one in the process that uses it, or use it in the process that opened it");
+}
+
+/* What is in it is of the process that opened it: its threads, its children, what it has locked. */
 void cordon_unref(struct cordon *cordon)
 {
-	if (!cordon)
+	if (!cordon || execute_owned(cordon, NULL) < 0)
 		return;
-	expect_end(cordon->expected);
 	job_end_all(cordon);
 	pthread_mutex_destroy(&cordon->jobs_lock);
 	warm_free(cordon->warm);
@@ -87,8 +87,6 @@ void cordon_unref(struct cordon *cordon)
 	ledger_unref(cordon->ledger);
 	config_store_unref(cordon->config);
 	names_memory_free(cordon->names);
-	registry_kept_free(cordon->sessions);
-	own_ground_free(cordon->ground);
 	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
 	vigil_free(cordon->vigil);
@@ -101,7 +99,8 @@ void cordon_unref(struct cordon *cordon)
 
 int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_error *err)
 {
-	if (workspace_make_data_dir(cordon->data_dir, err) < 0)
+	if (call_check(err, cordon, ret_path) < 0 || execute_owned(cordon, err) < 0 ||
+	    workspace_make_data_dir(cordon->data_dir, err) < 0)
 		return -1;
 	*ret_path = cordon->data_dir;
 	return 0;
@@ -122,6 +121,8 @@ uint64_t execute_hear(struct cordon *cordon, bool again)
 int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
                 struct cordon_error *err)
 {
+	if (execute_owned(cordon, err) < 0)
+		return -1;
 	if (!request->argv.count)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
 	struct execution *execution = calloc(1, sizeof(*execution));
@@ -130,8 +131,7 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->cordon = cordon;
 	execution->request = request;
 	execution->dry = dry;
-	execution->only = !cordon->warm && !atomic_load(&cordon->asked);
-	execution->session.hold = SESSION_HOLD_NONE;
+	execution->session.use_fd = -1;
 	execution->session.workspace_fd = execution->session.home_fd = execution->session.scratch_fd = -1;
 	execution->cwd.fd = execution->profile.names.fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
@@ -142,7 +142,6 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->run.launch.report_fd = -1;
 	execution->run.launch.pidfd = -1;
 	execution->run.slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
-	execution->run.stdio_fd[0] = execution->run.stdio_fd[1] = execution->run.stdio_fd[2] = -1;
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -155,18 +154,16 @@ void execute_free(struct execution *execution)
 		return;
 	int *const owned[] = { &execution->session.workspace_fd, &execution->session.scratch_fd, &execution->cwd.fd,
 	                       &execution->profile.names.fd, &execution->run.launch.report_fd,
-	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd, &execution->session.home_fd,
-	                       &execution->run.stdio_fd[0], &execution->run.stdio_fd[1], &execution->run.stdio_fd[2] };
+	                       &execution->run.launch.ready_fd, &execution->run.launch.go_fd,
+	                       &execution->session.home_fd };
 	egress_free(execution);
 	driver_release(&execution->run.held);
-	run_step_free_expected(execution);
 	slot_end(&execution->run.slot);
-	warm_unreserve(execution);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
-	cgroup_ahead_end(execution->run.ahead);
 	cgroup_remove(&execution->run.group);
 	disk_watch_end(&execution->run.disk);
+	judge_free(execution);
 	run_step_clean(execution);
 	session_step_clean(execution);
 	if (execution->session.job && !execution->run.started)
@@ -180,9 +177,10 @@ void execute_free(struct execution *execution)
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		if (*owned[i] >= 0)
 			close(*owned[i]);
-	registry_kept_release(execution->cordon->sessions, &execution->session.hold);
+	lock_release(&execution->session.use_fd);
 	config_unref(execution->session.config);
 	free(execution->audit.isolation);
+	ledger_release(execution->cordon->ledger, &execution->audit.room);
 	/* Last: to make the next place takes a processor for as long as a short command takes, and who waits for that would wait for
 	 * this, too. */
 	warm_refill(execution);
@@ -200,24 +198,9 @@ static int refuse(const struct execution *execution, enum cordon_step step, stru
 
 static int walk(struct execution *execution, bool start, bool record, struct cordon_error *err)
 {
-	execution->walked = true;
-	if (start) {
-		run_step_expect_aside(execution);
-		run_step_expect_soon(execution);
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++) {
-		/* What is decided then takes as long as making a group, and needs none. */
-		if (start && to_profile[i].step == CORDON_STEP_PROFILE && !warm_expects(execution)) {
-			limits_expect(execution);
-			run_step_expect(execution);
-		}
+	for (size_t i = 0; i < ARRAY_SIZE(to_profile); i++)
 		if (to_profile[i].take(execution, err) < 0)
 			return refuse(execution, to_profile[i].step, err);
-		if (start && to_profile[i].step == CORDON_STEP_SESSION)
-			warm_reserve(execution);
-	}
-	if (start)
-		run_step_ready(execution);
 	for (size_t i = 0; start && i < ARRAY_SIZE(to_start); i++) {
 		if (to_start[i].step == CORDON_STEP_AUDIT && !record)
 			continue;
@@ -268,23 +251,42 @@ int execute_warm(struct cordon *cordon, const struct cordon_request *request, st
 
 /* ---- the public calls ------------------------------------------------------------------------------------------- */
 
-static int begin(struct cordon_execution *execution, struct cordon_error *err)
+/* One attempt. */
+static int start(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_walk,
+                 bool *ret_asked, struct cordon_error *err)
 {
-	if (execute_new(execution->cordon, execution->request, false, &execution->walk, err) < 0)
+	struct execution *execution;
+	if (execute_new(cordon, request, false, &execution, err) < 0)
 		return -1;
-	warm_guess(execution->walk);
-	return 0;
+	if (walk(execution, true, true, err) == 0) {
+		*ret_walk = execution;
+		return 0;
+	}
+	*ret_asked = execution->capability.asked;
+	audit_step_denial(execution, err);
+	execute_free(execution);
+	return -1;
 }
 
-int cordon_expect(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
-                  struct cordon_error *err)
+int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
+                 struct cordon_error *err)
 {
+	if (call_check(err, cordon, request, ret_execution) < 0)
+		return -1;
 	struct cordon_execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
-	execution->cordon = cordon;
-	execution->request = request;
-	if (begin(execution, err) < 0) {
+	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. But
+	 * nobody is asked the same twice. */
+	int result = -1;
+	bool asked = false;
+	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
+		result = start(cordon, request, &execution->walk, &asked, err);
+		/* A session that somebody holds was waited for already. */
+		if (result < 0 && (err->class != CORDON_E_SESSION_BUSY || err->step == CORDON_STEP_SESSION))
+			break;
+	}
+	if (result < 0) {
 		free(execution);
 		return -1;
 	}
@@ -292,64 +294,20 @@ int cordon_expect(struct cordon *cordon, const struct cordon_request *request, s
 	return 0;
 }
 
-/* One attempt. */
-static int start(struct cordon_execution *execution, bool *ret_asked, struct cordon_error *err)
+/* Whether it is there, and of this process: another one would take what it is told, or have its command killed. */
+static bool is_ours(const struct cordon_execution *execution)
 {
-	if (!execution->walk && begin(execution, err) < 0)
-		return -1;
-	if (walk(execution->walk, true, true, err) == 0)
-		return 0;
-	*ret_asked = execution->walk->capability.asked;
-	audit_step_denial(execution->walk, err);
-	execute_free(execution->walk);
-	execution->walk = NULL;
-	return -1;
-}
-
-int cordon_execution_start(struct cordon_execution *execution, struct cordon_error *err)
-{
-	if (!execution->walk || execution->walk->done != CORDON_STEP_NONE)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command was started before");
-	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. But
-	 * nobody is asked the same twice. */
-	int result = -1;
-	bool asked = false;
-	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
-		result = start(execution, &asked, err);
-		/* A session that somebody holds was waited for already. */
-		if (result < 0 && (err->class != CORDON_E_SESSION_BUSY || err->step == CORDON_STEP_SESSION))
-			break;
-	}
-	return result;
-}
-
-int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
-                 struct cordon_error *err)
-{
-	struct cordon_execution *execution;
-	if (cordon_expect(cordon, request, &execution, err) < 0)
-		return -1;
-	if (cordon_execution_start(execution, err) < 0) {
-		cordon_execution_unref(execution);
-		return -1;
-	}
-	*ret_execution = execution;
-	return 0;
-}
-
-static bool is_started(const struct cordon_execution *execution)
-{
-	return execution->walk && execution->walk->run.started;
+	return execution && execute_owned(execution->walk->cordon, NULL) == 0;
 }
 
 int cordon_execution_fd(const struct cordon_execution *execution)
 {
-	return is_started(execution) ? execution->walk->run.supervision.epoll_fd : -1;
+	return !execution ? -1 : execution->walk->run.supervision.epoll_fd;
 }
 
 uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream)
 {
-	if (!is_started(execution))
+	if (!execution)
 		return 0;
 	const struct limits *limits = &execution->walk->profile.profile.limits;
 	return stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
@@ -357,26 +315,26 @@ uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum co
 
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 {
-	if (!is_started(execution))
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command was not started");
+	if (call_check(err, execution, ret_finished) < 0 || execute_owned(execution->walk->cordon, err) < 0)
+		return -1;
 	return supervise_step(&execution->walk->run.supervision, 0, ret_finished, err);
 }
 
 void cordon_execution_signal(struct cordon_execution *execution, int signal)
 {
-	if (is_started(execution))
+	if (is_ours(execution))
 		supervise_signal(&execution->walk->run.supervision, signal);
 }
 
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns)
 {
-	if (is_started(execution))
+	if (is_ours(execution))
 		supervise_resize(&execution->walk->run.supervision, rows, columns);
 }
 
 void cordon_execution_unref(struct cordon_execution *execution)
 {
-	if (!execution)
+	if (!is_ours(execution))
 		return;
 	execute_free(execution->walk);
 	free(execution);
@@ -385,12 +343,13 @@ void cordon_execution_unref(struct cordon_execution *execution)
 int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
                             struct cordon_error *err)
 {
-	if (!execution->walk || execution->walk->run.supervision.state != SUPERVISE_FINISHED)
+	if (call_check(err, execution, ret_result) < 0 || execute_owned(execution->walk->cordon, err) < 0)
+		return -1;
+	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
 	int taken = result_take(execution->walk, ret_result, err);
-	/* Who asked may keep the execution for long; but who runs many gives it up when it has told the result. */
-	if (!execution->walk->cordon->many)
-		warm_refill(execution->walk);
+	/* Who asked may keep the execution for long. */
+	warm_refill(execution->walk);
 	return taken;
 }
 
@@ -398,7 +357,7 @@ int cordon_run(struct cordon *cordon, const struct cordon_request *request, stru
                struct cordon_error *err)
 {
 	struct cordon_execution *execution;
-	if (cordon_start(cordon, request, &execution, err) < 0)
+	if (call_check(err, cordon, request, ret_result) < 0 || cordon_start(cordon, request, &execution, err) < 0)
 		return -1;
 	bool finished = false;
 	int result = 0;
@@ -414,7 +373,7 @@ int cordon_profile(struct cordon *cordon, const struct cordon_request *request, 
 {
 	struct execution *execution;
 	struct json json;
-	if (execute_new(cordon, request, true, &execution, err) < 0)
+	if (call_check(err, cordon, request, ret_json) < 0 || execute_new(cordon, request, true, &execution, err) < 0)
 		return -1;
 	if (walk(execution, false, false, err) < 0) {
 		execute_free(execution);

@@ -3,6 +3,7 @@
 #pragma once
 #include <stdatomic.h>
 
+#include "audit/ledger.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -11,34 +12,31 @@
 #include "base/vigil.h"
 #include "driver/driver.h"
 #include "policy/capability.h"
-#include "policy/config.h"
+#include "config/config.h"
 #include "profile/profile.h"
 #include "request.h"
-#include "run/cgroup-ahead.h"
-#include "run/slot.h"
-#include "run/supervise.h"
+#include "driver/linux/slot.h"
+#include "driver/linux/supervise.h"
 #include "session/jobs.h"
-#include "session/names.h"
-#include "session/planted.h"
-#include "session/registry-kept.h"
+#include "paths/planted/judged.h"
+#include "paths/index/names.h"
+#include "paths/planted/planted.h"
+#include "session/registry.h"
 
 struct config_store;
 struct egress;
-struct expectation;
 struct gate_question;
 struct host_tools_kept;
 struct host_view;
 struct job;
 struct json;
-struct ledger;
 struct own_file;
 struct warm;
-struct warm_guess;
-struct warm_place;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
 	struct arena arena;
+	pid_t owner;                            /* the process that opened it, and the only one that may use it */
 	const char *data_dir, *data_named;      /* what it is; what led there, by whatever links */
 	struct ledger *ledger;
 	struct config_store *config;
@@ -46,14 +44,8 @@ struct cordon {
 	atomic_bool asked;                      /* for something: what comes next may ask for the same */
 	struct host_view *view;
 	struct host_tools_kept *tools;
-	struct own_ground *ground;
-	struct registry_kept *sessions;
 	struct names_memory *names;             /* NULL: nothing is kept */
 	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
-	bool many;                              /* cordon_options.many */
-	bool opened_for;                        /* cordon_options.first: for that something was begun, if it could be: */
-	_Atomic(struct expectation *) expected; /* until a walk takes it; or NULL */
-	atomic_bool surprised;                  /* what a request let expect was not what was decided: it is waited for that */
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
 	struct job *jobs;                       /* that run here, and that have run (job.c) */
@@ -65,7 +57,9 @@ struct looked_at {
 	int fd;                                 /* of the workspace, that one's own */
 	bool writable;
 	struct names before;
-	struct planted_before planted;          /* of a writable one */
+	struct planted_before planted;          /* of a writable one: what was there when the command started */
+	struct judged *judged;                  /* the record of it that is shared with other commands; or NULL */
+	bool unsettled;                         /* what earlier commands left there is not judged to the end */
 };
 
 /* The limit that ended a command, or one process of it; no name: none did. */
@@ -84,9 +78,7 @@ struct execution {
 	struct cordon *cordon;
 	const struct cordon_request *request;
 	enum cordon_step done;                  /* the last step that was taken */
-	bool walked;                            /* a step was tried; else it is expected, and may not come */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
-	bool only;                              /* nothing is kept, and none came before: the process is about to end with it */
 	bool unheard;                           /* there will be no result that says anything */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
 	uint64_t mounts;                        /* the host's, which version of them was there when it was last looked at */
@@ -95,7 +87,7 @@ struct execution {
 		const char *id;
 		bool one_off;                       /* no session was named: whoever makes the request grants what it asks for */
 		struct session_record record;       /* of a session */
-		struct session_hold hold;           /* while its command runs, so that it is not removed */
+		int use_fd;                         /* locked while its command runs, so that it is not removed; or -1 */
 		struct session_look look;           /* at what it has become meanwhile */
 		const struct config *config;        /* the policy in force for this command */
 		const char *note;                   /* what is wrong with a file of the configuration, said once; or NULL */
@@ -137,24 +129,15 @@ struct execution {
 		struct names_place names;           /* where what is known of them is kept */
 	} profile;
 	struct {
-		struct cgroup_ahead *ahead;         /* what is to become the group, from the profile's step on; or NULL */
 		struct cgroup group;                /* holds the limits; or none */
 		struct disk_watch disk;             /* holds the limit on disk space */
 		bool quota;                         /* so does the filesystem */
-		struct expectation *expected;       /* what a thread begins while the walk decides; or NULL */
 		struct launch launch;
 		struct patience patience;           /* for its program to be there */
 		struct driver_held held;
 		struct slot slot;                   /* the place in walls that are up, */
 		bool in_slot;                       /* if it has one, */
-		bool in_shell;                      /* with a shell that waits for its line, at these pipes */
-		int stdio_fd[3];
-		bool refilled;                      /* it was told that the next command may want another place */
-		struct warm_place *reserved;        /* with a shell, whose id it has taken over, or as it was guessed; or NULL */
-		struct warm_guess *guess;           /* what it will be started with; or NULL */
 		struct supervision supervision;
-		bool readied, unready;              /* before the row was written; and could not be, because: */
-		struct cordon_error not_ready;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
 		bool ended;                         /* it ran, and is over; then how: */
@@ -170,16 +153,17 @@ struct execution {
 	} run;
 	struct {
 		char id[ID_SIZE];
-		bool intended;                      /* there is a row of this id */
+		bool intended;                      /* there is a row of this id, */
+		struct ledger_room room, network_room;      /* for those that follow, and for its connections */
+		bool concluded;                     /* its last row was written, or could not be, because: */
+		struct cordon_error failed;         /* class 0: it was */
 		char *isolation;                    /* as the result row will say it, once it runs; or NULL */
 	} audit;
 };
 
-/* What the public header calls an execution: a walk that has not begun, or has come to its fifth step. */
+/* What the public header calls an execution: a walk that has come to its fifth step. */
 struct cordon_execution {
-	struct cordon *cordon;
-	const struct cordon_request *request;
-	struct execution *walk;                 /* NULL: it could not be started */
+	struct execution *walk;
 };
 
 int session_step(struct execution *execution, struct cordon_error *err) must_check;
@@ -196,7 +180,6 @@ int profile_find_names(struct execution *execution, struct profile_input *input,
 int profile_keep_read_only(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 /* Of step 4, own-files.c: what of cordon's own decides about later commands stays as it is, or nothing runs. At the end, whether it did:
  * -1 when there was no memory to tell. */
-struct own_ground *own_files_ground(struct cordon *cordon);
 int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
 int own_files_judge(struct execution *execution) must_check;
 int profile_mask_whole_view(struct execution *execution, struct profile_input *input, struct cordon_error *err) must_check;
@@ -205,24 +188,15 @@ bool profile_is_writable(const struct execution *execution, const char *path);
 bool profile_is_own_word(const struct execution *execution, const char *path);
 /* Step 5 has a start, events in between, and a finish. */
 int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
-/* Before the intent row, which costs as much as it takes a process to wake up: where a place waits, the one in it is told what it
- * will be asked to run. It does not before the start; what is wrong is told then, too. */
-void run_step_ready(struct execution *execution);
-/* Of step 5, expect.c: before the first step, by a thread or soon, or before the fourth what the walls of most commands need is begun, and
- * takes as long as to decide on them. Then the launch has what was begun, if anything was; freeing ends what came to nothing.
- * The thread may be started when the handle is opened: NULL means that nothing was begun, and is allowed. */
-struct expectation *expect_aside(struct arena *arena, const struct cordon_request *request);
-void expect_end(struct expectation *expected);
-void run_step_expect_aside(struct execution *execution);
-void run_step_expect_soon(struct execution *execution);
-void run_step_expect(struct execution *execution);
-void run_step_await_expected(struct execution *execution);
-/* Somebody is asked first, who may take long: two processes and a copy of the host's mounts are not kept for that. */
-void run_step_unexpect(struct execution *execution);
-void run_step_free_expected(struct execution *execution);
 int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
 /* Of that, judge.c: what was left behind under protected names, in every tree. -1 when there was no memory to tell. */
 int run_judge(struct execution *execution) must_check;
+/* Of step 4, judge.c: opens and locks the records of the writable trees; what an earlier command left there that nobody judged is
+ * judged now. Then, when the names in them are known: the record of what is there, as long as nothing else runs, and a command
+ * runs from now on. At the end of everything, whether it ran or not. */
+int judge_open(struct execution *execution, struct cordon_error *err) must_check;
+int judge_begin(struct execution *execution, struct cordon_error *err) must_check;
+void judge_free(struct execution *execution);
 /* Instead of a start: the walls are raised, and stay for later commands. */
 int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
 /* The names to hide or keep in a tree, before and after (tree-names.c). Where nothing can be covered, none is overlooked because it
@@ -241,9 +215,8 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
                    const char *grant) must_check;
 /* Removes what was made for this one command. */
 void run_step_clean(struct execution *execution);
-/* Of step 5, limits.c: as soon as they are known; after the driver has prepared; what holds them; whether what is required does; once the
- * command runs; what became of them. */
-void limits_expect(struct execution *execution);
+/* Of step 5, limits.c: after the driver has prepared; what holds them; whether what is required does; once the command
+ * runs; what became of them. */
 int limits_begin(struct execution *execution, struct cordon_error *err) must_check;
 /* Instead, where the group is there already. */
 void limits_adopt(struct execution *execution);
@@ -263,14 +236,6 @@ void warm_free(struct warm *warm);
 bool warm_take(struct execution *execution);
 int warm_make(struct execution *execution, struct cordon_error *err) must_check;
 void warm_refill(struct execution *execution);
-/* Once the session is known: a parked shell that may be what the walk will ask for. Its id becomes the execution's, and it
- * gets the line, so that this is done when the walk is; only then it runs. Or, for which nothing need be known, a place in
- * which the program that the walk will probably ask for is there by then, and held: that has not run either. */
-void warm_reserve(struct execution *execution);
-void warm_guess(struct execution *execution);
-void warm_unreserve(struct execution *execution);
-/* The program in its place could not be held and let go: the error is what there is to say of it. */
-int warm_not_held(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a place wait in the session, for whatever walls? */
 bool warm_expects(struct execution *execution);
 /* After the driver prepared: places for such commands are made from now on. */
@@ -292,7 +257,9 @@ const char *egress_hint(const struct execution *execution);
 int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id[ID_SIZE], struct cordon_error *err) must_check;
 /* Ends those that run here, and waits for them. */
 void job_end_all(struct cordon *cordon);
-/* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. */
+/* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. Where
+ * something fails after the command ended, there is a result all the same, with the error in it. A second call gives the same
+ * once more and writes no row. */
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
 /* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */
 int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
@@ -300,6 +267,8 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err) mus
 void audit_step_running(struct execution *execution);
 int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
+/* Ends a row of one of the command's connections and writes it, if need be into the room that is reserved for those. */
+int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err) must_check;
 
 /* Rows that are not about one command's run: kinds `session`, `approval`, `config`, … Begins the object with its kind, id
  * (NULL: a new one), time and session (may be NULL); more keys may follow before the end writes it to the ledger. */
@@ -323,6 +292,8 @@ int probe_request(struct cordon *cordon, struct cordon_request *request, struct 
 
 /* Takes in what the vigil is told, and which version of the mounts this is. `again`: in the same walk. */
 uint64_t execute_hear(struct cordon *cordon, bool again);
+/* Refuses a handle that another process opened, of which this one is a copy. */
+int execute_owned(const struct cordon *cordon, struct cordon_error *err) must_check;
 /* The beginning of a walk, before its first step. */
 int execute_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
                 struct cordon_error *err) must_check;

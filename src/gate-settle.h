@@ -1,7 +1,7 @@
 /* Settling a question: what the ledger and the session's record say afterwards. Done by who asked, or for one that died. */
 #pragma once
 #include "execute.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 
 struct gate_settling {
 	const struct approval_question *question;

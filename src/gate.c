@@ -1,5 +1,5 @@
 /* The gate: see gate.h. One question goes to everybody who can answer, and comes back with the one answer that was first;
- * which that is, is decided by the queue alone (session/approvals.h), for the callback and the clock as for everybody.
+ * which that is, is decided by the queue alone (approval/approvals.h), for the callback and the clock as for everybody.
  *
  *     denied before?  nobody to ask?  ->  post  ->  callback  ->  wait  ->  settle: ledger, record
  *
@@ -17,7 +17,7 @@
 #include "execute.h"
 #include "gate-settle.h"
 #include "policy/card.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 #include "session/beneath.h"
 
 #define TIMEOUT_MS 120000

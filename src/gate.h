@@ -6,7 +6,7 @@
 #include "base/id.h"
 #include "cordon.h"
 #include "policy/capability.h"
-#include "policy/config.h"
+#include "config/config.h"
 
 struct approver;
 struct cordon;
@@ -32,7 +32,7 @@ struct gate_answer {
 };
 
 /* All approvers are asked at once, and the first answer counts: the library's callback, and whoever answers through the
- * queue (session/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
+ * queue (approval/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
  * queue.
  *
  * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by memory,

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "permit.h"
 #include "session/beneath.h"
-#include "session/names-globs.h"
+#include "paths/index/globs.h"
 
 /* The granted paths of one kind: as they were written, and what they are. */
 struct granted {

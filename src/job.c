@@ -145,10 +145,15 @@ static const char *denied(struct job *job, const struct cordon_result *result)
 	                                                                  result->denial_count - 1, job->record.id));
 }
 
+static const char *join(struct job *job, const char *first, const char *second)
+{
+	return first && second ? arena_printf(&job->arena, "%s; %s", first, second) : first ? first : second;
+}
+
 static const char *note_of(struct job *job, const struct cordon_result *result)
 {
-	const char *lost = unkept(job), *refused = denied(job, result);
-	return lost && refused ? arena_printf(&job->arena, "%s; %s", lost, refused) : lost ? lost : refused;
+	const char *failed = result->error ? keep(job, result->error->reason) : NULL;
+	return join(job, failed, join(job, unkept(job), denied(job, result)));
 }
 
 static void conclude(struct job *job)
@@ -157,10 +162,8 @@ static void conclude(struct job *job)
 	struct cordon_result *result = NULL;
 	struct cordon_error err;
 	char now[UTC_SIZE];
-	if (follow(job, &err) == 0 && cordon_execution_result(job->execution, &result, &err) == 0)
-		record->note = note_of(job, result);
-	else
-		record->note = keep(job, err.reason);
+	bool failed = follow(job, &err) < 0 || cordon_execution_result(job->execution, &result, &err) < 0;
+	record->note = failed && !result ? keep(job, err.reason) : note_of(job, result);
 	fill_end(job);
 	utc_now(now);
 	record->state = JOB_ENDED;

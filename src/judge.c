@@ -1,20 +1,20 @@
-/* The end of step 5: what a command left behind under protected names.
+/* The end of step 5: what a command left behind under protected names, and the record that this is told by (paths/planted/judged.h).
  *
- * What was closed is opened to be looked into, and what only a glob hides is looked behind. What could not be looked at all
- * the same is said as a denial that names it; a tree that fails keeps no other from being judged, nor the command, which ran,
- * from having its result. */
+ * Every known directory is looked at, changed ones are read again. Directories that the command closed are opened, and what
+ * only a glob hides is looked behind. What could not be looked at all the same is said as a denial that names it, and looked
+ * at before the next command; a tree that fails keeps no other from being judged, nor the command, which ran, from having its
+ * result. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "execute.h"
+#include "judge.h"
 #include "session/beneath.h"
-#include "session/names-look.h"
+#include "paths/index/look.h"
+#include "paths/planted/quarantine.h"
 
-/* How long rechecking the names in a tree may take when a command has ended; what is left over is said. With the check
- * before it, this is what a large tree costs, and that is to be less than 2 ms. */
-#define NAMES_AFTER_BUDGET_US 900
 /* For opening what is closed, as deep as it nests: more than anything that means well needs. */
 #define OPENING_US (2 * 1000 * 1000)
 /* For following masked links once more. */
@@ -22,33 +22,13 @@
 
 #define WHAT_MAX 4096
 
-/* What looking at a tree takes is not the request's: a command may have left a great deal. */
-struct judging {
-	struct execution *execution;
-	const struct looked_at *tree;
-	struct arena arena, behind;             /* of the names as the rules have them; of those that no mask hides */
-	uint64_t deadline_us;                   /* of opening */
-	struct names after;
-	bool found;                             /* that is all of them */
-};
-
-static int open_quarantine(const struct execution *execution)
-{
-	char path[4096];
-	int all = snprintf(path, sizeof(path), "%s/quarantine", execution->cordon->data_dir);
-	if (all >= (int)sizeof(path) - ID_SIZE - 1)
-		return -1;
-	mkdir(path, 0700);
-	snprintf(path + all, sizeof(path) - (size_t)all, "/%s", execution->audit.id);
-	mkdir(path, 0700);
-	return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-}
-
 static int tell(struct judging *judging, const char *path, const char *note)
 {
 	char what[WHAT_MAX + 1];
 	snprintf(what, sizeof(what), "%s%s%s", judging->tree->place.path, *path ? "/" : "", path);
-	return run_add_denial(judging->execution, CORDON_WALL_PROTECTED, what, note, "");
+	if (judging->earlier)
+		note = arena_printf(&judging->arena, "left by an earlier command: %s", note);
+	return note ? run_add_denial(judging->execution, CORDON_WALL_PROTECTED, what, note, "") : -1;
 }
 
 /* The names, in what could be opened. */
@@ -69,7 +49,10 @@ static int find_opened(struct judging *judging, struct names_search search, stru
 /* `names` are those that were found. */
 static int tell_unseen(struct judging *judging, const struct names *names)
 {
+	judging->complete &= !names->unfinished;
 	if (names->note && tell(judging, "", names->note) < 0)
+		return -1;
+	if (names->too_many && tell(judging, "", "more names to be judged than can be: remove what the command made") < 0)
 		return -1;
 	for (size_t i = 0; i < names->count; i++)
 		if (names->items[i].is_closed && !planted_was_covered(&judging->tree->before, &names->items[i]) &&
@@ -82,7 +65,7 @@ static int tell_unseen(struct judging *judging, const struct names *names)
  * without the masks. */
 static int look_behind_masks(struct judging *judging, struct cordon_error *err)
 {
-	const struct names_search search = { .budget_us = UINT64_MAX };
+	const struct names_search search = { .budget_us = NAMES_COMPLETE };
 	struct names *after = &judging->after, all;
 	bool fresh = false;
 	for (size_t i = 0; i < after->count && after->items[i].kind == NAME_MASKED && !fresh; i++)
@@ -104,7 +87,8 @@ static int tell_planted(struct judging *judging, const struct planted *planted)
 {
 	for (int harmful = 1; harmful >= 0; harmful--)
 		for (size_t i = 0; i < planted->count; i++)
-			if (planted->items[i].harmful == harmful && tell(judging, planted->items[i].path, planted->items[i].note) < 0)
+			if (planted->items[i].harmful == harmful && (harmful || !judged_is_told(&judging->record, planted->items[i].path)) &&
+			    tell(judging, planted->items[i].path, planted->items[i].note) < 0)
 				return -1;
 	return 0;
 }
@@ -112,8 +96,8 @@ static int tell_planted(struct judging *judging, const struct planted *planted)
 /* Looks again for names. */
 static int find_names(struct judging *judging, struct cordon_error *err)
 {
-	struct names_search search = { true, run_names_keep(judging->execution), NAMES_AFTER_BUDGET_US };
-	search.keep.judges = true;
+	struct names_search search = { true, run_names_keep(judging->execution), NAMES_COMPLETE };
+	search.keep.since_ns = judging->since_ns;
 	if (find_opened(judging, search, &judging->arena, &judging->after, err) < 0)
 		return -1;
 	if (tell_unseen(judging, &judging->after) < 0)
@@ -124,32 +108,39 @@ static int find_names(struct judging *judging, struct cordon_error *err)
 /* Judges what is new or changed under a protected one. `trees` are all, `git` is this one. */
 static int judge_names(struct judging *judging, const struct git_trees *trees, const struct git_tree *git, struct cordon_error *err)
 {
-	const struct planted_before *before = &judging->tree->planted;
-	struct planted planted;
-	if (planted_check(&judging->arena, trees, git, before, -1, &planted, err) < 0)
+	const struct planted_before *before = &judging->record.planted;
+	struct planted *planted = &judging->planted;
+	if (planted_check(&judging->arena, trees, git, before, PLANTED_LOOK, planted, err) < 0)
 		return -1;
-	if (planted.harmful) {
-		auto_close int quarantine = open_quarantine(judging->execution);
-		if (planted_check(&judging->arena, trees, git, before, quarantine, &planted, err) < 0)
+	if (planted->harmful) {
+		const struct execution *execution = judging->execution;
+		unsigned dropped = 0;
+		auto_close int place = quarantine_open(execution->cordon->data_dir, execution->audit.id, &dropped);
+		if (planted_check(&judging->arena, trees, git, before, place < 0 ? PLANTED_NO_QUARANTINE : place, planted, err) < 0)
 			return -1;
+		if (dropped && tell(judging, "", "quarantine was full: the oldest of what it held was removed") < 0)
+			return fail_oom(err);
 	}
-	return tell_planted(judging, &planted) < 0 ? fail_oom(err) : 0;
+	judging->complete &= !planted->unfinished;
+	return tell_planted(judging, planted) < 0 ? fail_oom(err) : 0;
 }
 
 static int tell_unjudged(struct judging *judging, const struct cordon_error *err)
 {
 	char note[sizeof(err->reason) + 64];
 	snprintf(note, sizeof(note), "what the command left could not be judged: %s", err->reason);
+	judging->complete = false;
 	return tell(judging, "", note);
 }
 
-static int judge_trees(struct judging *all, struct git_tree *items, size_t count)
+int judge_trees(struct judging *all, struct git_tree *items, size_t count, bool incomplete)
 {
-	const struct git_trees trees = { items, count };
+	const struct git_trees trees = { items, count, incomplete };
 	struct cordon_error err = { 0 };
 	int status = 0;
 	for (size_t i = 0; i < count; i++) {
 		all[i].deadline_us = names_now_us() + OPENING_US;
+		all[i].complete = true;
 		all[i].found = find_names(&all[i], &err) == 0;
 		if (!all[i].found && tell_unjudged(&all[i], &err) < 0)
 			status = -1;
@@ -198,10 +189,10 @@ int run_judge(struct execution *execution)
 		planted_forget_replaced(tree->fd, &tree->before);
 		all[count++] = (struct judging){ .execution = execution, .tree = tree };
 	}
-	int status = judge_trees(all, items, count);
-	for (size_t i = 0; i < count; i++) {
-		arena_free(&all[i].arena);
-		arena_free(&all[i].behind);
-	}
+	judge_compare_with(all, count);
+	int status = judge_trees(all, items, count, false);
+	judge_settle(all, count);
+	for (size_t i = 0; i < count; i++)
+		judging_free(&all[i]);
 	return report_lost_links(execution) < 0 || own_files_judge(execution) < 0 ? -1 : status;
 }

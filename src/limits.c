@@ -7,8 +7,7 @@
 
 #include "base/text.h"
 #include "execute.h"
-#include "run/processors.h"
-#include "run/quota.h"
+#include "driver/linux/quota.h"
 #include "session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
@@ -42,12 +41,14 @@ static unsigned helpers(const struct execution *execution)
 }
 
 /* At birth there is one more for root: the process that becomes another user. */
-static struct cgroup_bounds bounds_of(const struct execution *execution, const struct limits *limits, uint32_t held)
+static struct cgroup_bounds bounds_of(const struct execution *execution)
 {
+	const struct profile *profile = &execution->profile.profile;
+	const struct limits *limits = &profile->limits;
 	return (struct cgroup_bounds){
-		.memory_bytes = held & WALL_BIT(LIMIT_MEMORY) ? limits->memory_bytes : 0,
-		.cpu_percent = held & WALL_BIT(LIMIT_CPU) ? limits->cpu_percent : 0,
-		.processes = held & WALL_BIT(LIMIT_PROCESSES) ? limits->processes + helpers(execution) : 0,
+		.memory_bytes = profile->walls & WALL_BIT(LIMIT_MEMORY) ? limits->memory_bytes : 0,
+		.cpu_percent = profile->walls & WALL_BIT(LIMIT_CPU) ? limits->cpu_percent : 0,
+		.processes = profile->walls & WALL_BIT(LIMIT_PROCESSES) ? limits->processes + helpers(execution) : 0,
 		.at_birth = geteuid() == 0,
 	};
 }
@@ -72,16 +73,6 @@ static void watch_disk(struct execution *execution)
 	execution->run.quota = hold_disk(execution, &options);
 }
 
-void limits_expect(struct execution *execution)
-{
-	const struct cgroup_search search = { .directory = execution->session.config->cgroup };
-	const struct cgroup_bounds bounds = bounds_of(execution, &execution->capability.set.limits, UINT32_MAX);
-	/* Root mostly has a place, and the thread that makes the group is also the one to look for it. Of others most have none,
-	 * and looking takes less than a thread. A thread that has to wait for its turn is waited for. */
-	if (!cgroup_is_missing(&search, geteuid() != 0) && !processors_are_short())
-		execution->run.ahead = cgroup_ahead_begin(&search, &bounds, execution->only);
-}
-
 void limits_adopt(struct execution *execution)
 {
 	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK))
@@ -97,10 +88,10 @@ int limits_begin(struct execution *execution, struct cordon_error *err)
 	if (!(profile->walls & WALL_BIT(LIFETIME)))
 		search.directory = CGROUP_NONE;
 #endif
-	const struct cgroup_bounds bounds = bounds_of(execution, &profile->limits, profile->walls);
+	const struct cgroup_bounds bounds = bounds_of(execution);
 	if (profile->walls & WALL_BIT(LIMIT_DISK))
 		watch_disk(execution);
-	cgroup_ahead_take(execution->run.ahead, &search, &bounds, &execution->run.group);
+	cgroup_make(&search, &bounds, &execution->run.group);
 	cgroup_enter(&execution->run.group, &execution->run.launch);
 	return driver_limit(&execution->arena, execution->session.driver, profile, execution->run.group.held,
 	                    &execution->run.launch, err);
@@ -268,8 +259,6 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
 	    (disk_watch_settle(&execution->run.disk) || is_spent(execution)) && tell_disk_full(execution) < 0)
 		return fail_oom(err);
-	if (supervision->reported)
-		cgroup_ahead_leave(execution->run.ahead, group);
 	supervise_leave(supervision, group);
 	return 0;
 }

@@ -13,9 +13,8 @@
 
 #include "base/text.h"
 #include "execute.h"
-#include "policy/config-store.h"
+#include "config/store.h"
 #include "session/beneath.h"
-#include "session/own-ground.h"
 
 struct own_file {
 	const char *what;               /* for people */
@@ -54,6 +53,14 @@ static int refuse_whole(const struct own_file *own, const char *path, struct cor
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "%s cannot be granted to be written: later commands are decided by it", own->what);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "leave it out, or grant it to be read");
+}
+
+static int refuse_shown(const struct execution *execution, const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path,
+	     "cordon's data is in what the command may read, where the driver %s cannot hide it", execution->session.driver->name);
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
 }
 
 /* ---- holding ---------------------------------------------------------------------------------------------------- */
@@ -117,6 +124,27 @@ static int hold_everywhere(const struct holding *holding, const char *path, bool
 	return 0;
 }
 
+/* Read access is enough to lock the ledger's files, which stops every other command, and to read the ledger's key. A private root
+ * covers the data; without one it must not be in anything readable. */
+static int refuse_reads(struct execution *execution, const struct profile_input *input, const char *data, struct cordon_error *err)
+{
+	const struct driver *driver = execution->session.driver;
+	if (driver->private_root || !driver->holds_writes)
+		return 0;
+	if (input->view == VIEW_HOST_READONLY)
+		return refuse_shown(execution, "/", err);
+	for (size_t cut = strlen(data); cut; cut = (size_t)((const char *)memrchr(data, '/', cut) - data)) {
+		const char *above = arena_strndup(&execution->arena, data, cut);
+		struct stat info;
+		if (!above)
+			return fail_oom(err);
+		for (size_t i = 0; lstat(above, &info) == 0 && i < input->reads.count; i++)
+			if (input->reads.items[i].inode == info.st_ino && input->reads.items[i].device == info.st_dev)
+				return refuse_shown(execution, input->reads.items[i].path, err);
+	}
+	return 0;
+}
+
 static int keep(struct execution *execution, struct profile_input *input, const char *what, const char *path, struct cordon_error *err)
 {
 	struct own_file *own = arena_alloc(&execution->arena, sizeof(*own));
@@ -132,7 +160,8 @@ static int keep(struct execution *execution, struct profile_input *input, const 
 	for (size_t i = 0; i < way.count; i++)
 		if (hold_everywhere(&holding, way.items[i], false, err) < 0)
 			return -1;
-	if (hold_everywhere(&holding, own->end, true, err) < 0)
+	if (hold_everywhere(&holding, own->end, true, err) < 0 ||
+	    (own->is_data && refuse_reads(execution, input, own->end, err) < 0))
 		return -1;
 	own->in_reach |= !execution->session.driver->holds_writes || own->before.st_nlink > 1;
 	if (own->in_reach && !own->is_data)
@@ -152,18 +181,10 @@ static struct configuration configuration_of(const struct cordon *cordon)
 	return (struct configuration){ { files->system, files->user } };
 }
 
-struct own_ground *own_files_ground(struct cordon *cordon)
-{
-	return own_ground_new(cordon->vigil, configuration_of(cordon).files, cordon->data_named);
-}
-
 int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err)
 {
 	const struct configuration configuration = configuration_of(execution->cordon);
 	const char *manifest = execution->request->manifest;
-	if (!manifest && execution->session.driver->holds_writes &&
-	    own_ground_is_elsewhere(execution->cordon->ground, execution->mounts, &input->workspace, &input->writes))
-		return 0;
 	uncleared char here[PATH_MAX];
 	if (manifest && *manifest != '/')
 		manifest = getcwd(here, sizeof(here)) ? arena_printf(&execution->arena, "%s/%s", here, manifest) : NULL;

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "policy/env.h"
 #include "session/beneath.h"
-#include "session/program.h"
+#include "host/program.h"
 
 struct paths {
 	struct strings *list;
@@ -274,9 +274,6 @@ static int ask(struct execution *execution, const struct capability_set *baselin
 	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
 		return 0;
 	execution->capability.asked = true;
-	/* That may take people long. */
-	run_step_unexpect(execution);
-	warm_unreserve(execution);
 	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
 }
 

@@ -202,7 +202,7 @@ static void write_limits(struct json *json, struct cordon *cordon)
 	struct cgroup_place place;
 	struct cordon_error untold;
 	/* What is wrong with the configuration is not for here to say. */
-	if (config_store_take(cordon->config, NULL, NULL, -1, NULL, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, &untold) < 0)
+	if (config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, &untold) < 0)
 		config = NULL;
 	const struct cgroup_search search = { .directory = config ? config->cgroup : NULL };
 	cgroup_look(&search, &place);
@@ -215,7 +215,7 @@ static void write_limits(struct json *json, struct cordon *cordon)
 	json_array_begin(json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		if (place.offers & (UINT32_C(1) << wall))
-			json_string(json, cordon_wall_name(wall));
+			json_text(json, cordon_wall_name(wall));
 	json_array_end(json);
 	json_key_string(json, "found", place.ops ? "a group can be made there" : place.why);
 	json_key_string(json, "fix", place.ops ? "" : group_fix());
@@ -275,7 +275,7 @@ static bool examine(struct cordon *cordon, const struct driver *driver, struct j
 	json_key_bool(json, "works", works);
 	json_key(json, "error");
 	if (works)
-		json_null(json);
+		json_nil(json);
 	else
 		error_write_json(json, &err);
 	if (works) {
@@ -293,6 +293,8 @@ int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struc
 	struct json json;
 	struct utsname kernel = { 0 };
 	bool holds = false;
+	if (call_check(err, cordon, ret_json, ret_holds) < 0 || execute_owned(cordon, err) < 0)
+		return -1;
 	uname(&kernel);
 	json_init(&json);
 	json_object_begin(&json);

@@ -9,11 +9,14 @@
 #include "base/text.h"
 #include "execute.h"
 #include "session/beneath.h"
-#include "session/names-look.h"
-#include "session/whole-view.h"
+#include "paths/index/look.h"
+#include "host/whole-view.h"
 
 /* How long rechecking the names in a tree may take; what is left over is rechecked by later commands. */
-#define NAMES_BUDGET_US 600
+#define NAMES_BUDGET_US 2000
+
+/* How many names of a tree can be covered: each is a mount. */
+#define COVERS_MAX (32 * 1024)
 
 /* How long following the links among them may: far longer than it takes but where somebody made it so. */
 #define LINKS_US (2 * 1000 * 1000)
@@ -46,6 +49,28 @@ bool profile_is_writable(const struct execution *execution, const char *path)
 	for (size_t i = 0; i < writes->count && !within; i++)
 		within = path_within(path, writes->items[i].path);
 	return within;
+}
+
+/* Is it mounted read-only, with a directory around it? The narrowest grant decides; of two of the same path, the one
+ * to be written. */
+static bool is_in_read_only_tree(const struct execution *execution, const char *path)
+{
+	const struct places *grants[] = { &execution->capability.reads, &execution->capability.writes };
+	const char *workspace = execution->session.workspace.path;
+	size_t narrowest = path_within(path, workspace) ? strlen(workspace) : 0;
+	bool read_only = !narrowest;
+	for (size_t i = 0; i < ARRAY_SIZE(grants); i++) {
+		for (size_t j = 0; j < grants[i]->count; j++) {
+			const struct place *place = &grants[i]->items[j];
+			size_t length = strlen(place->path);
+			bool to_be_written = grants[i] == &execution->capability.writes;
+			if (!path_within(path, place->path) || length < narrowest || (length == narrowest && !to_be_written))
+				continue;
+			narrowest = length;
+			read_only = !to_be_written && place->is_directory;
+		}
+	}
+	return read_only;
 }
 
 /* Beneath a directory that was granted? One that was granted as a file is meant to be seen. */
@@ -88,7 +113,7 @@ static bool must_stay_writable(const struct looked_at *tree, const struct name *
 static int refuse_crowd(const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "there are more names in it to hide or to keep as they are than can be: over %d",
-	     NAMES_MATCHES_MAX);
+	     COVERS_MAX);
 	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
@@ -134,7 +159,7 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 {
 	struct place place = { .is_directory = name->is_directory };
 	struct strings way = { 0 };
-	if (name->kind == NAME_LINK)
+	if (name->kind == NAME_JUDGED)
 		return 0;
 	const char *link = place.path = arena_printf(&execution->arena, "%s/%s", tree->place.path, name->path);
 	if (!link)
@@ -146,7 +171,10 @@ static int take_name(struct execution *execution, const struct looked_at *tree, 
 	if (is_masked(input, place.path) || (path_within(place.path, execution->cordon->data_dir) &&
 	                                     !path_within(place.path, execution->session.workspace.path)))
 		return 0;
-	if (name->kind == NAME_PROTECTED) {
+	bool is_open_fifo = name->is_fifo && is_in_read_only_tree(execution, place.path);
+	if (name->kind == NAME_FIFO && !is_open_fifo)
+		return 0;
+	if (name->kind == NAME_PROTECTED && !is_open_fifo) {
 		bool writable = name->is_link ? profile_is_writable(execution, place.path) : tree->writable;
 		if (!writable || must_stay_writable(tree, name, place.is_directory))
 			return 0;
@@ -193,8 +221,7 @@ static int require_same(const struct place *place, int fd, struct cordon_error *
 }
 
 /* `fd` is the place where that is open already, or -1. */
-static int look_at(struct execution *execution, const struct place *place, int fd, bool writable,
-                   struct profile_input *input, struct cordon_error *err)
+static int add_tree(struct execution *execution, const struct place *place, int fd, bool writable, struct cordon_error *err)
 {
 	struct looked_at *tree = &execution->profile.trees[execution->profile.tree_count];
 	if (!place->is_directory)
@@ -204,14 +231,58 @@ static int look_at(struct execution *execution, const struct place *place, int f
 	if (tree->fd < 0)
 		return execution->dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
 	execution->profile.tree_count++;
-	if (fd < 0 && require_same(place, tree->fd, err) < 0)
-		return -1;
+	return fd < 0 ? require_same(place, tree->fd, err) : 0;
+}
+
+static bool is_covered(const struct looked_at *tree, const struct name *name)
+{
+	return name->kind != NAME_JUDGED && (name->kind != NAME_FIFO || !tree->writable);
+}
+
+static size_t count_covers(const struct looked_at *tree)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < tree->before.count; i++)
+		count += is_covered(tree, &tree->before.items[i]);
+	return count;
+}
+
+/* Where there are more names than can be covered, those that commands made are left out before the owner's, and that is said.
+ * Left out, a protected name is still judged when the command has ended. */
+static int make_room(struct execution *execution, struct looked_at *tree, struct cordon_error *err)
+{
+	static const char note[] = "names that commands made are neither hidden nor kept as they are: there are too many";
+	struct judged_record record;
+	struct names *names = &tree->before;
+	size_t covers = names->too_many ? SIZE_MAX : count_covers(tree), kept = 0;
+	if (covers <= COVERS_MAX)
+		return 0;
+	if (names->too_many || !tree->judged || !judged_load(tree->judged, &execution->arena, &record))
+		return refuse_crowd(tree->place.path, err);
+	for (size_t i = 0; i < names->count; i++)
+		if (!is_covered(tree, &names->items[i]) || !judged_is_made(&record, tree->fd, &names->items[i]))
+			names->items[kept++] = names->items[i];
+	const char *told = arena_printf(&execution->arena, "%zu %s", names->count - kept, note);
+	names->count = kept;
+	if (count_covers(tree) > COVERS_MAX)
+		return refuse_crowd(tree->place.path, err);
+	return !told || run_add_denial(execution, CORDON_WALL_MASKED, tree->place.path, told, "") < 0 ? fail_oom(err) : 0;
+}
+
+static int search(struct execution *execution, struct looked_at *tree, struct profile_input *input, struct cordon_error *err)
+{
 	const struct names_search search = { true, run_names_keep(execution), NAMES_BUDGET_US };
-	if (tree_names_find(execution, &execution->arena, tree, &search, &tree->before, err) < 0)
+	if (tree_names_find(execution, &execution->arena, tree, &search, &tree->before, err) < 0 || make_room(execution, tree, err) < 0)
 		return -1;
-	if (tree->before.too_many)
-		return refuse_crowd(place->path, err);
 	return take_names(execution, tree, input, err);
+}
+
+static int look_at(struct execution *execution, const struct place *place, struct profile_input *input, struct cordon_error *err)
+{
+	size_t known = execution->profile.tree_count;
+	if (add_tree(execution, place, -1, false, err) < 0)
+		return -1;
+	return execution->profile.tree_count > known ? search(execution, &execution->profile.trees[known], input, err) : 0;
 }
 
 /* Of the base view, /opt is where services of third parties live; a socket of theirs is no more granted than another. */
@@ -259,18 +330,24 @@ static int find_roots(struct execution *execution, enum view view)
 /* What is there under protected names, in each of the writable trees now that they are all known. */
 static int record(struct execution *execution, struct cordon_error *err)
 {
-	uint64_t budget_us = execution->session.driver->keeps_names ? NAMES_BUDGET_US : UINT64_MAX;
 	struct git_tree *items = arena_alloc(&execution->arena, execution->profile.tree_count * sizeof(*items));
-	struct git_trees trees = { items, 0 };
+	struct git_trees trees = { .items = items };
 	if (!items)
 		return fail_oom(err);
 	for (size_t i = 0; i < execution->profile.tree_count; i++, trees.count++) {
 		const struct looked_at *tree = &execution->profile.trees[i];
 		items[i] = (struct git_tree){ tree->fd, tree->place.path, &tree->before };
 	}
-	for (size_t i = 0; i < trees.count; i++)
-		if (planted_record(&execution->arena, &trees, &items[i], budget_us, &execution->profile.trees[i].planted, err) < 0)
+	for (size_t i = 0; i < trees.count; i++) {
+		struct planted_before *planted = &execution->profile.trees[i].planted;
+		if (planted_record(&execution->arena, &trees, &items[i], planted, err) < 0)
 			return -1;
+		/* What is not recorded could not be told from what the command makes. */
+		if (!planted->complete) {
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, items[i].root_path, "there is more under protected names in it than can be recorded in 2 s");
+			return fail_remedy(err, "remove repositories that you do not need there, or grant a smaller directory");
+		}
+	}
 	return 0;
 }
 
@@ -283,15 +360,20 @@ int profile_find_names(struct execution *execution, struct profile_input *input,
 	if (!execution->profile.trees || !cache || find_roots(execution, input->view) < 0)
 		return fail_oom(err);
 	execution->profile.names = (struct names_place){ .path = cache, .may_make = !execution->dry, .fd = -1 };
-	if (look_at(execution, &execution->session.workspace, execution->session.workspace_fd, true, input, err) < 0)
+	if (add_tree(execution, &execution->session.workspace, execution->session.workspace_fd, true, err) < 0)
 		return -1;
 	for (size_t i = 0; i < writes->count; i++)
-		if (look_at(execution, &writes->items[i], -1, true, input, err) < 0)
+		if (add_tree(execution, &writes->items[i], -1, true, err) < 0)
 			return -1;
-	if (record(execution, err) < 0)
+	if (judge_open(execution, err) < 0)
+		return -1;
+	for (size_t i = 0; i < execution->profile.tree_count; i++)
+		if (search(execution, &execution->profile.trees[i], input, err) < 0)
+			return -1;
+	if (record(execution, err) < 0 || judge_begin(execution, err) < 0)
 		return -1;
 	for (size_t i = 0; i < reads->count; i++)
-		if (look_at(execution, &reads->items[i], -1, false, input, err) < 0)
+		if (look_at(execution, &reads->items[i], input, err) < 0)
 			return -1;
 	return input->view == VIEW_SYSTEM ? find_system_sockets(execution, input, err) : 0;
 }
@@ -316,7 +398,7 @@ int profile_mask_whole_view(struct execution *execution, struct profile_input *i
 	struct place home;
 	if (input->view != VIEW_HOST_READONLY)
 		return 0;
-	if (find_home(execution, input->view, &home) && look_at(execution, &home, -1, false, input, err) < 0)
+	if (find_home(execution, input->view, &home) && look_at(execution, &home, input, err) < 0)
 		return -1;
 	struct places masks = { 0 };
 	if (whole_view_masks(&execution->arena, request_variable(execution->request, "HOME"), &masks) < 0)

@@ -225,6 +225,8 @@ static const struct setting settings[] = {
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
 {
 	const char *keys[ARRAY_SIZE(settings)];
+	if (call_check(err, request, key, value) < 0)
+		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		if (!strcmp(settings[i].key, key))
 			return settings[i].set(request, &settings[i], value, err);
@@ -238,6 +240,8 @@ int cordon_request_set(struct cordon_request *request, const char *key, const ch
 
 int cordon_request_new(struct cordon_request **ret_request, struct cordon_error *err)
 {
+	if (call_check(err, ret_request) < 0)
+		return -1;
 	struct cordon_request *request = calloc(1, sizeof(*request));
 	if (!request)
 		return fail_oom(err);
@@ -260,6 +264,8 @@ void cordon_request_unref(struct cordon_request *request)
 int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
 {
 	struct strings copied = { 0 };
+	if (call_check(err, request) < 0)
+		return -1;
 	if (!argv || !argv[0] || !*argv[0]) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
 		fail_remedy(err, "name a program, and what it is to be called with");
@@ -278,7 +284,9 @@ int cordon_request_command(struct cordon_request *request, const char *const *ar
 int cordon_request_environment(struct cordon_request *request, const char *const *environment, struct cordon_error *err)
 {
 	size_t count = 0, size = 0;
-	for (; environment && environment[count]; count++) {
+	if (call_check(err, request, environment) < 0)
+		return -1;
+	for (; environment[count]; count++) {
 		size += strnlen(environment[count], ENVIRONMENT_MAX) + 1 + sizeof(*environment);
 		if (size > ENVIRONMENT_MAX) {
 			fail(err, CORDON_E_INVALID_REQUEST, E2BIG, "", "the environment is larger than the kernel passes to a program");
@@ -312,17 +320,22 @@ const char *request_variable(const struct cordon_request *request, const char *n
 
 void cordon_request_stdin(struct cordon_request *request, int fd)
 {
-	request->stdin_fd = fd;
+	if (request)
+		request->stdin_fd = fd;
 }
 
 void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd, int pid)
 {
+	if (!request)
+		return;
 	request->has_approver = true;
 	request->approver = (struct approver){ fn, arg, interrupt_fd, pid };
 }
 
 void cordon_request_output(struct cordon_request *request, cordon_output_fn fn, void *arg)
 {
+	if (!request)
+		return;
 	request->output = fn;
 	request->output_arg = arg;
 }

@@ -10,6 +10,7 @@
 /* The public struct first, so that the one is the other. */
 struct kept_result {
 	struct cordon_result public;
+	struct cordon_error error;
 	struct arena arena;
 };
 
@@ -87,12 +88,14 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),
 		.paused_ms = supervision->still_ms,
-		.walls = execution->run.in_shell ? "shell" : execution->run.in_slot ? "warm" : "cold",
+		.walls = execution->run.in_slot ? "warm" : "cold",
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		result->isolation[wall] = keep(kept, execution->run.isolation[wall]);
 	keep_stream(kept, &execution->run.streams[CORDON_STDOUT], &result->stdout_data, &result->stdout_length, &result->stdout_bytes);
 	keep_stream(kept, &execution->run.streams[CORDON_STDERR], &result->stderr_data, &result->stderr_length, &result->stderr_bytes);
+	kept->error = execution->audit.failed;
+	result->error = kept->error.class == CORDON_OK ? NULL : &kept->error;
 	if (keep_denials(kept, execution) < 0 || !result->stdout_data || !result->stderr_data) {
 		cordon_result_unref(result);
 		return NULL;
@@ -116,7 +119,7 @@ static int fail_after_run(const struct execution *execution, enum cordon_step st
 	return -1;
 }
 
-int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err)
+static int conclude(struct execution *execution, struct cordon_error *err)
 {
 	if (run_step_finish(execution, err) < 0) {
 		err->step = CORDON_STEP_RUN;
@@ -129,12 +132,28 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 		return fail_after_run(execution, CORDON_STEP_AUDIT, err);
 	if (limits_pause(execution, err) < 0)
 		return fail_after_run(execution, CORDON_STEP_RUN, err);
-	struct kept_result *kept = keep_result(execution);
+	return 0;
+}
+
+int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err)
+{
+	struct cordon_error *failed = &execution->audit.failed;
+	if (!execution->audit.concluded) {
+		execution->audit.concluded = true;
+		(void)!conclude(execution, failed);
+		ledger_release(execution->cordon->ledger, &execution->audit.room);
+	}
+	struct kept_result *kept = execution->run.ended ? keep_result(execution) : NULL;
+	if (kept)
+		*ret_result = &kept->public;
+	if (failed->class != CORDON_OK) {
+		*err = *failed;
+		return -1;
+	}
 	if (!kept) {
 		fail_oom(err);
 		return fail_after_run(execution, CORDON_STEP_RUN, err);
 	}
-	*ret_result = &kept->public;
 	return 0;
 }
 
@@ -169,7 +188,7 @@ static void write_known(struct json *json, const char *key, uint64_t number)
 	if (number)
 		json_uint(json, number);
 	else
-		json_null(json);
+		json_nil(json);
 }
 
 static void write_limit(struct json *json, const struct cordon_result *result)
@@ -177,7 +196,7 @@ static void write_limit(struct json *json, const struct cordon_result *result)
 	json_key_string(json, "limit_hit", result->limit_hit);
 	json_key(json, "limit");
 	if (!result->limit_hit) {
-		json_null(json);
+		json_nil(json);
 		return;
 	}
 	json_object_begin(json);
@@ -192,7 +211,7 @@ static void write_network(struct json *json, const struct cordon_result *result)
 {
 	json_key(json, "network");
 	if (!result->has_network) {
-		json_null(json);
+		json_nil(json);
 	} else {
 		json_object_begin(json);
 		json_key_uint(json, "connections", result->connections);
@@ -208,6 +227,8 @@ static void write_network(struct json *json, const struct cordon_result *result)
 char *cordon_result_json(const struct cordon_result *result)
 {
 	struct json json;
+	if (!result)
+		return NULL;
 	json_init(&json);
 	json_object_begin(&json);
 	json_key_int(&json, "exit_code", result->exit_code);
@@ -242,6 +263,10 @@ char *cordon_result_json(const struct cordon_result *result)
 	write_denials(&json, result);
 	if (result->note)
 		json_key_string(&json, "note", result->note);
+	if (result->error) {
+		json_key(&json, "error");
+		error_write_json(&json, result->error);
+	}
 	json_key_string(&json, "audit_id", result->audit_id);
 	json_object_end(&json);
 	return json_take(&json);

@@ -1,14 +1,11 @@
 /* Moulds and places: see warm.h. */
 #include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "run/kernel-mounts.h"
-#include "run/linger.h"
-#include "run/pidfd.h"
+#include "driver/linux/kernel-mounts.h"
+#include "driver/linux/linger.h"
 #include "warm.h"
 
 bool warm_is_fresh(const struct execution *execution)
@@ -103,9 +100,7 @@ int warm_mould_new(const struct execution *execution, uint64_t shared, struct wa
 	struct warm_mould *mould = calloc(1, sizeof(*mould));
 	if (!mould)
 		return fail_oom(err);
-	static atomic_uint_fast64_t serial;
 	mould->plan.fd = -1;
-	mould->serial = ++serial;
 	mould->wanted = warm_is_fresh(execution) ? WARM_MORE_PLACES : 1;
 	if (fill(mould, execution) < 0 || slot_plan_make(&execution->run.launch, shared, &mould->plan, err) < 0) {
 		warm_mould_free(mould);
@@ -119,16 +114,12 @@ void warm_mould_free(struct warm_mould *mould)
 {
 	if (mould->plan.fd >= 0)
 		close(mould->plan.fd);
-	if (mould->shell)
-		warm_place_free(mould->shell);
-	warm_shell_free(mould->wish);
-	warm_habit_free(mould);
 	arena_free(&mould->arena);
 	free((char *)(uintptr_t)mould->key.bytes);
 	free(mould);
 }
 
-int warm_place_new(const struct warm_house *house, const struct warm_mould *mould, bool ahead, struct warm_place **ret_place,
+int warm_place_new(const struct warm_house *house, const struct warm_mould *mould, struct warm_place **ret_place,
                    struct cordon_error *err)
 {
 	struct arena arena = { 0 };
@@ -146,7 +137,7 @@ int warm_place_new(const struct warm_house *house, const struct warm_mould *moul
 	int made = place->group.held == mould->held ? mould->driver->renew(&arena, &launch, &held, err)
 	                                            : fail(err, CORDON_E_INTERNAL, 0, "cgroup", "no group holds the limits");
 	if (made == 0)
-		made = slot_begin(house->keeper, &house->commons, &mould->plan, &launch, ahead, &place->slot, err);
+		made = slot_begin(house->keeper, &house->commons, &mould->plan, &launch, &place->slot, err);
 	driver_release(&held);
 	arena_free(&arena);
 	if (made == 0)
@@ -162,17 +153,14 @@ int warm_place_new(const struct warm_house *house, const struct warm_mould *moul
 	return 0;
 }
 
-/* Closing its sockets is what ends it, unless its init waits for a program; the group goes when it is gone. */
+/* Closing its sockets is what ends it; the group goes when it is gone. */
 void warm_place_free(struct warm_place *place)
 {
 	int pidfd = take_fd(&place->slot.pidfd);
 	slot_end(&place->slot);
-	if (pidfd >= 0 && place->slot.held)
-		pidfd_kill(pidfd);
 	if (pidfd >= 0)
 		linger_add(pidfd, &place->group);
 	cgroup_remove(&place->group);
-	warm_shell_free(place->shell);
 	free(place->covers);
 	free(place);
 }

@@ -4,8 +4,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include "run/processors.h"
-
 const char *warm_house_id(const struct execution *execution)
 {
 	return warm_is_fresh(execution) ? "" : execution->session.id;
@@ -30,18 +28,12 @@ bool warm_is_for(const struct execution *execution)
 	       execution->session.config->walls != WALLS_COLD && fits(profile);
 }
 
-/* Who has become its program has closed the slot's socket, and an init with a shell may have something to say. */
-static bool is_alive(const struct warm_place *place, bool begun)
-{
-	struct pollfd ended = { .fd = begun ? place->slot.control_fd : place->slot.socket_fd, .events = begun ? 0 : POLLIN };
-	return poll(&ended, 1, 0) == 0;
-}
-
 /* Its walls were decided on before; are they what has been decided on now? The walk has seen the workspace since. */
 static bool is_sound(const struct execution *execution, const struct warm_place *place)
 {
+	struct pollfd ended = { .fd = place->slot.socket_fd, .events = POLLIN };
 	return place->mounts == execution->mounts && slot_covers_hold(&place->slot, place->covers) &&
-	       is_alive(place, place->shell || execution->run.guess);
+	       poll(&ended, 1, 0) == 0;
 }
 
 /* With the lock. */
@@ -62,10 +54,6 @@ static void adopt(struct execution *execution, struct warm_place *place)
 	execution->run.slot = place->slot;
 	execution->run.group = place->group;
 	execution->run.in_slot = true;
-	execution->run.in_shell = place->shell;
-	for (int i = 0; place->shell && i < 3; i++)
-		execution->run.stdio_fd[i] = take_fd(&place->shell->stdio_fd[i]);
-	warm_shell_free(place->shell);
 	close(take_fd(&execution->run.slot.root_fd));
 	free(place->covers);
 	free(place);
@@ -89,67 +77,6 @@ static struct warm_place *take_ready(struct warm *warm, struct execution *execut
 	return place;
 }
 
-/* ---- parked shells ---------------------------------------------------------------------------------------------- */
-
-/* A job is known by its id before it has walls. */
-void warm_reserve(struct execution *execution)
-{
-	struct warm *warm = execution->cordon->warm;
-	struct warm_place *place = NULL;
-	if (!warm || execution->run.reserved || execution->request->job || execution->request->tty || !warm_shell_is_for(execution))
-		return;
-	const char *id = warm_house_id(execution), *name = execution->request->argv.items[0];
-	pthread_mutex_lock(&warm->lock);
-	for (struct warm_house *house = *warm_bucket(warm, id); house && !place; house = house->next)
-		for (struct warm_mould *mould = strcmp(house->id, id) ? NULL : house->moulds; mould && !place; mould = mould->next)
-			if (mould->shell && !strcmp(mould->shell->shell->name, name))
-				place = warm_shell_pop(warm, mould);
-	pthread_mutex_unlock(&warm->lock);
-	struct cordon_error ignored;
-	/* What is done there takes about as long as the walk does here. */
-	if (place && processors_one_is_idle())
-		slot_send_shell_away(&place->slot);
-	if (place && (!is_alive(place, true) || slot_write_line(&place->slot, execution->request->argv.items[2], &ignored) < 0)) {
-		warm_place_free(place);
-		place = NULL;
-	}
-	if (place && place->shell)
-		memcpy(execution->audit.id, place->shell->id, sizeof(execution->audit.id));
-	execution->run.reserved = place;
-}
-
-void warm_unreserve(struct execution *execution)
-{
-	struct warm_guess *guess = execution->run.guess;
-	if (execution->run.reserved && guess && execution->walked)
-		warm_guess_misled(execution);
-	if (execution->run.reserved)
-		warm_place_free(execution->run.reserved);
-	execution->run.reserved = NULL;
-	for (int i = 0; guess && i < 3; i++) {
-		if (execution->run.stdio_fd[i] >= 0)
-			close(take_fd(&execution->run.stdio_fd[i]));
-		if (guess->theirs[i] >= 0)
-			close(take_fd(&guess->theirs[i]));
-	}
-	execution->run.guess = NULL;
-}
-
-/* With the lock. What differs from the wish before it is parked when it has been wished for twice. Returns what was parked for
- * that one, to be freed without the lock; or NULL. */
-static struct warm_place *wish(struct warm *warm, struct warm_mould *mould, const struct execution *execution)
-{
-	bool same = mould->wish && warm_shell_same(mould->wish, execution);
-	mould->park = same || !mould->wish;
-	if (same)
-		return NULL;
-	warm_shell_free(mould->wish);
-	mould->wish = warm_shell_new(execution);
-	mould->wishes++;
-	mould->park = mould->park && mould->wish;
-	return mould->shell ? warm_shell_pop(warm, mould) : NULL;
-}
-
 /* With the lock: a command has come to its walls. */
 static void use(struct warm *warm, const struct execution *execution, struct warm_house *house, struct warm_mould *mould)
 {
@@ -161,50 +88,6 @@ static void use(struct warm *warm, const struct execution *execution, struct war
 		warm_mould_want(warm, mould);
 }
 
-static bool is_same(const struct execution *execution, const struct warm_mould *mould)
-{
-	const struct warm_guess *guess = execution->run.guess;
-	const struct warm_place *place = execution->run.reserved;
-	return guess ? guess->serial == mould->serial && warm_guess_same(execution)
-	             : place->serial == mould->serial && warm_shell_same(place->shell, execution);
-}
-
-/* What was reserved, a shell or as it was guessed, if that is what the walk asks for. */
-static bool take_reserved(struct execution *execution, const struct profile_key *key)
-{
-	struct warm *warm = execution->cordon->warm;
-	struct warm_place *place = execution->run.reserved;
-	struct warm_place *old = NULL;
-	struct warm_house *house;
-	pthread_mutex_lock(&warm->lock);
-	struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), key, &house);
-	bool same = mould && place && is_same(execution, mould);
-	if (mould && warm_shell_is_for(execution)) {
-		old = wish(warm, mould, execution);
-		warm_mould_want(warm, mould);
-	}
-	if (same) {
-		copy_texts(execution, mould);
-		if (execution->run.guess)
-			use(warm, execution, house, mould);
-		house->used_ms = mould->used_ms = warm_now_ms();
-	}
-	pthread_mutex_unlock(&warm->lock);
-	/* What became of the place says nothing against the guess. */
-	if (same && execution->run.guess)
-		execution->run.guess->serial = 0;
-	same = same && is_sound(execution, place) && (!execution->run.guess || slot_is_program(&place->slot, false) >= 0);
-	if (same) {
-		execution->run.reserved = NULL;
-		adopt(execution, place);
-	} else {
-		warm_unreserve(execution);
-	}
-	if (old)
-		warm_place_free(old);
-	return same;
-}
-
 /* With the lock, which is let go meanwhile. The plan is there; to make it anew would take as long again. */
 static struct warm_place *make_now(struct warm *warm, struct execution *execution, struct warm_house *house,
                                    struct warm_mould *mould)
@@ -213,7 +96,7 @@ static struct warm_place *make_now(struct warm *warm, struct execution *executio
 	struct cordon_error ignored;
 	mould->awaited++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(house, mould, false, &place, &ignored) == 0;
+	bool made = warm_place_new(house, mould, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->awaited--;
 	if (made)
@@ -232,7 +115,6 @@ static struct warm_place *take_or_await(struct warm *warm, struct execution *exe
 		pthread_cond_wait(&warm->made, &warm->lock);
 	mould->awaited--;
 	use(warm, execution, house, mould);
-	warm_habit_learn(warm, mould, execution);
 	struct warm_place *place = house->left ? NULL : take_ready(warm, execution, mould);
 	*ret_made = !place && !house->left;
 	if (*ret_made)
@@ -247,23 +129,20 @@ bool warm_take(struct execution *execution)
 	struct warm_house *house, *gone;
 	struct warm_place *place = NULL;
 	struct profile_key key;
-	bool made = false, sound = false, may_hold;
+	bool made = false, sound = false;
 	if (!warm_is_for(execution) || profile_walls_key(&execution->arena, &execution->profile.profile, &key) < 0)
 		return false;
-	if ((execution->run.guess || warm_shell_is_for(execution)) && take_reserved(execution, &key))
-		return true;
 	while (!sound && !made) {
 		gone = NULL;
 		pthread_mutex_lock(&warm->lock);
 		struct warm_mould *mould = warm_mould_find(warm, warm_house_id(execution), &key, &house);
 		place = mould ? take_or_await(warm, execution, house, mould, &made, &gone) : NULL;
-		may_hold = mould && warm_may_hold(warm, mould);
 		pthread_mutex_unlock(&warm->lock);
 		if (gone)
 			warm_house_free(gone);
 		if (!place)
 			return false;
-		sound = is_sound(execution, place) && (may_hold || !place->slot.held);
+		sound = is_sound(execution, place);
 		if (!sound)
 			warm_place_free(place);
 	}
@@ -276,7 +155,7 @@ bool warm_take(struct execution *execution)
 bool warm_expects(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
-	bool waits = execution->run.reserved;
+	bool waits = false;
 	if (!warm)
 		return false;
 	const char *id = warm_house_id(execution);
@@ -291,9 +170,8 @@ bool warm_expects(struct execution *execution)
 void warm_refill(struct execution *execution)
 {
 	struct warm *warm = execution->cordon->warm;
-	if (!execution->run.in_slot || execution->run.refilled)
+	if (!execution->run.in_slot)
 		return;
-	execution->run.refilled = true;
 	pthread_mutex_lock(&warm->lock);
 	warm_wake(warm);
 	pthread_mutex_unlock(&warm->lock);

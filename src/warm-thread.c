@@ -1,18 +1,19 @@
-/* The thread that looks after walls that are up: it makes places and parked shells ahead, and takes down what was not used for
- * long; see warm.h. */
+/* The thread that looks after walls that are up: it makes places ahead, and takes down what was not used for long; see
+ * warm.h. */
 #include "warm.h"
 
 #include <signal.h>
 #include <stddef.h>
 #include <time.h>
 
-#include "run/linger.h"
+#include "driver/linux/linger.h"
 
 #define TICK_MS 1000
 
 /* ---- who wants, and who has ------------------------------------------------------------------------------------- */
 
-void warm_ring_enter(struct warm_ring *ring, struct warm_ring *member)
+/* A member is in one ring at most. */
+static void enter(struct warm_ring *ring, struct warm_ring *member)
 {
 	if (member->next)
 		return;
@@ -21,7 +22,7 @@ void warm_ring_enter(struct warm_ring *ring, struct warm_ring *member)
 	ring->previous = member;
 }
 
-void warm_ring_leave(struct warm_ring *member)
+static void leave(struct warm_ring *member)
 {
 	if (!member->next)
 		return;
@@ -42,24 +43,22 @@ static struct warm_mould *of_holding(struct warm_ring *member)
 
 void warm_mould_want(struct warm *warm, struct warm_mould *mould)
 {
-	warm_ring_enter(&warm->wanting, &mould->wanting);
+	enter(&warm->wanting, &mould->wanting);
 }
 
 void warm_mould_leave(struct warm *warm, struct warm_mould *mould)
 {
 	warm->places -= mould->count;
-	warm->shells -= mould->shell != NULL;
-	warm_ring_leave(&mould->wanting);
-	warm_ring_leave(&mould->holding);
-	warm_ring_leave(&mould->habitual);
+	leave(&mould->wanting);
+	leave(&mould->holding);
 }
 
 static void count_holding(struct warm *warm, struct warm_mould *mould)
 {
-	if (mould->count || mould->shell)
-		warm_ring_enter(&warm->holding, &mould->holding);
+	if (mould->count)
+		enter(&warm->holding, &mould->holding);
 	else
-		warm_ring_leave(&mould->holding);
+		leave(&mould->holding);
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------------- */
@@ -67,11 +66,6 @@ static void count_holding(struct warm *warm, struct warm_mould *mould)
 static bool has_room(const struct warm *warm)
 {
 	return warm->places < warm_most(WARM_PLACES_MAX, WARM_PLACES_SHARE);
-}
-
-static bool has_room_for_shell(const struct warm *warm)
-{
-	return warm->shells < warm_most(WARM_SHELLS_MAX, WARM_SHELLS_SHARE);
 }
 
 struct warm_place *warm_place_pop(struct warm *warm, struct warm_mould *mould)
@@ -95,26 +89,16 @@ static void push_place(struct warm *warm, struct warm_mould *mould, struct warm_
 	count_holding(warm, mould);
 }
 
-struct warm_place *warm_shell_pop(struct warm *warm, struct warm_mould *mould)
-{
-	struct warm_place *place = mould->shell;
-	mould->shell = NULL;
-	warm->shells--;
-	count_holding(warm, mould);
-	return place;
-}
-
 /* With the lock, which is let go meanwhile. What cannot be made is not tried again before the next command asks. */
 static void refill(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
 {
 	struct warm_place *place = NULL;
 	struct warm_house *gone;
 	struct cordon_error ignored;
-	bool held = mould->trust > 0 && warm_may_hold(warm, mould);
 	house->users++;
 	mould->making++;
 	pthread_mutex_unlock(&warm->lock);
-	bool made = warm_place_new(house, mould, held, &place, &ignored) == 0;
+	bool made = warm_place_new(house, mould, &place, &ignored) == 0;
 	pthread_mutex_lock(&warm->lock);
 	mould->making--;
 	pthread_cond_broadcast(&warm->made);
@@ -125,43 +109,6 @@ static void refill(struct warm *warm, struct warm_house *house, struct warm_moul
 		push_place(warm, mould, place);
 	warm_house_leave(house, &gone);
 	pthread_mutex_unlock(&warm->lock);
-	if (made && !keep)
-		warm_place_free(place);
-	if (gone)
-		warm_house_free(gone);
-	pthread_mutex_lock(&warm->lock);
-}
-
-/* The same for a shell that was wished for. */
-static void park(struct warm *warm, struct warm_house *house, struct warm_mould *mould)
-{
-	struct warm_place *place = NULL;
-	struct warm_house *gone;
-	struct cordon_error ignored;
-	struct warm_shell *shell = warm_shell_copy(mould->wish);
-	unsigned wishes = mould->wishes;
-	house->users++;
-	mould->parking = true;
-	mould->park = false;
-	/* Where places wait it is there sooner in one of them. The last is for a command that comes before it. */
-	if (shell && mould->count > 1)
-		place = warm_place_pop(warm, mould);
-	pthread_mutex_unlock(&warm->lock);
-	bool made = place || (shell && warm_place_new(house, mould, false, &place, &ignored) == 0);
-	bool parked = made && warm_shell_park(shell, place, &ignored) == 0;
-	pthread_mutex_lock(&warm->lock);
-	mould->parking = false;
-	bool keep = parked && !house->left && wishes == mould->wishes && !mould->shell && has_room_for_shell(warm);
-	if (keep) {
-		place->serial = mould->serial;
-		mould->shell = place;
-		warm->shells++;
-		count_holding(warm, mould);
-	}
-	warm_house_leave(house, &gone);
-	pthread_mutex_unlock(&warm->lock);
-	if (!parked)
-		warm_shell_free(shell);
 	if (made && !keep)
 		warm_place_free(place);
 	if (gone)
@@ -181,7 +128,7 @@ static bool make_room(struct warm *warm, const struct warm_mould *wanted)
 	struct warm_mould *oldest = NULL;
 	for (struct warm_ring *at = warm->holding.next; at != &warm->holding; at = at->next) {
 		struct warm_mould *mould = of_holding(at);
-		if (mould->places && (!oldest || mould->used_ms < oldest->used_ms))
+		if (!oldest || mould->used_ms < oldest->used_ms)
 			oldest = mould;
 	}
 	if (!oldest || warm_now_ms() - oldest->used_ms <= wanted->gap_ms)
@@ -194,24 +141,17 @@ static bool make_room(struct warm *warm, const struct warm_mould *wanted)
 	return true;
 }
 
-static bool wants_shell(const struct warm *warm, const struct warm_mould *mould)
-{
-	return mould->park && !mould->shell && !mould->parking && has_room_for_shell(warm);
-}
-
 /* With the lock. Whether there was something to make, or to take down for that: then it is looked again. What finds no room is
  * not tried again before the next command asks. */
 static bool refill_one(struct warm *warm)
 {
 	while (warm->wanting.next != &warm->wanting) {
 		struct warm_mould *mould = of_wanting(warm->wanting.next);
-		if (wants_shell(warm, mould))
-			return park(warm, mould->house, mould), true;
 		if (wants_place(mould) && has_room(warm))
 			return refill(warm, mould->house, mould), true;
 		if (wants_place(mould) && make_room(warm, mould))
 			return true;
-		warm_ring_leave(&mould->wanting);
+		leave(&mould->wanting);
 	}
 	return false;
 }
@@ -223,7 +163,7 @@ static bool expire_place(struct warm *warm, uint64_t now)
 		struct warm_mould *mould = of_holding(at);
 		if (now - mould->used_ms <= WARM_PLACE_IDLE_MS)
 			continue;
-		struct warm_place *place = mould->shell ? warm_shell_pop(warm, mould) : warm_place_pop(warm, mould);
+		struct warm_place *place = warm_place_pop(warm, mould);
 		mould->wanted = 0;
 		pthread_mutex_unlock(&warm->lock);
 		warm_place_free(place);

@@ -127,8 +127,6 @@ struct warm *warm_new(void)
 		return NULL;
 	warm->wanting = (struct warm_ring){ &warm->wanting, &warm->wanting };
 	warm->holding = (struct warm_ring){ &warm->holding, &warm->holding };
-	for (size_t i = 0; i < WARM_BUCKETS; i++)
-		warm->habitual[i] = (struct warm_ring){ &warm->habitual[i], &warm->habitual[i] };
 	pthread_mutex_init(&warm->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -267,7 +265,7 @@ static struct warm_mould *unlink_oldest(struct warm *warm, struct warm_house *ho
 	struct warm_mould **oldest = NULL;
 	unsigned count = 0;
 	for (struct warm_mould **link = &house->moulds; *link; link = &(*link)->next, count++)
-		if (!(*link)->making && !(*link)->parking && !(*link)->awaited && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
+		if (!(*link)->making && !(*link)->awaited && (!oldest || (*link)->used_ms < (*oldest)->used_ms))
 			oldest = link;
 	if (count < WARM_MOULDS_MAX || !oldest)
 		return NULL;
@@ -330,7 +328,7 @@ static bool found(struct execution *execution, struct warm_house **ret_house, st
 {
 	const struct launch *launch = &execution->run.launch;
 	struct warm *warm = execution->cordon->warm;
-	if (!warm_is_for(execution) || !launch->root || launch->root->classic) {
+	if (!warm_is_for(execution) || !launch->root) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "sandbox.walls", "the walls of these commands do not stay up");
 		fail_remedy(err, "they do with the driver namespaces and sandbox.walls = \"warm\" or \"parked\"");
 		return false;
@@ -376,10 +374,8 @@ int warm_make(struct execution *execution, struct cordon_error *err)
 	struct warm_mould *mould;
 	if (!found(execution, &house, &mould, &failure))
 		return 0;
-	mould->wish = warm_shell_new(execution);
-	mould->park = mould->wish;
 	struct slot *slot = &execution->run.slot;
-	bool begun = slot_begin(house->keeper, &house->commons, &mould->plan, &execution->run.launch, false, slot, &failure) == 0;
+	bool begun = slot_begin(house->keeper, &house->commons, &mould->plan, &execution->run.launch, slot, &failure) == 0;
 	if (!begun || slot_await_ready(slot, house->keeper, &failure) < 0) {
 		slot_end(slot);
 		warm_mould_free(mould);

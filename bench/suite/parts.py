@@ -26,6 +26,27 @@ def measure_walk(ground, _peers, runs):
     return part
 
 
+def measure_names(ground, _peers, runs):
+    """Nothing changed: what a command pays at its end in a tree that it did not touch."""
+    part = Part("names", "The check at a command's end, in a tree of 100 files a directory")
+    part.header = ["directories", "p50 µs", "p90 µs", "p99 µs", "µs a directory"]
+    program = ground.compile("names", library="libcordon-core.a")
+    for count in (100, 1000, 10000):
+        tree = ground.memory / f"tree-{count}"
+        for number in range(count):
+            place = tree / f"a{number // 100}/b{number}"
+            place.mkdir(parents=True)
+            for name in range(100 if count <= 1000 else 1):
+                (place / f"file{name}").touch()
+        found = ground.measure(program, max(20, runs), ground.memory / f"names-{count}", tree)
+        for directories, numbers in found.items():
+            part.rows.append((directories, *numbers, numbers[0] / int(directories)))
+            if count == 10000:
+                part.goal("the check at a command's end, a directory", numbers[0] / int(directories), "≤", 2, "µs")
+        shutil.rmtree(tree)
+    return part
+
+
 def measure_policy(ground, _peers, runs):
     part = Part("policy", "Deciding, with 10, 100 and 1,000 rules or entries")
     found = ground.measure(ground.compile("policy", *DECIDES), max(5, runs // 3))

@@ -6,17 +6,20 @@
 #include "base/utc.h"
 #include "execute.h"
 #include "gate.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg)
 {
+	if (!cordon)
+		return;
 	cordon->approver.fn = fn;
 	cordon->approver.arg = arg;
 }
 
 void cordon_approver_interrupt(struct cordon *cordon, int fd)
 {
-	cordon->approver.interrupt_fd = fd;
+	if (cordon)
+		cordon->approver.interrupt_fd = fd;
 }
 
 static void describe(void *arg, const struct approval_question *question)
@@ -32,7 +35,7 @@ static void describe(void *arg, const struct approval_question *question)
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err)
 {
 	struct json json;
-	if (policy_check(cordon, err) < 0)
+	if (call_check(err, cordon, ret_json) < 0 || policy_check(cordon, err) < 0)
 		return -1;
 	gate_sweep(cordon);
 	json_init(&json);
@@ -81,6 +84,8 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 		[CORDON_APPROVED_ONCE] = "approvals approve", [CORDON_APPROVED_SESSION] = "approvals approve",
 		[CORDON_DENIED] = "approvals deny",
 	};
+	if (call_check(err, cordon, card) < 0)
+		return -1;
 	if (answer <= CORDON_UNANSWERED || answer >= CORDON_ANSWER_MAX)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "this is not an answer");
 	if (policy_check(cordon, err) < 0)

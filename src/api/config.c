@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "execute.h"
-#include "policy/config-parse.h"
-#include "policy/config-store.h"
+#include "config/parse.h"
+#include "config/store.h"
 #include "session/beneath.h"
 
 /* Nothing is kept there, so that nothing is fallen back to. */
@@ -33,7 +33,7 @@ static void write_list(struct json *json, const struct config_row *row, const st
 	}
 	json_array_begin(json);
 	for (size_t i = 0; i < value->list.count; i++)
-		json_string(json, value->list.items[i]);
+		json_text(json, value->list.items[i]);
 	json_array_end(json);
 }
 
@@ -41,11 +41,11 @@ static void write_amount(struct json *json, const struct config_row *row, const 
 {
 	char text[TEXT_AMOUNT_SIZE];
 	if (value->number == UINT64_MAX) {
-		json_null(json);
+		json_nil(json);
 		return;
 	}
 	(row->type == CONFIG_TYPE_SIZE ? text_format_size : text_format_duration)(value->number, text);
-	json_string(json, text);
+	json_text(json, text);
 }
 
 /* Names only: a value may be a secret. */
@@ -73,12 +73,12 @@ static void write_addresses(struct json *json, const struct config_value *value)
 		json->failed |= !name;
 		json_key(json, name ? name : "");
 		if (next == i + 1) {
-			json_string(json, list->items[i] + length);
+			json_text(json, list->items[i] + length);
 			continue;
 		}
 		json_array_begin(json);
 		for (size_t j = i; j < next; j++)
-			json_string(json, list->items[j] + length);
+			json_text(json, list->items[j] + length);
 		json_array_end(json);
 	}
 	json_object_end(json);
@@ -108,7 +108,7 @@ static void write_value(struct json *json, const struct config_row *row, const s
 		write_word(json, row, value->number);
 		break;
 	case CONFIG_TYPE_PATH:
-		json_string(json, value->text);
+		json_text(json, value->text);
 		break;
 	case CONFIG_TYPE_NUMBER:
 		json_uint(json, value->number);
@@ -229,7 +229,7 @@ static int check_sessions(struct config_store *store, const struct config *confi
 		const struct config_block *blocks = config_snapshot_blocks(config, layer, &count);
 		for (size_t i = 0; i < count; i++) {
 			const struct config *its;
-			if (config_store_take_whole(store, blocks[i].match, project_fd, project, CONFIG_KEEP_NOTHING, 0, &its, err) < 0)
+			if (config_store_take(store, blocks[i].match, project_fd, project, CONFIG_KEEP_NOTHING, 0, &its, err) < 0)
 				return fail_boundary(err, "configuration");
 			config_unref(its);
 		}
@@ -244,7 +244,7 @@ static int check(const struct config_files *files, int project_fd, const char *p
 	const struct config *config;
 	if (config_store_open_files(NOWHERE, files, &store, err) < 0)
 		return -1;
-	int result = config_store_take_whole(store, NULL, project_fd, project, CONFIG_KEEP_NOTHING, 0, &config, err);
+	int result = config_store_take(store, NULL, project_fd, project, CONFIG_KEEP_NOTHING, 0, &config, err);
 	if (result == 0) {
 		if (sessions)
 			result = check_sessions(store, config, project_fd, project, err);
@@ -271,7 +271,7 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 	auto_close int fd = -1;
 	struct json json;
 	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
-	    config_store_take_whole(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, err) < 0)
+	    config_store_take(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);
@@ -291,6 +291,8 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
+	if (call_check(err, cordon, ret_json) < 0 || execute_owned(cordon, err) < 0)
+		return -1;
 	int result = show(cordon, &arena, workspace, ret_json, err);
 	arena_free(&arena);
 	return result;
@@ -319,6 +321,8 @@ static int check_project(const struct config_files *files, const char *file, str
 
 int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err)
 {
+	if (call_check(err, cordon) < 0 || execute_owned(cordon, err) < 0)
+		return -1;
 	struct config_files files = *config_store_files(cordon->config);
 	if (!file)
 		return check(&files, -1, NULL, true, err);

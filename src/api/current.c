@@ -1,11 +1,12 @@
 /* The calling thread's current session, as the public calls have it. */
 #include "base/error.h"
 #include "current.h"
+#include "execute.h"
 #include "session/registry.h"
 
 int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
-	return registry_check_id(id, err) < 0 ? -1 : current_enter(cordon, id, err);
+	return call_check(err, cordon, id) < 0 || registry_check_id(id, err) < 0 || execute_owned(cordon, err) < 0 ? -1 : current_enter(cordon, id, err);
 }
 
 void cordon_session_leave(void)
@@ -22,6 +23,8 @@ int cordon_run_current(const char *const *argv, struct cordon_result **ret_resul
 {
 	struct cordon_request *request = NULL;
 	const char *id = current_session();
+	if (call_check(err, argv, ret_result) < 0)
+		return -1;
 	if (!id) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "session",
 		     "no session is current in this thread: the sandbox is not configured here");

@@ -90,7 +90,8 @@ int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char
 {
 	char id[ID_SIZE];
 	auto_close int fd = -1;
-	if (job_start(cordon, request, id, err) < 0 || jobs_find(cordon->data_dir, id, &fd, err) < 0)
+	if (call_check(err, cordon, request, ret_json) < 0 || execute_owned(cordon, err) < 0 ||
+	    job_start(cordon, request, id, err) < 0 || jobs_find(cordon->data_dir, id, &fd, err) < 0)
 		return -1;
 	return tell_job(fd, NULL, ret_json, err);
 }
@@ -103,7 +104,8 @@ static int add_listed(void *arg, const struct job_record *record, int fd)
 int cordon_job_list(struct cordon *cordon, const char *session, char **ret_json, struct cordon_error *err)
 {
 	struct json json;
-	if ((session && registry_check_id(session, err) < 0) || policy_check(cordon, err) < 0)
+	if (call_check(err, cordon, ret_json) < 0 || (session && registry_check_id(session, err) < 0) ||
+	    policy_check(cordon, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);
@@ -123,7 +125,7 @@ int cordon_job_poll(struct cordon *cordon, const char *id, uint64_t stdout_from,
 {
 	const uint64_t from[STREAMS] = { 0, stdout_from, stderr_from };
 	auto_close int fd = -1;
-	return find(cordon, id, &fd, err) < 0 ? -1 : tell_job(fd, from, ret_json, err);
+	return call_check(err, cordon, id, ret_json) < 0 || find(cordon, id, &fd, err) < 0 ? -1 : tell_job(fd, from, ret_json, err);
 }
 
 /* What there is, and whether there will be more. */
@@ -152,6 +154,8 @@ int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream st
 {
 	struct cordon_job_output output;
 	auto_close int fd = -1, ring = -1;
+	if (call_check(err, cordon, id, buffer, ret_output) < 0)
+		return -1;
 	if (stream != CORDON_STDOUT && stream != CORDON_STDERR)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "there is no such stream");
 	if (find(cordon, id, &fd, err) < 0)
@@ -178,7 +182,7 @@ int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream st
 int cordon_job_wait(struct cordon *cordon, const char *id, int64_t timeout_ms, char **ret_json, struct cordon_error *err)
 {
 	auto_close int fd = -1;
-	if (find(cordon, id, &fd, err) < 0)
+	if (call_check(err, cordon, id, ret_json) < 0 || find(cordon, id, &fd, err) < 0)
 		return -1;
 	jobs_wait(fd, timeout_ms);
 	return tell_job(fd, NULL, ret_json, err);
@@ -188,6 +192,8 @@ int cordon_job_kill(struct cordon *cordon, const char *id, int signal, struct co
 {
 	auto_close int fd = -1;
 	bool told = false;
+	if (call_check(err, cordon, id) < 0)
+		return -1;
 	if (signal < 0 || signal >= NSIG)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "there is no such signal");
 	if (find(cordon, id, &fd, err) < 0 || jobs_tell(fd, signal ? (unsigned char)signal : JOB_END, &told, err) < 0)

@@ -1,6 +1,6 @@
 /* A manifest when a tool is installed: is it sound, are its programs there, and can this machine hold what it declares?
  * The last is found out by doing it: the walls it asks for are raised around a program that does nothing. */
-#include "policy/manifest.h"
+#include "config/manifest.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -178,6 +178,8 @@ static int check(struct cordon *cordon, struct arena *arena, const char *file, c
 int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
+	if (call_check(err, cordon, file, ret_json) < 0)
+		return -1;
 	int result = check(cordon, &arena, file, ret_json, err);
 	arena_free(&arena);
 	return result;

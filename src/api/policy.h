@@ -2,7 +2,7 @@
 #pragma once
 #include "base/cleanup.h"
 #include "cordon.h"
-#include "policy/config.h"
+#include "config/config.h"
 
 /* What is in force for this session (NULL: for none in particular), without a project's file; keeps nothing on disk. The
  * snapshot is the caller's to config_unref(). Where the sandbox is switched off every call is `sandbox_disabled`. */

@@ -6,6 +6,8 @@
 #include "base/json.h"
 #include "execute.h"
 #include "policy/capability-json.h"
+#include "config/config.h"
+#include "driver/linux/cgroup.h"
 #include "session/workspace.h"
 
 const char *session_workspaces(const struct cordon *cordon, struct arena *arena, const struct session_record *record)
@@ -76,11 +78,23 @@ static void write_denial(struct json *json, const struct session_denial *denial)
 	json_object_end(json);
 }
 
-void session_write_whole(struct json *json, const struct cordon *cordon, struct arena *arena,
+/* What becomes of commands that run in a paused session, judged by the control groups of this process. NULL: it is not paused. */
+static const char *running_commands(const struct config *config, const struct session_record *record)
+{
+	const struct cgroup_search search = { .directory = config->cgroup };
+	struct cgroup_place place;
+	if (record->state != SESSION_PAUSED)
+		return NULL;
+	cgroup_look(&search, &place);
+	return place.ops && place.ops->freeze ? "frozen" : "go on";
+}
+
+void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config, struct arena *arena,
                          const struct session_record *record)
 {
 	json_object_begin(json);
 	write_summary(json, cordon, arena, record);
+	json_key_string(json, "running_commands", running_commands(config, record));
 	json_key_path(json, "home", record->workspace ? in(arena, session_homes(cordon, arena), record)
 	                                              : workspace_of(cordon, arena, record));
 	json_key(json, "baseline");

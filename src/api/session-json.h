@@ -2,14 +2,15 @@
 #pragma once
 #include "session/registry.h"
 
+struct config;
 struct cordon;
 struct json;
 
 /* What every list of sessions says of one. */
 void session_write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
                            const struct session_record *record);
-/* All of it. */
-void session_write_whole(struct json *json, const struct cordon *cordon, struct arena *arena,
+/* All of it. `config` is what is in force for the session. */
+void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config, struct arena *arena,
                          const struct session_record *record);
 
 /* The directories that the session's own workspace, home and jobs are in. NULL when memory is short. */

@@ -13,17 +13,19 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 	struct arena arena = { 0 };
 	struct session_record record;
 	struct json json;
+	const struct config *config;
 	bool found = false;
-	if (policy_check(cordon, err) < 0)
+	if (call_check(err, cordon, id, ret_json) < 0 || policy_take(cordon, id, &config, err) < 0)
 		return -1;
 	int result = registry_read(&arena, cordon->data_dir, id, &record, &found, err);
 	if (result == 0 && !found)
 		result = registry_missing(id, err);
 	if (result == 0) {
 		json_init(&json);
-		session_write_whole(&json, cordon, &arena, &record);
+		session_write_whole(&json, cordon, config, &arena, &record);
 		result = session_take_json(&json, ret_json, err);
 	}
+	config_unref(config);
 	arena_free(&arena);
 	return result;
 }
@@ -104,10 +106,10 @@ static void write_listing(struct json *json, const struct cordon *cordon, struct
 
 int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err)
 {
+	if (call_check(err, cordon, ret_json) < 0 || policy_check(cordon, err) < 0)
+		return -1;
 	struct listing listing = { .data_dir = cordon->data_dir };
 	struct json json;
-	if (policy_check(cordon, err) < 0)
-		return -1;
 	int result = registry_list(cordon->data_dir, add_listed, &listing, err);
 	if (result == 0 && listing.failed)
 		result = fail_oom(err);

@@ -8,7 +8,7 @@
  *
  * Each change is in the ledger before it is made, unless it stops the session: that is done whatever becomes of the row, and
  * whoever asked for it is told. What is refused is in the ledger as well. Who ends a session ends its jobs, and what it
- * asked is withdrawn. What runs finds out by itself that the session is paused, and stands still where it can (session_wish()). */
+ * asked is withdrawn. What runs finds out by itself that the session is paused, and is frozen where it can be (session_wish()). */
 #include <jansson.h>
 
 #include "api/session-json.h"
@@ -22,9 +22,9 @@
 #include "base/utf8.h"
 #include "execute.h"
 #include "policy/capability-json.h"
-#include "run/cgroup.h"
+#include "driver/linux/cgroup.h"
 #include "session-row.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 #include "session/discard.h"
 #include "session/workspace.h"
 
@@ -120,17 +120,18 @@ int cordon_session_new(struct cordon *cordon, const char *id, const struct cordo
 	struct session_record record;
 	const struct config *config;
 	struct json json;
-	if (registry_check_id(id, err) < 0 || policy_take(cordon, id, &config, err) < 0)
+	if (call_check(err, cordon, id, ret_json) < 0 || registry_check_id(id, err) < 0 ||
+	    policy_take(cordon, id, &config, err) < 0)
 		return -1;
 	int result = make(cordon, config, &arena, id, settings, &record, err);
-	config_unref(config);
 	if (result < 0) {
 		audit_refusal(cordon, id, "session new", CORDON_STEP_SESSION, err);
 	} else {
 		json_init(&json);
-		session_write_whole(&json, cordon, &arena, &record);
+		session_write_whole(&json, cordon, config, &arena, &record);
 		result = session_take_json(&json, ret_json, err);
 	}
+	config_unref(config);
 	arena_free(&arena);
 	return result;
 }
@@ -252,6 +253,8 @@ static int change_only(struct change *change, const char *id, struct cordon_erro
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 {
 	size_t length = why ? strlen(why) : 0;
+	if (call_check(err, cordon, id) < 0)
+		return -1;
 	if (length > WHY_MAX || (why && (!utf8_valid(why, length) || text_has_control(why))))
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, why,
 		            "the reason must be UTF-8 without control characters, and not longer than 1 KiB");
@@ -260,7 +263,7 @@ int cordon_session_pause(struct cordon *cordon, const char *id, const char *why,
 
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
-	return change_only(&(struct change){ .cordon = cordon, .action = RESUME }, id, err);
+	return call_check(err, cordon, id) < 0 ? -1 : change_only(&(struct change){ .cordon = cordon, .action = RESUME }, id, err);
 }
 
 int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err)
@@ -268,7 +271,9 @@ int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_err
 	/* Never run; what walls a command has does not depend on which it is. */
 	static const char *const nothing[] = { "true", NULL };
 	struct cordon_request *request = NULL;
-	int result = cordon_request_new(&request, err);
+	int result = call_check(err, cordon, id);
+	if (result == 0)
+		result = cordon_request_new(&request, err);
 	if (result == 0)
 		result = cordon_request_set(request, "session", id, err);
 	if (result == 0)
@@ -353,7 +358,7 @@ static void withdraw_questions(const struct cordon *cordon, const char *id)
 	arena_free(&arena);
 }
 
-/* What stands still, and nobody is left to end: its supervisor was killed. */
+/* What is frozen, and nobody is left to end: its supervisor was killed. */
 static void end_abandoned(struct cordon *cordon, const char *id)
 {
 	const struct config *config;
@@ -366,6 +371,8 @@ static void end_abandoned(struct cordon *cordon, const char *id)
 
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 {
+	if (call_check(err, cordon, id) < 0 || execute_owned(cordon, err) < 0)
+		return -1;
 	end_abandoned(cordon, id);
 	if (remove_workspace)
 		return end_session(cordon, END_AND_CLEAR, id, err);
@@ -383,5 +390,5 @@ int cordon_session_end(struct cordon *cordon, const char *id, bool remove_worksp
 
 int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
-	return end_session(cordon, REMOVE, id, err);
+	return call_check(err, cordon, id) < 0 ? -1 : end_session(cordon, REMOVE, id, err);
 }

@@ -54,7 +54,7 @@ static int write_answer(const char *url, const struct host *host, const struct r
 	if (host)
 		json_uint(&json, host->port);
 	else
-		json_null(&json);
+		json_nil(&json);
 	write_addresses(&json, resolution);
 	json_object_end(&json);
 	char *text = json_take(&json);
@@ -80,7 +80,7 @@ static int write_row(struct cordon *cordon, const struct host *host, const struc
 	if (host)
 		json_uint(&json, host->port);
 	else
-		json_null(&json);
+		json_nil(&json);
 	json_key_string(&json, "address", *address ? address : NULL);
 	json_key_string(&json, "way", "url");
 	json_key_string(&json, "why", why);
@@ -127,7 +127,7 @@ int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bo
                      struct cordon_error *err)
 {
 	const struct config *config;
-	if (policy_take(cordon, NULL, &config, err) < 0)
+	if (call_check(err, cordon, url, ret_json, ret_allowed) < 0 || policy_take(cordon, NULL, &config, err) < 0)
 		return -1;
 	int result = judge(cordon, config, url, ret_json, ret_allowed, err);
 	config_unref(config);

@@ -6,15 +6,16 @@
 
 #include "audit/ledger-files.h"
 #include "audit/lines.h"
-#include "audit/row.h"
 #include "base/error.h"
 
 /* A whole row; of a torn line, what it was going to say does not count. */
 static bool is_row(const struct line *line, const char *text)
 {
-	struct row row;
-	return line->text && line->ended && memmem(line->text, line->length, text, strlen(text)) &&
-	       row_scan(line->text, line->length, &row);
+	if (!line->text || !line->ended || !memmem(line->text, line->length, text, strlen(text)))
+		return false;
+	json_t *row = line_parse(line);
+	json_decref(row);
+	return row;
 }
 
 /* 1, 0, or -1 and errno. */

@@ -169,6 +169,13 @@ bool ledger_files_fit(uint64_t size)
 	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur;
 }
 
+void ledger_files_remove(const struct ledger_files *files, const char *name)
+{
+	char path[64];
+	snprintf(path, sizeof(path), LEDGER_DIRECTORY "/%s", name);
+	(void)!unlinkat(files->data_fd, path, 0);
+}
+
 /* The file that was there before the last one; -1 where there is none that can be written over. */
 static int open_spare(const struct ledger_files *files, int dir, const char *name, size_t size)
 {

@@ -2,6 +2,7 @@
  *     YYYY-MM-DD.jsonl   the rows, a file per day
  *     head               how far they reach; whoever writes holds its lock
  *     signed             the same with a signature, now and then
+ *     reserve            who has reserved room for rows to come (ledger-room.c)
  *     key, key.pub       what seals and signs, and what the signature is checked with
  * Files to be written are opened through the data directory's descriptor, never through a symbolic link; what is not
  * ours, or what others may write to, is no ledger. */
@@ -16,6 +17,7 @@
 #define LEDGER_DIRECTORY "ledger"
 #define LEDGER_HEAD "head"
 #define LEDGER_SIGNED "signed"
+#define LEDGER_RESERVE "reserve"
 #define LEDGER_KEY "key"
 #define LEDGER_PUBLIC "key.pub"
 
@@ -35,6 +37,8 @@ int ledger_files_open(struct ledger_files *files, const char *name, int flags, i
                       struct cordon_error *err) must_check;
 /* The file of this name, as it is now. */
 int ledger_files_stat(const struct ledger_files *files, const char *name, struct stat *ret_st) must_check;
+/* Removes a file that has no rows. */
+void ledger_files_remove(const struct ledger_files *files, const char *name);
 /* Puts a small file in the place of whatever has this name: whole or not at all. Its length on the disk is `size`. */
 int ledger_files_replace(struct ledger_files *files, const char *name, const char *bytes, size_t size,
                          struct cordon_error *err) must_check;

@@ -60,6 +60,9 @@ int ledger_key_make(struct ledger_files *files, int head_fd, const struct tip *t
 	public[SEAL_PUBLIC_HEX - 1] = '\n';
 	seal_sign(&key, tip, now, head);
 	int status = ledger_files_replace(files, LEDGER_SIGNED, head, sizeof(head), err);
+	/* Twice: the two files that take turns are there before the disk can be full. */
+	if (!status)
+		status = ledger_files_alternate(files, LEDGER_SIGNED, head, sizeof(head), err);
 	seal_head(&key, tip, now, head);
 	if (!status && (pwrite(head_fd, head, sizeof(head), 0) != sizeof(head) ||
 	                (files->sync_disk && fdatasync(head_fd) < 0)))

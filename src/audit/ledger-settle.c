@@ -156,6 +156,7 @@ static int look_at_day(struct ledger *ledger, bool current, struct stat *ret_st,
 	if (ledger_open_named(ledger, name, O_APPEND | O_CREAT, &ledger->day, ret_st, err) < 0)
 		return -1;
 	memcpy(ledger->day_name, name, DAY_NAME_SIZE);
+	ledger->allocated = 0;
 	return 0;
 }
 
@@ -179,6 +180,7 @@ static int catch_up(struct ledger *ledger, bool current, struct note *note, stru
 		if (!note->loss)
 			lose(note, "rows are gone", tip);
 		tip->offset = size;
+		ledger->allocated = 0;
 	}
 	if (note->loss && current && size && pread(ledger->day.fd, &last, 1, (off_t)size - 1) != 1)
 		return ledger_refuse(&ledger->files, errno, tip->file, "the ledger's last row cannot be read", err);
@@ -186,15 +188,44 @@ static int catch_up(struct ledger *ledger, bool current, struct note *note, stru
 	return 0;
 }
 
-/* A new day: the head says so before the first row does, so that rows which it does not count are in its file only. */
-static int turn_page(struct ledger *ledger, struct note *note, struct cordon_error *err)
+/* The new day's file with space for all that is reserved; without, -1, and nothing has changed. */
+static int open_page(struct ledger *ledger, struct cordon_error *err)
 {
-	ledger_store_signed(ledger, &ledger->tip);
+	const struct tip before = ledger->tip;
+	struct stat st;
 	memcpy(ledger->tip.file, ledger->today, DAY_NAME_SIZE);
 	ledger->tip.offset = 0;
+	int status = look_at_day(ledger, true, &st, err);
+	if (status == 0 && ledger_secure(ledger, (uint64_t)st.st_size, ledger_reserved(ledger)) < 0) {
+		status = ledger_refuse(&ledger->files, errno, ledger->today,
+		                       "there is no space for a new day's rows", err);
+		if (st.st_size == 0)
+			ledger_files_remove(&ledger->files, ledger->today);
+		*ledger->day_name = '\0';
+	}
+	if (status < 0)
+		ledger->tip = before;
+	return status;
+}
+
+/* A new day: the head says so before the first row does, so that rows which it does not count are in its file only.
+ * On a full file system the rows go on in the file of the day before, where space is reserved. */
+static int turn_page(struct ledger *ledger, struct note *note, struct cordon_error *err)
+{
+	const struct tip before = ledger->tip;
+	struct cordon_error refused;
+	if (open_page(ledger, &refused) < 0) {
+		if (ledger_is_full(refused.os_errno))
+			return catch_up(ledger, true, note, err);
+		if (err)
+			*err = refused;
+		return -1;
+	}
+	ledger_store_signed(ledger, &before);
 	note->in_line = false;
 	if (!note->loss)
 		ledger_store_head(ledger, &ledger->tip);
+	ledger_trim(ledger, before.file);
 	return catch_up(ledger, true, note, err);
 }
 

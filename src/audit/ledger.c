@@ -2,14 +2,17 @@
  * outlives every process, so a row is kept from the moment the call returns.
  *
  * The head is written after the row: a writer that is killed in between leaves it behind, never ahead. A write that
- * came out short is taken back by truncating to the old size; where even that fails, it is a torn line like any other,
- * which whoever writes next ends and notes (ledger-settle.c).
+ * came out short is taken back by truncating to the old size; where even that fails, it is a torn line like any
+ * other, which whoever writes next ends and notes (ledger-settle.c).
  *
  * Rows are never written to a day before the head's, so that the files in the order of their names are one chain even
  * when the clock is set back; the row's own time tells what the clock said.
  *
  * With sync_disk the head must not be on the disk before the row it counts, so it is written in a second turn, after
  * fdatasync(), which many writers share that way.
+ *
+ * A row goes where ledger-room.c has made sure of space for it, so that it cannot come out short. Rows of running
+ * commands take what is reserved for them if there is no other space.
  *
  * Files stay open between rows. One fstatat() each, under the lock, tells whether they are still the files of their
  * names, and how long the day's is. The head's bytes tell whether anyone else has written meanwhile. */
@@ -39,7 +42,7 @@ int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger
 	}
 	pthread_mutex_init(&ledger->mutex, NULL);
 	ledger->files.sync_disk = sync_disk;
-	ledger->files.data_fd = ledger->head.fd = ledger->day.fd = -1;
+	ledger->files.data_fd = ledger->head.fd = ledger->day.fd = ledger->reserve.fd = -1;
 	*ret_ledger = ledger;
 	return 0;
 }
@@ -50,7 +53,9 @@ void ledger_unref(struct ledger *ledger)
 		return;
 	close_fd(&ledger->head.fd);
 	close_fd(&ledger->day.fd);
+	close_fd(&ledger->reserve.fd);
 	close_fd(&ledger->files.data_fd);
+	free(ledger->slots.numbers);
 	pthread_mutex_destroy(&ledger->mutex);
 	free(ledger->files.data_dir);
 	sodium_memzero(&ledger->key, sizeof(ledger->key));
@@ -108,8 +113,11 @@ static int take_head(struct ledger *ledger, int flags, bool *ret_taken, struct c
 		close_fd(&ledger->head.fd);
 		ledger->owner = getpid();
 	}
-	if (ledger->head.fd < 0 && ledger_open_named(ledger, LEDGER_HEAD, flags, &ledger->head, &st, err) < 0)
-		return -1;
+	if (ledger->head.fd < 0) {
+		ledger_forget_slots(ledger);
+		if (ledger_open_named(ledger, LEDGER_HEAD, flags, &ledger->head, &st, err) < 0)
+			return -1;
+	}
 	if (lock_head(ledger, err) < 0)
 		return -1;
 	*ret_taken = ledger_still_named(ledger, LEDGER_HEAD, &ledger->head, &st);
@@ -125,29 +133,58 @@ static void release_head(struct ledger *ledger)
 
 /* ---- Writing ----------------------------------------------------------------------------------------------------- */
 
+/* 0, or -1 and errno; *ret_torn: a part of it was written, and could not be taken back. */
+static int write_parts(struct ledger *ledger, const struct iovec *parts, int count, size_t length, bool *ret_part,
+                       bool *ret_torn)
+{
+	ssize_t written;
+	do
+		written = writev(ledger->day.fd, parts, count);
+	while (written < 0 && errno == EINTR);
+	if (written == (ssize_t)length)
+		return 0;
+	if (written < 0)
+		return -1;
+	*ret_part = true;
+	*ret_torn = ftruncate(ledger->day.fd, (off_t)ledger->tip.offset) < 0;
+	/* With it went all that was allocated behind the end. */
+	ledger->allocated = 0;
+	(void)!ledger_secure(ledger, ledger->tip.offset, ledger_reserved(ledger));
+	errno = ENOSPC;
+	return -1;
+}
+
 /* All parts in one write at the end of the file; or nothing. */
 static int put(struct ledger *ledger, const struct iovec *parts, int count, struct cordon_error *err)
 {
 	struct tip *tip = &ledger->tip;
+	struct ledger_room *room = ledger->room;
 	size_t length = 0;
+	bool part = false, torn = false;
 	for (int i = 0; i < count; i++)
 		length += parts[i].iov_len;
 	size_t end = tip->offset + length;
 	if (!ledger_files_fit(end < SEAL_HEAD_SIZE ? SEAL_HEAD_SIZE : end))
 		return ledger_refuse(&ledger->files, EFBIG, tip->file, "the row does not fit", err);
-	ssize_t written;
-	do
-		written = writev(ledger->day.fd, parts, count);
-	while (written < 0 && errno == EINTR);
-	if (written < 0)
-		return ledger_refuse(&ledger->files, errno, tip->file, "the row cannot be written", err);
-	if ((size_t)written != length) {
-		bool undone = !ftruncate(ledger->day.fd, (off_t)tip->offset);
-		return ledger_refuse(&ledger->files, ENOSPC, tip->file,
-		                     undone ? "the row was written in part and taken back" :
-		                     "the row was written in part and cannot be taken back", err);
+	bool has_room = room && room->left >= length;
+	bool spends = ledger_secure(ledger, end, ledger_reserved(ledger)) < 0;
+	if (spends && !has_room)
+		return ledger_refuse(&ledger->files, errno, tip->file,
+		                     "there is no space for the row and for those that running commands will cause",
+		                     err);
+	int status = write_parts(ledger, parts, count, length, &part, &torn);
+	if (status < 0 && ledger_is_full(errno) && !torn && has_room && ledger_release_space(ledger, length)) {
+		spends = true;
+		status = write_parts(ledger, parts, count, length, &part, &torn);
 	}
+	if (status < 0)
+		return ledger_refuse(&ledger->files, errno, tip->file,
+		                     torn ? "the row was written in part and cannot be taken back" :
+		                     part ? "the row was written in part and taken back" :
+		                     "the row cannot be written", err);
 	tip->offset += length;
+	if (spends)
+		room->left -= length;
 	return 0;
 }
 
@@ -168,7 +205,6 @@ int ledger_put_row(struct ledger *ledger, const char *row, size_t length, bool i
 		ledger_store_head(ledger, &ledger->tip);
 	return 0;
 }
-
 
 void ledger_store_signed(struct ledger *ledger, const struct tip *tip)
 {
@@ -217,37 +253,77 @@ static void advance_head(struct ledger *ledger, const struct tip *tip)
 	release_head(ledger);
 }
 
-static int append(struct ledger *ledger, const char *row, size_t length, struct cordon_error *err)
+/* `reserve`: so many bytes more are reserved before the row is written, or it is not. */
+static int append(struct ledger *ledger, const char *row, size_t length, size_t reserve, struct ledger_room *room,
+                  struct cordon_error *err)
 {
+	ledger->room = reserve ? NULL : room;
 	if (acquire(ledger, err) < 0)
 		return -1;
-	int status = row ? ledger_put_row(ledger, row, length, false, err) : 0;
+	int status = reserve ? ledger_take_room(ledger, reserve, room, err) : 0;
+	if (status == 0 && row)
+		status = ledger_put_row(ledger, row, length, false, err);
 	struct tip tip = ledger->tip;
 	release_head(ledger);
-	if (status < 0 || !row || !ledger->files.sync_disk)
-		return status;
 	/* Outside the lock, so that many writers share one trip to the disk. */
-	if (fdatasync(ledger->day.fd) < 0)
-		return ledger_refuse(&ledger->files, errno, ledger->day_name, "the row did not reach the disk", err);
-	advance_head(ledger, &tip);
-	return 0;
+	if (status == 0 && row && ledger->files.sync_disk) {
+		if (fdatasync(ledger->day.fd) < 0)
+			status = ledger_refuse(&ledger->files, errno, ledger->day_name,
+			                       "the row did not reach the disk", err);
+		else
+			advance_head(ledger, &tip);
+	}
+	if (status < 0 && reserve)
+		ledger_give_room(ledger, room);
+	return status;
 }
 
-int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err)
+static int append_line(struct ledger *ledger, const char *line, size_t length, size_t reserve, struct ledger_room *room,
+                       struct cordon_error *err)
 {
 	if (length >= LEDGER_LINE_MAX || length < 3 || line[0] != '{' || line[length - 1] != '}' ||
 	    memchr(line, '\n', length))
 		return ledger_refuse(&ledger->files, 0, "", "a row must be a JSON object on one line, under 1 MiB", err);
 	pthread_mutex_lock(&ledger->mutex);
-	int status = append(ledger, line, length, err);
+	int status = append(ledger, line, length, reserve, room, err);
 	pthread_mutex_unlock(&ledger->mutex);
 	return status;
+}
+
+int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err)
+{
+	return append_line(ledger, line, length, 0, NULL, err);
+}
+
+int ledger_append_reserving(struct ledger *ledger, const char *line, size_t length, size_t bytes,
+                            struct ledger_room *ret_room, struct cordon_error *err)
+{
+	struct ledger_room room = { 0 };
+	if (append_line(ledger, line, length, bytes, &room, err) < 0)
+		return -1;
+	*ret_room = room;
+	return 0;
+}
+
+int ledger_append_in(struct ledger *ledger, struct ledger_room *room, const char *line, size_t length,
+                     struct cordon_error *err)
+{
+	return append_line(ledger, line, length, 0, room, err);
+}
+
+void ledger_release(struct ledger *ledger, struct ledger_room *room)
+{
+	if (!room->slots)
+		return;
+	pthread_mutex_lock(&ledger->mutex);
+	ledger_give_room(ledger, room);
+	pthread_mutex_unlock(&ledger->mutex);
 }
 
 int ledger_check(struct ledger *ledger, struct cordon_error *err)
 {
 	pthread_mutex_lock(&ledger->mutex);
-	int status = append(ledger, NULL, 0, err);
+	int status = append(ledger, NULL, 0, 0, NULL, err);
 	pthread_mutex_unlock(&ledger->mutex);
 	return status;
 }

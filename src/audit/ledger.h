@@ -24,6 +24,23 @@ void ledger_set_sync(struct ledger *ledger, bool sync_disk);
  * any thread, in any number of processes. */
 int ledger_append(struct ledger *ledger, const char *line, size_t length, struct cordon_error *err) must_check;
 
+/* Room that is reserved for the rows of one command; all zero: none. */
+struct ledger_room {
+	size_t slots;
+	size_t left;                    /* bytes that its rows may still take of it */
+};
+
+/* The same for the row with which a command begins: afterwards `bytes` are reserved for the rows that it will cause,
+ * so that those can be written when the file system is full. It is an error (ENOSPC) if there is no space for that;
+ * nothing is written then. To be released. */
+int ledger_append_reserving(struct ledger *ledger, const char *line, size_t length, size_t bytes,
+                            struct ledger_room *ret_room, struct cordon_error *err) must_check;
+/* The same for a row of that command: takes from `room`, as far as that goes, if there is no space otherwise. */
+int ledger_append_in(struct ledger *ledger, struct ledger_room *room, const char *line, size_t length,
+                     struct cordon_error *err) must_check;
+/* `room` is all zero then, and may have been. */
+void ledger_release(struct ledger *ledger, struct ledger_room *room);
+
 /* Whether a row could be written now, as far as that can be told without writing one; makes what the first row would
  * make, and notes what was found damaged. */
 int ledger_check(struct ledger *ledger, struct cordon_error *err) must_check;

@@ -1,5 +1,6 @@
 /* The lines of one file, one after the other, in bounded memory. */
 #pragma once
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,3 +28,6 @@ void lines_close(struct lines *lines);
 /* 1 and a line, 0 at the end, -1 and errno. At the end it may be called again, to see whether more has come: then
  * without the line that has not ended, if `whole` is set. */
 int lines_next(struct lines *lines, bool whole, struct line *ret_line) must_check;
+
+/* The row of a line, to be released with json_decref(); NULL: it is not one JSON object, or memory is short. */
+json_t *line_parse(const struct line *line);

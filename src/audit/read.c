@@ -92,13 +92,13 @@ static int take_damaged(struct reading *reading, const struct line *line, struct
 static int take_line(struct reading *reading, const struct line *line, struct cordon_error *err)
 {
 	const struct filter *filter = &reading->filter;
-	struct row row;
 	if (line->text && !filter_may_take(filter, line->text, line->length))
 		return 0;
-	bool good = line->text && row_scan(line->text, line->length, &row);
-	bool taken = good ? filter_takes(filter, &row) : filter_takes_damaged(filter) && reading->in_time;
+	json_t *row = line_parse(line);
+	bool good = row, taken = good ? filter_takes(filter, row) : filter_takes_damaged(filter) && reading->in_time;
 	if (good)
-		reading->in_time = filter_in_time(filter, &row);
+		reading->in_time = filter_in_time(filter, row);
+	json_decref(row);
 	if (!taken)
 		return 0;
 	if (reading->ring.most)

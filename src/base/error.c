@@ -83,19 +83,27 @@ __attribute__((format(printf, 3, 4))) static void put_text(char *field, size_t s
 	va_end(args);
 }
 
+static bool lacks_descriptors(int os_errno)
+{
+	return os_errno == EMFILE || os_errno == ENFILE;
+}
+
 int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const char *subject, const char *format, ...)
 {
 	int saved = errno;
 	if (!err)
 		return -1;
 	/* Whatever it was for: who tries again later may have one. */
-	bool no_descriptor = os_errno == EMFILE || os_errno == ENFILE;
+	bool no_descriptor = lacks_descriptors(os_errno);
 	if (no_descriptor && (unsigned)class < CORDON_CLASS_MAX && !classes[class].retriable)
 		class = CORDON_E_LIMIT_EXCEEDED;
 	/* Made aside: the arguments may be parts of the error that is replaced. */
 	struct cordon_error made = { .class = (unsigned)class < CORDON_CLASS_MAX ? class : CORDON_E_INTERNAL,
 	                             .os_errno = os_errno };
 	made.retriable = classes[made.class].retriable || no_descriptor;
+	if (no_descriptor)
+		put_text(made.remediation, sizeof(made.remediation), "close some files, or raise the limit on open files: %s",
+		         os_errno == EMFILE ? "ulimit -n" : "sysctl fs.file-max");
 	if (subject)
 		put_text(made.subject, sizeof(made.subject), "%s", subject);
 	va_list args;
@@ -111,6 +119,28 @@ int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const 
 	return -1;
 }
 
+struct cordon_error *error_wanted(struct cordon_error *err)
+{
+	static _Thread_local struct cordon_error unwanted;
+	return err ? err : &unwanted;
+}
+
+int error_refuse_null(struct cordon_error *err, const char *names, const void *const *values, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		names += strspn(names, ", ");
+		size_t length = strcspn(names, ",");
+		if (!values[i]) {
+			char name[64];
+			put_text(name, sizeof(name), "%.*s", (int)length, names);
+			fail(err, CORDON_E_INVALID_REQUEST, 0, name, "this argument of the call is NULL");
+			return fail_boundary(err, "request");
+		}
+		names += length;
+	}
+	return 0;
+}
+
 int fail_oom(struct cordon_error *err)
 {
 	return fail(err, CORDON_E_INTERNAL, ENOMEM, NULL, "out of memory");
@@ -118,7 +148,7 @@ int fail_oom(struct cordon_error *err)
 
 int fail_remedy(struct cordon_error *err, const char *format, ...)
 {
-	if (!err)
+	if (!err || lacks_descriptors(err->os_errno))
 		return -1;
 	char made[sizeof(err->remediation)] = "";
 	va_list args;
@@ -154,6 +184,8 @@ void error_write_json(struct json *json, const struct cordon_error *err)
 char *cordon_error_json(const struct cordon_error *err)
 {
 	struct json json;
+	if (!err)
+		return NULL;
 	json_init(&json);
 	json_object_begin(&json);
 	json_key(&json, "error");

@@ -24,8 +24,7 @@ void json_array_begin(struct json *json);
 void json_array_end(struct json *json);
 void json_key(struct json *json, const char *key);
 
-/* NULL is written as null. Not "json_string" and "json_null": libjansson has functions of these names, and whichever
- * the linker found first would be called by both. */
+/* NULL is written as null. Not "json_string" and "json_null": libjansson has functions of these names. */
 void json_text(struct json *json, const char *text);
 /* `bytes` may be NULL where `length` is 0. */
 void json_bytes(struct json *json, const char *bytes, size_t length);
@@ -42,9 +41,3 @@ void json_key_uint(struct json *json, const char *key, uint64_t number);
 void json_key_bool(struct json *json, const char *key, bool value);
 /* An array of strings. */
 void json_key_strings(struct json *json, const char *key, const char *const *items, size_t count);
-
-/* The same by their plain names, where libjansson's header is not included (it comes first if it is). */
-#ifndef JANSSON_H
-static inline void json_string(struct json *json, const char *text) { json_text(json, text); }
-static inline void json_null(struct json *json) { json_nil(json); }
-#endif

@@ -8,9 +8,8 @@
 #define VIGIL_DIRECTORY (VIGIL_ANY | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
 #define VIGIL_FILE (VIGIL_ANY | IN_MODIFY | IN_CLOSE_WRITE)
 
-/* What matters of a path's end: what it leads to, which names that has in it, or the end itself where it is a link;
- * or no more than that something is there. */
-enum vigil_end { VIGIL_END_FILE, VIGIL_END_NAMES, VIGIL_END_LINK, VIGIL_END_NAME };
+/* What matters of a path's end: what it leads to, which names that has in it, or the end itself where it is a link. */
+enum vigil_end { VIGIL_END_FILE, VIGIL_END_NAMES, VIGIL_END_LINK };
 
 /* With the vigil's lock. The watch, for this name in the directory (NULL: any; "": the inode itself), or a negative errno. */
 int vigil_claim(struct vigil_post *post, const char *path, uint32_t mask, const char *name);

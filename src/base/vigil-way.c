@@ -119,8 +119,6 @@ static int step(struct vigil_post *post, struct way *way)
 		return way->end == VIGIL_END_LINK && !*way->rest ? 1 : follow_link(way, before);
 	if (S_ISDIR(info.st_mode))
 		return 0;
-	if (way->end == VIGIL_END_NAME && !*way->rest)
-		return 1;
 	status = watch_file(post, way->at);
 	return status < 0 ? -1 : 1;
 }
@@ -154,11 +152,6 @@ void vigil_watch(struct vigil_post *post, const char *path)
 void vigil_watch_link(struct vigil_post *post, const char *path)
 {
 	vigil_watch_way(post, path, VIGIL_END_LINK);
-}
-
-void vigil_watch_name(struct vigil_post *post, const char *path)
-{
-	vigil_watch_way(post, path, VIGIL_END_NAME);
 }
 
 void vigil_watch_names(struct vigil_post *post, const char *directory)

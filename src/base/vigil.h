@@ -40,8 +40,6 @@ bool vigil_watches(const struct vigil_post *post);
 void vigil_watch(struct vigil_post *post, const char *path);
 /* Likewise, but a link at its end is not followed. */
 void vigil_watch_link(struct vigil_post *post, const char *path);
-/* Likewise, but of a file that it leads to no more than whether it is there, and whose. */
-void vigil_watch_name(struct vigil_post *post, const char *path);
 /* Likewise a directory, and which names are in it. */
 void vigil_watch_names(struct vigil_post *post, const char *directory);
 

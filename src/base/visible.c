@@ -1,4 +1,10 @@
-/* Which characters are shown and which are spelt out: see visible.h. */
+/* Which characters are shown and which are spelt out: see visible.h.
+ *
+ * Plain are the characters of an allow-list: each is assigned, visible by itself, set from left to right, joined with
+ * no neighbour, and the normal form of itself. Scripts that need more than that (right-to-left ones, those with
+ * combining marks or reordering, as Hebrew, Arabic, Devanagari or Thai) are written as escapes, and so are signs that
+ * look like one of ASCII's: quotation marks above all, which would seem to end a quoted word. Letters that look like
+ * another script's are plain: see visible.h. */
 #include "base/visible.h"
 
 #include <string.h>
@@ -6,9 +12,30 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
-static const struct {
+struct range {
 	uint32_t first, last;
-} deceiving[] = {
+};
+
+static const struct range plain[] = {
+	{ 0x0020, 0x007e },                                             /* ASCII */
+	{ 0x00a1, 0x00a7 }, { 0x00a9, 0x00a9 }, { 0x00ab, 0x00ac },     /* Latin-1, without what has a twin in ASCII */
+	{ 0x00ae, 0x00ae }, { 0x00b0, 0x00b1 }, { 0x00b6, 0x00b7 }, { 0x00bb, 0x00bb }, { 0x00bf, 0x0131 },
+	{ 0x0134, 0x013e }, { 0x0141, 0x0148 }, { 0x014a, 0x017e },     /* Latin Extended, without ligatures */
+	{ 0x0180, 0x0188 }, { 0x018a, 0x01bf }, { 0x01cd, 0x01f0 }, { 0x01f4, 0x024f }, { 0x1e00, 0x1e99 }, { 0x1e9e, 0x1eff },
+	{ 0x0386, 0x0386 }, { 0x0388, 0x038a }, { 0x038c, 0x038c }, { 0x038e, 0x03a1 }, { 0x03a3, 0x03ce }, /* Greek */
+	{ 0x0400, 0x0471 }, { 0x0474, 0x0481 }, { 0x048a, 0x052f },                         /* Cyrillic */
+	{ 0x0531, 0x0556 }, { 0x0561, 0x0586 }, { 0x10d0, 0x10fa },     /* Armenian, Georgian */
+	{ 0x20ac, 0x20ac },                                             /* euro */
+	{ 0x3001, 0x3002 }, { 0x3005, 0x3011 }, { 0x3014, 0x301b },     /* CJK punctuation, without quotation marks */
+	{ 0x3041, 0x3096 }, { 0x309d, 0x309e }, { 0x30a1, 0x30fe }, { 0x3105, 0x312f }, /* kana, bopomofo */
+	{ 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0x20000, 0x2a6df }, { 0x2a700, 0x2b738 }, /* Han */
+	{ 0x2b740, 0x2b81d }, { 0x2b820, 0x2cea1 }, { 0x2ceb0, 0x2ebe0 }, { 0x30000, 0x3134a },
+	{ 0xac00, 0xd7a3 },                                             /* Hangul syllables */
+	{ 0x1f300, 0x1f3fa }, { 0x1f400, 0x1f64f }, { 0x1f680, 0x1f6c5 }, { 0x1f900, 0x1f9ff },  /* emoji */
+};
+
+/* Of a program's own output: what a terminal might obey, what is not seen, what moves or overlays its neighbours. */
+static const struct range disturbing[] = {
 	{ 0x0000, 0x001f }, { 0x007f, 0x00a0 },         /* C0, DEL, C1, no-break space */
 	{ 0x00ad, 0x00ad }, { 0x0300, 0x036f },         /* soft hyphen; marks that overlay what is before them */
 	{ 0x061c, 0x061c }, { 0x115f, 0x1160 },         /* Arabic letter mark; Hangul fillers */
@@ -33,10 +60,10 @@ static uint32_t decode(const unsigned char *bytes, size_t length)
 	return code;
 }
 
-static bool deceives(uint32_t code)
+static bool is_in(const struct range *ranges, size_t count, uint32_t code)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(deceiving); i++)
-		if (code >= deceiving[i].first && code <= deceiving[i].last)
+	for (size_t i = 0; i < count; i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
 			return true;
 	return false;
 }
@@ -46,8 +73,13 @@ struct visible visible_next(const char *text, size_t left)
 	size_t length = utf8_sequence(text, left);
 	struct visible seen = { .length = length ? length : 1, .is_utf8 = length != 0 };
 	seen.code = decode((const unsigned char *)text, seen.length);
-	seen.is_plain = seen.is_utf8 && !deceives(seen.code);
+	seen.is_plain = seen.is_utf8 && is_in(plain, ARRAY_SIZE(plain), seen.code);
 	return seen;
+}
+
+bool visible_is_output(const struct visible *seen)
+{
+	return seen->is_utf8 && !is_in(disturbing, ARRAY_SIZE(disturbing), seen->code);
 }
 
 static void write_escaped(FILE *out, const struct visible *seen)

@@ -1,4 +1,8 @@
-/* Showing text that others wrote. A terminal must not obey it, and it must not look like something else than it is. */
+/* Showing text that others wrote. A terminal must not obey it, every character of it must be seen, in its order, and
+ * different texts must be written differently.
+ *
+ * Letters of one script that look like those of another (Latin a, Cyrillic U+0430) are shown as they are: two texts
+ * that are written differently may look alike. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,13 +13,16 @@ struct visible {
 	size_t length;          /* in bytes, at least 1 */
 	uint32_t code;          /* the character, or the one byte that is not UTF-8 */
 	bool is_utf8;
-	bool is_plain;          /* may be shown as it is: no control, nothing invisible, nothing that moves its neighbours */
+	bool is_plain;          /* may be shown as it is: assigned, visible by itself, set from left to right */
 };
 
 /* The character `text` begins with; `left` is at least 1. */
 struct visible visible_next(const char *text, size_t left);
+/* May it be shown as part of a program's own output, on a terminal? Letters and marks of every script may. */
+bool visible_is_output(const struct visible *seen);
 
-/* As a shell's word: bare, 'quoted', or $'escaped' where a character is not plain. Two texts never look the same. */
+/* As a shell's word: bare, 'quoted', or $'escaped' where a character is not plain. No two texts are written the same
+ * way. */
 void visible_quote(FILE *out, const char *text);
 
 /* JSON that is valid already, with every character that is not plain as \uXXXX: the same value, safe to print. To be

@@ -16,7 +16,7 @@
 #include "base/compat.h"
 #include "base/text.h"
 #include "driver/driver.h"
-#include "driver/idmap.h"
+#include "driver/linux/idmap.h"
 #include "profile/bwrap.h"
 
 enum { ARGS_FD = 3, SECCOMP_FD = 4, STATUS_FD = 5, TEXT_FD = 6 };

@@ -8,7 +8,7 @@
 
 #include "base/compat.h"
 #include "profile/seccomp.h"
-#include "run/control.h"
+#include "driver/linux/control.h"
 
 const struct driver *const drivers[] = { &driver_namespaces, &driver_bwrap, &driver_landlock, &driver_local, NULL };
 

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "profile/profile.h"
-#include "run/launch.h"
+#include "driver/linux/launch.h"
 
 /* What a driver needs to know besides the profile; gathered by the walk. */
 struct driver_facts {
@@ -31,9 +31,6 @@ struct driver {
 	unsigned helpers;       /* processes of its own that count beside the command's; 0: init alone */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
 	bool own_user;          /* the kernel counts the processes of its user namespace by themselves */
-	/* Or NULL. What prepare() will put into the launch of most commands with such a network, as far as launch_ahead() needs
-	 * it; false: it cannot be told. */
-	bool (*expect)(struct arena *arena, enum network_mode network, struct launch *launch);
 	/* Fills `launch` but for limits, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);

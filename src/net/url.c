@@ -18,7 +18,7 @@ static const char *check_bytes(const char *text, size_t length)
 	for (size_t i = 0; i < length; i++) {
 		unsigned char byte = (unsigned char)text[i];
 		if (byte >= 0x80)
-			return "it is not ASCII; write such a name as xn--…, and percent-encode the rest";
+			return "it is not ASCII; write such a name as xn--..., and percent-encode the rest";
 		if (byte <= 0x20 || byte == 0x7f)
 			return "it has a space or a control character in it; percent-encode it";
 		if (byte == '\\')

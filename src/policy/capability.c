@@ -71,13 +71,16 @@ static const char *const baseline_protect[] = {
 	".git/worktrees/**/commondir", ".git/**/worktrees/*/gitdir",
 	/* as a file or a link: it says where the repository is */
 	".git",
+	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath",
+	/* as a file: it says where the repository is */
+	".jj/repo", ".jj/repo/config.toml", ".jj/workspace-config.toml",
 	".cordon.toml",
 };
 
 /* Repositories, also those of submodules that bear such a name, and branches that do; but a submodule called as branches are
  * is none (names.h). */
 static const char *const baseline_exempt[] = {
-	".git/", ".git/**/config/", ".git/**/config.worktree/", ".git/**/commondir/", ".git/**/gitdir/",
+	".jj/repo/", ".git/", ".git/**/config/", ".git/**/config.worktree/", ".git/**/commondir/", ".git/**/gitdir/",
 	".git/**/refs/heads/**", ".git/**/refs/remotes/**", ".git/**/refs/tags/**", ".git/**/logs/refs/**",
 };
 

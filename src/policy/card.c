@@ -1,4 +1,4 @@
-/* Cards: see card.h. Every word in the text that is not ours is quoted so that no two values look the same
+/* Cards: see card.h. Every word in the text that is not ours is quoted so that no two values are written the same way
  * (base/visible.h), and numbers are exact: a hash over the text tells every two questions apart. */
 #include "policy/card.h"
 

@@ -35,7 +35,7 @@ static const char *why_not_byte(char byte)
 		if (telling[i].byte == byte)
 			return telling[i].why;
 	if ((unsigned char)byte >= 0x80)
-		return "it is not ASCII; write such a name as xn--…";
+		return "it is not ASCII; write such a name as xn--...";
 	return (unsigned char)byte < 0x20 || byte == 0x7f ? "it has a control character in it" :
 	       "it has a character in it that no host has";
 }

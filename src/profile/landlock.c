@@ -33,9 +33,11 @@ static int add_places(struct arena *arena, struct landlock_plan *plan, const str
 static int add_entries(struct arena *arena, struct landlock_plan *plan, const struct host_entries *entries,
                        unsigned access)
 {
-	for (size_t i = 0; i < entries->count; i++)
-		if (entries->items[i].kind != HOST_LINK && add(arena, plan, entries->items[i].source, access) < 0)
+	for (size_t i = 0; i < entries->count; i++) {
+		const struct host_entry *entry = &entries->items[i];
+		if (entry->kind != HOST_LINK && entry->kind != HOST_PARTS && add(arena, plan, entry->source, access) < 0)
 			return -1;
+	}
 	return 0;
 }
 
@@ -45,7 +47,7 @@ static int add_readable(struct arena *arena, const struct profile_input *input, 
 {
 	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom",
 	                                     "/dev/tty" };
-	/* Of the whole host, and readable by everyone; git gives up where it may not read its own. */
+	/* The host's own, which every user can read; git gives up where it may not read its configuration. */
 	static const char *const accounts[] = { "/etc/passwd", "/etc/group", "/etc/gitconfig" };
 	if (input->view == VIEW_HOST_READONLY && add(arena, plan, "/", see) < 0)
 		return -1;
@@ -56,7 +58,7 @@ static int add_readable(struct arena *arena, const struct profile_input *input, 
 		if (add(arena, plan, nodes[i], LANDLOCK_USE) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(accounts); i++)
-		if (add(arena, plan, accounts[i], LANDLOCK_SEE) < 0)
+		if (add(arena, plan, accounts[i], LANDLOCK_SEE | LANDLOCK_IF_PUBLIC) < 0)
 			return -1;
 	/* Not to be written: a root caller's command is root, and the kernel's settings ask for nothing more. */
 	return add(arena, plan, "/proc", LANDLOCK_SEE);

@@ -39,6 +39,11 @@ int mounts_add_host(struct arena *arena, const struct profile_input *input, stru
 				return -1;
 			continue;
 		}
+		if (entry->kind == HOST_PARTS) {
+			if (!mounts_add(arena, plan, MOUNT_DIRECTORY, entry->path, NULL, 0))
+				return -1;
+			continue;
+		}
 		if (mounts_add_point(arena, plan, entry->path, entry->kind == HOST_DIRECTORY) < 0)
 			return -1;
 		struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source,
@@ -125,7 +130,8 @@ int mounts_add_proc(struct arena *arena, const struct profile_input *input, stru
 	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
 	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
 	                                      "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
-	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms" };
+	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms",
+	                                      "/proc/pagetypeinfo" };
 	static const char *const frozen[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/pressure" };
 	/* The rest is open to nobody but root; a root caller's command may have to stay root, without its powers. */
 	size_t mask_count = input->abilities.caller_is_root ? ARRAY_SIZE(masked) : 4;

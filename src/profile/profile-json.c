@@ -17,7 +17,7 @@ static void write_flags(struct json *json, const char *key, unsigned flags, cons
 	json_array_begin(json);
 	for (size_t i = 0; i < count; i++)
 		if (flags & names[i].flag)
-			json_string(json, names[i].name);
+			json_text(json, names[i].name);
 	json_array_end(json);
 }
 
@@ -49,6 +49,7 @@ static void write_landlock(struct json *json, const struct landlock_plan *plan)
 {
 	static const struct flag_name names[] = {
 		{ LANDLOCK_SEE, "see" }, { LANDLOCK_START, "start" }, { LANDLOCK_CHANGE, "change" }, { LANDLOCK_USE, "use" },
+		{ LANDLOCK_IF_PUBLIC, "if_public" },
 	};
 	json_key(json, "landlock");
 	json_array_begin(json);
@@ -132,14 +133,14 @@ void profile_write_json(struct json *json, const struct profile *profile)
 	json_array_begin(json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		if (profile->walls & (UINT32_C(1) << wall))
-			json_string(json, cordon_wall_name(wall));
+			json_text(json, cordon_wall_name(wall));
 	json_array_end(json);
 	if (profile->required) {
 		json_key(json, "required");
 		json_array_begin(json);
 		for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 			if (profile->required & (UINT32_C(1) << wall))
-				json_string(json, cordon_wall_name(wall));
+				json_text(json, cordon_wall_name(wall));
 		json_array_end(json);
 	}
 	write_mounts(json, &profile->mounts);

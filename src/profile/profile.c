@@ -51,6 +51,8 @@ static unsigned seccomp_options(const struct profile_input *input)
 	/* Root keeps its user there, and owns what Landlock leaves open. */
 	if (!input->abilities.private_root && input->abilities.caller_is_root)
 		options |= SECCOMP_NO_ATTRIBUTES;
+	for (size_t i = 0; i < input->devices.count; i++)
+		options |= seccomp_device_option(input->devices.items[i].path);
 	return options;
 }
 

@@ -64,6 +64,7 @@ enum landlock_access {
 	LANDLOCK_START = 1 << 1,        /* execute */
 	LANDLOCK_CHANGE = 1 << 2,       /* write, create, remove, rename, truncate */
 	LANDLOCK_USE = 1 << 3,          /* read, write and ioctl on files that are there: devices, /proc */
+	LANDLOCK_IF_PUBLIC = 1 << 4,    /* nothing of this, unless every user may read it by its mode */
 };
 
 struct landlock_rule {

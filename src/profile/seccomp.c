@@ -1,10 +1,12 @@
 /* The system-call filter: see seccomp.h; what is allowed and why is in syscalls.def.
  *
- * A filter has three parts, in this order:
+ * A filter has four parts, in this order:
  *   head   another architecture's entry point is refused, then the call's number is loaded;
  *   tree   the numbers cut into ranges of equal answer, searched by a balanced binary tree: one comparison per range
  *          but the last, the lower half follows its node, the upper half is jumped to;
- *   steps  what the leaves lead to: checks of arguments, then one return per answer, shared by all.
+ *   steps  what the leaves lead to: checks of arguments, then one return per answer, shared by all;
+ *   ioctls the requests that ioctl may make (ioctls.c). They come last, behind an unconditional jump: a conditional one
+ *          reaches 255 instructions, and across these it would have to reach further.
  * x32 needs nothing of its own: its numbers (0x40000000 and up) are beyond the last range.
  *
  * Only instructions that the kernel can evaluate ahead are used (5.11: it keeps a bitmap of calls that are allowed
@@ -15,13 +17,10 @@
  * little-endian. */
 #include "profile/seccomp.h"
 
-#include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
-#include <linux/fs.h>
-#include <linux/fsverity.h>
 #include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
@@ -36,6 +35,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "profile/ioctls.h"
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 const uint32_t seccomp_native_arch = AUDIT_ARCH_X86_64;
@@ -73,6 +73,7 @@ enum label {
 	TO_EAFNOSUPPORT,
 	TO_EPROTONOSUPPORT,
 	TO_EOPNOTSUPP,
+	TO_IOCTLS,              /* where the steps end */
 	LABEL_MAX
 };
 
@@ -143,6 +144,7 @@ static enum label set_leads_to(enum seccomp_set set, unsigned options)
 #define CODE_EQUAL (BPF_JMP | BPF_JEQ | BPF_K)
 #define CODE_BITS (BPF_JMP | BPF_JSET | BPF_K)
 #define CODE_FROM (BPF_JMP | BPF_JGE | BPF_K)
+#define CODE_JUMP (BPF_JMP | BPF_JA)
 
 #define ARGUMENT(n) (offsetof(struct seccomp_data, args) + 8 * (n))
 #define ARGUMENT_UPPER(n) (ARGUMENT(n) + 4)
@@ -160,9 +162,9 @@ struct step {
 #define AND(mask, ...) { .code = BPF_ALU | BPF_AND | BPF_K, .k = mask, __VA_ARGS__ }
 #define IF_EQUAL(value, to, otherwise, ...) { .code = CODE_EQUAL, .k = value, .yes = to, .no = otherwise, __VA_ARGS__ }
 #define IF_BITS(mask, to, otherwise, ...) { .code = CODE_BITS, .k = mask, .yes = to, .no = otherwise, __VA_ARGS__ }
+#define JUMP(to) { .code = CODE_JUMP, .yes = to }
 #define UNLESS_NO_NETWORK .without = SECCOMP_NO_NETWORK
 #define IF_NO_UNIX .with = SECCOMP_NO_UNIX
-#define IF_NO_ATTRIBUTES .with = SECCOMP_NO_ATTRIBUTES
 #define ANSWER(at, action) { .label = at, .code = BPF_RET | BPF_K, .k = action }
 
 /* Labels lead forward only. */
@@ -208,13 +210,7 @@ static const struct step steps[] = {
 	IF_EQUAL(SOCK_SEQPACKET, TO_ALLOW, TO_EPERM, IF_NO_UNIX),
 
 	LOAD(TO_CHECK_IOCTL, ARGUMENT(1)),
-	IF_EQUAL(TIOCSTI, TO_EPERM, NEXT),
-	IF_EQUAL(TIOCLINUX, TO_EPERM, NEXT),
-	IF_EQUAL(TIOCSETD, TO_EPERM, NEXT),
-	/* A descriptor open for reading is enough for these. */
-	IF_EQUAL(FS_IOC_SETFLAGS, TO_EPERM, NEXT, IF_NO_ATTRIBUTES),
-	IF_EQUAL(FS_IOC_ENABLE_VERITY, TO_EPERM, NEXT, IF_NO_ATTRIBUTES),
-	IF_EQUAL(FS_IOC_FSSETXATTR, TO_EPERM, TO_ALLOW),
+	JUMP(TO_IOCTLS),
 
 	LOAD(TO_CHECK_PERSONALITY, ARGUMENT(0)),
 	IF_EQUAL(PERSONALITY_QUERY, TO_ALLOW, NEXT),
@@ -289,6 +285,7 @@ static size_t steps_place(unsigned options, size_t start, size_t *positions)
 			positions[steps[i].label] = at;
 		at++;
 	}
+	positions[TO_IOCTLS] = at;
 	return at;
 }
 
@@ -306,8 +303,10 @@ static void steps_emit(unsigned options, size_t start, const size_t *positions, 
 		if (!step_applies(step, options))
 			continue;
 		enum label yes = options & step->refused_by ? TO_EPERM : (enum label)step->yes;
-		out[at] = (struct sock_filter){ step->code, distance(positions, yes, at),
-		                                distance(positions, step->no, at), step->k };
+		out[at] = step->code == CODE_JUMP
+		                  ? (struct sock_filter){ CODE_JUMP, 0, 0, (uint32_t)(positions[yes] - at - 1) }
+		                  : (struct sock_filter){ step->code, distance(positions, yes, at),
+		                                          distance(positions, step->no, at), step->k };
 		at++;
 	}
 }
@@ -362,7 +361,7 @@ static enum arch arch_find(uint32_t audit_arch)
 
 size_t seccomp_emit(uint32_t audit_arch, unsigned options, struct sock_filter *out, size_t capacity)
 {
-	enum { HEAD = 3 };
+	enum { HEAD = 3, FARTHEST_JUMP = 255 };
 	enum arch arch = arch_find(audit_arch);
 	if (arch == ARCH_MAX)
 		return 0;
@@ -371,14 +370,15 @@ size_t seccomp_emit(uint32_t audit_arch, unsigned options, struct sock_filter *o
 	size_t positions[LABEL_MAX];
 	size_t start = HEAD + count - 1;
 	size_t length = steps_place(options, start, positions);
-	if (length > capacity || length > SECCOMP_FILTER_MAX)
+	if (length > capacity || length > FARTHEST_JUMP)
 		return 0;
 	out[0] = (struct sock_filter){ CODE_LOAD, 0, 0, offsetof(struct seccomp_data, arch) };
 	out[1] = (struct sock_filter){ CODE_EQUAL, 0, distance(positions, TO_ENOSYS, 1), audit_arch };
 	out[2] = (struct sock_filter){ CODE_LOAD, 0, 0, offsetof(struct seccomp_data, nr) };
 	tree_emit(ranges, count, HEAD, positions, out);
 	steps_emit(options, start, positions, out);
-	return length;
+	size_t ioctls = ioctls_emit(options, ARGUMENT(1), out + length, capacity - length);
+	return ioctls ? length + ioctls : 0;
 }
 
 /* ---- For people ------------------------------------------------------------------------------------------------- */
@@ -449,7 +449,7 @@ static void list_set(struct json *json, enum arch arch, enum seccomp_set set, en
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 		int number = calls[i].numbers[arch];
 		if (number >= 0 && sets_by_number[arch][number] == set)
-			json_string(json, calls[i].name);
+			json_text(json, calls[i].name);
 	}
 	json_array_end(json);
 	json_object_end(json);
@@ -459,7 +459,7 @@ void seccomp_listing(struct json *json, uint32_t audit_arch, unsigned options)
 {
 	enum arch arch = arch_find(audit_arch);
 	if (arch == ARCH_MAX) {
-		json_null(json);
+		json_nil(json);
 		return;
 	}
 	json_object_begin(json);
@@ -468,7 +468,13 @@ void seccomp_listing(struct json *json, uint32_t audit_arch, unsigned options)
 	json_array_begin(json);
 	for (unsigned i = 0; i < SECCOMP_OPTION_MAX; i++)
 		if (options & 1u << i)
-			json_string(json, options_table[i].name);
+			json_text(json, options_table[i].name);
+	json_array_end(json);
+	json_key(json, "devices");
+	json_array_begin(json);
+	for (unsigned i = 0; i < SECCOMP_DEVICE_MAX; i++)
+		if (options & SECCOMP_DEVICE_BIT(i))
+			json_text(json, seccomp_device_name(i));
 	json_array_end(json);
 	json_key(json, "sets");
 	json_array_begin(json);

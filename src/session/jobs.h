@@ -43,7 +43,7 @@ struct job_record {
 	int exit_code, signal;          /* -1 where a signal ended it; or 0 */
 	bool timed_out, oom_killed, killed;     /* `killed`: it was told to end, by people or with its session */
 	const char *limit_hit;          /* or NULL */
-	const char *note;               /* what else to know: why its end is not known, what is not kept, what was denied; or NULL */
+	const char *note;               /* what else to know: why its end is not known or not recorded, what is not kept, what was denied; or NULL */
 	uint64_t duration_ms;
 };
 

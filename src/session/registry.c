@@ -88,7 +88,8 @@ enum session_state registry_look(const char *data_dir, const char *id, struct se
 	return look->state;
 }
 
-int registry_check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
+/* Is it what `first` asks for? Whatever that leaves out is not asked for. */
+static int check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
 {
 	const char *other = NULL;
 	if (first && first->workspace && (!record->workspace || strcmp(record->workspace, first->workspace)))
@@ -142,7 +143,7 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
 		             where_read(arena, &where, directory, &record, &found, err) < 0))
 			return -1;
 	}
-	if (registry_check_agrees(&record, first, err) < 0)
+	if (check_agrees(&record, first, err) < 0)
 		return -1;
 	*ret_record = record;
 	*ret_made = made;
@@ -217,7 +218,7 @@ int registry_use(struct arena *arena, const char *data_dir, const char *id, cons
 	if (find(data_dir, id, &where, err) < 0 ||
 	    where_lock(&where, REGISTRY_USE, LOCK_SH, true, &directory, &lock, err) < 0 ||
 	    where_read(arena, &where, directory, &record, &found, err) < 0 ||
-	    (found && registry_check_agrees(&record, first, err) < 0))
+	    (found && check_agrees(&record, first, err) < 0))
 		return -1;
 	if (found)
 		*ret_record = record;

@@ -84,9 +84,6 @@ struct session_look {
 };
 enum session_state registry_look(const char *data_dir, const char *id, struct session_look *look);
 
-/* Is it what `first` asks for? Whatever that leaves out is not asked for. */
-int registry_check_agrees(const struct session_record *record, const struct session_record *first,
-                          struct cordon_error *err) must_check;
 /* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. With
  * it comes the record, or *ret_found is false: it makes none, and is followed by registry_open() then. `first` is as there. */
 int registry_use(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,

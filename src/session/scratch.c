@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include "base/lock.h"
 #include "base/remove.h"
 
 static void remove_abandoned(const char *parent)
@@ -40,7 +41,7 @@ int scratch_make(struct arena *arena, const char *data_dir, const char *id, cons
 	remove_abandoned(parent);
 	auto_close int lock = open(parent, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	auto_close int fd = -1;
-	if (lock >= 0 && flock(lock, LOCK_SH) == 0 && mkdir(path, 0700) == 0)
+	if (lock >= 0 && lock_wait(lock, LOCK_SH, LOCK_PATIENCE_MS) == 0 && mkdir(path, 0700) == 0)
 		fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot make a directory for temporary files");

@@ -185,7 +185,7 @@ int workspace_hash_to(const char *session_id, char ret_hash[WORKSPACE_HASH_LENGT
 	struct json json;
 	unsigned char hash[crypto_hash_sha256_BYTES];
 	json_init(&json);
-	json_string(&json, session_id);
+	json_text(&json, session_id);
 	auto_free char *text = json_take(&json);
 	if (!text)
 		return -1;

@@ -68,11 +68,11 @@ class Cordon:
     def argv(self, *words):
         return [PROGRAM, *(os.fspath(word) for word in words)]
 
-    def popen(self, *words, **options):
+    def popen(self, *words, wrapper=(), **options):
         # A session of its own: whoever runs the tests from a terminal is not asked for approval there.
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True,
                    "cwd": self.workspace, "env": self.env, **options}
-        return subprocess.Popen(self.argv(*words), **options)
+        return subprocess.Popen([*wrapper, *self.argv(*words)], **options)
 
     def __call__(self, *words, input=None, timeout=PATIENCE, text=True, **options):
         """The finished process, with .returncode, .stdout and .stderr."""

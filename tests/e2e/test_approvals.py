@@ -114,7 +114,7 @@ def test_approved_once(cordon, out, queue):
 
 
 def test_nothing_is_raised_while_somebody_is_asked(cordon, out, queue):
-    """Neither a process of what is begun ahead is there meanwhile, nor its copy of the host's mounts."""
+    """No process of the command is there meanwhile."""
     process = ask(cordon, out)
     card = card_of(cordon)
     children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -286,6 +286,20 @@ def test_the_caller_gives_up(cordon, out, queue):
 
 
 # ---- what is shown -----------------------------------------------------------------------------------------------------
+
+def test_a_card_shows_only_what_stands_by_itself_from_left_to_right(cordon, out, queue):
+    """Letters from right to left, marks of other scripts and quotes that are none are spelt; letters of other scripts are not."""
+    words = ["a/\u05d0\u05d1/1", "\u0627\u0644", "\u0915\u094d\u0937", "\u0e01\u0e34", "x\u2019 --net all \u2018y", "\u212a", "\uff41",
+             "\u0414\u043e\u043a", "\u65e5\u672c"]
+    spelt = r"$'a/\u05d0\u05d1/1' $'\u0627\u0644' $'\u0915\u094d\u0937' $'\u0e01\u0e34' $'x\u2019 --net all \u2018y' $'\u212a' $'\uff41'"
+    process = ask(cordon, out, "echo", *words)
+    card = card_of(cordon)
+    shown = cordon("approvals", "list").stdout
+    assert f"  command    echo {spelt} '\u0414\u043e\u043a' '\u65e5\u672c'\n" in shown, shown
+    assert card["content"]["argv"] == ["echo", *words]
+    assert cordon("approvals", "deny", card["id"]).returncode == 0
+    process.communicate(timeout=60)
+
 
 def test_the_card(cordon, out, queue):
     process = ask(cordon, out, "echo", "two words", HOSTILE, "secret-argument", session="a\u202eb")

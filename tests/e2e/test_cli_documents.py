@@ -7,8 +7,8 @@ import pytest
 
 from conftest import PROGRAM, ROOT
 
-SOURCES = ["door/generate.c", "door/command.c", "door/completion-bash.c", "door/completion-zsh.c", "door/config-rows.c",
-           "door/options.c", "door/roff.c",
+SOURCES = ["door/cli/generate.c", "door/cli/command.c", "door/cli/completion-bash.c", "door/cli/completion-zsh.c", "door/cli/config-rows.c",
+           "door/cli/options.c", "door/cli/roff.c",
            "base/arena.c", "base/error.c", "base/json.c", "base/text.c", "base/utf8.c"]
 
 

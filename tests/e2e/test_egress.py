@@ -13,8 +13,8 @@ import threading
 
 import pytest
 
-from conftest import is_running
-from lab import drivers, embed, lack, leftovers, needs, refused, result, rows, rows_of, wait_until  # noqa: F401
+from conftest import PATIENCE, is_running
+from lab import IS_ROOT, drivers, embed, lack, leftovers, needs, refused, result, rows, rows_of, wait_until  # noqa: F401
 
 PYTHON = "/usr/bin/python3"
 pytestmark = [pytest.mark.skipif(bool(lack("mount-namespace")), reason=str(lack("mount-namespace")))]
@@ -29,6 +29,14 @@ def get(url):
     except urllib.error.HTTPError as error:
         print(error.code)
         return 1
+def many(times, url):
+    made = 0
+    try:
+        for made in range(int(times) + 1):
+            made == int(times) or urllib.request.urlopen(url, timeout=50).read()
+    except OSError:
+        pass
+    print(made)
 def direct(host, port):
     with socket.create_connection((host, int(port)), 50) as peer:
         peer.sendall(b"GET / HTTP/1.0\r\n\r\n")
@@ -575,13 +583,49 @@ def test_no_row_no_connection(cordon, net, server, holder):
     ledger.with_name("away").rename(ledger)
 
 
+SMALL = """
+mount -t tmpfs -o size=4m none "$1" || exit 9
+export XDG_DATA_HOME="$1/data"
+mkdir "$1/work" && cp client.py "$1/work" && cd "$1/work" || exit 9
+cordon=$2
+shift 2
+"$cordon" run --workspace . -- true || exit 9
+"$cordon" run --workspace . --json "$@"
+cat ../data/cordon/ledger/*.jsonl
+"""
+
+
+@needs("mount-namespace")
+@pytest.mark.parametrize("times", [3, 2000])
+def test_connections_on_a_full_disk(cordon, net, server, tmp_path, times):
+    """Each has its row; when what is reserved for such rows is used up, there are no more connections, and the result says so."""
+    (tmp_path / "small").mkdir()
+    line = (f"dd if=/dev/zero of=filler bs=64k 2>/dev/null; dd if=/dev/zero of=more bs=1k 2>/dev/null; {PYTHON} client.py many "
+            f"{times} http://a.test:{server.port}/")
+    prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
+    done = subprocess.run([*prefix, "sh", "-c", SMALL, "sh", tmp_path / "small", cordon.argv()[0], "--net", f"a.test:{server.port}",
+                           "-c", line], cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done
+    told, *found = map(json.loads, done.stdout.splitlines())
+    assert "error" not in told and told["exit_code"] == 0, told
+    made = int(told["stdout"])
+    network = [row for row in found if row["row"] == "network"]
+    assert found[-1]["row"] == "result" and found[-1]["id"] == told["audit_id"]
+    # The last one has none if it was the one for which there was no room; but it is counted.
+    assert len(network) >= made - (times > 3) and told["network"]["connections"] >= made, (made, len(network))
+    assert made == times if times == 3 else 50 < made < times, made
+    closed = [denial for denial in told["denials"] if "the ledger could not be written" in denial["note"]]
+    assert bool(closed) == (times > 3), told["denials"]
+
+
 def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
     """A limit on the size of files cuts its program off. The command has no network, all say so, and nothing else is executed in
     its place: not what was open by chance, such as the caller's input, which an earlier command may have written."""
     mark = tmp_path / "mark"
     (tmp_path / "input.c").write_text(f'#include <fcntl.h>\nint main(void) {{ return creat("{mark}", 0600) < 0; }}\n')
     subprocess.run(["cc", tmp_path / "input.c", "-o", tmp_path / "input"], check=True)
-    small = 64 << 10
+    small = 256 << 10
     with open(tmp_path / "input", "rb") as given:
         told = result(cordon, "--net", f"a.test:{server.port}", "-c", "cat >/dev/null; RES_OPTIONS='timeout:1 attempts:1' " +
                       f"{PYTHON} client.py direct a.test {server.port}",

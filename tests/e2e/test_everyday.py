@@ -10,7 +10,7 @@ import tarfile
 
 import pytest
 
-from lab import IS_ROOT, needs, refused, result
+from lab import IS_ROOT, missing, needs, refused, result
 
 DATA = pathlib.Path(__file__).parent / "data"
 
@@ -342,6 +342,79 @@ def test_an_interactive_shell(terminal):
     session.expect("42 answer")
     session.type("exit 9\n")
     assert session.end() == 9
+
+
+# ---- what programs ask of descriptors, by ioctl ------------------------------------------------------------------------
+
+TERMINALS = """
+import fcntl, os, pty, struct, termios, tty
+master, slave = pty.openpty()
+fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 33, 101, 0, 0))
+print(os.get_terminal_size(slave), os.isatty(master), os.ttyname(slave) != "")
+tty.setraw(slave)
+termios.tcdrain(slave), termios.tcflush(slave, termios.TCIOFLUSH), termios.tcflow(slave, termios.TCOON), termios.tcsendbreak(slave, 0)
+fcntl.ioctl(master, termios.TIOCPKT, struct.pack("i", 1))
+os.write(slave, b"four")
+print(os.read(master, 9))
+reader, writer = os.pipe()
+os.write(writer, b"four")
+print(struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, b"0000"))[0])
+fcntl.ioctl(slave, termios.TIOCEXCL), fcntl.ioctl(slave, termios.TIOCNXCL)
+fcntl.ioctl(slave, termios.FIOCLEX), fcntl.ioctl(slave, termios.FIONCLEX)
+fcntl.ioctl(slave, termios.FIONBIO, struct.pack("i", 1)), fcntl.ioctl(slave, termios.FIOASYNC, struct.pack("i", 0))
+print(os.get_blocking(slave), os.get_inheritable(slave))
+print(pty.spawn(["sh", "-c", "stty raw; stty sane; stty size >/dev/null && tput -T xterm cols >/dev/null && tty -s"]))
+"""
+
+
+def test_terminals_of_its_own(work):
+    work.write("terminals.py", TERMINALS)
+    assert work("/usr/bin/python3 terminals.py").splitlines() == [
+        "os.terminal_size(columns=101, lines=33) True True", "b'\\x00four'", "4", "False True", "0"]
+
+
+INTERFACES = """
+import array, fcntl, socket, struct
+any_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+room = array.array("B", bytes(4096))
+length = struct.unpack("iP", fcntl.ioctl(any_socket, 0x8912, struct.pack("iP", len(room), room.buffer_info()[0])))[0]  # SIOCGIFCONF
+print(bytes(room[:length])[:2], socket.if_nameindex()[0], socket.if_nametoindex("lo"))
+for request in (0x8913, 0x8915, 0x891b, 0x8921, 0x8927, 0x8942):  # flags, address, mask, MTU, hardware, queue
+    fcntl.ioctl(any_socket, request, struct.pack("16s16x", b"lo"))
+"""
+
+
+@needs("mount-namespace")
+def test_interfaces_are_listed_as_old_programs_do(work):
+    work.write("interfaces.py", INTERFACES)
+    assert work("/usr/bin/python3 interfaces.py") == "b'lo' (1, 'lo') 1\n"
+
+
+@needs("lsattr")
+def test_files_are_cloned_and_described(work, cordon):
+    work.write("file", "content\n")
+    work("cp --reflink=auto file copy && cp --sparse=always file sparse && cmp file copy && cmp file sparse")
+    # As outside, on whatever filesystem this is.
+    bare = subprocess.run(["lsattr", "-v", "file"], cwd=cordon.workspace, capture_output=True, text=True)
+    done = cordon("run", "--", "lsattr", "-v", "file")
+    assert (done.returncode, done.stdout) == (bare.returncode, bare.stdout), done.stderr
+
+
+@pytest.mark.parametrize("words, keys", [
+    pytest.param(["vim", "-u", "NONE", "file"], "oline from inside\x1b:wq\r", id="vim", marks=missing("vim")),
+    pytest.param(["less", "file"], "q", id="less", marks=missing("less")),
+    pytest.param(["tmux", "-f", "/dev/null", "new-session", "cat file; read line; echo $line >file"], "line from inside\r", id="tmux",
+                 marks=missing("tmux")),
+    pytest.param(["script", "-qc", "cat file; read line; echo $line >file", "/dev/null"], "line from inside\r", id="script",
+                 marks=missing("script")),
+])
+def test_programs_that_take_the_terminal(terminal, cordon, work, words, keys):
+    work.write("file", "the first line\n")
+    session = terminal("run", "--tty", "--env", "TERM=xterm", "--env", "LC_ALL=C.UTF-8", "--", *words)
+    session.expect("the first line")
+    session.type(keys)
+    assert session.end() == 0
+    assert words[0] == "less" or "line from inside" in (cordon.workspace / "file").read_text()
 
 
 # ---- network and sockets of its own ----------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """libcordon in programs of other people's: each of library/*.c is compiled against the public header and linked."""
 import os
 import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -10,8 +12,8 @@ from lab import ROOT, drivers, embed, leftovers, needs, rows  # noqa: F401
 SOURCES = pathlib.Path(__file__).parent / "library"
 # Some have tests of their own, which look at more.
 PROGRAMS = sorted(path.stem for path in SOURCES.glob("*.c")
-                  if path.stem not in ("conversations", "threads", "egress", "environments", "shells", "parked",
-                                    "changes", "first"))
+                  if path.stem not in ("conversations", "threads", "egress", "environments", "shells", "shell-changes",
+                                    "changes", "valgrind", "undumpable"))
 
 
 @pytest.fixture(scope="module")
@@ -47,21 +49,9 @@ def test_program_with_the_shared_library(cordon, compiled, leftovers, name):
     run(cordon, compiled(name, "shared"))
 
 
-@needs("gcc", "unsanitized", "user", "mount-namespace")
-def test_what_is_opened_for_a_request_begins_with_it(cordon, compiled, leftovers):
-    """An ordinary user's, where more than one processor can be had."""
-    run(cordon, compiled("first"), **({"BEGINS": "1"} if len(os.sched_getaffinity(0)) > 1 else {}))
-
-
 @needs("gcc", "unsanitized")
 @drivers("landlock", "local", "bwrap")
-def test_what_is_opened_for_a_request_of_another_driver(cordon, compiled, leftovers, driver):
-    run(cordon, compiled("first"), DRIVER=driver)
-
-
-@needs("gcc", "unsanitized")
-@drivers("landlock", "local", "bwrap")
-@pytest.mark.parametrize("name", ["sync", "threads"])
+@pytest.mark.parametrize("name", ["sync", "threads", "unstepped"])
 def test_program_on_other_drivers(cordon, compiled, leftovers, name, driver):
     run(cordon, compiled(name), DRIVER=driver)
 
@@ -143,6 +133,41 @@ def test_the_header_stands_alone(tmp_path):
         subprocess.run(["cc", *words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source], check=True)
     if subprocess.run(["sh", "-c", "command -v c++"], capture_output=True).returncode == 0:
         subprocess.run(["c++", "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "-I", ROOT / "include", source], check=True)
+
+
+@needs("gcc", "unsanitized")
+@drivers()
+def test_a_caller_whose_memory_nobody_may_read(cordon, compiled, leftovers, driver):
+    run(cordon, compiled("undumpable"), **({} if driver == "namespaces" else {"DRIVER": driver}))
+
+
+@needs("gcc", "unsanitized", "root")
+@drivers()
+def test_a_caller_that_was_root(compiled, driver):
+    """It drops its privileges without executing anything. Its directories are where its user gets to."""
+    owner = 65432
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        program = shutil.copy(compiled("undumpable"), place)
+        for name in ("workspace", "data", "configuration"):
+            os.mkdir(f"{place}/{name}")
+            os.chown(f"{place}/{name}", owner, owner)
+        os.chmod(place, 0o755)
+        env = {"PATH": "/usr/bin:/bin", "HOME": f"{place}/data", "XDG_DATA_HOME": f"{place}/data", "BECOME": str(owner),
+               "XDG_CONFIG_HOME": f"{place}/configuration", "WORKSPACE": f"{place}/workspace",
+               **({} if driver == "namespaces" else {"DRIVER": driver})}
+        done = subprocess.run([program], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0 and done.stdout == "fine\n", (done.returncode, done.stdout, done.stderr)
+        assert os.stat(f"{place}/workspace/made").st_uid == owner
+
+
+@needs("gcc", "unsanitized", "valgrind")
+def test_a_caller_under_valgrind_is_told_why(cordon, compiled, leftovers):
+    """What starts nothing works; what would is refused for the reason that there is, before valgrind ends the program."""
+    for driver in (None, "landlock", "local", "bwrap"):
+        env = {**cordon.env, "WORKSPACE": str(cordon.workspace), **({"DRIVER": driver} if driver else {})}
+        done = subprocess.run(["valgrind", "-q", "--error-exitcode=9", compiled("valgrind", "shared")], env=env,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=90)
+        assert done.returncode == 0 and done.stdout == "fine\n", (driver, done.returncode, done.stdout, done.stderr)
 
 
 @needs("gcc", "unsanitized")

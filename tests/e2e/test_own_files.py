@@ -1,10 +1,11 @@
 """What of cordon's own decides about the next command stays as it is, wherever it lies and whatever leads to it."""
+import fcntl
 import os
 import pathlib
 
 import pytest
 
-from lab import drivers, needs, result
+from lab import drivers, needs, refused, result
 
 
 @pytest.fixture
@@ -44,6 +45,33 @@ def test_a_driver_that_cannot_keep_it_is_refused(cordon, dots, driver):
     error = cordon.refused("--driver", driver, "--", "true")
     assert error["class"] == "spawn_sandbox_unavailable" and error["step"] == "profile" and driver in error["reason"]
     assert error["subject"] == str(cordon.workspace / "hop")
+
+
+@drivers("landlock")
+def test_a_driver_without_a_private_root_shows_nothing_around_cordons_data(cordon, driver, tmp_path):
+    """Read access is enough to read the ledger's key, and to lock the ledger's files against all other commands."""
+    (tmp_path / "beside").mkdir()
+    for words, subject in ((["--read", cordon.data], cordon.data), (["--read", tmp_path], tmp_path), (["--view", "host-readonly"], "/")):
+        error = refused(cordon, "--driver", driver, *words, "--", "true")
+        assert error["class"] == "spawn_sandbox_unavailable" and error["step"] == "profile" and driver in error["reason"]
+        assert error["subject"] == str(subject) and error["boundary"] == "filesystem" and "--driver namespaces" in error["remediation"]
+    assert result(cordon, "--driver", driver, "--read", tmp_path / "beside", "--", "true")["exit_code"] == 0
+
+
+@needs("mount-namespace")
+def test_a_private_root_hides_cordons_data_in_what_is_read(cordon, tmp_path):
+    told = result(cordon, "--read", cordon.data, "-c", f"ls {cordon.data}/cordon/ledger")
+    assert told["exit_code"] != 0 and told["stdout"] == ""
+
+
+@drivers("landlock")
+def test_a_lock_on_the_place_of_temporary_files_is_not_waited_for_for_ever(cordon, driver):
+    assert result(cordon, "--driver", driver, "--", "true")["exit_code"] == 0
+    lock = os.open(cordon.data / "cordon/scratch", os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    error = refused(cordon, "--driver", driver, "--", "true", timeout=60)
+    assert error["class"] == "internal" and error["subject"].startswith(str(cordon.data / "cordon/scratch")), error
+    os.close(lock)
 
 
 def test_without_walls_a_change_is_told(cordon, dots):

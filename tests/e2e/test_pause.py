@@ -1,22 +1,18 @@
-"""A session that is paused: what runs in a control group stands still, whoever runs it, and does nothing before it is resumed or
-killed, whatever it prepared for; what ends a command ends it then, too. Without a group it goes on."""
-import ctypes
+"""A session that is paused: what runs in a control group of version 2 is frozen, whoever runs it, and does nothing before it is resumed
+or killed, whatever it prepared for; what ends a command ends it then, too. Without such a group it goes on, and `session show` says so.
+An ordinary user's groups are tested in tests/vm."""
 import glob
 import json
 import os
 import pathlib
 import signal
-import socket
-import struct
-import subprocess
 import time
 
 import pytest
 
-from conftest import PATIENCE, Terminal, descendants, state
-from lab import adopt_orphans, drivers, lack, leftovers, missing, needs, own_group, rows, running, wait_until  # noqa: F401
+from conftest import PATIENCE, Terminal, descendants
+from lab import drivers, lack, leftovers, needs, own_group, rows, running, wait_until  # noqa: F401
 from test_serve import Daemon
-from warm_lab import BUILD, called
 
 PYTHON = "/usr/bin/python3"
 COUNT = "while :; do echo x >>count; sleep 0.01; done"
@@ -87,15 +83,12 @@ def settings(cordon):
     return Settings(cordon)
 
 
-@pytest.fixture(params=["as it is", "version 2"])
-def grouped(request, settings):
-    """Commands get a group: as the machine has them, or in a directory of version 2 of our own, without controllers."""
-    for name in ["cgroup"] if request.param == "as it is" else ["root", "cgroup2"]:
+@pytest.fixture
+def grouped(settings):
+    """Commands get a group in a directory of version 2 of our own, without controllers."""
+    for name in ("root", "cgroup2"):
         if lack(name):
             pytest.skip(lack(name))
-    if request.param == "as it is":
-        yield
-        return
     with own_group() as path:
         settings.set("limits.cgroup", path)
         yield
@@ -240,9 +233,8 @@ def test_one_that_starts_meanwhile(cordon, leftovers, grouped):  # noqa: F811
     assert paused >= 3, "only the first may have come before there was a session"
 
 
-def test_paused_for_want_of_memory(cordon, leftovers, grouped, request):  # noqa: F811
-    if "version 2" in request.node.name and lack("cgroup2-memory"):
-        pytest.skip(lack("cgroup2-memory"))
+@needs("cgroup2-memory")
+def test_paused_for_want_of_memory(cordon, leftovers, grouped):  # noqa: F811
     number = start_job(cordon, "-c", COUNT)
     assert grows(cordon)
     hog = start(cordon, "--memory", "32M", "--", PYTHON, "-c", "print(len(b'x' * (64 << 20)))")
@@ -321,7 +313,6 @@ def test_a_daemon_that_is_killed(cordon, leftovers, daemon):  # noqa: F811
                       not glob.glob(f"/sys/fs/cgroup/**/cordon-{pid}-*", recursive=True))
 
 
-@needs("root", "cgroup")
 def test_nobody_is_left_to_let_it_go(cordon, leftovers, grouped):  # noqa: F811
     """With its supervisor and its init gone at once, the next command does it."""
     process = start(cordon, "-c", COUNT)
@@ -336,8 +327,6 @@ def test_nobody_is_left_to_let_it_go(cordon, leftovers, grouped):  # noqa: F811
     assert count(cordon) == before
 
 
-@needs("root", "cgroup")
-@pytest.mark.parametrize("grouped", ["as it is"], indirect=True)
 def test_nobody_is_left_to_end_it(cordon, leftovers, grouped):  # noqa: F811
     """Nor does another command come."""
     marker = f"sleep 600.{os.getpid()}"
@@ -353,46 +342,34 @@ def test_nobody_is_left_to_end_it(cordon, leftovers, grouped):  # noqa: F811
     assert wait_until(lambda: cordon("run", "--", "true").returncode == 0 and not left(process)), left(process)
 
 
-# ---- without a group -------------------------------------------------------------------------------------------------
+# ---- what becomes of it is said --------------------------------------------------------------------------------------
 
-def test_without_a_group_it_goes_on(cordon, leftovers, settings):  # noqa: F811
-    settings.set("limits.cgroup", "none")
+def said(cordon):
+    """What `session show` says of commands that run: as JSON, and for people."""
+    document = json.loads(cordon("session", "show", "--json", "s").stdout)
+    lines = [line for line in cordon("session", "show", "s").stdout.splitlines() if line.startswith("running ")]
+    return document["running_commands"], lines
+
+
+@pytest.mark.parametrize("group", ["as it is", "none", "version 2"])
+def test_session_show_says_whether_it_goes_on(cordon, leftovers, settings, request, group):  # noqa: F811
+    if group == "version 2":
+        request.getfixturevalue("grouped")
+    elif group == "none":
+        settings.set("limits.cgroup", "none")
+    freezes = json.loads(cordon("doctor", "--json").stdout)["limits"]["mechanism"] == "cgroup v2"
     process = start(cordon, "-c", COUNT)
-    assert grows(cordon)
+    assert grows(cordon) and said(cordon) == (None, [])
     session(cordon, "pause", "s")
-    time.sleep(A_WHILE)
-    assert grows(cordon)
+    if freezes:
+        assert stands_still(cordon)
+        assert said(cordon) == ("frozen", ["running     commands that run are frozen"])
+    else:
+        time.sleep(A_WHILE)
+        assert grows(cordon)
+        assert said(cordon) == ("go on", ["running     commands that run go on: there is no control group of version 2 to freeze them"])
+        assert cordon("run", "--session", "s", "--", "true").returncode == 125, "no other begins"
+    session(cordon, "resume", "s")
+    assert grows(cordon) and said(cordon) == (None, [])
     process.terminate()
-    assert "paused_ms" not in end(process)
-
-
-# ---- its init, by itself ---------------------------------------------------------------------------------------------
-
-FREEZER = struct.pack("=2i6Q", 14, *[0] * 7)  # run/control.h
-SEIZE, WALL = 0x4206, 0x40000000
-# What the command leaves is there after it was killed, until we, who trace it, let it go.
-LEAVES = 'exec 3<&$1; sh -c "sleep 600 & read -r line" <&0 & exec "$2" "$3" $!'
-
-
-@pytest.mark.parametrize("mode", [pytest.param("1", marks=missing("userns")), "s"])
-def test_it_is_made_to_stand_still_while_init_ends_it(tmp_path, mode):
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--"] if mode == "1" else []
-    init = subprocess.Popen([*inside, "bash", "-c", LEAVES, "bash", str(theirs.fileno()), BUILD / "cordon-init", mode],
-                            stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], preexec_fn=adopt_orphans)
-    theirs.close()
-    ours.settimeout(PATIENCE)
-    assert ours.recv(4096)  # it is up
-    assert wait_until(lambda: [pid for pid in descendants(init.pid) if called(pid) == "sleep"])
-    left = next(pid for pid in descendants(init.pid) if called(pid) == "sleep")
-    assert ctypes.CDLL(None).ptrace(SEIZE, left, None, None) == 0
-    init.stdin.close()
-    assert wait_until(lambda: state(left) == "Z")
-    thaw = tmp_path / "state"
-    with open(tmp_path / "procs", "w+") as list_file, open(thaw, "a") as thaw_file:
-        socket.send_fds(ours, [FREEZER], [list_file.fileno(), thaw_file.fileno()])
-    assert wait_until(lambda: thaw.read_text() == "THAWED", 10)
-    ours.close()
-    assert wait_until(lambda: thaw.read_text() == "THAWED" * 2, 10)
-    os.waitpid(left, WALL)
-    init.wait(PATIENCE)
+    assert ("paused_ms" in end(process)) == freezes

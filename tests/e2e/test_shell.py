@@ -1,5 +1,5 @@
-"""A shell that was parked before its line came is the shell: what it prints, and how it ends, compared with a bare one and with
-one that is started behind the same walls."""
+"""Shell lines in a session whose walls stay up: what they print and how they end, compared with a bare shell and with one whose
+walls are raised for it."""
 import pathlib
 import subprocess
 
@@ -19,28 +19,28 @@ def program(tmp_path_factory):
     return embed(HERE / "library/shells.c", tmp_path_factory.mktemp("shells"))
 
 
-@needs("gcc", "unsanitized", "mount-namespace", "traced")
-def test_only_a_command_that_would_start_the_very_same_takes_it(cordon, leftovers, tmp_path):
-    program = embed(HERE / "library/parked.c", tmp_path)
+@needs("gcc", "unsanitized", "mount-namespace")
+def test_a_line_sees_what_changed_since_the_last_one(cordon, leftovers, tmp_path):
+    program = embed(HERE / "library/shell-changes.c", tmp_path)
     done = subprocess.run([program], env={**cordon.env, "WORKSPACE": str(cordon.workspace)}, stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and done.stdout == "fine\n", done.stderr
 
 
-def told(cordon, program, shell, how, lines, **more):
-    """(parked, status, stdout, stderr) of each line."""
+def told(cordon, program, shell, how, lines):
+    """(status, stdout, stderr) of each line."""
     source, given = cordon.data.parent / "input", cordon.data.parent / "lines"
     source.write_bytes(INPUT)
     given.write_bytes(b"".join(line + b"\0" for line in lines))
     data = cordon.data.parent / ("data-" + how + shell.replace("/", "-"))
-    env = {**cordon.env, "XDG_DATA_HOME": str(data), "WORKSPACE": str(cordon.workspace), "INPUT": str(source), **more}
+    env = {**cordon.env, "XDG_DATA_HOME": str(data), "WORKSPACE": str(cordon.workspace), "INPUT": str(source)}
     done = subprocess.run([program, shell, how, given], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     results, rest = [], done.stdout
     while rest:
         head, rest = rest.split(b"\n", 1)
-        parked, code, signal, out, err = map(int, head.split())
-        results.append((bool(parked), code if code >= 0 else -signal, rest[:out], rest[out:out + err]))
+        code, signal, out, err = map(int, head.split())
+        results.append((code if code >= 0 else -signal, rest[:out], rest[out:out + err]))
         rest = rest[out + err:]
     assert len(results) == len(lines)
     return results
@@ -56,23 +56,23 @@ def compare(cordon, program, shell, lines, locale="C.UTF-8"):
     """A shell that is started behind the same walls is asked where a bare one cannot tell, and now and then."""
     cordon.env["LC_ALL"] = locale
     inside = [line for number, line in enumerate(lines) if number % 4 == 0 or any(word in line for word in INSIDE_ONLY)]
-    cold = dict(zip(inside, (rest for _, *rest in told(cordon, program, shell, "cold", inside))))
+    cold = dict(zip(inside, told(cordon, program, shell, "cold", inside)))
     wrong = []
-    for line, (was, *one) in zip(lines, told(cordon, program, shell, "parked", lines)):
-        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else list(bare(cordon, shell, line, locale))
-        if not was or one != outside or one != cold.get(line, one):
-            wrong.append((line, "parked" if was else "NOT PARKED", one, cold.get(line), outside))
+    for line, one in zip(lines, told(cordon, program, shell, "warm", lines)):
+        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else bare(cordon, shell, line, locale)
+        if one != outside or one != cold.get(line, one):
+            wrong.append((line, one, cold.get(line), outside))
     assert not wrong, "\n".join(map(str, wrong))
 
 
-@needs("gcc", "unsanitized", "mount-namespace", "traced")
+@needs("gcc", "unsanitized", "mount-namespace")
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_every_line_does_what_it_does_in_a_bare_shell(cordon, program, leftovers, shell):
     # bash has more of everything.
     compare(cordon, program, shell, LINES if shell == "bash" else LINES[::2])
 
 
-@needs("gcc", "unsanitized", "mount-namespace", "traced")
+@needs("gcc", "unsanitized", "mount-namespace")
 def test_names_and_sizes(cordon, program, leftovers):
     lines = [b":", b"echo $0", b"", b" ", b"echo '" + bytes(byte for byte in range(1, 256) if byte != 39) + b"'",
              b"echo " + b"y" * 20000]
@@ -80,15 +80,7 @@ def test_names_and_sizes(cordon, program, leftovers):
         compare(cordon, program, shell, lines)
 
 
-@needs("gcc", "unsanitized", "mount-namespace", "traced")
-def test_it_may_run_where_others_may(cordon, program, leftovers):
-    """It gets its line on a processor of its own if one is idle, which after a rest one is."""
-    line = b"grep Cpus_allowed: /proc/$$/status"
-    usual = bare(cordon, "bash", line, "C")
-    assert [tuple(one) for _, *one in told(cordon, program, "bash", "parked", [line] * 20, REST="10")] == [usual] * 20
-
-
-@needs("gcc", "unsanitized", "mount-namespace", "traced")
+@needs("gcc", "unsanitized", "mount-namespace")
 def test_what_it_said_when_it_started_is_not_lost(cordon, program, leftovers):
     compare(cordon, program, "bash", [b":", b"echo out; echo err >&2"], locale="xx_XX.UTF-8")
     assert b"cannot change locale" in bare(cordon, "bash", ":", "xx_XX.UTF-8")[2]

@@ -5,6 +5,7 @@ import fcntl
 import glob
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -14,7 +15,7 @@ import time
 import pytest
 
 from conftest import descendants, is_running
-from lab import leased, leftovers, missing, mounts, wait_until  # noqa: F401
+from lab import leased, leftovers, missing, mounts, needs, wait_until  # noqa: F401
 from warm_lab import BUILD, Warm, called, kill, parts
 
 pytestmark = missing("mount-namespace")
@@ -181,10 +182,7 @@ def test_whoever_keeps_them_is_killed_while_a_program_cannot_be_loaded(cordon, l
     config.write_text('limits.cgroup = "none"\n')
     warm = Warm(cordon, config)
     warm.session("s")
-    for _ in range(6):
-        done = warm.run(program, **more)
-        assert done.get("exit_code") == 0, done
-        warm.await_place()
+    warm.ready(**more)
     with leased(program) as is_awaited:
         warm.start(program, **more)
         assert wait_until(is_awaited)
@@ -195,46 +193,25 @@ def test_whoever_keeps_them_is_killed_while_a_program_cannot_be_loaded(cordon, l
     warm.close()
 
 
-def test_a_keeper_hears_too_late_of_the_death_that_it_is_to_end_with():
-    """Another process is its parent by then. Whoever lives and has closed its socket has what runs go on."""
-    for caller in (1, os.getpid()):
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        keeper = subprocess.Popen(["bash", "-c", 'exec 3<&$1; sleep 600 & exec "$2" k "$3"', "bash", str(theirs.fileno()),
-                                   BUILD / "cordon-init", str(caller)], pass_fds=[theirs.fileno()])
-        theirs.close()
-        assert wait_until(lambda: called(keeper.pid) == "cordon-keeper" and descendants(keeper.pid))
-        ours.close()
-        if caller == os.getpid():
-            time.sleep(0.3)
-            left = descendants(keeper.pid)
-            assert left
-            kill(left)
-        assert keeper.wait(10) == 0 and not descendants(keeper.pid)
+def test_a_keeper_ends_with_the_last_of_what_it_keeps():
+    """Its socket is closed: what runs goes on."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    keeper = subprocess.Popen(["bash", "-c", 'exec 3<&$1; sleep 600 & exec "$2" k 0', "bash", str(theirs.fileno()),
+                               BUILD / "cordon-init"], pass_fds=[theirs.fileno()])
+    theirs.close()
+    assert wait_until(lambda: called(keeper.pid) == "cordon-keeper" and descendants(keeper.pid))
+    ours.close()
+    time.sleep(0.3)
+    left = descendants(keeper.pid)
+    assert left
+    kill(left)
+    assert keeper.wait(10) == 0 and not descendants(keeper.pid)
 
 
-def test_a_program_that_was_not_wanted_is_not_there_yet(warm):
-    """Told to its command ahead, and then the walk said something else."""
+def test_the_time_is_over_before_the_program_is_there(warm, way):
     program = warm.cordon.workspace / "program"
     shutil.copy("/bin/true", program)
-    for _ in range(6):
-        assert warm.run(program)["exit_code"] == 0
-        warm.await_place()
-    before = parts(warm)["commands"]
-    with leased(program):
-        assert warm.run(program, env="OTHER=1", timeout="300ms")["timed_out"]
-        # Those that still wait are for these.
-        for name in [warm.start("/bin/sleep", "0.3") for _ in before]:
-            warm.wait(name)
-        assert wait_until(lambda: not any(map(is_running, before)), 10), parts(warm)
-
-
-@pytest.mark.parametrize("earlier", [0, 6])  # in a place that is told, and in one that has its program ahead
-def test_the_time_is_over_before_the_program_is_there(warm, way, earlier):
-    program = warm.cordon.workspace / "program"
-    shutil.copy("/bin/true", program)
-    for _ in range(earlier):
-        assert warm.run(program, **way)["exit_code"] == 0
-        warm.await_place()
+    warm.ready(**way)
     with leased(program) as is_awaited:
         done = warm.run(program, timeout="300ms", **way)
         assert is_awaited() and done["timed_out"] and 300 <= done["duration_ms"] < 20_000, done
@@ -325,60 +302,6 @@ def test_told_what_to_run_it_waits_for_the_row(cordon, warm, way):
     assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
 
 
-def expected(warm, **way):
-    """Commands have been alike for long enough: the next one's program will be there ahead of its row."""
-    for _ in range(12):
-        warm.await_place()
-        assert warm.run("/bin/true", **way).get("exit_code") == 0
-    warm.await_place()
-
-
-def state(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""
-
-
-def held(warm, name):
-    return [pid for pid in parts(warm)["commands"] if called(pid) == name and state(pid) == "t"]
-
-
-def test_there_ahead_it_waits_for_the_row(cordon, warm, way):
-    """The program is there before the intent row is written, and none of its instructions has run."""
-    warm.ready(**way)
-    expected(warm, **way)
-    with open(cordon.data / "cordon/ledger/head") as head:
-        fcntl.flock(head, fcntl.LOCK_EX)
-        name = warm.start("/usr/bin/touch", "made", **way)
-        assert wait_until(lambda: held(warm, "touch"))
-        time.sleep(0.3)  # a hundred times what it would take
-        assert held(warm, "touch") and not (cordon.workspace / "made").exists()
-    done = warm.wait(name)
-    assert done.get("exit_code") == 0 and done["place"] == "taken" and (cordon.workspace / "made").exists(), done
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_there_ahead_its_init_may_run_anywhere_again(cordon, warm, way, late):
-    """Whether the word to go came before the program was there or after."""
-    warm.ready(**way)
-    expected(warm, **way)
-    with open(cordon.data / "cordon/ledger/head") as head:
-        if late:
-            fcntl.flock(head, fcntl.LOCK_EX)
-        name = warm.start("/bin/sleep", "1000", **way)
-        assert not late or wait_until(lambda: held(warm, "sleep"))
-
-    def running():
-        return [pid for pid in parts(warm)["commands"] if called(pid) == "sleep" and state(pid) == "S"]
-
-    def init(pid):
-        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    assert wait_until(lambda: [os.sched_getaffinity(init(pid)) for pid in running()] == [os.sched_getaffinity(0)])
-    kill(running())
-    assert warm.wait(name).get("signal") == signal.SIGKILL
-
-
 def never_runs(cordon, warm, way):
     """What is asked for while no row can be written."""
     head = cordon.data / "cordon/ledger/head"
@@ -393,41 +316,32 @@ def never_runs(cordon, warm, way):
     works(warm, **way)
 
 
-def test_there_ahead_without_a_row_it_never_runs(cordon, warm, way):
-    warm.ready(**way)
-    expected(warm, **way)
-    never_runs(cordon, warm, way)
-
-
-def test_there_ahead_it_is_traced_by_nobody(warm, way):
-    """Not once it runs, nor what it starts."""
-    warm.ready(**way)
+def test_it_is_traced_by_nobody(warm, way):
+    """Nor what it starts; no signal is blocked, and it may run on every processor."""
     for _ in range(2):
-        expected(warm, **way)
+        warm.ready(**way)
         done = warm.run("/bin/grep", "-h", "-e", "TracerPid", "-e", "SigBlk", "-e", "SigPnd", "-e", "ShdPnd", "-e", "Cpus_allowed:",
                         "/proc/self/status", **way)
         own = pathlib.Path("/proc/self/status").read_text()
         allowed = [line for line in own.splitlines() if line.startswith("Cpus_allowed:")]
         assert done["stdout"].splitlines() == ["TracerPid:\t0", "SigPnd:\t0000000000000000", "ShdPnd:\t0000000000000000",
                                                "SigBlk:\t0000000000000000", *allowed], done
-    expected(warm, **way)
     done = warm.run("/usr/bin/env", "/bin/grep", "TracerPid", "/proc/self/status", **way)
     assert done["stdout"] == "TracerPid:\t0\n", done
 
 
-def test_guessed_wrong_it_is_another_place(cordon, warm, way):
-    """Whatever differs from the commands before, the command has what it asked for, and a program that is not there is told as ever."""
-    warm.ready(**way)
+def test_each_command_has_what_it_asked_for(cordon, warm, way):
+    """Whatever differs from the commands before; and a program that is not there is told as ever."""
     (cordon.workspace / "below").mkdir()
     for settings, argv, wanted in (
             ({"env": "WORD=other"}, ["/usr/bin/env"], "WORD=other\n"),
             ({"cwd": str(cordon.workspace / "below")}, ["/bin/pwd"], "/below\n"),
             ({}, ["/bin/echo", "as before"], "as before\n")):
-        expected(warm, **way)
+        warm.ready(**way)
         done = warm.run(*argv, **settings, **way)
         assert done.get("exit_code") == 0 and wanted in done["stdout"], done
     for _ in range(3):
-        expected(warm, **way)
+        warm.ready(**way)
         refused = warm.run("/nowhere/program", **way)
         assert refused["error"]["class"] == "program_not_found", refused
         refused = warm.run("/etc/passwd", **way)
@@ -445,50 +359,29 @@ def script(cordon, name, interpreter, mode=0o755):
     path.chmod(mode)
 
 
-@pytest.mark.parametrize("program, most", [("/etc/passwd", 2), ("./directory", 2), ("./script", 2), ("./nested", 2), ("./unreadable", 4)])
-def test_there_ahead_what_may_not_be_executed_is_told_as_ever(cordon, warm, way, program, most):
-    """In one attempt, where the file says so itself, or what it is run by; in two, where it may be that it only cannot be held."""
+@pytest.mark.parametrize("program", ["/etc/passwd", "./directory", "./script", "./nested", "./unreadable"])
+def test_what_may_not_be_executed_is_told_as_ever(cordon, warm, way, program):
+    """In one attempt."""
     (cordon.workspace / "directory").mkdir()
     script(cordon, "script", " /etc/passwd -x")
     script(cordon, "nested", cordon.workspace / "script")
     script(cordon, "unreadable", "/etc/passwd", 0o111)
     warm.ready(**way)
-    expected(warm, **way)
     before = rows(cordon)
     refused = warm.run(program, **way)["error"]
     assert refused["class"] == "program_not_allowed" and refused["subject"] == program and not refused["retriable"], refused
-    assert rows(cordon) - before <= most
+    assert rows(cordon) - before <= 2
     works(warm, **way)
-
-
-def test_what_cannot_be_held_is_of_its_own_walls(cordon, warm):
-    """Those of another session hold what is asked for there, meanwhile as before."""
-    script(cordon, "unreadable", "/etc/passwd", 0o111)
-    warm.session("t")
-    for name in ("s", "t"):
-        warm.ready(session=name)
-        expected(warm, session=name)
-    assert warm.run("./unreadable")["error"]["class"] == "program_not_allowed"
-    works(warm)
-    for session, there in (("t", True), ("s", False)):
-        warm.run("/bin/true", session=session)
-        warm.await_place()
-        with open(cordon.data / "cordon/ledger/head") as head:
-            fcntl.flock(head, fcntl.LOCK_EX)
-            name = warm.start("/usr/bin/touch", "made", session=session)
-            assert wait_until(lambda: held(warm, "touch"), 60 if there else 0.3) == there
-        assert warm.wait(name).get("exit_code") == 0
 
 
 @pytest.mark.parametrize("argv, settings", [
     (["/usr/bin/env"], {"env": "WORD=other"}), (["/bin/true", "x" * 45000], {}), (["/bin/true", "x" * 70000], {}),
     (["/nowhere/program"], {}), (["/etc/passwd"], {})], ids=["other", "long", "longer", "missing", "forbidden"])
-def test_a_guess_that_comes_to_nothing_leaves_no_pipes(warm, way, argv, settings):
-    """However far it came: its pipes were made before anything else."""
-    warm.ready(**way)
+def test_a_command_leaves_no_pipes(warm, way, argv, settings):
+    """However far it came."""
     seen = []
     for _ in range(6):
-        expected(warm, **way)
+        warm.ready(**way)
         warm.run(*argv, **settings, **way)
         warm.run("/bin/true", **way)
         warm.await_place()
@@ -499,3 +392,20 @@ def test_a_guess_that_comes_to_nothing_leaves_no_pipes(warm, way, argv, settings
 def test_without_a_row_it_never_runs(cordon, warm, way):
     warm.ready(**way)
     never_runs(cordon, warm, way)
+
+
+@needs("strace", "mount-namespace", "unsanitized")
+def test_a_program_does_not_begin_with_the_hosts_tree_in_its_namespace(cordon, leftovers, tmp_path, way):  # noqa: F811
+    """Of each place the host's tree has left before its program begins, however long that takes."""
+    trace = tmp_path / "trace"
+    warm = Warm(cordon, prefix=["strace", "-f", "-qq", "-o", trace, "-e", "trace=umount2,execve", "-e",
+                                "inject=umount2:delay_enter=200000"])
+    try:
+        warm.session("s")
+        assert warm.run("/bin/true", **way).get("exit_code") == 0
+    finally:
+        warm.close()
+    text = trace.read_text()
+    # The words of who cannot be traced are addresses.
+    unmounted, begins = re.search(r"umount2.*= 0\b", text), re.search(r'execve\((?!".*/warm-lab")', text)
+    assert unmounted and begins and unmounted.end() < begins.start(), text

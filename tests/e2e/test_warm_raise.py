@@ -132,9 +132,8 @@ def test_the_next_command_has_the_walls_of_now(tmp_path, name):
             assert came == "taken"
 
 
-def test_what_was_begun_before_the_walk_came_to_something_else(cordon, tmp_path):
-    """Where nothing stays up namespaces are begun before the first step, with what the request says: the configuration and the
-    session may say otherwise."""
+def test_the_network_is_what_the_walk_came_to(cordon, tmp_path):
+    """Where nothing stays up, and the configuration or the session says otherwise than the request."""
     host, config = os.readlink("/proc/self/ns/net"), tmp_path / "local.toml"
     config.write_text('[sandbox]\ndriver = "local"\n')
     for path, own in ((config, False), (None, True)):

@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
 ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "platform", "retriable", "audit_id"}
 MOUNT_API = ["fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr"]
-CLASSIC = ",".join(f"{call}:ENOSYS" for call in MOUNT_API)
+NO_MOUNT_API = ",".join(f"{call}:ENOSYS" for call in MOUNT_API)
 
 # Each tries something that a wall forbids and says its name if it got away with it; the last line is what must work.
 FUNCTIONS = """

@@ -9,13 +9,8 @@ import time
 
 import pytest
 
-from old_kernel_lab import CLASSIC, IN_THE_LAB, IS_ROOT, MOUNT_API, PROGRAM, ROOT, lack, members, needs, own_group
+from old_kernel_lab import IN_THE_LAB, IS_ROOT, MOUNT_API, NO_MOUNT_API, PROGRAM, ROOT, members, needs, own_group
 
-BY_CLASSIC = {"filesystem": "mount namespace, by classic calls"}
-if IS_ROOT:
-    BY_CLASSIC.update(identity="caller's user (no mount_setattr to map owners with)")
-    if lack("cgroup"):
-        BY_CLASSIC.update(limit_processes="none")
 NO_SECOND = {"filesystem_second": "none"}
 PATIENCE = 20
 
@@ -38,11 +33,8 @@ RUNS = [
     ("setns:EPERM", {}),
     ("landlock_create_ruleset:ENOSYS", NO_SECOND),
     ("landlock_create_ruleset:EOPNOTSUPP", NO_SECOND),
-    ("open_tree:EPERM,mount_setattr:EPERM,fsconfig:EPERM", BY_CLASSIC),
-    *((f"{call}:ENOSYS", BY_CLASSIC) for call in MOUNT_API),
-    (CLASSIC, BY_CLASSIC),
-    (CLASSIC + ",openat2:ENOSYS,clone3:ENOSYS,close_range:ENOSYS,statx:ENOSYS", BY_CLASSIC),
-    (CLASSIC + ",openat2:ENOSYS,landlock_create_ruleset:ENOSYS", {**BY_CLASSIC, **NO_SECOND}),
+    ("openat2:ENOSYS,clone3:ENOSYS,close_range:ENOSYS,statx:ENOSYS", {}),
+    ("openat2:ENOSYS,landlock_create_ruleset:ENOSYS", NO_SECOND),
 ]
 
 # What is missing, the options, and the refusal: its boundary, what it names, and a word of the fix.
@@ -67,8 +59,12 @@ REFUSALS = [
     ("pivot_root:ENOSYS", [], "filesystem", "pivot_root", "seccomp"),
     ("pivot_root:EPERM", ["--view", "host-readonly"], "filesystem", "host's root", "doctor"),
     ("umount2:EPERM", [], "filesystem", "umount2", "seccomp"),
-    (CLASSIC + ",mount:EPERM", [], "filesystem", "private root", "landlock"),
-    (CLASSIC + ",mount:EACCES", [], "filesystem", "private root", "apparmor_restrict_unprivileged_userns"),
+    *((f"{call}:ENOSYS", [], "filesystem", call, "Linux 5.14") for call in MOUNT_API),
+    (NO_MOUNT_API, [], "filesystem", "open_tree", "--driver landlock"),
+    (NO_MOUNT_API, ["--view", "host-readonly"], "filesystem", "open_tree", "seccomp profile"),
+    ("open_tree:EPERM,mount_setattr:EPERM,fsconfig:EPERM", [], "filesystem", "private root", "seccomp profile"),
+    ("move_mount:EPERM", [], "filesystem", "private root", "landlock"),
+    ("move_mount:EACCES", [], "filesystem", "private root", "apparmor_restrict_unprivileged_userns"),
     ("clone3:EPERM,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "unprivileged_userns_clone"),
     ("clone3:ENOSYS,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "landlock"),
     ("clone3:ENOSPC", [], "user_namespaces", "namespaces", "max_user_namespaces"),
@@ -78,7 +74,7 @@ REFUSALS = [
 
 
 def name(rules):
-    return rules.replace(CLASSIC, "mount-api:ENOSYS") if isinstance(rules, str) else None
+    return rules.replace(NO_MOUNT_API, "mount-api:ENOSYS") if isinstance(rules, str) else None
 
 
 @pytest.mark.parametrize("rules, differs", RUNS, ids=name)
@@ -87,25 +83,6 @@ def test_same_walls(lab, without, usual, rules, differs):
     assert through == []
     assert document["driver"] == "namespaces"
     assert document["isolation"] == {**usual, **differs}
-
-
-@pytest.mark.parametrize("rules", ["sched_getaffinity:EPERM", "sched_setaffinity:EPERM", "getcpu:ENOSYS"])
-def test_it_runs_where_it_would(lab, without, rules):
-    """Where its processes cannot be sent to a processor they stay on none, either."""
-    needs("mount-namespace")
-    done = [subprocess.run([*without(rules), PROGRAM, "run", "--", "/bin/grep", "Cpus_allowed:", "/proc/self/status"], cwd=lab.workspace,
-                           env=lab.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout for _ in range(3)]
-    own = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines(True) if line.startswith("Cpus_allowed:")]
-    assert done == own * 3
-
-
-def test_a_refusal_ends_what_was_begun_ahead(lab, without):
-    """By its number, where no signal can be sent by a pidfd."""
-    needs("mount-namespace")
-    for _ in range(3):
-        done = subprocess.run([*without("pidfd_send_signal:ENOSYS"), PROGRAM, "run", "--cwd", "..", "--", "/bin/true"], cwd=lab.workspace,
-                              env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
-        assert done.returncode == 125 and "leads out of the workspace" in done.stderr
 
 
 @pytest.mark.parametrize("driver", ["namespaces", "landlock", "local"])
@@ -231,7 +208,7 @@ def test_nothing_runs_on_without_init(lab, without, driver):
     assert not (lab.workspace / "ran").exists()
 
 
-@pytest.mark.parametrize("rules", ["clone3:ENOSYS", CLASSIC, "landlock_create_ruleset:EOPNOTSUPP"], ids=name)
+@pytest.mark.parametrize("rules", ["clone3:ENOSYS", "landlock_create_ruleset:EOPNOTSUPP"])
 def test_whole_host_view(lab, without, rules):
     """All of the host, read-only: nothing of the host's own tree is left above or below it."""
     needs("mount-namespace")
@@ -240,12 +217,6 @@ def test_whole_host_view(lab, without, rules):
     assert list(lab.outside.iterdir()) == [lab.outside / "file"]
     roots = [line.split()[5].split(",") for line in document["stdout"].splitlines() if line.split()[4:5] == ["/"]]
     assert len(roots) == 1 and {"ro", "nosuid", "nodev"} <= set(roots[0])
-
-
-def test_terminal_by_classic_calls(lab, without):
-    needs("mount-namespace")
-    done = lab.run(without(CLASSIC), "run", "--quiet", "--tty", "-c", "tty; stty size")
-    assert done.stdout.split()[0] == "/dev/pts/0", done
 
 
 def test_walls_that_could_not_be_entered_do_not_stay_up(lab, without):

@@ -1,7 +1,7 @@
 """A network of listed hosts where a part of it is missing: IPv6, which it can do without, and netlink, which it cannot."""
 import pytest
 
-from old_kernel_lab import CLASSIC, needs
+from old_kernel_lab import needs
 
 NETLINK, IPV6 = "socket/0:0x10", "socket/0:0x8"  # by the bits of the address family
 
@@ -16,7 +16,7 @@ def hosts(lab, tmp_path):
 
 @pytest.mark.parametrize("rules, names", [
     (f"{NETLINK}:EPERM", "addresses of its proxy"), (f"{NETLINK}:EAFNOSUPPORT", "addresses of its proxy"),
-    ("bind:EPERM", "cannot listen"), (f"{CLASSIC},{NETLINK}:EPERM", "addresses of its proxy")])
+    ("bind:EPERM", "cannot listen")])
 def test_refused(lab, without, hosts, rules, names):
     needs("mount-namespace")
     lab.unavailable(without(rules), *hosts, boundary="network", names=names, fix="--net none")
@@ -34,7 +34,7 @@ def test_refused_without_a_namespace(lab, hosts, driver):
     lab.unavailable([], *hosts, "--driver", driver, boundary="network", names=driver, fix="namespaces")
 
 
-@pytest.mark.parametrize("rules", [f"{IPV6}:EAFNOSUPPORT", CLASSIC, f"{CLASSIC},{IPV6}:EAFNOSUPPORT", "clone3:ENOSYS"])
+@pytest.mark.parametrize("rules", [f"{IPV6}:EAFNOSUPPORT", "clone3:ENOSYS"])
 @pytest.mark.parametrize("view", [[], ["--view", "host-readonly"], ["--read", "/etc"]], ids=" ".join)
 def test_names_lead_to_the_proxy(lab, without, hosts, rules, view):
     needs("mount-namespace")

@@ -43,7 +43,8 @@ struct named {
 
 /* By number where the headers of Debian 12 do not know the name; these are the same on every architecture. */
 static const struct named calls[] = {
-	CALL(bpf), CALL(capset), CALL(chroot), CALL(clone), CALL(clone3), CALL(close_range), CALL(execveat), CALL(fsconfig),
+	CALL(bpf), CALL(capset), CALL(chroot), CALL(clone), CALL(clone3), CALL(close_range), CALL(execveat),
+	CALL(fallocate), CALL(fsconfig),
 	CALL(fsmount), CALL(fsopen), CALL(getcpu), CALL(keyctl), CALL(landlock_add_rule), CALL(landlock_create_ruleset),
 	CALL(landlock_restrict_self), CALL(memfd_create), CALL(mount), CALL(mount_setattr), CALL(move_mount),
 	CALL(open_tree), CALL(openat2), CALL(perf_event_open), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(pivot_root),

@@ -18,8 +18,8 @@
 
 #include "base/cleanup.h"
 #include "base/remove.h"
-#include "run/cgroup-ahead.h"
-#include "run/launch.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/launch.h"
 #include "cgroup-ground.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
@@ -134,7 +134,6 @@ static const struct {
 	{ "memory", "memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n" },
 	{ "pids", "pids.max", "max\n" },
 	{ "pids", "pids.events", "max 6\n" },
-	{ "freezer", "freezer.state", "THAWED\n" },
 	{ "cpu", "cpu.cfs_quota_us", "-1\n" },
 	{ "cpu", "cpu.shares", "1024\n" },
 	{ "cpu", "cpuacct.usage", "5000000\n" },

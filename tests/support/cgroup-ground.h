@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run/cgroup-ahead.h"
-#include "run/launch.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/launch.h"
 
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define ALL (BIT(LIMIT_MEMORY) | BIT(LIMIT_PROCESSES) | BIT(LIMIT_CPU))

@@ -17,8 +17,8 @@
 
 #include "base/remove.h"
 #include "cordon.h"
-#include "policy/config-read.h"
-#include "policy/config-store.h"
+#include "config/read.h"
+#include "config/store.h"
 #include "config-ground.h"
 
 char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
@@ -90,7 +90,7 @@ const struct config *ground_take(const char *session, bool dry)
 {
 	const struct config *config;
 	struct cordon_error err = { 0 };
-	if (config_store_take(store, session, NULL, workspace_fd, workspace, dry, ground_hear(), &config, &err) < 0)
+	if (config_store_take(store, session, workspace_fd, workspace, dry, ground_hear(), &config, &err) < 0)
 		fail_msg("%s: %s", err.subject, err.reason);
 	return config;
 }
@@ -110,7 +110,7 @@ void ground_expect_refused(const char *subject, const char *part)
 {
 	const struct config *config = NULL;
 	struct cordon_error err = { 0 };
-	assert_true(config_store_take(store, NULL, NULL, workspace_fd, workspace, false, ground_hear(), &config, &err) < 0);
+	assert_true(config_store_take(store, NULL, workspace_fd, workspace, false, ground_hear(), &config, &err) < 0);
 	assert_null(config);
 	assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 	assert_string_equal(err.boundary, "configuration");

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/config-store.h"
+#include "config/store.h"
 
 extern char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
 extern int workspace_fd;

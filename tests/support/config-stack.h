@@ -1,6 +1,6 @@
 /* Files of a configuration on top of each other, given as text. */
 #pragma once
-#include "policy/config-resolve.h"
+#include "config/resolve.h"
 
 extern struct arena arena;
 

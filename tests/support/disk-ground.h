@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "run/disk.h"
+#include "driver/linux/disk.h"
 
 #define KiB UINT64_C(1024)
 #define MiB (UINT64_C(1) << 20)

@@ -21,7 +21,7 @@
 #include "base/remove.h"
 #include "execute.h"
 #include "gate.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
 

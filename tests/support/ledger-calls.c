@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 
 size_t short_write;
 bool fail_truncate, fail_sync, skip_sleep;
-int syncs;
+int syncs, allocations, fail_allocate;
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
@@ -39,6 +40,16 @@ int ftruncate(int fd, off_t length)
 		return -1;
 	}
 	return (int)syscall(SYS_ftruncate, fd, length);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	allocations++;
+	if (fail_allocate) {
+		errno = fail_allocate;
+		return -1;
+	}
+	return (int)syscall(SYS_fallocate, fd, mode, offset, length);
 }
 
 int fdatasync(int fd)
@@ -67,6 +78,7 @@ int calls_teardown(void **state)
 	clock_offset = 0;
 	short_write = 0;
 	fail_truncate = fail_sync = skip_sleep = false;
+	fail_allocate = 0;
 	ground_remove(*state);
 	return 0;
 }

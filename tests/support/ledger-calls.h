@@ -8,7 +8,8 @@
 
 extern size_t short_write;              /* the next writev() stops after so many bytes */
 extern bool fail_truncate, fail_sync, skip_sleep;
-extern int syncs;
+extern int syncs, allocations;
+extern int fail_allocate;               /* the errno of every fallocate(); 0: it is made */
 
 /* Every line is a JSON object, but for those that a repair row right after accounts for. */
 struct tally {

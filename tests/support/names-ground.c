@@ -17,7 +17,7 @@
 #include "cordon.h"
 #include "local-ground.h"
 #include "names-ground.h"
-#include "session/names-look.h"
+#include "paths/index/look.h"
 
 static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/id_rsa*", "**/.ssh" };
 static const char *const protect[] = { ".git/hooks", ".git/config", ".cordon.toml" };
@@ -99,8 +99,7 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 	struct name_rules rules = { &ground->deny, &ground->protect, &ground->exempt };
 	struct cordon_error err = { 0 };
 	struct names_place place = { .tried = true, .fd = ground->cache_fd };
-	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL,
-	                                 .judges = ground->judges };
+	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL };
 	if (ground->vigil)
 		vigil_hear(ground->vigil);
 	if (names_find(&ground->arena, ground->root_fd, ground->root, &rules, &keep, budget_us, &ground->names, &err) < 0)

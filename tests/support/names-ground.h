@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/names-cache.h"
-#include "session/names.h"
+#include "paths/index/cache.h"
+#include "paths/index/names.h"
 
 #define BUDGET_US 60000000 /* more than any machine needs */
 
@@ -16,7 +16,6 @@ struct ground {
 	struct strings deny, protect, exempt;
 	struct vigil *vigil;            /* or NULL: nothing is kept in memory */
 	struct names_memory *memory;
-	bool judges;                    /* the next search */
 };
 
 int ground_setup(void **state);

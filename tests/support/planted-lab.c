@@ -62,12 +62,12 @@ static void find(struct lab *lab, struct names *ret_names)
 	assert_int_equal(names_find(&lab->arena, lab->root_fd, lab->root, &rules, &(struct names_keep){ 0 }, 800, ret_names, &err), 0);
 }
 
-void lab_record(struct lab *lab, uint64_t budget_us)
+void lab_record(struct lab *lab)
 {
 	struct cordon_error err;
 	find(lab, &lab->before_names);
 	const struct git_tree tree = { lab->root_fd, lab->root, &lab->before_names };
-	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, budget_us, &lab->before, &err), 0);
+	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1, false }, &tree, &lab->before, &err), 0);
 }
 
 void lab_check(struct lab *lab, bool move)
@@ -77,7 +77,7 @@ void lab_check(struct lab *lab, bool move)
 		find(lab, &lab->after_names);
 	while (planted_unlock(lab->root_fd, &lab->before_names, &lab->after_names));
 	const struct git_tree tree = { lab->root_fd, lab->root, &lab->after_names };
-	assert_int_equal(planted_check(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, &lab->before,
+	assert_int_equal(planted_check(&lab->arena, &(struct git_trees){ &tree, 1, false }, &tree, &lab->before,
 	                               move ? lab->quarantine_fd : -1, &lab->planted, &err), 0);
 }
 

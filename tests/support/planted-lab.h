@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "policy/capability.h"
-#include "session/planted.h"
+#include "paths/planted/planted.h"
 
 struct lab {
 	char root[64], quarantine[64];
@@ -26,7 +26,7 @@ int lab_teardown(void **state);
 void lab_make(const struct lab *lab, const char *path, const char *text, mode_t mode);
 bool lab_exists(const struct lab *lab, const char *path);
 
-void lab_record(struct lab *lab, uint64_t budget_us);
+void lab_record(struct lab *lab);
 void lab_check(struct lab *lab, bool move);
 /* What was said of it, or NULL. */
 const struct planted_file *lab_get(const struct lab *lab, const char *path);

@@ -6,10 +6,16 @@
 
 #include <cmocka.h>
 
+#include <asm/termbits.h>
 #include <linux/audit.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <linux/random.h>
+#include <linux/sockios.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
@@ -20,6 +26,29 @@ const struct arch arches[2] = {
 	{ AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64, "x86_64" },
 	{ AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, "aarch64" },
 };
+
+const uint32_t ioctls_allowed[] = {
+	TCGETS, TCSETS, TCSETSW, TCSETSF, TCGETA, TCSETA, TCSETAW, TCSETAF, TCSBRK, TCXONC, TCFLSH, TCSBRKP,
+	TCGETS2, TCSETS2, TCSETSW2, TCSETSF2, TIOCEXCL, TIOCNXCL, TIOCGEXCL, TIOCSCTTY, TIOCNOTTY, TIOCGPGRP, TIOCSPGRP,
+	TIOCGSID, TIOCOUTQ, TIOCGWINSZ, TIOCSWINSZ, TIOCMGET, TIOCMBIS, TIOCMBIC, TIOCMSET, TIOCSBRK, TIOCCBRK, TIOCGETD,
+	TIOCPKT, TIOCGPKT, TIOCGPTN, TIOCSPTLCK, TIOCGPTLCK, TIOCGPTPEER,
+	FIONREAD, FIONBIO, FIOASYNC, FIOCLEX, FIONCLEX, FIOQSIZE, FIGETBSZ,
+	FICLONE, FICLONERANGE, FIDEDUPERANGE, FS_IOC_FIEMAP, FS_IOC_GETFLAGS, FS_IOC_GETVERSION, FS_IOC_FSGETXATTR,
+	FIOGETOWN, SIOCGPGRP, SIOCATMARK, SIOCGSTAMP_OLD, SIOCGSTAMPNS_OLD, SIOCGSTAMP_NEW, SIOCGSTAMPNS_NEW, SIOCOUTQNSD,
+	SIOCGIFNAME, SIOCGIFCONF, SIOCGIFFLAGS, SIOCGIFADDR, SIOCGIFDSTADDR, SIOCGIFBRDADDR, SIOCGIFNETMASK, SIOCGIFMETRIC,
+	SIOCGIFMTU, SIOCGIFHWADDR, SIOCGIFINDEX, SIOCGIFTXQLEN, SIOCGIFMAP, SIOCETHTOOL,
+	RNDGETENTCNT,
+	SECCOMP_IOCTL_NOTIF_RECV, SECCOMP_IOCTL_NOTIF_SEND, SECCOMP_IOCTL_NOTIF_ID_VALID, SECCOMP_IOCTL_NOTIF_ADDFD,
+};
+const size_t ioctls_allowed_count = ARRAY_SIZE(ioctls_allowed);
+
+bool ioctl_allowed(uint32_t request)
+{
+	for (size_t i = 0; i < ioctls_allowed_count; i++)
+		if (ioctls_allowed[i] == request)
+			return true;
+	return false;
+}
 
 struct vectors vectors;
 
@@ -53,7 +82,7 @@ int vectors_make(void **state)
 	};
 	static const uint32_t seconds[] = { 0x5401, 0x5411, 0x5412, 0x5413, 0x541c, 0x541d, 0x5423, 0x5424,
 	                                    IOCTL_FSSETXATTR, 0x801c581f, 0xffff5412, 1024, 1025, 1040, IOCTL_SETFLAGS, 0x80086601,
-	                                    IOCTL_ENABLE_VERITY, 0xc0046686 };
+	                                    IOCTL_ENABLE_VERITY, 0xc0046686, IOCTL_SNAP_CREATE_V2, 0x40049409 };
 	static const uint32_t flags[] = { 0, 01, 02, 0100, 0101, 03101, 040000, 0200000, 020000000, 020040002, 020200002,
 	                                  02000000, 010000000, ~CREATES, 0xffffffff };
 	static const uint32_t modes[] = { 0, 0644, 0755, 01777, 02000, 04000, 06000, 02755, 04755, 07777, 0100644, 0104755,

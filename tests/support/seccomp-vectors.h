@@ -2,6 +2,7 @@
 #pragma once
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@
 #define IOCTL_FSSETXATTR 0x401c5820u
 #define IOCTL_SETFLAGS 0x40086602u
 #define IOCTL_ENABLE_VERITY 0x40806685u
+#define IOCTL_SNAP_CREATE_V2 0x50009417u
 #define SET_ID 06000u
 #define CREATES 020000100u
 
@@ -24,6 +26,11 @@ extern const struct arch {
 	uint32_t audit, scmp;
 	const char *name;
 } arches[2];
+
+/* The requests that ioctl may make where no device is granted, by the names that the kernel's headers have for them. */
+extern const uint32_t ioctls_allowed[];
+extern const size_t ioctls_allowed_count;
+bool ioctl_allowed(uint32_t request);
 
 extern struct vectors {
 	uint64_t args[8192][6];

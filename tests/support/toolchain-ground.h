@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "policy/toolchain.h"
+#include "host/toolchain.h"
 
 #define MAX_WORDS 32
 

@@ -18,7 +18,7 @@
 
 #include "base/remove.h"
 #include "policy/card.h"
-#include "session/approvals-queue.h"
+#include "approval/queue.h"
 
 #include <cmocka.h>
 

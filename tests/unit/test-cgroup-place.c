@@ -10,8 +10,8 @@
 
 #include "base/cleanup.h"
 #include "base/remove.h"
-#include "run/cgroup-ahead.h"
-#include "run/launch.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/launch.h"
 #include "cgroup-ground.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "run/cgroup-ahead.h"
-#include "run/launch.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/launch.h"
 #include "cgroup-ground.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
@@ -89,132 +89,17 @@ static void test_v1(void **state)
 	assert_int_equal(all_leaves(), 0);
 }
 
-#define ALL_TREES "9:pids:/\n5:cpu,cpuacct:/\n4:memory:/a\n6:freezer:/b\n0::/\n"
-
-static char frozen[512], pids_leaf[512];
-
-static struct cgroup make_to_freeze(const struct cgroup_search *where)
+/* Neither here nor in the freezer's tree. */
+static void test_v1_does_not_freeze(void **state)
 {
+	(void)state;
+	struct cgroup_search where = make_v1("9:pids:/\n5:cpu,cpuacct:/\n4:memory:/a\n6:freezer:/b\n0::/\n");
 	struct cgroup made;
-	cgroup_make(where, &bounds, &made);
+	cgroup_make(&where, &bounds, &made);
 	assert_ptr_equal(made.ops, &cgroup_v1);
-	snprintf(frozen, sizeof(frozen), "%s/freezer/b/%s", where->root, made.name);
-	snprintf(pids_leaf, sizeof(pids_leaf), "%s/pids/%s", where->root, made.name);
-	return made;
-}
-
-static void close_both(const int release[2])
-{
-	assert_true(close(release[0]) == 0 && close(release[1]) == 0);
-}
-
-/* The leaf in the freezer's tree is there and frozen before anybody is moved to it, and moved are all but init, until the two lists
- * have the same in them. */
-static void test_v1_freeze(void **state)
-{
-	(void)state;
-	struct cgroup_search where = make_v1(ALL_TREES);
-	struct cgroup made = make_to_freeze(&where);
-	int release[2];
+	assert_false(cgroup_freeze(&made, 10));
 	assert_int_equal(ground_leaves(ground_at("/v1/freezer/b")), 0);
-	assert_true(cgroup_freeze_ready(&made, &where, release));
-	assert_string_equal(ground_get(frozen, "freezer.state"), "FROZEN");
-	assert_non_null(strstr(ground_path(release[0]), "/cgroup.procs"));
-	assert_non_null(strstr(ground_path(release[1]), "/freezer.state"));
-	close_both(release);
-	ground_put(pids_leaf, "cgroup.procs", "10\n11\n12\n");
-	assert_int_equal(cgroup_freeze(&made, 10, false), 1);
-	assert_string_equal(ground_get(frozen, "cgroup.procs"), "12"); /* of plain files, the last */
-	assert_int_equal(cgroup_freeze(&made, 10, false), 1);
-	assert_string_equal(ground_get(pids_leaf, "pids.max"), "10");
-	ground_put(frozen, "cgroup.procs", "12\n11\n");
-	ground_put(pids_leaf, "cgroup.procs", "10\n11\n12\n13\n");
-	assert_int_equal(cgroup_freeze(&made, 10, true), 1);
-	assert_string_equal(ground_get(frozen, "cgroup.procs"), "13");
-	assert_string_equal(ground_get(pids_leaf, "pids.max"), "0");
-	ground_put(frozen, "cgroup.procs", "13\n11\n12\n");
-	assert_int_equal(cgroup_freeze(&made, 10, false), 0);
-	/* Init may have let them go in the meantime, for good. */
-	ground_put(frozen, "freezer.state", "THAWED");
-	assert_int_equal(cgroup_freeze(&made, 10, false), 0);
-	assert_string_equal(ground_get(frozen, "freezer.state"), "THAWED");
-	ground_put(frozen, "freezer.state", "FROZEN");
-	cgroup_thaw(&made, 10);
-	assert_string_equal(ground_get(frozen, "freezer.state"), "THAWED");
-	assert_string_equal(ground_get(pids_leaf, "pids.max"), "10");
-	/* They stay there, and stand still at once the next time. */
-	assert_true(cgroup_freeze_ready(&made, &where, release));
-	close_both(release);
-	assert_string_equal(ground_get(frozen, "freezer.state"), "FROZEN");
-	assert_int_equal(cgroup_freeze(&made, 10, false), 0);
-	ground_put(frozen, "cgroup.procs", "");
-	ground_put(pids_leaf, "cgroup.procs", "");
-	assert_true(cgroup_kill(&made));
-	assert_string_equal(ground_get(frozen, "freezer.state"), "THAWED");
 	cgroup_remove(&made);
-	assert_int_equal(ground_leaves(ground_at("/v1/freezer/b")) + ground_leaves(ground_at("/v1/pids")), 0);
-}
-
-/* More are moved than may be at a time. */
-static void test_v1_freeze_many(void **state)
-{
-	(void)state;
-	struct cgroup_search where = make_v1(ALL_TREES);
-	struct cgroup made = make_to_freeze(&where);
-	char list[4096] = "";
-	int release[2];
-	for (int i = 100; i < 300; i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%d\n", i);
-	assert_true(cgroup_freeze_ready(&made, &where, release));
-	close_both(release);
-	ground_put(pids_leaf, "cgroup.procs", list);
-	assert_int_equal(cgroup_freeze(&made, 100, false), 1);
-	assert_string_equal(ground_get(frozen, "cgroup.procs"), "164");
-	ground_put(frozen, "cgroup.procs", list);
-	assert_int_equal(cgroup_freeze(&made, 100, false), 0);
-	ground_put(frozen, "cgroup.procs", "");
-	ground_put(pids_leaf, "cgroup.procs", "");
-	cgroup_remove(&made);
-}
-
-static void test_v1_no_freezer(void **state)
-{
-	(void)state;
-	struct cgroup_search where = make_v1("9:pids:/\n4:memory:/a\n0::/\n");
-	struct cgroup made = make_to_freeze(&where);
-	int release[2];
-	assert_false(cgroup_freeze_ready(&made, &where, release));
-	cgroup_remove(&made);
-}
-
-/* Of who is killed dies nobody who stands still: the sweep lets them go, and what is in the freezer's tree is removed before the
- * parts by which it is found. */
-static void test_v1_sweep_frozen(void **state)
-{
-	(void)state;
-	struct cgroup_search where = make_v1(ALL_TREES);
-	char dead[64];
-	snprintf(dead, sizeof(dead), "cordon-%d-A", (int)ground_ended());
-	int pids = open(ground_at("/v1/pids"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int freezer = open(ground_at("/v1/freezer/b"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(mkdirat(pids, dead, 0755) + mkdirat(freezer, dead, 0755), 0);
-	snprintf(frozen, sizeof(frozen), "%s/freezer/b/%s", where.root, dead);
-	ground_put(frozen, "freezer.state", "FROZEN");
-	ground_put(frozen, "cgroup.procs", "0\n"); /* somebody, whom nobody can hit */
-	struct cgroup made;
-	cgroup_make(&where, &bounds, &made);
-	cgroup_entered(&made);
-	assert_string_equal(ground_get(frozen, "freezer.state"), "THAWED");
-	assert_int_equal(ground_leaves(ground_at("/v1/pids")), 2);
-	ground_put(frozen, "cgroup.procs", "");
-	cgroup_remove(&made);
-	cgroup_forget();
-	cgroup_make(&where, &bounds, &made);
-	cgroup_entered(&made);
-	cgroup_remove(&made);
-	assert_int_equal(ground_leaves(ground_at("/v1/pids")) + ground_leaves(ground_at("/v1/freezer/b")), 0);
-	close(pids);
-	close(freezer);
 }
 
 /* What is left of a leaf may be in some of the trees only, and its owner may hold it by another part than we see. */
@@ -283,52 +168,12 @@ static void test_v1_not_all_can_be_opened(void **state)
 	}
 }
 
-/* By whoever comes first to it, but only what was made ahead, by a thread that stays; and nothing is left where nothing is left to it. */
-static void test_v1_removed_aside(void **state)
-{
-	(void)state;
-	struct cgroup_search where = make_v1("9:pids:/\n5:cpu,cpuacct:/\n4:memory:/a\n0::/\n");
-	struct cgroup_bounds more = bounds;
-	more.memory_bytes *= 2;
-	for (int round = 0; round < 60; round++) {
-		bool stays = round % 2, same = round / 2 % 2, left = false;
-		struct cgroup made = { .ops = NULL };
-		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, stays);
-		if (round % 5)
-			cgroup_ahead_take(ahead, &where, same ? &bounds : &more, &made);
-		if (made.ops) {
-			cgroup_ahead_leave(ahead, &made);
-			left = !made.ops;
-		}
-		/* One that had not begun makes none: then it was made by the caller. */
-		assert_true(!left || (stays && same && round % 5));
-		cgroup_ahead_end(ahead);
-		assert_int_equal(all_leaves(), made.ops ? CGROUP_PARTS : 0);
-		cgroup_remove(&made);
-	}
-	assert_int_equal(all_leaves(), 0);
-	/* What it takes, once it has made it: that is a matter of time. */
-	struct cgroup made;
-	int taken = 0;
-	for (int round = 0; round < 1000 && !taken; round++) {
-		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, true);
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-		cgroup_ahead_take(ahead, &where, &bounds, &made);
-		cgroup_ahead_leave(ahead, &made);
-		taken += !made.ops;
-		cgroup_ahead_end(ahead);
-		cgroup_remove(&made);
-	}
-	assert_int_equal(taken, 1);
-	assert_int_equal(all_leaves(), 0);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-		TEST(test_v1), TEST(test_v1_freeze), TEST(test_v1_freeze_many), TEST(test_v1_no_freezer), TEST(test_v1_sweep_frozen),
-		TEST(test_v1_sweep), TEST(test_v1_in_part), TEST(test_v1_long), TEST(test_v1_not_all_can_be_opened), TEST(test_v1_removed_aside),
+		TEST(test_v1), TEST(test_v1_does_not_freeze),
+		TEST(test_v1_sweep), TEST(test_v1_in_part), TEST(test_v1_long), TEST(test_v1_not_all_can_be_opened),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,6 @@
 #include <stdint.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +16,11 @@
 
 #include "base/cleanup.h"
 #include "base/id.h"
-#include "run/cgroup-ahead.h"
-#include "run/launch.h"
-#include "run/linger.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/launch.h"
 #include "cgroup-ground.h"
 
 #include <cmocka.h> /* last: it has a macro named fail */
-
-#define PATIENCE_MS 20000
 
 /* One more may be there for as long as `become` is, which is the launch's to know; where there is none, nobody is born with one. */
 static void test_most_at_birth(void **state)
@@ -185,21 +180,16 @@ static void test_freeze(void **state)
 {
 	(void)state;
 	struct cgroup made = ground_make("/");
-	const struct cgroup_search here = { 0 };
 	char leaf[512], aside[512];
-	int release[2];
 	snprintf(leaf, sizeof(leaf), "%s/%s", root, made.name);
 	for (int round = 0; round < 2; round++) {
-		assert_true(cgroup_freeze_ready(&made, &here, release));
-		assert_int_equal(release[0], -1);
-		assert_int_equal(release[1], -1);
+		assert_string_equal(ground_get(leaf, "cgroup.freeze"), round ? "0" : "0\n");
+		assert_true(cgroup_freeze(&made, 4711));
 		assert_int_equal(ground_leaves(root), 2);
 		snprintf(aside, sizeof(aside), "%s/%s", root, made.aside_name);
 		int other = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		assert_true(other >= 0 && flock(other, LOCK_EX | LOCK_NB) < 0);
 		close(other);
-		assert_string_equal(ground_get(leaf, "cgroup.freeze"), round ? "0" : "0\n");
-		assert_int_equal(cgroup_freeze(&made, 4711, false), 0);
 		assert_string_equal(ground_get(aside, "cgroup.procs"), "4711");
 		assert_string_equal(ground_get(leaf, "cgroup.freeze"), "1");
 		ground_put(aside, "cgroup.procs", ""); /* as the kernel does, when it is written elsewhere */
@@ -210,7 +200,7 @@ static void test_freeze(void **state)
 		ground_put(leaf, "cgroup.procs", "");
 	}
 	/* What is killed meanwhile is killed with init, and both are removed. */
-	assert_true(cgroup_freeze_ready(&made, &here, release) && cgroup_freeze(&made, 4711, false) == 0);
+	assert_true(cgroup_freeze(&made, 4711));
 	snprintf(aside, sizeof(aside), "%s/%s", root, made.aside_name);
 	assert_true(cgroup_kill(&made));
 	assert_string_equal(ground_get(leaf, "cgroup.kill"), "1");
@@ -219,25 +209,23 @@ static void test_freeze(void **state)
 	cgroup_remove(&made);
 	assert_int_equal(ground_leaves(root), 0);
 	struct cgroup none = { 0 };
-	assert_false(cgroup_freeze_ready(&none, &here, release));
+	assert_false(cgroup_freeze(&none, 4711));
 }
 
-/* Before Linux 5.2, and where init cannot be moved, nothing stands still. */
+/* Where the leaf cannot be frozen, or init cannot be moved, nothing is frozen. */
 static void test_freeze_that_cannot_be(void **state)
 {
 	(void)state;
-	const struct cgroup_search here = { 0 };
-	int release[2];
 	lacking = "cgroup.freeze";
 	struct cgroup made = ground_make("/");
 	lacking = NULL;
-	assert_false(cgroup_freeze_ready(&made, &here, release));
+	assert_false(cgroup_freeze(&made, 4711));
 	assert_int_equal(ground_leaves(root), 1);
 	cgroup_remove(&made);
 	made = ground_make("/");
-	assert_true(cgroup_freeze_ready(&made, &here, release));
-	syscall(SYS_unlinkat, made.aside, "cgroup.procs", 0);
-	assert_true(cgroup_freeze(&made, 4711, false) < 0);
+	lacking = "cgroup.procs";
+	assert_false(cgroup_freeze(&made, 4711));
+	lacking = NULL;
 	assert_string_equal(ground_get(ground_path(made.parts[0]), "cgroup.freeze"), "0\n");
 	cgroup_remove(&made);
 	assert_int_equal(ground_leaves(root), 0);
@@ -299,91 +287,12 @@ static void test_anothers(void **state)
 	close(fd);
 }
 
-/* The thread also removes what others left, and what waited for its init. */
-static void test_tidied_ahead(void **state)
-{
-	(void)state;
-	struct cgroup_search where = ground_search("/");
-	struct cgroup made, left = ground_make("/");
-	char name[64];
-	cgroup_forget();
-	snprintf(name, sizeof(name), "%s/cordon-%d-A", root, (int)ground_ended());
-	assert_int_equal(mkdirat(AT_FDCWD, name, 0755), 0);
-	pid_t pid = fork();
-	if (pid == 0)
-		_exit(0);
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	assert_int_equal(poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, PATIENCE_MS), 1);
-	linger_add(pidfd, &left);
-	assert_int_equal(ground_leaves(root), 2);
-	struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, false);
-	cgroup_ahead_take(ahead, &where, &bounds, &made);
-	cgroup_ahead_end(ahead);
-	assert_int_equal(ground_leaves(root), 1);
-	cgroup_remove(&made);
-	assert_int_equal(ground_leaves(root), 0);
-}
-
-/* The caller stays where it may run, wherever the thread was put. */
-static void test_processors(void **state)
-{
-	(void)state;
-	struct cgroup_search where = ground_search("/");
-	cpu_set_t before, after;
-	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
-	for (int round = 0; round < 200; round++)
-		cgroup_ahead_end(cgroup_ahead_begin(&where, &bounds, false));
-	assert_int_equal(sched_getaffinity(0, sizeof(after), &after), 0);
-	assert_true(CPU_EQUAL(&before, &after));
-}
-
-/* Made by whoever comes first to it; what is not taken is removed. */
-static void test_ahead(void **state)
-{
-	(void)state;
-	struct cgroup_search where = ground_search("/"), unwanted = { .directory = CGROUP_NONE };
-	struct cgroup_bounds more = bounds;
-	struct cgroup made;
-	more.memory_bytes *= 2;
-	for (int round = 0; round < 50; round++) {
-		struct cgroup_ahead *ahead = cgroup_ahead_begin(&where, &bounds, false);
-		assert_non_null(ahead);
-		if (round % 2)
-			cgroup_ahead_take(ahead, &where, round % 4 == 1 ? &bounds : &more, &made);
-		cgroup_ahead_end(ahead);
-		assert_int_equal(ground_leaves(root), round % 2);
-		if (round % 2) {
-			assert_int_equal(made.held, ALL);
-			assert_int_equal(made.bounds.memory_bytes, round % 4 == 1 ? bounds.memory_bytes : more.memory_bytes);
-			cgroup_remove(&made);
-		}
-	}
-	cgroup_ahead_take(NULL, &where, &bounds, &made);
-	assert_non_null(made.ops);
-	cgroup_remove(&made);
-	cgroup_ahead_end(NULL);
-
-	/* Without groups the place stays known; where there is none, no thread is needed to find that out again. */
-	assert_true(cgroup_is_missing(&unwanted, true));
-	assert_false(cgroup_is_missing(&where, false));
-	cgroup_make(&unwanted, &bounds, &made);
-	assert_null(made.ops);
-	ground_put(root, "refused", ".");
-	cgroup_forget();
-	assert_false(cgroup_is_missing(&where, false));
-	assert_true(cgroup_is_missing(&where, true));
-	made = ground_make("/");
-	assert_null(made.ops);
-	assert_true(cgroup_is_missing(&where, false));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
 		TEST(test_most_at_birth), TEST(test_limits), TEST(test_limits_that_are_not_there), TEST(test_no_leaf), TEST(test_enter),
 		TEST(test_usage), TEST(test_kill_without_the_file), TEST(test_freeze), TEST(test_freeze_that_cannot_be), TEST(test_sweep), TEST(test_anothers),
-		TEST(test_ahead), TEST(test_tidied_ahead), TEST(test_processors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

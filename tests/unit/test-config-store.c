@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "cordon.h"
-#include "policy/config-read.h"
-#include "policy/config-store.h"
+#include "config/read.h"
+#include "config/store.h"
 #include "config-ground.h"
 
 static void nothing_there_is_the_default(void **state)
@@ -30,39 +30,24 @@ static void nothing_there_is_the_default(void **state)
 	assert_int_equal(access(data, F_OK), 0);
 }
 
-static const struct config *take_after(const struct config *earlier, int directory)
-{
-	const struct config *config;
-	struct cordon_error err = { 0 };
-	if (config_store_take(store, NULL, earlier, directory, workspace, true, ground_hear(), &config, &err) < 0)
-		fail_msg("%s: %s", err.subject, err.reason);
-	return config;
-}
-
-/* One command looks once for the files of the system and the user; for the project's as soon as it can. The next command
- * looks for all of them again. */
-static void a_command_looks_once(void **state)
+/* A command takes its configuration before its workspace is known and again with it: both look at every file. */
+static void a_command_looks_twice(void **state)
 {
 	(void)state;
-	const struct config *earlier = take_after(NULL, -1), *config;
-	ground_put(user_file, "limits.memory = \"64M\"\n");
-	config = take_after(earlier, workspace_fd);
-	assert_ptr_equal(config, earlier);
-	config_unref(config);
+	const struct config *config;
+	struct cordon_error err = { 0 };
 	ground_put(project_file, "limits.memory = \"32M\"\n");
-	config = take_after(earlier, workspace_fd);
-	assert_int_equal(config->baseline.limits.memory_bytes >> 20, 32);
-	config_unref(config);
-	config_unref(earlier);
+	for (uint64_t memory = 64; memory < 66; memory++) {
+		char text[64];
+		assert_int_equal(config_store_take(store, NULL, -1, workspace, true, ground_hear(), &config, &err), 0);
+		assert_int_equal(config->baseline.limits.memory_bytes >> 20, memory == 64 ? 2048 : 64);
+		config_unref(config);
+		snprintf(text, sizeof(text), "limits.memory = \"%dM\"\n", (int)memory);
+		ground_put(user_file, text);
+		ground_expect(32, NULL);
+	}
 	unlink(project_file);
-	ground_expect(64, NULL);
-	/* What was there is looked at both times. */
-	earlier = take_after(NULL, -1);
-	ground_put(user_file, "limits.memory = \"65M\"\n");
-	config = take_after(earlier, workspace_fd);
-	assert_int_equal(config->baseline.limits.memory_bytes >> 20, 65);
-	config_unref(config);
-	config_unref(earlier);
+	ground_expect(65, NULL);
 }
 
 static void changes_are_seen_at_once(void **state)
@@ -255,7 +240,7 @@ static void many_workspaces(void **state)
 				ground_put(file, text);
 			}
 			auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			assert_int_equal(config_store_take(store, NULL, NULL, fd, path, false, ground_hear(), &config, &err), 0);
+			assert_int_equal(config_store_take(store, NULL, fd, path, false, ground_hear(), &config, &err), 0);
 			assert_int_equal(config->baseline.limits.memory_bytes >> 20, (uint64_t)i + 1);
 			if (round)
 				config_unref(held[i]);
@@ -345,7 +330,7 @@ int main(void)
 #define WATCHED(name) { #name " (watched)", name, ground_setup_watched, ground_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_there_is_the_default),
-		TEST(a_command_looks_once),
+		TEST(a_command_looks_twice),
 		TEST(changes_are_seen_at_once),
 		TEST(recent_stamps_are_not_trusted),
 		TEST(unchanged_is_shared),
@@ -359,7 +344,7 @@ int main(void)
 		TEST(threads_meet_changes),
 		TEST(processes_tell_once),
 		WATCHED(nothing_there_is_the_default),
-		WATCHED(a_command_looks_once),
+		WATCHED(a_command_looks_twice),
 		WATCHED(changes_are_seen_at_once),
 		WATCHED(unchanged_is_shared),
 		WATCHED(the_last_good_stays),

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "cordon.h"
-#include "policy/config-read.h"
-#include "policy/config-store.h"
+#include "config/read.h"
+#include "config/store.h"
 #include "config-ground.h"
 #include "skip.h"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "run/disk.h"
+#include "driver/linux/disk.h"
 #include "disk-ground.h"
 
 #define MANY 100000

@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "run/disk.h"
-#include "run/pidfd.h"
+#include "driver/linux/disk.h"
+#include "driver/linux/pidfd.h"
 #include "disk-ground.h"
 #include "process-state.h"
 
@@ -205,6 +205,23 @@ static void one_that_sleeps_is_not_counted(void **state)
 	disk_watch_end(&watch);
 }
 
+/* A count that found less than is missing is repeated while the command does something, whether or not more is taken. */
+static void what_a_count_missed_is_found_later(void **state)
+{
+	int tree = ((struct ground *)*state)->tree, pidfd;
+	struct disk_watch watch;
+	pid_t first = start(tree, WRITING, &pidfd);
+	ground_watch(&watch, tree, MiB, true);
+	volume.bytes += 4 * MiB;
+	assert_false(ground_look_for(&watch, pidfd, 300));
+	assert_true(watch.suspect);
+	ground_fill(tree, "late", 4 * MiB);
+	volume.bytes -= 4 * MiB;
+	assert_true(ground_look_for(&watch, pidfd, 5000));
+	end(first, pidfd);
+	disk_watch_end(&watch);
+}
+
 /* All of a large workspace is not counted because others write. */
 static void one_that_does_not_write(void **state)
 {
@@ -248,6 +265,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
 		TEST(files_without_a_name),
 		TEST(one_that_sleeps_is_not_counted),
+		TEST(what_a_count_missed_is_found_later),
 		TEST(one_that_does_not_write),
 		TEST(what_processes_do_is_seen),
 #undef TEST

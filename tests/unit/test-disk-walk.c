@@ -17,7 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/remove.h"
-#include "run/disk.h"
+#include "driver/linux/disk.h"
 #include "disk-ground.h"
 #include "skip.h"
 

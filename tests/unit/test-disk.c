@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "run/disk.h"
+#include "driver/linux/disk.h"
 #include "disk-ground.h"
 
 static bool has_fine_dates(int tree)

@@ -29,9 +29,9 @@ void audit_row_begin(struct json *json, const char *kind, const char *id, const 
 	json_key_string(json, "session", session_id);
 }
 
-int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err)
+int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err)
 {
-	(void)cordon;
+	(void)execution;
 	json_object_end(json);
 	char *line = json_take(json);
 	if (broken) {

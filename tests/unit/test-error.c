@@ -37,6 +37,7 @@ static void an_error_is_filled_in_one_line(void **state)
 	assert_true(err.class == CORDON_E_LIMIT_EXCEEDED && err.retriable);
 	assert_int_equal(fail(&err, CORDON_E_AUDIT_UNAVAILABLE, ENFILE, NULL, "it cannot be written"), -1);
 	assert_true(err.class == CORDON_E_AUDIT_UNAVAILABLE && err.retriable);
+	assert_int_equal(fail(&err, CORDON_E_AUDIT_UNAVAILABLE, ENOSPC, NULL, "it cannot be written"), -1);
 	assert_int_equal(fail_remedy(&err, "free %s", "space"), -1);
 	assert_int_equal(fail_boundary(&err, "ledger"), -1);
 	assert_string_equal(err.remediation, "free space");
@@ -92,6 +93,20 @@ static void long_text_is_cut_between_characters(void **state)
 	}
 }
 
+static void want_of_descriptors_has_one_remedy(void **state)
+{
+	(void)state;
+	struct cordon_error err;
+	fail(&err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, EMFILE, "/", "cannot mount");
+	fail_remedy(&err, "use another kernel");
+	assert_int_equal(err.class, CORDON_E_LIMIT_EXCEEDED);
+	assert_non_null(strstr(err.remediation, "open files"));
+	fail(&err, CORDON_E_AUDIT_UNAVAILABLE, ENFILE, "/", "cannot open");
+	fail_remedy(&err, "free some space");
+	assert_int_equal(err.class, CORDON_E_AUDIT_UNAVAILABLE);
+	assert_non_null(strstr(err.remediation, "open files"));
+}
+
 static void names_are_fixed(void **state)
 {
 	(void)state;
@@ -145,6 +160,7 @@ int main(void)
 		cmocka_unit_test(an_error_is_filled_in_one_line),
 		cmocka_unit_test(context_is_added_from_the_error_itself),
 		cmocka_unit_test(long_text_is_cut_between_characters),
+		cmocka_unit_test(want_of_descriptors_has_one_remedy),
 		cmocka_unit_test(names_are_fixed),
 		cmocka_unit_test(json_has_the_nine_keys),
 	};

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "execute.h"
 #include "gate.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
 

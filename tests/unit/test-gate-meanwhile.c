@@ -12,7 +12,7 @@
 #include "api/policy.h"
 #include "execute.h"
 #include "gate.h"
-#include "session/approvals.h"
+#include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "session/git-file.h"
+#include "paths/planted/git-file.h"
 
 static const struct {
 	const char *text, *path, *target;       /* NULL: refused */

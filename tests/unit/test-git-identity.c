@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "policy/git-identity.h"
+#include "host/git-identity.h"
 #include "skip.h"
 
 static const struct {

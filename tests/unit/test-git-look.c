@@ -18,7 +18,7 @@ static void test_ways_to_a_configuration(void **state)
 	static const char evil[] = "[core]\nfsmonitor = /x\n", good[] = "[core]\nbare = false\n";
 	char absolute[160];
 	snprintf(absolute, sizeof(absolute), "gitdir: %s/.git/worktrees/w\n", lab->root);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/config", good, 0644);
 	lab_make(lab, ".git/commondir", "../evil\n", 0644);
 	lab_make(lab, ".git/config.worktree", evil, 0644);
@@ -78,7 +78,7 @@ static void test_worktrees_elsewhere(void **state)
 	assert_int_equal(symlinkat("away", lab->root_fd, "esc"), 0);
 	lab_make(lab, "away/.git", "gitdir: ../.git/modules/m\n", 0644);
 	lab_make(lab, "away/in/.git", "gitdir: ../../.git/modules/m\n", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
 		char text[128];
 		snprintf(text, sizeof(text), "[core]\nworktree = %s\n", values[i]);
@@ -105,7 +105,7 @@ static void test_repository_swapped(void **state)
 	lab_make(lab, "m/.git", "gitdir: ../.git/modules/m\n", 0644);
 	lab_make(lab, "own/.git", "gitdir: ../elsewhere\n", 0644);
 	lab_make(lab, "elsewhere/config", "[core]\nfsmonitor = /x\n", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_check(lab, true);
 	assert_int_equal(lab->planted.count, 0);
 	assert_int_equal(renameat(lab->root_fd, ".git/modules/m", lab->root_fd, "old"), 0);
@@ -123,13 +123,13 @@ static void test_hooks_like_a_repository(void **state)
 	const char *const aside[] = { ".git/modules/sub/hooks", ".git/modules/sub" };
 	struct lab *lab = *state;
 	lab_make(lab, ".git/modules/sub/hooks/HEAD", "ref: refs/heads/main\n", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/modules/sub/hooks/HEAD", "ref: refs/heads/other\n", 0644);
 	lab_check(lab, true);
 	assert_int_equal(lab->planted.count, 0);
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++) {
 		lab_make(lab, ".git/modules/sub/hooks/update", "x", 0755);
-		lab_record(lab, UINT64_MAX);
+		lab_record(lab);
 		assert_int_equal(renameat(lab->root_fd, aside[i], lab->root_fd, "away"), 0);
 		assert_int_equal(renameat(lab->root_fd, "away", lab->root_fd, aside[i]), 0);
 		lab_check(lab, true);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "session/host-tools.h"
+#include "host/tools.h"
 
 #include <cmocka.h>
 

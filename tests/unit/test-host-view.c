@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "session/host-view.h"
-#include "session/host.h"
+#include "host/view.h"
+#include "host/host.h"
 
 #include <cmocka.h>
 

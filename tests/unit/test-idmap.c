@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "driver/idmap.h"
-#include "run/linger.h"
+#include "driver/linux/idmap.h"
+#include "driver/linux/linger.h"
 #include "skip.h"
 
 #include <cmocka.h> /* has a macro that is called fail */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cordon.h"
-#include "door/inbox.h"
+#include "door/wire/inbox.h"
 
 struct ends {
 	int here, there;
@@ -125,7 +125,7 @@ static void test_gone(void **state)
 	struct ends *ends = *state;
 	const struct wire_head settled = { .kind = WIRE_SETTLED };
 	struct wire_frame frame;
-	assert_true(inbox_put(&ends->inbox, (const char *)&settled, sizeof(settled)));
+	say(ends, &settled, sizeof(settled));
 	say(ends, &settled, sizeof(settled) - 1);
 	assert_int_equal(shutdown(ends->there, SHUT_WR), 0);
 	assert_true(hear(ends));

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "run/cgroup.h"
-#include "run/linger.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/linger.h"
 
 #define MANY 300
 

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/control.h"
-#include "run/launch.h"
-#include "run/supervise.h"
+#include "driver/linux/control.h"
+#include "driver/linux/launch.h"
+#include "driver/linux/supervise.h"
 #include "skip.h"
 
 #include <cmocka.h> /* has a macro that is called fail */

@@ -14,7 +14,7 @@
 
 #include "arena-ground.h"
 #include "cordon.h"
-#include "policy/manifest.h"
+#include "config/manifest.h"
 
 static struct manifest parse(const char *text)
 {

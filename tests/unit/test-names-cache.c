@@ -121,7 +121,7 @@ static void test_budget_and_turns(void **state)
 	ground_warm(ground);
 	ground_find(ground, true, 0);
 	assert_true(ground->names.unchecked > 0);
-	assert_non_null(strstr(ground->names.note, "not looked at again"));
+	assert_non_null(strstr(ground->names.note, "not searched again"));
 	ground_file(ground, "many/d250/sub/leaf/.env");
 	int rounds = 0;
 	while (!ground_has(ground, NAME_MASKED, "many/d250/sub/leaf/.env")) {
@@ -135,50 +135,6 @@ static void test_budget_and_turns(void **state)
 	ground_find(ground, true, 0);
 	assert_true(ground_has(ground, NAME_MASKED, "many/.env"));
 	assert_true(ground_has(ground, NAME_PROTECTED, ".cordon.toml"));
-}
-
-/* Of a protected name: is it known, and late? */
-static bool is_late(struct ground *ground, const char *path, bool judges)
-{
-	ground->judges = judges;
-	ground_find(ground, true, 0);
-	const struct name *name = names_get(&ground->names, NAME_PROTECTED, path);
-	return name && name->late;
-}
-
-/* What comes to light where no search that judges has looked since may have been made by any command. */
-static void test_late(void **state)
-{
-	struct ground *ground = *state;
-	static const char cold[] = "many/d250/sub/leaf/p/.git/config", hot[] = "many/.git/config";
-	ground_many(ground, 500);
-	ground_warm(ground);
-	ground->judges = true;
-	ground_find(ground, true, 0);
-	assert_true(ground->names.unchecked > 0);
-	ground_file(ground, cold);
-	ground_file(ground, hot);
-	assert_false(is_late(ground, hot, false));
-	int rounds = 0;
-	while (!ground_has(ground, NAME_PROTECTED, cold)) {
-		assert_true(++rounds < 20);
-		assert_false(is_late(ground, hot, false));
-	}
-	/* It stays so, whatever is looked at without judging, and what its directory is read for. */
-	assert_true(names_get(&ground->names, NAME_PROTECTED, cold)->late);
-	ground_file(ground, "many/d250/sub/leaf/p/.git/other");
-	for (int i = 0; i < 3; i++)
-		assert_true(is_late(ground, cold, false));
-	assert_false(is_late(ground, cold, true));
-	assert_true(ground_has(ground, NAME_PROTECTED, cold));
-	assert_false(is_late(ground, cold, false));
-	/* Where all was looked at, what is new is its owner's. */
-	ground->judges = true;
-	ground_find(ground, true, BUDGET_US);
-	ground_file(ground, "many/d100/sub/leaf/p/.git/config");
-	ground->judges = false;
-	ground_find(ground, true, BUDGET_US);
-	assert_false(names_get(&ground->names, NAME_PROTECTED, "many/d100/sub/leaf/p/.git/config")->late);
 }
 
 /* Where a masked name's directory is moved to is looked for at once, budget or not. */
@@ -301,7 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_small_is_not_cached), ROW(test_changes_are_seen), ROW(test_racily_clean),
-		ROW(test_budget_and_turns), ROW(test_late), ROW(test_moved_secret), ROW(test_replaced),
+		ROW(test_budget_and_turns), ROW(test_moved_secret), ROW(test_replaced),
 		ROW(test_corrupt_cache), ROW(test_sealed_corruption), ROW_MEMORY(test_changes_are_seen),
 		ROW_MEMORY(test_racily_clean), ROW_MEMORY(test_moved_secret), ROW_MEMORY(test_replaced),
 	};

@@ -21,8 +21,8 @@
 
 #include "cordon.h"
 #include "names-ground.h"
-#include "session/names-look.h"
-#include "session/names-walk.h"
+#include "paths/index/look.h"
+#include "paths/index/walk.h"
 
 static void make_socket(const struct ground *ground, const char *name)
 {
@@ -52,7 +52,7 @@ static void test_kinds(void **state)
 	make_socket(ground, "a/sock");
 	for (int round = 0; round < 2; round++) {
 		const struct names *names = ground_find(ground, round, BUDGET_US);
-		assert_int_equal(names->count, 10);
+		assert_int_equal(names->count, 11);
 		assert_true(ground_has(ground, NAME_MASKED, ".env"));
 		assert_true(ground_has(ground, NAME_MASKED, "a/b/.env.local"));
 		assert_true(ground_has(ground, NAME_MASKED, "new\nline/\xff.pem"));
@@ -64,6 +64,7 @@ static void test_kinds(void **state)
 		assert_true(names_get(names, NAME_PROTECTED, "sub/.git/hooks")->is_directory);
 		assert_true(names_get(names, NAME_PROTECTED, ".cordon.toml")->inode != 0);
 		assert_true(ground_has(ground, NAME_SOCKET, "a/sock"));
+		assert_true(names_get(names, NAME_FIFO, "a/fifo")->is_fifo);
 		assert_null(names->note);
 		assert_int_equal(names->unchecked, 0);
 	}
@@ -171,7 +172,7 @@ static void test_depth_bomb(void **state)
 	for (int round = 0; round < 3; round++) {
 		ground_find(ground, true, BUDGET_US);
 		assert_int_equal(ground->names.count, 1);
-		assert_non_null(strstr(ground->names.note, "2 directories looked into in part only"));
+		assert_non_null(strstr(ground->names.note, "2 directories searched in part only"));
 	}
 }
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "door/options.h"
+#include "door/cli/options.h"
 
 #define WORDS_MAX 12
 
@@ -175,7 +175,7 @@ static void test_toolchains_are_known(void **state)
 #define TOOLCHAIN(name, ...) name,
 #define ALSO(...)
 #define ALIAS(name, of)
-#include "policy/toolchains.def"
+#include "host/toolchains.def"
 #undef TOOLCHAIN
 #undef ALSO
 #undef ALIAS

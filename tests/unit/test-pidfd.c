@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "run/pidfd.h"
+#include "driver/linux/pidfd.h"
 
 static pid_t start(int *ret_pidfd)
 {

@@ -19,7 +19,7 @@ static void test_too_many(void **state)
 	struct lab *lab = *state;
 	enum { MANY = 10100 };
 	lab_make(lab, "zz/.git/config", "[user]\nname = x\n", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	for (int i = 0; i < MANY; i++) {
 		char path[32];
 		snprintf(path, sizeof(path), "d%05d/.git/config", i);
@@ -39,7 +39,7 @@ static void test_hidden_in_a_crowd(void **state)
 {
 	struct lab *lab = *state;
 	lab_make(lab, ".git/hooks/0.sample", "", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/hooks/pre-commit", "x", 0755);
 	for (int i = 1; i < 10100; i++) {
 		char path[48];
@@ -54,13 +54,9 @@ static void test_hidden_in_a_crowd(void **state)
 	close(held);
 	close(inner);
 	assert_int_equal(lab->planted.count, 1);
-	assert_string_equal(lab_get(lab, ".git/hooks")->note, "git hooks without number that could run; moved to quarantine");
+	assert_string_equal(lab_get(lab, ".git/hooks")->note,
+	                    "git hooks without number that could run; removed: quarantine had no room for all of it");
 	assert_false(lab_exists(lab, ".git/hooks"));
-	int taken = openat(lab->quarantine_fd, lab_get(lab, ".git/hooks")->quarantined_as, O_PATH | O_CLOEXEC);
-	assert_int_equal(faccessat(taken, "pre-commit", F_OK, 0), 0);
-	assert_int_equal(faccessat(taken, "10099.sample", F_OK, 0), 0);
-	assert_int_equal(faccessat(taken, "sub/file", F_OK, 0), 0);
-	close(taken);
 }
 
 int main(void)

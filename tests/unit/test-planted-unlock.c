@@ -11,13 +11,13 @@
 #include <cmocka.h>
 
 #include "planted-lab.h"
-#include "session/names-look.h"
+#include "paths/index/look.h"
 
 /* Rights taken away so that nobody can look, list or move: given back first. */
 static void test_locked(void **state)
 {
 	struct lab *lab = *state;
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, "a/.git/hooks/pre-commit", "x", 0755);
 	assert_int_equal(fchmodat(lab->root_fd, "a/.git/hooks", 0555, 0), 0);
 	lab_make(lab, "b/.git/hooks/pre-commit", "y", 0755);

@@ -15,14 +15,14 @@
 #include "base/remove.h"
 #include "cordon.h"
 #include "planted-lab.h"
-#include "session/git-config.h"
+#include "paths/planted/git-config.h"
 #include "skip.h"
 
 static void test_git_init_is_kept(void **state)
 {
 	struct lab *lab = *state;
 	char command[256];
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	snprintf(command, sizeof(command), "HOME=/nonexistent git init -q %s/new 2>&1", lab->root);
 	if (system(command))
 		skip_cannot("git", "it is to make a repository");
@@ -39,7 +39,7 @@ static void test_git_init_is_kept(void **state)
 static void test_hooks(void **state)
 {
 	struct lab *lab = *state;
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/hooks/pre-commit", "#!/bin/sh\n", 0755);
 	lab_make(lab, ".git/hooks/post-merge", "not executable", 0644);
 	lab_make(lab, ".git/hooks/pre-push.sample", "sample", 0755);
@@ -65,7 +65,7 @@ static void test_hooks(void **state)
 static void test_kept_by_policy(void **state)
 {
 	struct lab *lab = *state;
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/hooks/pre-commit", "x", 0755);
 	lab_check(lab, false);
 	assert_string_equal(lab_get(lab, ".git/hooks/pre-commit")->note, "a git hook that would run; kept");
@@ -79,7 +79,7 @@ static void test_links_in_place(void **state)
 	lab_make(lab, "evil/pre-commit", "x", 0755);
 	lab_make(lab, "evil/config", "[core]\nfsmonitor=/x\n", 0644);
 	lab_make(lab, ".git/HEAD", "", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	snprintf(target, sizeof(target), "%s/evil", lab->root);
 	assert_int_equal(symlinkat(target, lab->root_fd, ".git/hooks"), 0);
 	assert_int_equal(symlinkat("../evil/config", lab->root_fd, ".git/config"), 0);
@@ -104,7 +104,7 @@ static void test_links_in_a_repository(void **state)
 	lab_make(lab, "x/.git/x", "", 0644);
 	assert_int_equal(symlinkat("../elsewhere", lab->root_fd, ".git/objects"), 0);
 	assert_int_equal(symlinkat("../mine", lab->root_fd, ".git/old"), 0);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	assert_int_equal(unlinkat(lab->root_fd, ".git/old", 0), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
 		assert_int_equal(symlinkat("/evil", lab->root_fd, gone[i]), 0);
@@ -126,7 +126,7 @@ static void test_config_and_others(void **state)
 	struct lab *lab = *state;
 	static char large[GIT_CONFIG_SIZE_MAX + 2];
 	memset(large, '#', sizeof(large) - 1);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, "a/.git/config", "[core]\n\tsshCommand = evil\n", 0644);
 	lab_make(lab, "b/.git/config", "[user]\n\tname = x\n", 0644);
 	lab_make(lab, "c/.git/config", large, 0644);
@@ -168,7 +168,7 @@ static void test_changed(void **state)
 	lab_make(lab, "c/.git/config", "[filter \"lfs\"]\nclean = git-lfs\n", 0644);
 	lab_make(lab, ".cordon.toml", "a", 0644);
 	for (int bound = 0; bound < 2; bound++) {
-		lab_record(lab, bound ? UINT64_MAX : 0);
+		lab_record(lab);
 		lab_check(lab, true);
 		assert_int_equal(lab->planted.count, 0);
 	}
@@ -199,22 +199,73 @@ static void test_owners_settings(void **state)
 	lab_make(lab, "b/.git/config", large, 0644);
 	lab_make(lab, "c/.git/config", value, 0644);
 	lab_make(lab, "d/.git/config", "[core]\npager = less\neditor = vi\n", 0644);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, "a/.git/config", "[core]\nsshCommand = \"ssh\\ncredential.x.helper\\nstore\"\n", 0644);
 	lab_make(lab, "b/.git/config", large, 0644);
 	value[strlen(value) - 2] = '2';
 	lab_make(lab, "c/.git/config", value, 0644);
 	lab_make(lab, "d/.git/config", "[core]\neditor = vi\n[user]\nname = x\n[core]\npager = less\n", 0644);
 	lab_check(lab, true);
-	for (const char *name = "abcd"; *name; name++) {
+	for (const char *name = "abc"; *name; name++) {
 		char path[] = "a/.git/config";
 		path[0] = *name;
 		if (!lab_get(lab, path) || !lab_get(lab, path)->quarantined_as)
 			fail_msg("%s is kept", path);
 	}
-	lab_make(lab, "d/.git/config", "[user]\nname = x\n[core]\npager = less\neditor = vi\n", 0644);
-	lab_check(lab, true);
 	assert_null(lab_get(lab, "d/.git/config")->quarantined_as);
+	lab_make(lab, "d/.git/config", "[core]\npager = less\neditor = emacs\n", 0644);
+	lab_check(lab, true);
+	assert_non_null(lab_get(lab, "d/.git/config")->quarantined_as);
+}
+
+/* In a repository that was there, new remotes and branches are fine, and those of its owner stay as they are. */
+static void test_redirected(void **state)
+{
+	struct lab *lab = *state;
+	static const char owners[] = "[remote \"origin\"]\nurl = https://example.org/x\n[branch \"main\"]\nremote = origin\n";
+	char text[512];
+	lab_make(lab, "a/.git/config", owners, 0644);
+	lab_make(lab, "b/.git/config", owners, 0644);
+	lab_make(lab, "c/.git/config", owners, 0644);
+	lab_record(lab);
+	snprintf(text, sizeof(text), "%s[remote \"fork\"]\nurl = x:y\n[branch \"b\"]\nremote = fork\n", owners);
+	lab_make(lab, "a/.git/config", text, 0644);
+	snprintf(text, sizeof(text), "%s[remote \"origin\"]\npushurl = x:y\n", owners);
+	lab_make(lab, "b/.git/config", text, 0644);
+	lab_make(lab, "c/.git/config.worktree", "[remote \"origin\"]\nurl = x:y\n", 0644);
+	lab_make(lab, "d/.git/config", "[remote \"origin\"]\nurl = x:y\n", 0644);
+	lab_check(lab, true);
+	assert_null(lab_get(lab, "a/.git/config")->quarantined_as);
+	assert_null(lab_get(lab, "d/.git/config")->quarantined_as);
+	assert_non_null(lab_get(lab, "c/.git/config.worktree")->quarantined_as);
+	assert_non_null(strstr(lab_get(lab, "b/.git/config")->note, "remote.origin.pushurl would make git push elsewhere"));
+}
+
+/* What a person had in progress is theirs, if no command changed it. */
+static void test_operations_in_progress(void **state)
+{
+	struct lab *lab = *state;
+	static const char opts[] = "[options]\nstrategy = evil\n", todo[] = "pick 1\nexec make\n";
+	lab_make(lab, "a/.git/config", "", 0644);
+	lab_make(lab, "a/.git/rebase-merge/git-rebase-todo", todo, 0644);
+	lab_make(lab, "a/.git/rebase-merge/strategy", "mine\n", 0644);
+	lab_make(lab, "a/.git/worktrees/w/commondir", "../..\n", 0644);
+	lab_record(lab);
+	lab_check(lab, true);
+	assert_int_equal(lab->planted.count, 0);
+	lab_make(lab, "a/.git/rebase-merge/strategy", "evil\n", 0644);
+	lab_make(lab, "a/.git/worktrees/w/sequencer/opts", opts, 0644);
+	lab_make(lab, "b/.git/config", "", 0644);
+	lab_make(lab, "b/.git/modules/m/config", "", 0644);
+	lab_make(lab, "b/.git/modules/m/rebase-apply/apply-opt", "'--build-fake-ancestor=x'", 0644);
+	lab_make(lab, "b/.git/rebase-merge/git-rebase-todo", "pick 1\n", 0644);
+	lab_check(lab, true);
+	lab_assert_moved(lab, "a/.git/rebase-merge/strategy", "evil\n");
+	lab_assert_moved(lab, "a/.git/worktrees/w/sequencer/opts", opts);
+	lab_assert_moved(lab, "b/.git/modules/m/rebase-apply/apply-opt", "'--build-fake-ancestor=x'");
+	assert_true(lab_exists(lab, "a/.git/rebase-merge/git-rebase-todo"));
+	assert_true(lab_exists(lab, "b/.git/rebase-merge/git-rebase-todo"));
+	assert_int_equal(lab->planted.harmful, 3);
 }
 
 /* A second name, made while the first was new: what is written by it later changes the first, whatever keeps that. */
@@ -225,7 +276,7 @@ static void test_second_names(void **state)
 	lab_make(lab, "a/.git/hooks/pre-commit", "x", 0644);
 	assert_int_equal(linkat(lab->root_fd, "a/.git/config", lab->root_fd, "c", 0), 0);
 	assert_int_equal(linkat(lab->root_fd, "a/.git/hooks/pre-commit", lab->root_fd, "h", 0), 0);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_check(lab, true);
 	assert_int_equal(lab->planted.count, 0);
 	lab_make(lab, "c", "[core]\npager = evil\n", 0644);
@@ -242,25 +293,6 @@ static void test_second_names(void **state)
 	assert_int_equal(lab->planted.count, 4);
 }
 
-/* What came late is judged as what is new. */
-static void test_late(void **state)
-{
-	struct lab *lab = *state;
-	lab_make(lab, ".git/hooks/pre-commit", "x", 0755);
-	lab_make(lab, ".git/config", "", 0644);
-	lab_make(lab, "b/.git/hooks/pre-commit", "mine", 0755);
-	lab_record(lab, UINT64_MAX);
-	for (size_t i = 0; i < lab->before_names.count; i++)
-		lab->before_names.items[i].late = strncmp(lab->before_names.items[i].path, "b/", 2);
-	struct cordon_error err;
-	const struct git_tree tree = { lab->root_fd, lab->root, &lab->before_names };
-	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1 }, &tree, UINT64_MAX, &lab->before, &err), 0);
-	lab_check(lab, true);
-	lab_assert_moved(lab, ".git/hooks/pre-commit", "x");
-	assert_string_equal(lab_get(lab, ".git/config")->note, "created by this command or before it; kept");
-	assert_int_equal(lab->planted.count, 2);
-}
-
 static void test_other_filesystem(void **state)
 {
 	struct lab *lab = *state;
@@ -269,7 +301,7 @@ static void test_other_filesystem(void **state)
 		skip_cannot("dev-shm", "another filesystem is needed");
 	close(lab->quarantine_fd);
 	lab->quarantine_fd = open(other, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	lab_record(lab, UINT64_MAX);
+	lab_record(lab);
 	lab_make(lab, ".git/hooks/pre-commit", "content", 0755);
 	lab_make(lab, ".git/hooks/pre-push", "to be run only", 0111);
 	lab_make(lab, ".cordon.toml/a/b/file", "deep", 0111);
@@ -300,8 +332,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LAB_ROW(test_git_init_is_kept), LAB_ROW(test_hooks), LAB_ROW(test_kept_by_policy), LAB_ROW(test_links_in_place),
 		LAB_ROW(test_links_in_a_repository),
-		LAB_ROW(test_config_and_others), LAB_ROW(test_changed), LAB_ROW(test_owners_settings), LAB_ROW(test_second_names),
-		LAB_ROW(test_late), LAB_ROW(test_other_filesystem),
+		LAB_ROW(test_config_and_others), LAB_ROW(test_changed), LAB_ROW(test_owners_settings), LAB_ROW(test_redirected),
+		LAB_ROW(test_operations_in_progress), LAB_ROW(test_second_names),
+		LAB_ROW(test_other_filesystem),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

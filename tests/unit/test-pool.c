@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "door/pool.h"
+#include "door/daemon/pool.h"
 
 struct job {
 	struct task task;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "door/prompt.h"
+#include "door/cli/prompt.h"
 
 #include <cmocka.h>
 

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/cgroup.h"
-#include "run/linger.h"
-#include "run/proxy.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/linger.h"
+#include "driver/linux/proxy.h"
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "run/quota.h"
+#include "driver/linux/quota.h"
 
 static void check_none(const char *template)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "door/report.h"
+#include "door/cli/report.h"
 
 static const struct {
 	const char *text, *printed;

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "door/rpc.h"
+#include "door/rpc/rpc.h"
 
 static const struct {
 	const char *line, *id;

@@ -170,12 +170,12 @@ static void listing_says_what_is_refused(void **state)
 {
 	(void)state;
 	auto_free char *plain = listing(AUDIT_ARCH_AARCH64, 0);
-	assert_non_null(strstr(plain, "{\"architecture\":\"aarch64\",\"options\":[],\"sets\":["));
+	assert_non_null(strstr(plain, "{\"architecture\":\"aarch64\",\"options\":[],\"devices\":[],\"sets\":["));
 	assert_non_null(strstr(plain, "\"calls\":[\"add_key\",\"request_key\",\"keyctl\"]"));
 	assert_null(strstr(plain, "\"memfd_create\""));
 	assert_null(strstr(plain, "\"iopl\""));
-	auto_free char *narrow = listing(AUDIT_ARCH_X86_64, SECCOMP_NO_MEMFD | SECCOMP_NO_SPAWN);
-	assert_non_null(strstr(narrow, "\"options\":[\"no_spawn\",\"no_memfd\"]"));
+	auto_free char *narrow = listing(AUDIT_ARCH_X86_64, SECCOMP_NO_MEMFD | SECCOMP_NO_SPAWN | SECCOMP_DEVICE_KVM);
+	assert_non_null(strstr(narrow, "\"options\":[\"no_spawn\",\"no_memfd\"],\"devices\":[\"kvm\"]"));
 	assert_non_null(strstr(narrow, "\"calls\":[\"memfd_create\"]"));
 	assert_non_null(strstr(narrow, "\"calls\":[\"fork\",\"vfork\"]"));
 	auto_free char *none = listing(AUDIT_ARCH_I386, 0);

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/cleanup.h"
-#include "door/sink.h"
+#include "door/cli/sink.h"
 
 struct pipes {
 	int read_fd, write_fd;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/slot.h"
+#include "driver/linux/slot.h"
 
 #include <cmocka.h>
 

@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #undef fail
-#include "run/control.h"
-#include "run/processes.h"
-#include "run/supervise.h"
+#include "driver/linux/control.h"
+#include "driver/linux/processes.h"
+#include "driver/linux/supervise.h"
 #include "skip.h"
 
 #define PATIENCE_MS 30000
@@ -39,18 +39,11 @@ void cgroup_remove(struct cgroup *group)
 	assert_null(group);
 }
 
-bool cgroup_freeze_ready(struct cgroup *group, const struct cgroup_search *search, int ret_release[static 2])
+bool cgroup_freeze(struct cgroup *group, pid_t init)
 {
-	(void)search;
-	(void)ret_release;
-	assert_null(group);
+	(void)group;
+	(void)init;
 	return false;
-}
-
-int cgroup_freeze(struct cgroup *group, pid_t init, bool refuse)
-{
-	assert_null(group);
-	return init || refuse;
 }
 
 bool cgroup_thaw(struct cgroup *group, pid_t init)
@@ -80,12 +73,13 @@ static int status_told(const int *signals, size_t count, size_t reads, const int
 	struct launch launch = { .pidfd = -1 };
 	struct cordon_error err;
 	struct control_message message;
-	int sockets[2], ours[3], theirs[3];
+	int sockets[2], theirs[3];
 	bool finished = false;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	assert_int_equal(supervise_pipes(ours, theirs), 0);
-	const struct supervise_options options = { .stdin_fd = -1, .stdio_fd = ours, .control_fd = sockets[0] };
+	const struct supervise_options options = { .stdin_fd = -1, .control_fd = sockets[0] };
 	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_true((theirs[i] = dup(launch.stdio[i])) >= 0);
 	assert_int_equal(supervise_begin(&supervision, &launch, &err), 0);
 	for (size_t i = 0; i < count; i++)
 		supervise_signal(&supervision, signals[i]);
@@ -156,6 +150,14 @@ static void test_init_hears_nothing(void **state)
 	assert_int_equal(kill(init, 0), -1);
 }
 
+static int count_open(void)
+{
+	int count = 0;
+	for (int fd = 0; fd < 256; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
 /* What it was given is closed with it all the same: init ends by that. */
 static void test_memory_is_short(void **state)
 {
@@ -164,14 +166,14 @@ static void test_memory_is_short(void **state)
 	struct launch launch = { .pidfd = -1 };
 	struct cordon_error err;
 	struct rlimit before, none;
-	int sockets[2], ours[3], theirs[3];
+	int sockets[2];
 	void *taken[64], *more;
 	size_t count = 0;
 	if (getenv("CORDON_SANITIZED"))
 		skip_cannot("unsanitized", "the sanitizers end a program that has no memory");
+	int open_before = count_open();
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	assert_int_equal(supervise_pipes(ours, theirs), 0);
-	const struct supervise_options options = { .stdin_fd = -1, .stdio_fd = ours, .control_fd = sockets[0] };
+	const struct supervise_options options = { .stdin_fd = -1, .control_fd = sockets[0] };
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){ 0, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
@@ -183,12 +185,9 @@ static void test_memory_is_short(void **state)
 	while (count)
 		free(taken[--count]);
 	assert_int_equal(result, -1);
-	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(fcntl(ours[i], F_GETFD), -1);
-		close(theirs[i]);
-	}
 	assert_int_equal(fcntl(sockets[0], F_GETFD), -1);
 	close(sockets[1]);
+	assert_int_equal(count_open(), open_before);
 }
 
 int main(void)

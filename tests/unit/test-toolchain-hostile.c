@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "policy/toolchain-judge.h"
-#include "policy/toolchain-table.h"
+#include "host/toolchain-judge.h"
+#include "host/toolchain-table.h"
 #include "toolchain-ground.h"
 
 /* Every marker of every row, in every place where it would tempt. */

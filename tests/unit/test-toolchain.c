@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "policy/toolchain-table.h"
+#include "host/toolchain-table.h"
 #include "toolchain-ground.h"
 
 struct layout {

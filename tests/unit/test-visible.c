@@ -1,4 +1,5 @@
 /* How text that others wrote is shown: as a shell's word, and in JSON. */
+#include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include <cmocka.h>
 #include <jansson.h>
@@ -41,6 +43,8 @@ static const struct {
 	/* what would fill a line of the terminal and begin another */
 	{ "x  asks for", "$'x \\x20asks for'" },
 	{ "   \\", "$' \\x20\\x20\\\\'" },
+	/* another letter of the same script looks the same */
+	{ "\xc6\x89\xd1\xb2\xd1\xb3", "$'\\u0189\\u0472\\u0473'" },
 	/* controls */
 	{ "a\nb\tc\rd", "$'a\\nb\\tc\\rd'" },
 	{ "\x01\x07\x08\x0b\x0c\x1f", "$'\\x01\\x07\\x08\\x0b\\x0c\\x1f'" },
@@ -59,6 +63,21 @@ static const struct {
 	{ "\xe2\x80\xa8\xe2\x80\xa9", "$'\\u2028\\u2029'" },
 	/* what is laid over its neighbour */
 	{ "a\xcc\xb6", "$'a\\u0336'" },
+	{ "\xe0\xa4\x95\xe0\xa5\x8d", "$'\\u0915\\u094d'" },        /* Devanagari: a letter and its virama */
+	{ "\xe0\xb8\x81\xe0\xb8\xb4", "$'\\u0e01\\u0e34'" },        /* Thai, with a vowel above */
+	{ "\xd6\xb0\xd9\x8b\xdc\xb0\xe3\x82\x99", "$'\\u05b0\\u064b\\u0730\\u3099'" }, /* marks of other scripts */
+	/* letters that turn the direction around */
+	{ "a/\xd7\x90\xd7\x91/1", "$'a/\\u05d0\\u05d1/1'" },
+	{ "\xd8\xa7\xdc\x90\xde\x80\xdf\x8a\xf0\x90\xa4\x80\xf0\x9e\xa4\x80", "$'\\u0627\\u0710\\u0780\\u07ca\\U00010900\\U0001e900'" },
+	{ "\xef\xac\x9d\xef\xba\x8d", "$'\\ufb1d\\ufe8d'" },
+	/* twins of other characters, and what is not assigned */
+	{ "\xe2\x84\xaa\xcd\xbe\xef\xbd\x81\xf0\x9d\x90\x9a", "$'\\u212a\\u037e\\uff41\\U0001d41a'" },
+	{ "\xcd\xb8\xf0\xbf\xbf\xbd\xee\x80\x80\xef\xbf\xbd", "$'\\u0378\\U0003fffd\\ue000\\ufffd'" },
+	/* what would seem to end the word */
+	{ "a\xe2\x80\x99 --read /etc \xe2\x80\x98" "b", "$'a\\u2019 --read /etc \\u2018b'" },
+	/* letters of scripts without any of this */
+	{ "\xce\x91\xce\xb2 \xd0\x96\xd1\x8f \xd5\x80 \xe1\x83\x90 \xea\xb0\x80 \xe3\x82\xab\xe3\x83\xbc \xe1\xba\xbf",
+	  "'\xce\x91\xce\xb2 \xd0\x96\xd1\x8f \xd5\x80 \xe1\x83\x90 \xea\xb0\x80 \xe3\x82\xab\xe3\x83\xbc \xe1\xba\xbf'" },
 	/* what is not UTF-8 */
 	{ "\xff\xc3", "$'\\xff\\xc3'" },
 	{ "\xc0\xaf\xed\xa0\x80\xe2\x80", "$'\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x80'" },
@@ -100,6 +119,54 @@ static void test_quote_is_unambiguous(void **state)
 		free(made[i]);
 }
 
+static struct visible seen_of(uint32_t code)
+{
+	char text[4] = { (char)code };
+	size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	for (size_t i = length; length > 1 && --i > 0; code >>= 6)
+		text[i] = (char)(0x80 | (code & 0x3f));
+	if (length > 1)
+		text[0] = (char)(0xf00 >> length | code);
+	return visible_next(text, length);
+}
+
+/* The C library knows which characters are printed, and how wide; the Unicode standard which blocks are for scripts that are
+ * written from right to left (DerivedBidiClass.txt: also what is not assigned yet). */
+static void test_plain_is_visible_and_left_to_right(void **state)
+{
+	static const uint32_t right_to_left[][2] = { { 0x590, 0x8ff }, { 0xfb1d, 0xfdff }, { 0xfe70, 0xfeff }, { 0x10800, 0x10fff },
+		                                     { 0x1e800, 0x1efff }, { 0x200f, 0x200f } };
+	size_t count = 0;
+	(void)state;
+	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (uint32_t code = 0; code < 0x110000; code++) {
+		struct visible seen = seen_of(code);
+		if (!seen.is_utf8 || !seen.is_plain)
+			continue;
+		assert_int_equal(seen.code, code);
+		if (wcwidth((wchar_t)code) < 1)
+			fail_msg("U+%04X takes no place of its own", (unsigned)code);
+		for (size_t i = 0; i < ARRAY_SIZE(right_to_left); i++)
+			assert_false(code >= right_to_left[i][0] && code <= right_to_left[i][1]);
+		count++;
+	}
+	assert_in_range(count, 100000, 110000);
+}
+
+static void test_output(void **state)
+{
+	static const struct {
+		uint32_t code;
+		bool is_output;
+	} cases[] = { { 'a', true }, { 0x5d0, true }, { 0x94d, true }, { 0x2019, true }, { 0x1b, false }, { 0x9b, false },
+		      { 0x202e, false }, { 0x200b, false }, { 0xe0041, false } };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct visible seen = seen_of(cases[i].code);
+		assert_int_equal(visible_is_output(&seen), cases[i].is_output);
+	}
+}
+
 static void test_json(void **state)
 {
 	(void)state;
@@ -115,6 +182,7 @@ static void test_json(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_quote), cmocka_unit_test(test_quote_is_unambiguous),
-		                            cmocka_unit_test(test_json) };
+		                            cmocka_unit_test(test_plain_is_visible_and_left_to_right),
+		                            cmocka_unit_test(test_output), cmocka_unit_test(test_json) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

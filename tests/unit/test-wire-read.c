@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "door/wire-read.h"
+#include "door/wire/wire-read.h"
 
 struct bytes {
 	char data[512];

@@ -116,6 +116,9 @@ int world(char **words)
 	}
 	snprintf(path, sizeof(path), "%s/granted/datagram", base);
 	serve_unix(path, SOCK_DGRAM, false);
+	snprintf(path, sizeof(path), "%s/granted/fifo", base);
+	if (mkfifo(path, 0666) < 0 || open(path, O_RDWR) < 0) /* held open, so that writers find a reader */
+		perror(path);
 	printf("ready=yes\n");
 	fclose(stdout);
 	while (poll(listeners, listening, -1) > 0)

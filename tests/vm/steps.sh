@@ -34,7 +34,7 @@ files() {
 
 workspace() { # in place of the one before: they are in memory
 	rm -rf $base/w[0-9]* $base/outside/made* $base/outside/moved-out $base/outside/tmpfile $base/outside/fifo $base/outside/directory \
-		$base/granted/made $base/granted/data/cordon/planted /cordon-walls-made /tmp/cordon-walls* /dev/shm/copy*
+		$base/granted/made $base/around/data/cordon/planted /cordon-walls-made /tmp/cordon-walls* /dev/shm/copy*
 	cp -p /vm/template-$who/outside/* $base/outside
 	cp -a /vm/template-$who/workspace $base/$1
 	ln $base/socket $base/$1/socket
@@ -46,7 +46,7 @@ world() { # TEXT UNIQUE PORT
 	. $base/names
 	for kind in pid net cgroup; do eval "ns_$kind='$(readlink /proc/self/ns/$kind)'"; done
 	cd $base/outside
-	echo -n "$1" | HOME=$base/home XDG_DATA_HOME=$base/granted/data cordon run --session other -c 'cat >secret'
-	other_session=$(echo $base/granted/data/cordon/workspaces/*)
-	ledger=$(echo $base/granted/data/cordon/ledger/*.jsonl)
+	echo -n "$1" | HOME=$base/home XDG_DATA_HOME=$base/around/data cordon run --session other -c 'cat >secret'
+	other_session=$(echo $base/around/data/cordon/workspaces/*)
+	ledger=$(echo $base/around/data/cordon/ledger/*.jsonl)
 }

@@ -9,7 +9,7 @@ import zlib
 
 # Two emulated processors once in a while never get past the kernel's first lines, or one has no time for the other's timer
 # (which the kernel need not check). That is the emulator's, and is tried again; a guest that came as far as its first process is not.
-BOOTS, BOOT_PATIENCE, PATIENCE = 3, 90, 600
+BOOTS, BOOT_PATIENCE, PATIENCE = 3, 180, 1800
 UP = "guest: up"
 QEMU = ["-accel", "tcg,thread=multi", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
 # norandmaps: code that is where it was in the process before need not be translated again, which is a quarter of all the work.

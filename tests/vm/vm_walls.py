@@ -23,7 +23,7 @@ LATER = {"setxattr-outside": (6, 6), "make-setuid-fchmodat2": (6, 6),
 class Template(World):
     """The files of the world, made here and sent along. What listens or lives is made by the guest."""
     def __init__(self, base, attempt):
-        self.base, self.text, self.attempt, self.data = base, TEXT, attempt, base / "granted/data"
+        self.base, self.text, self.attempt, self.data = base, TEXT, attempt, base / "around/data"
         self.names, self.workspaces = {}, 0
         self.make_files()
         self.workspace()
@@ -37,7 +37,7 @@ def add_world(archive, who, uid, template):
     base = f"/tmp/walls-{who}"
     home = (template.base, base)
     archive.directory(base, uid=uid)
-    for name in ("outside", "home", "granted", "ungrouped"):
+    for name in ("outside", "home", "granted", "around", "ungrouped"):
         archive.tree(f"{base}/{name}", template.base / name, uid, home)
     archive.copy(f"{base}/host-view.toml", template.base / "host-view.toml", 0o644, uid)
     archive.directory(f"/vm/template-{who}", uid=uid)
@@ -62,12 +62,12 @@ class GuestWorld:
     def __init__(self, who, steps):
         self.steps, self.who, self.text, self.unique, self.workspaces = steps, who, TEXT, f"guest-{who}", 0
         self.base = base = pathlib.Path(f"/tmp/walls-{who}")
-        self.data, self.tools, self.attempt = base / "granted/data", base / "tools", base / "tools/attempt"
+        self.data, self.tools, self.attempt = base / "around/data", base / "tools", base / "tools/attempt"
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(base / "home"), "XDG_DATA_HOME": str(self.data), "LANG": "C",
                     **dict.fromkeys(("CALLER_TOKEN", "SSH_AUTH_SOCK", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"), TEXT)}
         port = PORTS[who]
         self.names = {
-            "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted",
+            "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted", "around": base / "around",
             "data": self.data, "mark": f"cordon-mark-{who}", "hostname": "cordon-guest", "loader": LOADER, "self": self.attempt,
             "host_view": base / "host-view.toml", "device": "/dev/walls", "device_name": "walls",
             "setuid": self.tools / "setuid", "setuid_argument": "pause",

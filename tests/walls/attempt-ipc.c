@@ -280,19 +280,6 @@ enum answer try_terminal_write(char **arguments)
 	return escaped_if(fd >= 0 && write(fd, arguments[0], strlen(arguments[0])) > 0);
 }
 
-/* The call that pastes on a console: on any other terminal the kernel says ENOTTY, but it is asked. */
-enum answer try_terminal_console(char **arguments)
-{
-	(void)arguments;
-	char subcode = 3; /* paste the selection */
-	int fd = terminal();
-	if (fd < 0)
-		fd = posix_openpt(O_RDWR | O_NOCTTY);
-	if (fd < 0)
-		return escaped_if(false);
-	return escaped_if(ioctl(fd, TIOCLINUX, &subcode) == 0 || errno != EPERM);
-}
-
 /* It can be opened by the name every process has for its own. */
 enum answer try_terminal_open(char **arguments)
 {

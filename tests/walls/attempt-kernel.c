@@ -365,6 +365,23 @@ enum answer try_quota_project(char **arguments)
 	return escaped_if(ioctl(fd, FS_IOC_FSSETXATTR, &attributes) == 0);
 }
 
+/* PATH: a flag of the file (here the one that keeps it from backups) is set. */
+enum answer try_file_flags(char **arguments)
+{
+	unsigned flags, changed = 0;
+	int fd = open(arguments[0], O_RDONLY | O_CREAT, 0644);
+	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
+		return broken(arguments[0]);
+	flags ^= FS_NODUMP_FL;
+	return escaped_if(ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0 && ioctl(fd, FS_IOC_GETFLAGS, &changed) == 0 && changed == flags);
+}
+
+/* NUMBER: the kernel is asked for this, on a descriptor that is none, which is what it then says. */
+enum answer try_request(char **arguments)
+{
+	return escaped_if(syscall(SYS_ioctl, -1, strtoul(arguments[0], NULL, 0), NULL) < 0 && errno == EBADF);
+}
+
 /* PATH: a setting of the kernel's is written (what it is already). */
 enum answer try_write_setting(char **arguments)
 {

@@ -76,8 +76,14 @@ enum answer escaped_if_made(long pid)
 bool fd_contains(int fd, const char *wanted)
 {
 	static char bytes[65536];
-	ssize_t length = read(fd, bytes, sizeof(bytes));
-	return length > 0 && memmem(bytes, (size_t)length, wanted, strlen(wanted));
+	size_t length = 0;
+	/* Files of /proc are read in parts. */
+	for (ssize_t more; length < sizeof(bytes) && (more = read(fd, bytes + length, sizeof(bytes) - length)) > 0;) {
+		length += (size_t)more;
+		if (memmem(bytes, length, wanted, strlen(wanted)))
+			return true;
+	}
+	return false;
 }
 
 pid_t fork_quietly(void)

@@ -73,8 +73,8 @@ R("read-proc-thread-root", "read", ["read", "/proc/thread-self/root{out}/secret"
 R("read-reopen", "read", ["reopen", "{out}/secret", "{text}"], FILES)
 R("read-other-session", "read", ["read", "{other_session}/secret", "{text}"], FILES)
 R("read-ledger", "read", ["list", "{data}/cordon", "ledger"], FILES)
-R("read-data-in-grant", "read", ["list", "{data}/cordon", "ledger"], FILES, options=["--read", "{granted}"],
-  landlock=escapes("a grant that holds cordon's data cannot be narrowed by Landlock"))
+R("read-data-in-grant", "read", ["list", "{data}/cordon", "ledger"], FILES, options=["--read", "{around}"],
+  landlock=refused("spawn_sandbox_unavailable"))
 R("see-outside", "read", ["stat", "{out}/secret"], FILES, landlock=METADATA)
 R("enter-outside", "read", ["chdir", "{out}"], FILES, landlock=METADATA)
 R("watch-outside", "read", ["watch", "{out}"], FILES, landlock=METADATA)
@@ -94,12 +94,13 @@ R("masked-proc-root", "masked", ["read", "/proc/self/root{ws}/.env", "{text}"], 
 R("masked-reopen", "masked", ["reopen", "{ws}/.env", "{text}"], MASKS, NO_MASK)
 R("masked-hardlink", "masked", ["link", "{ws}/.env", "{ws}/env-copy", "{text}"], MASKS, NO_MASK)
 R("masked-rename", "masked", ["rename", "{ws}/conf2/.env", "{ws}/conf2/plain"], MASKS, NO_MASK)
+R("masked-rename-away", "masked", ["rename", "{ws}/conf8/.env", "{ws}/keys/plain"], "masked_names,protected_names", NO_MASK)
 R("masked-rename-parent", "masked", ["rename-parent", "{ws}/conf3", "{ws}/conf4", ".env", "{text}"], MASKS, NO_MASK)
 R("masked-exchange", "masked", ["exchange", "{ws}/conf5/.env", "{ws}/conf5/other"], MASKS, NO_MASK)
 R("masked-unlink", "masked", ["unlink", "{ws}/conf6/.env"], MASKS, NO_MASK)
 R("masked-write", "masked", ["append", "{ws}/conf7/.env"], MASKS, NO_MASK)
 R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK, options=["--read", "{granted}"])
-R("masked-host-view", "masked", ["read", "{far}/.ssh/id_ed25519", "{text}"], "masked_names,identity", NO_MASK,
+R("masked-host-view", "masked", ["read", "{far}/.ssh/id_ed25519", "{text}"], "masked_names,identity", refused("spawn_sandbox_unavailable"),
   options=["--view", "host-readonly"], how="far")
 R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], MOUNTING)
 
@@ -108,6 +109,7 @@ R("write-outside", "write", ["append", "{out}/file"], FILES)
 R("write-home-rc", "write", ["append", "{home}/.bashrc"], FILES)
 R("write-read-grant", "write", ["append", "{granted}/file"], FILES, options=["--read", "{granted}"])
 R("create-read-grant", "write", ["create", "{granted}/made"], FILES, options=["--read", "{granted}"])
+R("write-fifo-read-grant", "write", ["open-write", "{granted}/fifo"], "masked_names,filesystem_second", options=["--read", "{granted}"])
 R("write-etc", "write", ["open-write", "/etc/hosts"], FILES, only=ROOT)
 R("write-usr", "write", ["open-write", "/usr/share/base-files/info.dir"], FILES, only=ROOT)
 R("create-root", "write", ["create", "/cordon-walls-made"], FILES, only=ROOT)
@@ -127,9 +129,10 @@ R("bind-socket-outside", "write", ["bind-socket", "{out}/made.sock"], FILES)
 R("chmod-outside", "write", ["chmod", "{out}/file"], FILES, landlock=ATTRIBUTES)
 R("utime-outside", "write", ["utime", "{out}/file"], FILES, landlock=ATTRIBUTES)
 R("setxattr-outside", "write", ["setxattr", "{out}/file"], FILES, landlock=ATTRIBUTES, needs="user-xattr")
-R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far")
+R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view", "host-readonly"], how="far",
+  landlock=refused("spawn_sandbox_unavailable"))
 R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
-R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{granted}"],
+R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{around}"],
   judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"), bwrap=refused("spawn_sandbox_unavailable"))
 R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
   judge=("there", "/tmp/cordon-walls-{unique}"))
@@ -271,6 +274,12 @@ R("entry-x32", "kernel", ["x32"], SURFACE, needs="x32")
 R("personality", "kernel", ["personality"], SURFACE)
 R("line-discipline", "kernel", ["line-discipline"], SURFACE)
 R("quota-project", "kernel", ["quota-project", "{ws}/file"], SURFACE)
+R("file-flags", "kernel", ["file-flags", "{ws}/file"], SURFACE)
+for request, number in {"type": 0x5412, "paste": 0x541c, "console": 0x541d, "snapshot": 0x50009417,
+                        "snapshot-upper": 0x150009417, "subvolume": 0x50009418, "add-key": 0xc0506617,
+                        "remove-key": 0xc0406618, "encrypt": 0x800c6613, "verity": 0x40806685, "move-extents": 0xc028660f,
+                        "namespace": 0xb701, "interface": 0x8914}.items():
+    R(f"request-{request}", "kernel", ["request", hex(number)], SURFACE)
 R("family-packet", "kernel", ["socket", "17", "3", "768"], "kernel_surface,privileges")
 R("family-inet-packet", "kernel", ["socket", "2", "10", "768"], "kernel_surface,privileges")
 R("family-vsock", "kernel", ["socket", "40", "1", "0"], SURFACE, needs="vsock")
@@ -285,8 +294,11 @@ R("proc-sysrq", "kernel", ["open-write", "/proc/sysrq-trigger"], "proc,identity"
 R("lease", "kernel", ["lease", "{ws}/leased"], "kernel_surface")
 R("proc-kcore", "kernel", ["readable", "/proc/kcore"], LOCAL, only=ROOT, needs="kcore")
 R("proc-timer-list", "kernel", ["read", "/proc/timer_list", "Timer"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
+R("proc-pagetypeinfo", "kernel", ["read", "/proc/pagetypeinfo", "Page block"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
 R("proc-keys", "kernel", ["read", "/proc/keys", "cordon-walls"], "proc,keyring,identity",
   escapes("proc is none; only names of keys show"), how="key")
+R("proc-net", "kernel", ["read", "/proc/net/unix", "{abstract}"], "network", escapes("proc is none"))
+R("proc-sysvipc", "kernel", ["read", "/proc/sysvipc/shm", "{key}"], "ipc", escapes("proc is none"))
 R("keyring", "kernel", ["key", "cordon-walls", "{text}"], "keyring,kernel_surface", how="key")
 
 # ---- the network -----------------------------------------------------------------------------------------------------
@@ -331,7 +343,6 @@ for name, words, without, needs in [
 R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal", needs="tiocsti")
 R("terminal-open", "terminal", ["terminal-open"], "terminal", how="terminal")
 R("terminal-write", "terminal", ["terminal-write", "written-{unique}"], "terminal", how="terminal")
-R("terminal-console", "terminal", ["terminal-console"], SURFACE)
 
 # ---- descriptors -----------------------------------------------------------------------------------------------------
 R("descriptors", "descriptors", ["descriptors", "{text}"], "descriptors", how="descriptors")
@@ -377,7 +388,7 @@ program("link-name", ["symlink-execute", "/usr/bin/true", "{ws}/sh"])
 program("map", ["map-execute", "/usr/bin/true"], LOADER)
 program("map-tmp", ["copy-map", "/usr/bin/true", "/tmp/true"])
 program("map-cover", ["copy-map", "/usr/bin/true", "{data}/cordon/true"], refused("spawn_sandbox_unavailable"),
-        ["--write", "{granted}"])
+        ["--write", "{around}"])
 program("map-workspace", ["map-execute", "{ws}/tool"], LOADER)
 
 # ---- the rest --------------------------------------------------------------------------------------------------------

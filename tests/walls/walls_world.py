@@ -37,12 +37,12 @@ class World:
         self.base, self.cordon, self.closers, self.workspaces = base, cordon, [], 0
         self.unique = f"{os.getpid()}-{os.urandom(4).hex()}"
         self.text = f"secret-{self.unique}"
-        self.data = base / "granted/data"
+        self.data = base / "around/data"
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(base / "home"), "XDG_DATA_HOME": str(self.data), "LANG": "C",
                     "CALLER_TOKEN": self.text, "SSH_AUTH_SOCK": self.text, "LD_PRELOAD": self.text,
                     "BASH_ENV": self.text, "PYTHONPATH": self.text}
         self.names = {"text": self.text, "unique": self.unique, "out": base / "outside", "home": base / "home",
-                      "granted": base / "granted", "data": self.data, "mark": f"cordon-mark-{self.unique}",
+                      "granted": base / "granted", "around": base / "around", "data": self.data, "mark": f"cordon-mark-{self.unique}",
                       "hostname": os.uname().nodename, "loader": self.loader(),
                       "pid1": pathlib.Path("/proc/1/comm").read_text().strip()}
         for kind in ("pid", "net", "cgroup"):
@@ -153,6 +153,13 @@ class World:
             listener.listen(16)
         self.serve(listener, kind == socket.SOCK_DGRAM)
 
+    def make_fifo(self, path):
+        """Held open, so that writers find a reader."""
+        os.mkfifo(path)
+        path.chmod(0o666)
+        fd = os.open(path, os.O_RDWR)
+        self.closers.append(lambda: os.close(fd))
+
     def make_sockets(self):
         tcp, udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         tcp.bind(("0.0.0.0", 0))
@@ -176,6 +183,7 @@ class World:
         self.listen_at(self.base / "outside/socket")
         self.listen_at(self.base / "granted/socket")
         self.listen_at(self.base / "granted/datagram", socket.SOCK_DGRAM)
+        self.make_fifo(self.base / "granted/fifo")
 
     # ---- shared memory and queues ----
     def make_ipc(self):
@@ -240,7 +248,7 @@ class World:
         self.workspaces += 1
         ws = self.base / f"w{self.workspaces}"
         for name in (".env", "conf/.env.local", "keys/server.pem", "keys/id_rsa_work", ".ssh/config", ".netrc",
-                     *(f"conf{i}/.env" for i in (2, 3, 5, 6, 7))):
+                     *(f"conf{i}/.env" for i in (2, 3, 5, 6, 7, 8))):
             write(ws / name, self.text)
         for name in ("notes", "conf5/other"):
             write(ws / name, "as it was\n")

@@ -63,8 +63,3 @@ static inline int open_descriptors(void)
 	closedir(directory);
 	return count;
 }
-
-static inline bool was_parked(const struct cordon_result *result)
-{
-	return !strcmp(result->walls, "shell");
-}

@@ -81,6 +81,7 @@ static void check_signal_and_misuse(struct cordon *cordon)
 	cordon_request_output(request, on_output, &seen);
 	MUST(cordon_start(cordon, request, &execution, &err));
 	CHECK(cordon_execution_result(execution, &result, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST && !result);
+	CHECK(cordon_execution_kept(execution, CORDON_STDOUT) == 1 << 20 && cordon_execution_kept(execution, CORDON_STDERR) == 256 << 10);
 	MUST(cordon_execution_step(execution, &finished, &err));
 	CHECK(!finished);
 	while (!seen) {

@@ -1,6 +1,5 @@
-/* Lines for a shell, run one after the other in a session: `shells NAME parked|cold FILE`, where FILE has them separated by
- * NULs. For each, "PARKED EXIT SIGNAL OUT ERR" and the bytes of the two streams. A line that was to be run by a parked shell and was
- * not is run again. With REST, a number of milliseconds before each. */
+/* Lines for a shell, run one after the other in a session: `shells NAME warm|cold FILE`, where FILE has them separated by NULs.
+ * For each, "EXIT SIGNAL OUT ERR" and the bytes of the two streams. */
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,20 +23,13 @@ static struct cordon_result *run(struct cordon *cordon, const char *name, const 
 	return result;
 }
 
-static void tell(struct cordon *cordon, const char *name, const char *line, bool parked)
+static void tell(struct cordon *cordon, const char *name, const char *line)
 {
-	for (uint64_t begun = now_ms();; pause_ms(2)) {
-		struct cordon_result *result = run(cordon, name, line);
-		bool was = was_parked(result);
-		if (was == parked || now_ms() - begun > PATIENCE_MS) {
-			printf("%d %d %d %zu %zu\n", was, result->exit_code, result->signal, result->stdout_length, result->stderr_length);
-			fwrite(result->stdout_data, 1, result->stdout_length, stdout);
-			fwrite(result->stderr_data, 1, result->stderr_length, stdout);
-			cordon_result_unref(result);
-			return;
-		}
-		cordon_result_unref(result);
-	}
+	struct cordon_result *result = run(cordon, name, line);
+	printf("%d %d %zu %zu\n", result->exit_code, result->signal, result->stdout_length, result->stderr_length);
+	fwrite(result->stdout_data, 1, result->stdout_length, stdout);
+	fwrite(result->stderr_data, 1, result->stderr_length, stdout);
+	cordon_result_unref(result);
 }
 
 int main(int argc, char **argv)
@@ -48,8 +40,7 @@ int main(int argc, char **argv)
 	struct cordon_request *settings;
 	char *json;
 	CHECK(argc == 4);
-	bool parked = !strcmp(argv[2], "parked");
-	const struct cordon_options options = { .cold = !parked };
+	const struct cordon_options options = { .cold = !strcmp(argv[2], "cold") };
 	FILE *file = fopen(argv[3], "r");
 	CHECK(file);
 	size_t length = fread(text, 1, sizeof(text) - 1, file);
@@ -60,11 +51,8 @@ int main(int argc, char **argv)
 	MUST(cordon_session_new(cordon, "shells", settings, &json, &err));
 	free(json);
 	cordon_request_unref(settings);
-	for (size_t at = 0; at < length; at += strlen(text + at) + 1) {
-		if (getenv("REST"))
-			pause_ms(atoi(getenv("REST")));
-		tell(cordon, argv[1], text + at, parked);
-	}
+	for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+		tell(cordon, argv[1], text + at);
 	MUST(cordon_session_end(cordon, "shells", false, &err));
 	cordon_unref(cordon);
 	return 0;

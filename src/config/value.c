@@ -1,0 +1,395 @@
+/* One value of a file: is it what its row wants? A function for each type; the table is at the end.
+ *
+ * A TOML string may have a NUL in it, and none of what is read here may: such a one is refused before it is looked at, so
+ * that what is checked is what is used. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/glob.h"
+#include "base/text.h"
+#include "config/parse.h"
+#include "policy/env.h"
+#include "policy/host.h"
+#include "host/toolchain-table.h"
+
+#define NO_HOME "~/ cannot be resolved: HOME is not an absolute path"
+#define VARIABLE_LENGTH_MAX (32 * 4096 - 1)     /* MAX_ARG_STRLEN with its NUL */
+
+typedef int (*read_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                       struct config_value *value, struct cordon_error *err);
+
+typedef int (*entry_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                        const char **ret_entry, struct cordon_error *err);
+
+static int refuse_type(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                       struct cordon_error *err)
+{
+	const char *or = *row->values && row->type != CONFIG_TYPE_ENUM ? ", or one of: " : "";
+	return toml_fail(err, reader->file, at, "%s must be %s%s%s, and this is %s", row->path, config_type_texts[row->type],
+	                 or, *or ? row->values : "", toml_type_names[at->type]);
+}
+
+/* A string without NUL and control characters. */
+static int read_text(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct cordon_error *err)
+{
+	if (at->type != TOML_STRING)
+		return refuse_type(reader, row, at, err);
+	if (strlen(at->text) != at->length || text_has_control(at->text))
+		return toml_fail(err, reader->file, at, "%s has a control character in it", row->path);
+	if (!at->length)
+		return toml_fail(err, reader->file, at, "%s must not be empty", row->path);
+	return 0;
+}
+
+int config_fail_word(struct cordon_error *err, const char *file, const struct toml_value *at, const char *word,
+                     const struct strings *words, const char *what)
+{
+	const char *nearest = words->count ? text_nearest(word, words->items, words->count) : NULL;
+	toml_fail(err, file, at, "\"%s\" is not %s", word, what);
+	return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
+}
+
+/* ---- one thing -------------------------------------------------------------------------------------------------- */
+
+static int read_bool(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct config_value *value, struct cordon_error *err)
+{
+	if (at->type != TOML_BOOLEAN)
+		return refuse_type(reader, row, at, err);
+	value->number = at->boolean;
+	return 0;
+}
+
+static int read_enum(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct config_value *value, struct cordon_error *err)
+{
+	struct strings words;
+	if (read_text(reader, row, at, err) < 0)
+		return -1;
+	if (config_row_words(reader->arena, row, &words) < 0)
+		return fail_oom(err);
+	long found = strings_find(&words, at->text);
+	if (found < 0) {
+		const char *what = arena_printf(reader->arena, "a value of %s: %s", row->path, row->values);
+		return what ? config_fail_word(err, reader->file, at, at->text, &words, what) : fail_oom(err);
+	}
+	value->number = (uint64_t)found;
+	return 0;
+}
+
+static int read_amount(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                       struct config_value *value, struct cordon_error *err)
+{
+	char least[TEXT_AMOUNT_SIZE], most[TEXT_AMOUNT_SIZE];
+	bool (*parse)(const char *, uint64_t *) = row->type == CONFIG_TYPE_SIZE ? text_parse_size : text_parse_duration;
+	void (*format)(uint64_t, char *) = row->type == CONFIG_TYPE_SIZE ? text_format_size : text_format_duration;
+	uint64_t number = 0, unit = row->type == CONFIG_TYPE_SIZE ? 1 : 1000;
+	bool understood = true;
+	if (at->type == TOML_INTEGER) {
+		understood = at->integer >= 0 && !__builtin_mul_overflow((uint64_t)at->integer, unit, &number);
+	} else {
+		if (read_text(reader, row, at, err) < 0)
+			return -1;
+		understood = parse(at->text, &number);
+		if (!understood)
+			return toml_fail(err, reader->file, at, "%s must be %s", row->path, config_type_texts[row->type]);
+	}
+	if (!understood || number < row->least || number > row->most) {
+		format(row->least, least);
+		format(row->most, most);
+		return toml_fail(err, reader->file, at, "%s must be from %s to %s", row->path, least, most);
+	}
+	value->number = number;
+	return 0;
+}
+
+static int read_number(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                       struct config_value *value, struct cordon_error *err)
+{
+	if (at->type != TOML_INTEGER)
+		return refuse_type(reader, row, at, err);
+	if (at->integer < 0 || (uint64_t)at->integer < row->least || (uint64_t)at->integer > row->most)
+		return toml_fail(err, reader->file, at, "%s must be from %llu to %llu", row->path,
+		                 (unsigned long long)row->least, (unsigned long long)row->most);
+	value->number = (uint64_t)at->integer;
+	return 0;
+}
+
+static int expand_path(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                       const char **ret_path, struct cordon_error *err)
+{
+	if (read_text(reader, row, at, err) < 0)
+		return -1;
+	const char *path = at->text;
+	if (!strncmp(path, "~/", 2)) {
+		if (!reader->home)
+			return toml_fail(err, reader->file, at, NO_HOME);
+		path = arena_printf(reader->arena, "%s/%s", reader->home, path + 2);
+		if (!path)
+			return fail_oom(err);
+	}
+	if (*path != '/') {
+		toml_fail(err, reader->file, at, "%s: \"%s\" is neither absolute nor does it begin with ~/", row->path, path);
+		return fail_remedy(err, "write the whole path, such as /data/corpus or ~/reference");
+	}
+	if (strlen(path) >= PATH_MAX)
+		return toml_fail(err, reader->file, at, "the path is too long");
+	*ret_path = path_normalise(reader->arena, path);
+	return *ret_path ? 0 : fail_oom(err);
+}
+
+static int read_path(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct config_value *value, struct cordon_error *err)
+{
+	struct strings words;
+	if (config_row_words(reader->arena, row, &words) < 0)
+		return fail_oom(err);
+	if (at->type == TOML_STRING && strings_find(&words, at->text) >= 0) {
+		value->text = at->text;
+		return 0;
+	}
+	return expand_path(reader, row, at, &value->text, err);
+}
+
+/* ---- entries of lists ------------------------------------------------------------------------------------------- */
+
+/* The home as it stands in a glob: nothing in it is special. */
+static const char *home_in_glob(const struct config_reader *reader, const char *rest)
+{
+	char *text = arena_alloc(reader->arena, 2 * strlen(reader->home) + strlen(rest) + 2), *out = text;
+	if (!text)
+		return NULL;
+	for (const char *at = reader->home; *at; *out++ = *at++)
+		if (strchr("*?[\\", *at))
+			*out++ = '\\';
+	*out++ = '/';
+	memcpy(out, rest, strlen(rest) + 1);
+	return text;
+}
+
+int config_expand_glob(const struct config_reader *reader, const struct toml_value *at, const char **ret_glob,
+                       struct cordon_error *err)
+{
+	const char *glob = at->text;
+	if (glob[0] == '~' && glob[1] == '/') {
+		if (!reader->home)
+			return toml_fail(err, reader->file, at, NO_HOME);
+		glob = home_in_glob(reader, glob + 2);
+	}
+	*ret_glob = glob;
+	return glob ? 0 : fail_oom(err);
+}
+
+static int read_glob_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                           const char **ret_entry, struct cordon_error *err)
+{
+	struct cordon_error why;
+	struct glob glob;
+	if (config_expand_glob(reader, at, ret_entry, err) < 0)
+		return -1;
+	if (glob_compile(reader->arena, *ret_entry + (**ret_entry == '!'), 0, &glob, &why) < 0)
+		return toml_fail(err, reader->file, at, "%s: %s", row->path, why.reason);
+	if (glob.absolute && row == &config_rows[KEY_capabilities_protect])
+		return toml_fail(err, reader->file, at, "%s takes names relative to what is writable, and this is absolute",
+		                 row->path);
+	return 0;
+}
+
+static int read_name_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                           const char **ret_entry, struct cordon_error *err)
+{
+	struct cordon_error why;
+	(void)row;
+	*ret_entry = at->text;
+	return env_check_name(at->text, at->length, &why) < 0 ? toml_fail(err, reader->file, at, "%s", why.reason) : 0;
+}
+
+static int read_toolchain_entry(const struct config_reader *reader, const struct config_row *row,
+                                const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
+{
+	struct strings one = { 0 };
+	struct cordon_error why;
+	(void)row;
+	if (strings_add(reader->arena, &one, at->text) < 0)
+		return fail_oom(err);
+	*ret_entry = at->text;
+	if (toolchain_check_chosen(&one, &why) == 0)
+		return 0;
+	toml_fail(err, reader->file, at, "\"%s\" %s", at->text, why.reason);
+	return fail_remedy(err, "%s", why.remediation);
+}
+
+static int read_limit_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                            const char **ret_entry, struct cordon_error *err)
+{
+	struct strings words = { 0 };
+	for (const struct config_limit *limit = config_limits; limit->name; limit++)
+		if (strings_add(reader->arena, &words, limit->name) < 0)
+			return fail_oom(err);
+	*ret_entry = at->text;
+	if (strings_find(&words, at->text) >= 0)
+		return 0;
+	const char *what = arena_printf(reader->arena, "a limit that %s can have", row->path);
+	return what ? config_fail_word(err, reader->file, at, at->text, &words, what) : fail_oom(err);
+}
+
+static int read_host_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                           const char **ret_entry, struct cordon_error *err)
+{
+	struct host host;
+	char text[HOST_TEXT_SIZE];
+	const char *why = host_parse_rule(at->text, at->length, &host);
+	if (why) {
+		toml_fail(err, reader->file, at, "%s: \"%s\" is not HOST:PORT: %s", row->path, at->text, why);
+		return fail_remedy(err, "write such as \"example.com:443\", \"*.example.com:443\" or \"[2001:db8::1]:22\"");
+	}
+	host_text(&host, text);
+	*ret_entry = arena_strdup(reader->arena, text);
+	return *ret_entry ? 0 : fail_oom(err);
+}
+
+static int read_range_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                            const char **ret_entry, struct cordon_error *err)
+{
+	struct address_range range;
+	struct cordon_error why;
+	*ret_entry = at->text;
+	if (address_exemption_parse(at->text, &range, &why) < 0)
+		return toml_fail(err, reader->file, at, "%s: \"%s\": %s", row->path, at->text, why.reason);
+	return 0;
+}
+
+/* In the place of a list may stand one of the row's words. */
+static int read_list(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct config_value *value, struct cordon_error *err)
+{
+	static const entry_fn entry_readers[CONFIG_TYPE_MAX] = {
+		[CONFIG_TYPE_PATHS] = expand_path,
+		[CONFIG_TYPE_GLOBS] = read_glob_entry,
+		[CONFIG_TYPE_NAMES] = read_name_entry,
+		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
+		[CONFIG_TYPE_LIMITS] = read_limit_entry,
+		[CONFIG_TYPE_HOSTS] = read_host_entry,
+		[CONFIG_TYPE_RANGES] = read_range_entry,
+	};
+	const entry_fn read_entry = entry_readers[row->type];
+	if (at->type == TOML_STRING && *row->values) {
+		if (read_enum(reader, row, at, value, err) < 0)
+			return -1;
+		value->number++;
+		return 0;
+	}
+	if (at->type != TOML_ARRAY || !read_entry)
+		return refuse_type(reader, row, at, err);
+	if (at->count > CONFIG_LIST_MAX)
+		return toml_fail(err, reader->file, at, "%s has more than %d entries", row->path, CONFIG_LIST_MAX);
+	for (size_t i = 0; i < at->count; i++) {
+		const char *entry = NULL;
+		if (read_text(reader, row, at->items[i], err) < 0 ||
+		    read_entry(reader, row, at->items[i], &entry, err) < 0)
+			return -1;
+		if (strings_add(reader->arena, &value->list, entry) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+/* ---- tables ----------------------------------------------------------------------------------------------------- */
+
+/* No message shows a value: it may be a secret. */
+static int read_variables(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                          struct config_value *value, struct cordon_error *err)
+{
+	struct cordon_error why;
+	if (at->type != TOML_TABLE)
+		return refuse_type(reader, row, at, err);
+	if (at->count > CONFIG_LIST_MAX)
+		return toml_fail(err, reader->file, at, "%s has more than %d variables", row->path, CONFIG_LIST_MAX);
+	for (size_t i = 0; i < at->count; i++) {
+		const struct toml_value *member = at->items[i];
+		if (env_check_name(member->key, member->key_length, &why) < 0)
+			return toml_fail(err, reader->file, member, "%s", why.reason);
+		if (member->type != TOML_STRING)
+			return toml_fail(err, reader->file, member, "the variable %s must be a string, and this is %s",
+			                 member->key, toml_type_names[member->type]);
+		if (strlen(member->text) != member->length)
+			return toml_fail(err, reader->file, member, "the value of the variable %s has a NUL in it", member->key);
+		if (member->key_length + 1 + member->length > VARIABLE_LENGTH_MAX - 1)
+			return toml_fail(err, reader->file, member,
+			                 "the variable %s is longer than the kernel passes on (128 KiB)", member->key);
+		const char *pair = arena_printf(reader->arena, "%s=%s", member->key, member->text);
+		if (strings_add(reader->arena, &value->list, pair) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+static int read_name_address(const struct config_reader *reader, const char *name, const struct toml_value *at,
+                             struct config_value *value, struct cordon_error *err)
+{
+	struct address address;
+	char text[ADDRESS_TEXT_SIZE];
+	if (at->type != TOML_STRING)
+		return toml_fail(err, reader->file, at, "the address of %s must be a string, and this is %s", name,
+		                 toml_type_names[at->type]);
+	if (!address_parse(at->text, at->length, &address)) {
+		toml_fail(err, reader->file, at, "the address of %s is none", name);
+		return fail_remedy(err, "write such as \"10.1.0.7\" or \"fd12::7\"");
+	}
+	address_text(&address, text);
+	return strings_add(reader->arena, &value->list, arena_printf(reader->arena, "%s=%s", name, text)) < 0
+	               ? fail_oom(err) : 0;
+}
+
+/* An entry for each address of each name. */
+static int read_addresses(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                          struct config_value *value, struct cordon_error *err)
+{
+	if (at->type != TOML_TABLE)
+		return refuse_type(reader, row, at, err);
+	for (size_t i = 0; i < at->count; i++) {
+		const struct toml_value *member = at->items[i];
+		bool several = member->type == TOML_ARRAY;
+		struct host host;
+		const char *why = host_parse(member->key, member->key_length, &host);
+		if (!why && host.form != HOST_NAME)
+			why = "it is an address";
+		if (why)
+			return toml_fail(err, reader->file, member, "%s: \"%s\" is not a name: %s", row->path, member->key, why);
+		if (several && !member->count)
+			return toml_fail(err, reader->file, member, "%s: \"%s\" has no address", row->path, member->key);
+		for (size_t j = 0; j < (several ? member->count : 1); j++)
+			if (read_name_address(reader, host.name, several ? member->items[j] : member, value, err) < 0)
+				return -1;
+		if (value->list.count > CONFIG_LIST_MAX)
+			return toml_fail(err, reader->file, at, "%s has more than %d addresses", row->path, CONFIG_LIST_MAX);
+	}
+	return 0;
+}
+
+int config_value_read(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                      struct config_value *ret_value, struct cordon_error *err)
+{
+	static const read_fn readers[] = {
+		[CONFIG_TYPE_BOOL] = read_bool,
+		[CONFIG_TYPE_ENUM] = read_enum,
+		[CONFIG_TYPE_PATH] = read_path,
+		[CONFIG_TYPE_PATHS] = read_list,
+		[CONFIG_TYPE_GLOBS] = read_list,
+		[CONFIG_TYPE_NAMES] = read_list,
+		[CONFIG_TYPE_TOOLCHAINS] = read_list,
+		[CONFIG_TYPE_LIMITS] = read_list,
+		[CONFIG_TYPE_HOSTS] = read_list,
+		[CONFIG_TYPE_RANGES] = read_list,
+		[CONFIG_TYPE_ADDRESSES] = read_addresses,
+		[CONFIG_TYPE_SIZE] = read_amount,
+		[CONFIG_TYPE_DURATION] = read_amount,
+		[CONFIG_TYPE_NUMBER] = read_number,
+		[CONFIG_TYPE_VARIABLES] = read_variables,
+		[CONFIG_TYPE_RULES] = config_rules_read,
+	};
+	_Static_assert(ARRAY_SIZE(readers) == CONFIG_TYPE_MAX, "every type has a reader");
+	return readers[row->type](reader, row, at, ret_value, err);
+}

@@ -1,0 +1,10 @@
+/* The ledger for people. What rows hold was written by others: it comes out escaped. */
+#pragma once
+#include <jansson.h>
+
+/* One line: when, what, which session, which program, and how it came out. `text` is one JSON object. */
+void audit_print_row(const char *text);
+/* That line, and then the whole row, member by member. */
+void audit_print_whole(const char *text);
+/* What verify found. */
+void audit_print_report(const json_t *report);

@@ -1,0 +1,68 @@
+/* The beginning of every command: words in, options out, or a refusal in the form that was asked for. */
+#include "door/cli/cli.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "door/cli/report.h"
+
+static int fail_operand(const struct options *options, enum command_id command, size_t max, struct cordon_error *err)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[max], "cordon %s takes no such argument",
+	     commands[command].name);
+	return fail_remedy(err, "see cordon help %s", commands[command].name);
+}
+
+int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
+{
+	uncleared char current[PATH_MAX];
+	if (*named == '/')
+		here = "";
+	else if (!here && !(here = getcwd(current, sizeof(current)))) {
+		fail(err, CORDON_E_INVALID_REQUEST, errno, named, "the current directory has no name");
+		return fail_remedy(err, "go to a directory that exists, or name another from /");
+	}
+	bool beneath = strcmp(named, ".") != 0;
+	if ((size_t)snprintf(ret_path, CLI_PATH_SIZE, "%s%s%s", here, *here && beneath ? "/" : "", beneath ? named : "") >=
+	    CLI_PATH_SIZE)
+		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, named, "the path is too long");
+	return 0;
+}
+
+int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+{
+	const char *config = options_value(options, "config");
+	if (config && !*config) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "--config", "the name of the file is empty");
+		return fail_remedy(err, "name a file, or leave the option out");
+	}
+	return cordon_open(&(struct cordon_options){ .config = config, .cold = true }, ret_cordon, err);
+}
+
+bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
+                 int *ret_status)
+{
+	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE ||
+	                      (command == COMMAND_JOB && *words && !strcmp(*words, "start"));
+	struct options options = { 0 };
+	struct cordon_error err;
+	int status = starts_program ? STATUS_REFUSED : STATUS_USAGE;
+	if (options_parse(command, words, &options, &err) < 0) {
+		report_error(&err, options_want_json(words));
+	} else if (options_flag(&options, "help")) {
+		cli_print_help(command);
+		status = 0;
+	} else if (options.operand_count > operands_max) {
+		fail_operand(&options, command, operands_max, &err);
+		report_error(&err, options_flag(&options, "json"));
+	} else {
+		*ret_options = options;
+		return true;
+	}
+	options_free(&options);
+	*ret_status = status;
+	return false;
+}

@@ -1,0 +1,187 @@
+/* Messages for people. Everything in them that came from a command, a file name or the command line is untrusted, and
+ * what of it is not plain is written as an escape. */
+#include "door/cli/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/visible.h"
+
+void report_untrusted(FILE *out, const char *text)
+{
+	for (size_t left = strlen(text); left;) {
+		struct visible seen = visible_next(text, left);
+		if (seen.is_plain)
+			fwrite(text, 1, seen.length, out);
+		else if (!seen.is_utf8 || seen.code < 0x80)
+			fprintf(out, "\\x%02x", (unsigned)seen.code);
+		else
+			fprintf(out, "\\u{%x}", (unsigned)seen.code);
+		text += seen.length;
+		left -= seen.length;
+	}
+}
+
+static void print_field(FILE *out, const char *name, const char *text)
+{
+	if (!*text)
+		return;
+	fprintf(out, "  %s: ", name);
+	report_untrusted(out, text);
+	fputc('\n', out);
+}
+
+void report_error_to(FILE *out, const struct cordon_error *err, bool json)
+{
+	auto_free char *text = json ? cordon_error_json(err) : NULL;
+	if (text) {
+		fprintf(out, "%s\n", text);
+		return;
+	}
+	fputs("cordon: ", out);
+	report_untrusted(out, *err->reason ? err->reason : cordon_class_name(err->class));
+	if (*err->subject) {
+		fputs(" (", out);
+		report_untrusted(out, err->subject);
+		fputc(')', out);
+	}
+	fputc('\n', out);
+	print_field(out, "step", err->step == CORDON_STEP_NONE ? "" : cordon_step_name(err->step));
+	print_field(out, "fix", err->remediation);
+}
+
+void report_error(const struct cordon_error *err, bool json)
+{
+	report_error_to(json ? stdout : stderr, err, json);
+	if (!json)
+		fflush(stderr);
+}
+
+int report_error_status(const struct cordon_error *err)
+{
+	switch (err->class) {
+	case CORDON_E_PROGRAM_NOT_ALLOWED:
+		return STATUS_NOT_EXECUTABLE;
+	case CORDON_E_PROGRAM_NOT_FOUND:
+		return STATUS_NOT_FOUND;
+	default:
+		return STATUS_REFUSED;
+	}
+}
+
+int report_unwritten(int error, bool json)
+{
+	struct cordon_error err;
+	fail(&err, CORDON_E_INTERNAL, error, NULL, "the output could not be written");
+	if (error == EBADF)
+		fail_remedy(&err, "leave the stream open; what nobody wants may go to /dev/null");
+	report_error(&err, json);
+	return STATUS_REFUSED;
+}
+
+int report_result_status(const struct cordon_result *result)
+{
+	if (result->error)
+		return report_error_status(result->error);
+	if (result->timed_out)
+		return STATUS_TIMED_OUT;
+	return result->signal ? STATUS_SIGNAL + result->signal : result->exit_code;
+}
+
+static void remark_end(FILE *out, const struct cordon_result *result)
+{
+	if (result->timed_out)
+		fprintf(out, "cordon: timed out after %" PRIu64 ".%" PRIu64 " s and was ended (--timeout)\n",
+		        result->duration_ms / 1000, result->duration_ms % 1000 / 100);
+	else if (result->oom_killed)
+		fputs("cordon: ended for want of memory (--memory)\n", out);
+	else if (result->limit_hit && !strcmp(result->limit_hit, "disk")) {
+		char used[TEXT_AMOUNT_SIZE], allowed[TEXT_AMOUNT_SIZE];
+		text_format_size(result->limit_used, used);
+		text_format_size(result->limit_allowed, allowed);
+		fprintf(out, "cordon: ended for want of disk space: %s used, %s allowed (--disk)\n", used, allowed);
+	} else if (result->limit_hit) {
+		fputs("cordon: ended by a limit: ", out);
+		report_untrusted(out, result->limit_hit);
+		fputc('\n', out);
+	}
+}
+
+static void remark_cut(FILE *out, const char *stream, uint64_t total, size_t kept)
+{
+	if (total > kept)
+		fprintf(out, "cordon: %s cut: %zu of %" PRIu64 " bytes kept (--max-output)\n", stream, kept, total);
+}
+
+/* The note says what was done; it may have been nothing, so the word "refused" is only for where there is none. */
+static void remark_denial(FILE *out, const struct cordon_denial *denial)
+{
+	bool noted = denial->note && *denial->note;
+	fputs(noted ? "cordon: " : "cordon: refused: ", out);
+	report_untrusted(out, denial->what);
+	if (denial->wall && *denial->wall) {
+		fputs(" (", out);
+		report_untrusted(out, denial->wall);
+		fputc(')', out);
+	}
+	if (noted) {
+		fputs(": ", out);
+		report_untrusted(out, denial->note);
+	}
+	if (denial->grant && *denial->grant) {
+		fputs("; allowed by ", out);
+		report_untrusted(out, denial->grant);
+	}
+	fputc('\n', out);
+}
+
+static void remark_walls(FILE *out, const struct cordon_result *result)
+{
+	unsigned missing = 0;
+	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
+		/* Where no control group can be had, no command's is, and cordon doctor tells. */
+		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none") || wall == CORDON_WALL_LIMIT_CPU)
+			continue;
+		if (!missing++)
+			fprintf(out, "cordon: the driver %s did not hold: ", result->driver ? result->driver : "used");
+		fprintf(out, "%s%s", missing > 1 ? ", " : "", cordon_wall_name(wall));
+	}
+	if (missing)
+		fputc('\n', out);
+}
+
+static void remark_network(FILE *out, const struct cordon_result *result)
+{
+	if (result->network_hint)
+		fprintf(out, "cordon: %s: %s\n", cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
+}
+
+void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
+{
+	remark_end(out, result);
+	if (stdout_as_kept)
+		remark_cut(out, "standard output", result->stdout_bytes, result->stdout_length);
+	if (stderr_as_kept)
+		remark_cut(out, "standard error", result->stderr_bytes, result->stderr_length);
+	remark_network(out, result);
+	for (size_t i = 0; i < result->denial_count; i++)
+		remark_denial(out, &result->denials[i]);
+	remark_walls(out, result);
+}
+
+void report_note(FILE *out, const struct cordon_result *result)
+{
+	if (result->note) {
+		fputs("cordon: ", out);
+		report_untrusted(out, result->note);
+		fputc('\n', out);
+	}
+	if (result->error)
+		report_error_to(out, result->error, false);
+}

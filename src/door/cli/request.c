@@ -1,0 +1,82 @@
+/* Hands the options to the library, row by row, under the names they have in the table. */
+#include "door/cli/request.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "door/cli/cli.h"
+
+/* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
+ * session has a workspace of its own. */
+static int set_workspace(struct cordon_request *request, const struct options *options, const char *here,
+                         bool here_by_default, struct cordon_error *err)
+{
+	char path[CLI_PATH_SIZE];
+	const char *named = options_value(options, "workspace");
+	if (named ? *named == '/' || !*named : !here_by_default)
+		return 0;
+	return cli_absolute(named ? named : ".", here, path, err) < 0 ? -1 : cordon_request_set(request, "workspace", path, err);
+}
+
+static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+{
+	const char *line = options_value(options, "c");
+	if (!line) {
+		if (options->operand_count)
+			return cordon_request_command(request, options->operands, err);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "no command was given");
+		return fail_remedy(err, "add it after --, as in: -- ls -l");
+	}
+	auto_free const char **words = calloc(options->operand_count + 4, sizeof(*words));
+	if (!words)
+		return fail_oom(err);
+	words[0] = "/bin/sh";
+	words[1] = "-c";
+	words[2] = line;
+	for (size_t i = 0; i < options->operand_count; i++)
+		words[3 + i] = options->operands[i];
+	return cordon_request_command(request, words, err);
+}
+
+static int fill(struct cordon_request *request, const struct options *options, const char *here, bool with_command,
+                struct cordon_error *err)
+{
+	for (size_t i = 0; i < options->given_count; i++) {
+		const struct option_given *given = &options->given[i];
+		if (given->option->actor == OPTION_REQUEST &&
+		    cordon_request_set(request, given->option->name, given->value, err) < 0)
+			return -1;
+	}
+	if (set_workspace(request, options, here, with_command && !options_value(options, "session"), err) < 0)
+		return -1;
+	return with_command ? set_command(request, options, err) : 0;
+}
+
+static int build(const struct options *options, const char *here, bool with_command, struct cordon_request **ret_request,
+                 struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	if (fill(request, options, here, with_command, err) < 0) {
+		cordon_request_unref(request);
+		return -1;
+	}
+	*ret_request = request;
+	return 0;
+}
+
+int request_build(const struct options *options, const char *here, struct cordon_request **ret_request,
+                  struct cordon_error *err)
+{
+	return build(options, here, true, ret_request, err);
+}
+
+int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	return build(options, NULL, false, ret_request, err);
+}

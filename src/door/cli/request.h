@@ -1,0 +1,12 @@
+/* From the words of `cordon run`, `cordon profile` and `cordon session new` to a request. */
+#pragma once
+#include "base/cleanup.h"
+#include "cordon.h"
+#include "door/cli/options.h"
+
+/* Settings and command; not the streams. `here` is the directory that relative names are meant from; NULL: our own. To be released with cordon_request_unref(). */
+int request_build(const struct options *options, const char *here, struct cordon_request **ret_request,
+                  struct cordon_error *err) must_check;
+/* The settings alone, for a session: no command, and no workspace but one that was named. */
+int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+	must_check;

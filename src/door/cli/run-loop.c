@@ -1,0 +1,182 @@
+/* One loop over four descriptors: what carries the command out, a signalfd, and the two outputs while something waits to be
+ * written to them. Signals sent to cordon go on to the command, as if cordon were not there; being stopped stops the command
+ * too. When the reader of the output goes away the command ends by SIGPIPE, as in a pipeline.
+ *
+ * While the command runs, a connection of its may wait for an answer, and people are asked from another thread. What the
+ * command writes then waits, too: on the terminal with the question there is nothing of its. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "door/cli/run.h"
+#include "door/cli/terminal.h"
+
+/* Beyond this much unwritten output the command is left waiting... */
+#define WAITING_MAX (1u << 20)
+/* ...but for this often, so that its timeout is not missed. */
+#define STALLED_MS 1000
+#define SIGPIPE_GRACE_MS 1000
+
+static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
+#define ENDING 4        /* the first so many of these */
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+bool run_signal_ends(int signal)
+{
+	for (size_t i = 0; i < ENDING; i++)
+		if (forwarded[i] == signal)
+			return true;
+	return false;
+}
+
+int run_open_signals(struct run *run, struct cordon_error *err)
+{
+	sigset_t mask, ending;
+	sigemptyset(&mask);
+	sigemptyset(&ending);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++) {
+		sigaddset(&mask, forwarded[i]);
+		if (i < ENDING)
+			sigaddset(&ending, forwarded[i]);
+	}
+	sigaddset(&mask, SIGTSTP);
+	if (run->tty)
+		sigaddset(&mask, SIGWINCH);
+	signal(SIGPIPE, SIG_IGN);
+	sigprocmask(SIG_BLOCK, &mask, &run->mask_before);
+	run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+	run->interrupt_fd = signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC);
+	run->answered_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (run->signal_fd < 0 || run->interrupt_fd < 0 || run->answered_fd < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, NULL, "signals cannot be received");
+	return 0;
+}
+
+/* ---- output ------------------------------------------------------------------------------------------------------ */
+
+void run_output(void *arg, enum cordon_stream stream, const void *data, size_t length)
+{
+	struct run *run = arg;
+	pthread_mutex_lock(&run->lock);
+	sink_live(stream == CORDON_STDERR ? &run->err : &run->out, data, length);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void hold_output(struct run *run, bool hold)
+{
+	uint64_t one = 1;
+	pthread_mutex_lock(&run->lock);
+	run->out.held = hold && run->out.portion.is_terminal;
+	run->err.held = hold && run->err.portion.is_terminal;
+	pthread_mutex_unlock(&run->lock);
+	if (!hold)
+		(void)!write(run->answered_fd, &one, sizeof(one));
+}
+
+enum cordon_answer run_ask(struct run *run, const struct cordon_card *card, bool running, char reason[256])
+{
+	/* What the command wrote may have left colours, another character set, a part of the screen to scroll in. */
+	static const char plain[] = "\017\033[!p\033[0m\n";
+	if (!running)
+		return prompt_ask(&run->prompt, card, reason);
+	hold_output(run, true);
+	if (run->out.held || run->err.held)
+		(void)!write(run->prompt.tty, plain, sizeof(plain) - 1);
+	enum cordon_answer answer = prompt_ask(&run->prompt, card, reason);
+	hold_output(run, false);
+	return answer;
+}
+
+static void pump_output(struct run *run)
+{
+	uint64_t answers;
+	(void)!read(run->answered_fd, &answers, sizeof(answers));
+	pthread_mutex_lock(&run->lock);
+	sink_pump(&run->out);
+	sink_pump(&run->err);
+	pthread_mutex_unlock(&run->lock);
+}
+
+/* ---- signals ----------------------------------------------------------------------------------------------------- */
+
+static void resize(struct run *run)
+{
+	unsigned short rows, columns;
+	terminal_size(&rows, &columns);
+	cordon_execution_resize(run->execution, rows, columns);
+}
+
+/* The command is in a session of its own, where SIGTSTP would be ignored: no shell there waits for it to stop. */
+static void stop_both(struct run *run)
+{
+	run->carrier->signal(run, SIGSTOP);
+	terminal_restore();
+	kill(getpid(), SIGSTOP);
+	if (run->terminal && terminal_is_ours()) {
+		terminal_raw();
+		resize(run);
+	}
+	run->carrier->signal(run, SIGCONT);
+}
+
+static void handle_signals(struct run *run)
+{
+	struct signalfd_siginfo info;
+	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGWINCH)
+			resize(run);
+		else if (info.ssi_signo == SIGTSTP)
+			stop_both(run);
+		else
+			run->carrier->signal(run, (int)info.ssi_signo);
+	}
+}
+
+static void handle_broken_pipe(struct run *run)
+{
+	if (run->out.error != EPIPE && run->err.error != EPIPE)
+		return;
+	if (!run->broken_at_ms) {
+		run->broken_at_ms = now_ms();
+		run->carrier->signal(run, SIGPIPE);
+	} else if (now_ms() - run->broken_at_ms >= SIGPIPE_GRACE_MS) {
+		run->carrier->signal(run, SIGKILL);
+	}
+}
+
+int run_loop(struct run *run, struct cordon_error *err)
+{
+	for (bool finished = false; !finished;) {
+		pthread_mutex_lock(&run->lock);
+		bool stalled = sink_waiting(&run->out) + sink_waiting(&run->err) > WAITING_MAX;
+		struct pollfd ready[] = {
+			{ .fd = stalled ? -1 : run->carrier->fd(run), .events = POLLIN },
+			{ .fd = run->signal_fd, .events = POLLIN },
+			{ .fd = sink_fd(&run->out), .events = POLLOUT },
+			{ .fd = sink_fd(&run->err), .events = POLLOUT },
+			{ .fd = run->answered_fd, .events = POLLIN },
+		};
+		pthread_mutex_unlock(&run->lock);
+		int count = poll(ready, ARRAY_SIZE(ready), stalled || run->broken_at_ms ? STALLED_MS : -1);
+		if (count < 0 && errno != EINTR)
+			return fail(err, CORDON_E_INTERNAL, errno, NULL, "waiting for the command failed");
+		if (ready[1].revents)
+			handle_signals(run);
+		pump_output(run);
+		if ((!stalled || count == 0) && run->carrier->step(run, &finished, err) < 0)
+			return -1;
+		handle_broken_pipe(run);
+	}
+	return 0;
+}

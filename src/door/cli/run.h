@@ -1,0 +1,54 @@
+/* One `cordon run`: its streams, its signals, and what carries it out. */
+#pragma once
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/cleanup.h"
+#include "cordon.h"
+#include "door/cli/options.h"
+#include "door/cli/prompt.h"
+#include "door/cli/sink.h"
+
+struct remote;
+struct run;
+
+/* What carries a command out: the library in this process (cli-run.c), or a daemon (run-remote.c). */
+struct carrier {
+	int (*fd)(const struct run *run);       /* to be polled for input before a step */
+	int (*step)(struct run *run, bool *ret_finished, struct cordon_error *err);
+	void (*signal)(struct run *run, int signal);
+};
+
+struct run {
+	const struct carrier *carrier;
+	struct cordon *cordon;
+	struct cordon_request *request;
+	struct cordon_execution *execution;
+	struct remote *remote;
+	struct sink out, err;
+	sigset_t mask_before;
+	int signal_fd;
+	int interrupt_fd;               /* readable when one of the signals that end things waits */
+	struct prompt prompt;
+	pthread_t main;
+	pthread_mutex_t lock;           /* over the sinks while the command runs */
+	int answered_fd;                /* readable: what was held may be written */
+	bool json, tty, terminal;       /* `terminal`: the caller's is raw while the command runs */
+	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
+};
+
+/* Carries out what the words say: `command` is the first of them, and `options` what follows. By a daemon, if there is one for
+ * it; else by `here`, which finds all as it was but for signals that are open. Returns the exit status. */
+int run_carry_out(const char *command, const struct options *options, char **words,
+                  int (*here)(struct run *run, const struct options *options));
+
+int run_open_signals(struct run *run, struct cordon_error *err) must_check;
+/* Of those that are forwarded, the signals that mean the end of whoever gets them. */
+bool run_signal_ends(int signal);
+/* Steps until the command has ended, carrying signals to it and output from it. */
+int run_loop(struct run *run, struct cordon_error *err) must_check;
+
+/* A cordon_output_fn; `arg` is the run. */
+void run_output(void *arg, enum cordon_stream stream, const void *data, size_t length);
+/* Asks on the terminal; `running`: the command may have written to it, and what it writes meanwhile waits. */
+enum cordon_answer run_ask(struct run *run, const struct cordon_card *card, bool running, char reason[256]);

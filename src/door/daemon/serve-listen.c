@@ -1,0 +1,188 @@
+/* The daemon's place: one per user and data directory. A lock says so, which has the number of the process that holds it, and the
+ * socket of one that died is replaced. A socket that is taken away, by whoever cleans up, is made anew: a daemon that nobody can
+ * reach would keep the next one from starting. If that cannot be, because the directory is gone or has another daemon, it ends. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "door/daemon/serve.h"
+
+#define BACKLOG 512
+#define LOCK "daemon.lock"
+#define LOCK_PATIENCE_MS_AT_START 1000
+/* Who removes the whole directory is let do so. */
+#define CHANGED_MS 100
+
+/* ---- the lock ------------------------------------------------------------------------------------------------------ */
+
+static int refuse_second(int lock_fd, const char *directory, struct cordon_error *err)
+{
+	char text[24] = "";
+	ssize_t length = pread(lock_fd, text, sizeof(text) - 1, 0);
+	long pid = length > 0 ? strtol(text, NULL, 10) : 0;
+	fail(err, CORDON_E_SESSION_BUSY, 0, directory, "a daemon is running here already");
+	if (pid > 1)
+		return fail_remedy(err, "use that one, or end it first: kill %ld", pid);
+	return fail_remedy(err, "use that one, or end it first");
+}
+
+static int take_lock(struct server *server, int patience_ms, struct cordon_error *err)
+{
+	auto_close int fd = openat(server->directory_fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, server->directory, "the daemon's lock cannot be opened");
+	if (lock_wait(fd, LOCK_EX, patience_ms) < 0)
+		return refuse_second(fd, server->directory, err);
+	/* Without it the next one only cannot say whom to end. */
+	if (ftruncate(fd, 0) == 0)
+		dprintf(fd, "%ld\n", (long)getpid());
+	cleanup_close(&server->lock_fd);
+	server->lock_fd = take_fd(&fd);
+	return 0;
+}
+
+static bool is_same(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+/* The directory is where it was, and the lock in it. */
+static bool is_at_home(const struct server *server)
+{
+	struct stat ours, there;
+	return fstat(server->directory_fd, &ours) == 0 && stat(server->directory, &there) == 0 && is_same(&ours, &there);
+}
+
+static bool has_lock(const struct server *server)
+{
+	struct stat ours, there;
+	return fstat(server->lock_fd, &ours) == 0 &&
+	       fstatat(server->directory_fd, LOCK, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&ours, &there);
+}
+
+/* ---- the socket ---------------------------------------------------------------------------------------------------- */
+
+static bool has_socket(const struct server *server)
+{
+	struct stat there;
+	return lstat(server->place.address.sun_path, &there) == 0 && is_same(&server->socket, &there);
+}
+
+/* Who may connect is settled before the socket is anywhere: the umask is that of every command that starts meanwhile. */
+static int make_socket(struct server *server, struct cordon_error *err)
+{
+	const struct sockaddr_un *address = &server->place.address;
+	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* The lock is ours: whoever left a socket there is dead. */
+	unlink(address->sun_path);
+	if (fd < 0 || fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ||
+	    lstat(address->sun_path, &server->socket) < 0 || listen(fd, BACKLOG) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, address->sun_path, "cannot listen there");
+	cleanup_close(&server->listen_fd);
+	server->listen_fd = take_fd(&fd);
+	return 0;
+}
+
+static bool accept_one(struct server *server)
+{
+	int connection = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (connection < 0)
+		return false;
+	client_accept(server, connection);
+	server_settle(server);
+	return true;
+}
+
+static void on_connection(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd, (void)what;
+	accept_one(arg);
+}
+
+/* Unlinking changes the number of its names, and that is told also of what somebody still has. Where nothing can be watched,
+ * nothing is noticed. */
+static void watch_socket(struct server *server)
+{
+	event_assign(&server->listening, server->base, server->listen_fd, EV_READ | EV_PERSIST, on_connection, server);
+	event_add(&server->listening, NULL);
+	if (server->watch_fd >= 0)
+		(void)inotify_add_watch(server->watch_fd, server->place.address.sun_path, IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW);
+}
+
+/* ---- what becomes of it -------------------------------------------------------------------------------------------- */
+
+static void on_changed(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	char events[4096];
+	(void)what;
+	while (read(fd, events, sizeof(events)) > 0)
+		;
+	evtimer_add(&server->look, &(struct timeval){ .tv_usec = CHANGED_MS * 1000 });
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+	struct server *server = arg;
+	struct cordon_error err;
+	(void)fd, (void)what;
+	if (has_socket(server))
+		return;
+	event_del(&server->listening);
+	/* They came while it was there. */
+	while (accept_one(server))
+		;
+	if (!is_at_home(server) || (!has_lock(server) && take_lock(server, 0, &err) < 0) || make_socket(server, &err) < 0)
+		server_end(server);
+	else
+		watch_socket(server);
+}
+
+int listen_open(struct server *server, const char *directory, struct cordon_error *err)
+{
+	server->directory = directory;
+	server->directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (server->directory_fd < 0 || !daemon_place_in(directory, &server->place))
+		return fail(err, CORDON_E_INTERNAL, errno, directory, "cordon's data directory cannot be opened");
+	/* One that was killed a moment ago may have left children which have not become what they are to be. */
+	return take_lock(server, LOCK_PATIENCE_MS_AT_START, err) < 0 ? -1 : make_socket(server, err);
+}
+
+void listen_begin(struct server *server)
+{
+	server->watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	evtimer_assign(&server->look, server->base, on_look, server);
+	event_assign(&server->changed, server->base, server->watch_fd, EV_READ | EV_PERSIST, on_changed, server);
+	if (server->watch_fd >= 0)
+		event_add(&server->changed, NULL);
+	watch_socket(server);
+}
+
+void listen_end(struct server *server)
+{
+	event_del(&server->listening);
+	event_del(&server->look);
+	if (server->watch_fd >= 0)
+		event_del(&server->changed);
+	cleanup_close(&server->listen_fd);
+	server->listen_fd = -1;
+}
+
+void listen_close(struct server *server)
+{
+	if (has_socket(server))
+		unlink(server->place.address.sun_path);
+	cleanup_close(&server->listen_fd);
+	cleanup_close(&server->watch_fd);
+	cleanup_close(&server->lock_fd);
+	cleanup_close(&server->place.directory_fd);
+	cleanup_close(&server->directory_fd);
+}

@@ -1,0 +1,452 @@
+/* Supervision: see supervise.h. Standard descriptors are pipes (or a fresh terminal), never the caller's own files. The
+ * end of the command is init's report, after which nothing of it is left; a supervisor that disappears closes the
+ * control socket, and init ends everything. */
+#include "driver/linux/supervise.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+
+#include "base/compat.h"
+#include "driver/linux/await.h"
+#include "driver/linux/control.h"
+#include "driver/linux/linger.h"
+#include "driver/linux/pidfd.h"
+#include "driver/linux/processes.h"
+#include "driver/linux/receive.h"
+#include "driver/linux/supervise-parts.h"
+
+#define CHUNK (64 * 1024)
+#define NEW_MS 250                      /* so long a command is a small one */
+#define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
+#define PRESSES_MAX 5           /* before it is given up */
+#define INIT_GRACE_MS 5000      /* after the end of its time init ends the command by itself */
+#define DRAIN_MS 2000           /* for what is still in the pipes */
+
+int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = source };
+	return epoll_ctl(supervision->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* Closing alone would not do: a process that another thread makes meanwhile has the descriptor as well until it is another
+ * program, and while anybody has it the kernel goes on telling of it. */
+static void close_watched(struct supervision *supervision, int *fd)
+{
+	if (*fd >= 0)
+		epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, *fd, NULL);
+	if (supervision->options.tty)
+		close_fd(fd);
+	else
+		linger_close(&fd, 1);
+}
+
+static void arm(int timer_fd, uint64_t after_ms)
+{
+	/* Nothing at all would be never. */
+	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(after_ms / 1000),
+	                                         .tv_nsec = after_ms ? (long)(after_ms % 1000) * 1000000 : 1 } };
+	timerfd_settime(timer_fd, 0, &when, NULL);
+}
+
+/* ---- descriptors ------------------------------------------------------------------------------------------------ */
+
+/* Our end does not block, the child's does. */
+static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	*ret_ours = ends[we_read ? 0 : 1];
+	*ret_theirs = ends[we_read ? 1 : 0];
+	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
+}
+
+static int make_pipes(int ret_ours[3], int ret_theirs[3])
+{
+	for (int i = 0; i < 3; i++)
+		if (make_pipe(&ret_ours[i], &ret_theirs[i], i > 0) < 0)
+			return -1;
+	return 0;
+}
+
+int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
+                      struct cordon_error *err)
+{
+	*supervision = (struct supervision){
+		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .options = *options,
+	};
+	pthread_mutex_init(&supervision->stdin_lock, NULL);
+	/* Its time begins before the start, because a short command has ended when that returns. */
+	supervision->start_us = await_now_us();
+	supervision->deadline_us = options->wall_ms ? supervision->start_us + options->wall_ms * 1000 : 0;
+	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
+	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
+	int control[2], *child = supervision->child_fd, ours[3] = { -1, -1, -1 };
+	if (options->control_fd >= 0) {
+		supervision->control_fd = options->control_fd;
+	} else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0) {
+		supervision->control_fd = control[0];
+		child[3] = control[1];
+	} else {
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
+	}
+	bool piped = options->tty || make_pipes(ours, child) == 0;
+	supervision->stdin_fd = ours[0];
+	supervision->stream_fd[CORDON_STDOUT] = ours[CORDON_STDOUT];
+	supervision->stream_fd[CORDON_STDERR] = ours[CORDON_STDERR];
+	if (!piped)
+		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
+	/* Not before it has what it was given: that is closed with it. */
+	if (!(supervision->chunk = malloc(CHUNK)))
+		return fail_oom(err);
+	memcpy(launch->stdio, child, sizeof(launch->stdio));
+	launch->control_fd = child[3];
+	launch->heard_fd = supervision->control_fd;
+	launch->tty = options->tty;
+	return 0;
+}
+
+/* The master of the terminal that was made inside. */
+static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
+{
+	struct control_message message = { 0 };
+	ssize_t length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT,
+	                              &supervision->stdin_fd);
+	if (supervision->stdin_fd < 0)
+		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal", "no terminal was handed out");
+	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);
+	supervision->stream_fd[CORDON_STDOUT] = fcntl(supervision->stdin_fd, F_DUPFD_CLOEXEC, 3);
+	return supervision->stream_fd[CORDON_STDOUT] < 0
+	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
+}
+
+static int begin_disk(struct supervision *supervision, struct cordon_error *err)
+{
+	supervision->disk_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (supervision->disk_timer_fd < 0 ||
+	    supervise_watch(supervision, supervision->disk_timer_fd, SOURCE_DISK, EPOLLIN) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's disk space");
+	arm(supervision->disk_timer_fd, DISK_FIRST_MS);
+	return 0;
+}
+
+/* The caller may not step for long, and is then not here to end the command. */
+static void tell_deadline(const struct supervision *supervision)
+{
+	struct control_message message = { .kind = CONTROL_DEADLINE, .end_us = supervision->deadline_us + INIT_GRACE_MS * 1000 };
+	if (supervision->deadline_us)
+		(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* What runs for longer gives way to small commands, unless somebody sits before it. */
+static void arm_wall(struct supervision *supervision)
+{
+	const struct supervise_options *options = &supervision->options;
+	bool can = options->group && options->group->ops && (!options->wall_ms || options->wall_ms > NEW_MS);
+	int left_ms = await_left_ms(supervision->deadline_us);
+	supervision->is_new = can && (!options->tty || options->wish);
+	if (supervision->is_new || left_ms >= 0)
+		arm(supervision->timer_fd, supervision->is_new && (left_ms < 0 || left_ms > NEW_MS) ? NEW_MS : (uint64_t)left_ms);
+}
+
+int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
+{
+	if (launch->pidfd >= 0)
+		supervision->pidfd = take_fd(&launch->pidfd);
+	supervision->init_ends_all = supervision->in_slot || launch->namespaces & CLONE_NEWPID;
+	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
+		close_fd(&supervision->child_fd[i]);
+	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 && !launch->cut_short)
+		return -1;
+	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (supervision->epoll_fd < 0 || supervision->timer_fd < 0 ||
+	    supervise_watch(supervision, supervision->control_fd, SOURCE_CONTROL, EPOLLIN) < 0 ||
+	    supervise_watch(supervision, supervision->timer_fd, SOURCE_TIMER, EPOLLIN) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command");
+	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+		if (supervision->stream_fd[stream] >= 0 &&
+		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
+			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
+	linger_sweep();
+	if (launch->cut_short) {
+		supervise_cut_short(supervision);
+		return 0;
+	}
+	tell_deadline(supervision);
+	arm_wall(supervision);
+	input_begin(supervision);
+	return supervision->options.disk ? begin_disk(supervision, err) : 0;
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------------- */
+
+/* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
+static void read_output(struct supervision *supervision, int stream, int most)
+{
+	char *chunk = supervision->chunk;
+	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
+		ssize_t length = read(supervision->stream_fd[stream], chunk, CHUNK);
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length < 0 && errno == EAGAIN)
+			return;
+		if (length <= 0) { /* a terminal ends with EIO */
+			close_watched(supervision, &supervision->stream_fd[stream]);
+			return;
+		}
+		capture_add(&supervision->captures[stream], chunk, (size_t)length);
+		if (supervision->options.output)
+			supervision->options.output(supervision->options.output_arg, (enum cordon_stream)stream, chunk,
+			                            (size_t)length);
+		if (length < CHUNK / 2)
+			return;
+	}
+}
+
+/* ---- the end ---------------------------------------------------------------------------------------------------- */
+
+static void send_control(struct supervision *supervision, int kind, int value)
+{
+	struct control_message message = { .kind = kind, .value = value };
+	(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static bool has_streams(const struct supervision *supervision)
+{
+	return supervision->stream_fd[CORDON_STDOUT] >= 0 || supervision->stream_fd[CORDON_STDERR] >= 0;
+}
+
+static void start_draining(struct supervision *supervision)
+{
+	supervision->state = SUPERVISE_DRAINING;
+	pause_end(supervision);
+	/* Mostly that is all, and nothing is watched any more. */
+	if (!has_streams(supervision) && !supervision->stdin_open)
+		return;
+	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
+	close_watched(supervision, &supervision->disk_timer_fd);
+	if (supervision->stdin_open)
+		input_end(supervision);
+	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its
+	 * output to may go on; that is what the deadline is for. */
+	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+		read_output(supervision, stream, 64);
+	arm(supervision->timer_fd, DRAIN_MS);
+}
+
+static void read_control(struct supervision *supervision)
+{
+	struct control_message message;
+	ssize_t length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
+	/* Where init ended before it read all that it was sent, the kernel tells of that once, and then gives its report. */
+	if (length < 0 && errno == ECONNRESET)
+		length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
+	if (length < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (length == sizeof(message) && message.kind == CONTROL_REPORT) {
+		supervision->reported = true;
+		supervision->status = message.value;
+		supervision->cpu_us = message.cpu_us;
+		supervision->max_rss_kb = message.max_rss_kb;
+		supervision->read_bytes = message.read_bytes;
+		supervision->written_bytes = message.written_bytes;
+		/* A short command may have ended before we came to look at the clock. */
+		supervision->end_us = message.end_us > supervision->start_us ? message.end_us : supervision->start_us;
+		/* One that ended in time and left much behind is over when that is gone. */
+		supervision->timed_out = message.late || (supervision->timed_out && supervision->end_us >= supervision->deadline_us);
+	} else if (length == sizeof(message)) {
+		return;
+	} else { /* init is gone without a word, and with it everything that has no other parent */
+		cgroup_kill(supervision->options.group);
+		supervision->status = SIGKILL;
+		supervision->end_us = await_now_us();
+	}
+	start_draining(supervision);
+}
+
+void supervise_kill(struct supervision *supervision)
+{
+	supervision->state = SUPERVISE_KILLING;
+	send_control(supervision, CONTROL_KILL, 0);
+	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
+void supervise_cut_short(struct supervision *supervision)
+{
+	supervision->timed_out = await_left_ms(supervision->deadline_us) == 0;
+	supervise_kill(supervision);
+}
+
+static void look_at_disk(struct supervision *supervision)
+{
+	uint64_t expired;
+	if (supervision->state != SUPERVISE_RUNNING || read(supervision->disk_timer_fd, &expired, sizeof(expired)) < 0)
+		return;
+	/* What stands still takes no more. */
+	int pause_ms = supervision->still ? DISK_WATCH_MS : disk_watch_look(supervision->options.disk, supervision->pidfd);
+	if (pause_ms >= 0) {
+		arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
+		return;
+	}
+	supervision->disk_full = true;
+	supervise_kill(supervision);
+}
+
+static void grow_old(struct supervision *supervision)
+{
+	const struct supervise_options *options = &supervision->options;
+	supervision->is_new = false;
+	if (!options->tty)
+		cgroup_give_way(options->group);
+}
+
+/* Its time goes on while it stands still: who waits for it is told by then. */
+static void read_clock(struct supervision *supervision)
+{
+	if (supervision->is_new)
+		grow_old(supervision);
+	int left_ms = await_left_ms(supervision->deadline_us);
+	if (left_ms == 0) {
+		supervision->timed_out = true;
+		supervise_kill(supervision);
+		return;
+	}
+	uint64_t look_ms = pause_look(supervision);
+	if (supervision->state == SUPERVISE_RUNNING && (look_ms || left_ms > 0))
+		arm(supervision->timer_fd, look_ms && (left_ms < 0 || look_ms < (uint64_t)left_ms) ? look_ms : (uint64_t)left_ms);
+}
+
+/* Init was told, and takes long: perhaps the others give it no turn. Where the kernel does not end them with it they go first. */
+static void press(struct supervision *supervision)
+{
+	cgroup_kill(supervision->options.group);
+	if (supervision->init_ends_all || supervision->presses++ >= PRESSES_MAX)
+		pidfd_kill(supervision->pidfd);
+	else
+		processes_kill_below(pidfd_number(supervision->pidfd));
+	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
+static void read_timer(struct supervision *supervision)
+{
+	uint64_t expired;
+	(void)!read(supervision->timer_fd, &expired, sizeof(expired));
+	switch (supervision->state) {
+	case SUPERVISE_RUNNING:
+		read_clock(supervision);
+		break;
+	case SUPERVISE_KILLING:
+		press(supervision);
+		break;
+	case SUPERVISE_DRAINING:
+		close_fd(&supervision->stream_fd[CORDON_STDOUT]);
+		close_fd(&supervision->stream_fd[CORDON_STDERR]);
+		break;
+	case SUPERVISE_FINISHED:
+		break;
+	}
+}
+
+static void handle(struct supervision *supervision, enum source source)
+{
+	switch (source) {
+	case SOURCE_CONTROL: read_control(supervision); break;
+	case SOURCE_TIMER: read_timer(supervision); break;
+	case SOURCE_DISK: look_at_disk(supervision); break;
+	case SOURCE_STDOUT: read_output(supervision, CORDON_STDOUT, 8); break;
+	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
+	case SOURCE_STDIN: input_pump(supervision, true); break;
+	case SOURCE_STDIN_ROOM: input_pump(supervision, false); break;
+	}
+}
+
+int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err)
+{
+	struct epoll_event events[8];
+	int count = 0;
+	if (supervision->state != SUPERVISE_FINISHED)
+		count = epoll_wait(supervision->epoll_fd, events, ARRAY_SIZE(events), wait_ms);
+	if (count < 0 && errno != EINTR)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll_wait", "cannot watch the command");
+	for (int i = 0; i < count; i++)
+		handle(supervision, events[i].data.u32);
+	if (supervision->state == SUPERVISE_DRAINING && !has_streams(supervision))
+		supervision->state = SUPERVISE_FINISHED;
+	*ret_finished = supervision->state == SUPERVISE_FINISHED;
+	return 0;
+}
+
+void supervise_signal(struct supervision *supervision, int signal)
+{
+	if (supervision->state != SUPERVISE_RUNNING)
+		return;
+	/* Others are taken when it goes on. This one is pressed for. */
+	if (signal == SIGKILL)
+		supervise_kill(supervision);
+	else
+		send_control(supervision, CONTROL_SIGNAL, signal);
+}
+
+void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns)
+{
+	struct winsize size = { .ws_row = rows, .ws_col = columns };
+	if (supervision->options.tty && supervision->stdin_fd >= 0)
+		ioctl(supervision->stdin_fd, TIOCSWINSZ, &size);
+}
+
+void supervise_leave(struct supervision *supervision, struct cgroup *group)
+{
+	if (supervision->reported)
+		linger_add(take_fd(&supervision->pidfd), group);
+}
+
+/* Who has reported is on its way out. */
+static void await_end(struct supervision *supervision)
+{
+	struct pollfd gone = { .fd = supervision->pidfd, .events = POLLIN };
+	int count = supervision->reported;
+	while (count == 0 || (count < 0 && errno == EINTR)) {
+		count = poll(&gone, 1, KILL_GRACE_MS);
+		if (count == 0)
+			press(supervision);
+	}
+	await_gone(supervision->pidfd, true);
+}
+
+void supervise_free(struct supervision *supervision)
+{
+	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd,
+	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
+	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
+	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
+	pause_end(supervision);
+	/* At once: the caller knows its number, and may watch it in a set of its own until it is closed. */
+	close_fd(&supervision->epoll_fd);
+	/* Unless it has reported: then nothing of all this means anything to anybody. */
+	if (supervision->in_slot && supervision->reported)
+		linger_close(owned, ARRAY_SIZE(owned));
+	/* Closing the control socket is what ends init, and with it everything. */
+	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
+		close_fd(owned[i]);
+	if (supervision->pidfd >= 0) {
+		await_end(supervision);
+		close_fd(&supervision->pidfd);
+	}
+	capture_free(&supervision->captures[CORDON_STDOUT]);
+	capture_free(&supervision->captures[CORDON_STDERR]);
+	free(supervision->pending);
+	free(supervision->chunk);
+	pthread_mutex_destroy(&supervision->stdin_lock);
+}

@@ -1,0 +1,88 @@
+/* A command's life, from its descriptors to its result, driven by events: prepare → (launch) → begin → step… → take.
+ * One epoll descriptor stands for everything that can happen, so a caller with a loop of its own polls just that, and
+ * the synchronous call is "step until finished". */
+#pragma once
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "run/capture.h"
+#include "driver/linux/cgroup.h"
+#include "driver/linux/disk.h"
+#include "driver/linux/launch.h"
+
+/* What is to become of a command: of its session, which others decide about. */
+enum supervise_wish { SUPERVISE_GO_ON, SUPERVISE_STAND_STILL, SUPERVISE_END };
+
+struct supervise_options {
+	int stdin_fd;                   /* borrowed; -1: empty input */
+	int control_fd;                 /* our end of the socket to an init that is there already, taken; -1: it is to be made */
+	bool tty;
+	uint64_t wall_ms;               /* 0: no limit */
+	uint64_t stdout_cap, stderr_cap;
+	cordon_output_fn output;        /* or NULL */
+	void *output_arg;
+	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
+	struct disk_watch *disk;        /* borrowed; or NULL */
+	enum supervise_wish (*wish)(void *arg);         /* asked again and again once it is no longer new; or NULL */
+	void *wish_arg;
+};
+
+enum supervise_state {
+	SUPERVISE_RUNNING,              /* the command runs */
+	SUPERVISE_KILLING,              /* init was told to kill the tree */
+	SUPERVISE_DRAINING,             /* nothing is left of it but what it wrote */
+	SUPERVISE_FINISHED,
+};
+
+struct supervision {
+	enum supervise_state state;
+	struct supervise_options options;
+	int epoll_fd, timer_fd, disk_timer_fd, control_fd, pidfd;
+	int stdin_fd;                   /* our end: the pipe or the terminal's master */
+	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
+	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
+	bool stdin_pollable, stdin_open;
+	int stdin_error;                /* why it could not be read to its end, or 0 */
+	pthread_mutex_t stdin_lock;     /* over the next: */
+	bool stdin_held;
+	bool in_slot;                   /* its init is a slot's, and was there before */
+	bool init_ends_all;             /* with it the kernel ends whatever the command has started */
+	unsigned presses;               /* so often it did not end all in time */
+	bool reported, timed_out, disk_full;
+	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
+	uint64_t deadline_us;           /* the end of its time; 0: it has any */
+	bool still;                     /* it is frozen */
+	int64_t still_since_ms;
+	uint64_t still_ms;              /* for how long it stood still, until it went on */
+	int status;                     /* as wait() tells it */
+	uint64_t start_us, end_us, cpu_us, max_rss_kb, read_bytes, written_bytes;
+	struct capture captures[3];
+	char *chunk;                    /* where output is read to; touched only as far as there is some */
+	char *pending;                  /* input read but not yet written */
+	size_t pending_start, pending_length;
+};
+
+/* Makes the descriptors and puts the child's ends into `launch`. The command's time begins. */
+int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
+                      struct cordon_error *err) must_check;
+/* The command runs: takes launch->pidfd, unless there is an init already. */
+int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
+/* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to
+ * close, do not block, and can be taken once, after supervise_begin() and before the first step. On failure all are -1. */
+int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err) must_check;
+/* Handles what is ready; waits up to `wait_ms` (-1: for ever) for something to be. */
+int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finished, struct cordon_error *err) must_check;
+/* While somebody is asked at the terminal from which the command's input comes, what is typed there is not for the
+ * command. From any thread. Where the input is no terminal, nothing changes. */
+void supervise_hold_input(struct supervision *supervision, bool hold);
+/* While it stands still it takes no signal but SIGKILL. */
+void supervise_signal(struct supervision *supervision, int signal);
+void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
+/* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
+void supervise_leave(struct supervision *supervision, struct cgroup *group);
+/* Whoever waits for the program has no more patience, and it is not there yet. */
+void supervise_cut_short(struct supervision *supervision);
+/* Kills what still runs and releases everything. */
+void supervise_free(struct supervision *supervision);

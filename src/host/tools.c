@@ -1,0 +1,275 @@
+/* See host-tools.h. A few answers are kept, since a process may run commands of callers whose environments differ; the one
+ * that was used longest ago makes room. An answer is its request's, word for word, and stands as long as its post does. */
+#include "host/tools.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "host/git-identity.h"
+#include "host/toolchain.h"
+#include "session/beneath.h"
+
+#define KEPT_MAX 8
+
+struct answer {
+	struct arena arena;
+	struct vigil_post *post;
+	struct host_tools_request request;
+	struct strings environment, chosen, writable;   /* of the request */
+	bool known;
+	uint64_t used;
+	struct host_tools tools;
+};
+
+struct host_tools_kept {
+	pthread_mutex_t mutex;
+	struct vigil *vigil;
+	uint64_t clock;
+	struct answer answers[KEPT_MAX];
+};
+
+struct host_tools_kept *host_tools_new(struct vigil *vigil)
+{
+	struct host_tools_kept *kept = calloc(1, sizeof(*kept));
+	if (!kept)
+		return NULL;
+	kept->vigil = vigil;
+	pthread_mutex_init(&kept->mutex, NULL);
+	return kept;
+}
+
+static void forget(struct answer *answer)
+{
+	vigil_post_free(answer->post);
+	arena_free(&answer->arena);
+	*answer = (struct answer){ 0 };
+}
+
+void host_tools_free(struct host_tools_kept *kept)
+{
+	if (!kept)
+		return;
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		forget(&kept->answers[i]);
+	pthread_mutex_destroy(&kept->mutex);
+	free(kept);
+}
+
+/* ---- looking ---------------------------------------------------------------------------------------------------- */
+
+static int add_shown(struct arena *arena, struct host_entries *shown, const struct host_entry *entry)
+{
+	if (shown->count == shown->capacity) {
+		size_t capacity = shown->capacity ? shown->capacity * 2 : 16;
+		struct host_entry *items = arena_alloc(arena, capacity * sizeof(*items));
+		if (!items)
+			return -1;
+		if (shown->count)
+			memcpy(items, shown->items, shown->count * sizeof(*items));
+		shown->items = items;
+		shown->capacity = capacity;
+	}
+	shown->items[shown->count++] = *entry;
+	return 0;
+}
+
+static int show(struct arena *arena, const char *path, const char *workspace, struct vigil_post *post,
+                struct host_entries *shown)
+{
+	struct place place;
+	vigil_watch(post, path);
+	if (path_within(path, workspace) || beneath_resolve(arena, path, &place, NULL, NULL) < 0)
+		return 0;
+	return add_shown(arena, shown, &(struct host_entry){ .path = path, .source = place.path,
+	                                                     .kind = place.is_directory ? HOST_DIRECTORY : HOST_FILE,
+	                                                     .device = place.device, .inode = place.inode });
+}
+
+static int mask(struct arena *arena, const char *path, struct vigil_post *post, struct places *masked)
+{
+	struct stat info;
+	vigil_watch(post, path);
+	if (stat(path, &info) < 0)
+		return 0;
+	return places_add(arena, masked, &(struct place){ .path = path, .is_directory = S_ISDIR(info.st_mode) });
+}
+
+static const char *variable(const char *const *environment, const char *name)
+{
+	size_t length = strlen(name);
+	for (; environment && *environment; environment++)
+		if (!strncmp(*environment, name, length) && (*environment)[length] == '=')
+			return *environment + length + 1;
+	return NULL;
+}
+
+static int find_all(struct arena *arena, const struct host_tools_request *request, struct vigil_post *post,
+                    struct host_tools *tools, struct cordon_error *err)
+{
+	const char *home = variable(request->environment, "HOME"), *name, *email;
+	struct toolchains found;
+	if (toolchain_find(arena, home, request->environment, request->chosen, request->writable, post, &found, err) < 0 ||
+	    toolchain_environment(arena, &found, request->inside_home, &tools->environment, err) < 0)
+		return -1;
+	for (size_t i = 0; i < found.show.count; i++)
+		if (show(arena, found.show.items[i], request->workspace, post, &tools->shown) < 0)
+			return fail_oom(err);
+	for (size_t i = 0; i < found.mask.count; i++)
+		if (mask(arena, found.mask.items[i], post, &tools->masked) < 0)
+			return fail_oom(err);
+	if (git_identity(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, post, &name,
+	                 &email, err) < 0)
+		return -1;
+	if ((name || email) && !(tools->git_config = git_identity_text(arena, name, email)))
+		return fail_oom(err);
+	return 0;
+}
+
+/* `post` may be NULL. */
+static int look(struct arena *arena, const struct host_tools_request *request, struct vigil_post *post,
+                struct host_tools *ret_tools, struct cordon_error *err)
+{
+	struct host_tools tools = { 0 };
+	if (request->tools_dir && show(arena, request->tools_dir, request->workspace, post, &tools.shown) < 0)
+		return fail_oom(err);
+	if (!request->only_tools_dir && find_all(arena, request, post, &tools, err) < 0)
+		return -1;
+	*ret_tools = tools;
+	return 0;
+}
+
+/* ---- keeping ---------------------------------------------------------------------------------------------------- */
+
+static bool same_list(const char *const *a, const char *const *b)
+{
+	size_t i = 0;
+	if (!a || !b)
+		return (!a || !*a) && (!b || !*b);
+	while (a[i] && b[i] && !strcmp(a[i], b[i]))
+		i++;
+	return !a[i] && !b[i];
+}
+
+static bool same_strings(const struct strings *a, const struct strings *b)
+{
+	return !a == !b && (!a || same_list(a->items, b->items));
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return !a == !b && (!a || !strcmp(a, b));
+}
+
+/* All but the version, which the post compares. */
+static bool is_about(const struct answer *answer, const struct host_tools_request *request)
+{
+	const struct host_tools_request *own = &answer->request;
+	return answer->post && own->user == request->user && own->only_tools_dir == request->only_tools_dir &&
+	       same_text(own->workspace, request->workspace) && same_text(own->inside_home, request->inside_home) &&
+	       same_text(own->tools_dir, request->tools_dir) && same_strings(own->chosen, request->chosen) &&
+	       same_strings(own->writable, request->writable) && same_list(own->environment, request->environment);
+}
+
+static int copy_list(struct arena *arena, const char *const *from, struct strings *to)
+{
+	for (; from && *from; from++)
+		if (strings_add(arena, to, arena_strdup(arena, *from)) < 0)
+			return -1;
+	return 0;
+}
+
+static const char *copy_text(struct arena *arena, const char *text, bool *failed)
+{
+	char *copy = text ? arena_strdup(arena, text) : NULL;
+	*failed |= text && !copy;
+	return copy;
+}
+
+static int keep_request(struct answer *answer, const struct host_tools_request *request)
+{
+	struct arena *arena = &answer->arena;
+	bool failed = false;
+	answer->request = *request;
+	answer->environment = answer->chosen = answer->writable = (struct strings){ 0 };
+	failed |= copy_list(arena, request->environment, &answer->environment) < 0 ||
+	          (request->chosen && copy_list(arena, request->chosen->items, &answer->chosen) < 0) ||
+	          (request->writable && copy_list(arena, request->writable->items, &answer->writable) < 0);
+	answer->request.environment = answer->environment.items;
+	answer->request.chosen = request->chosen ? &answer->chosen : NULL;
+	answer->request.writable = request->writable ? &answer->writable : NULL;
+	answer->request.workspace = copy_text(arena, request->workspace, &failed);
+	answer->request.inside_home = copy_text(arena, request->inside_home, &failed);
+	answer->request.tools_dir = copy_text(arena, request->tools_dir, &failed);
+	return failed ? -1 : 0;
+}
+
+/* The answer to this request, or the one to make room for it. */
+static struct answer *find_answer(struct host_tools_kept *kept, const struct host_tools_request *request)
+{
+	struct answer *oldest = &kept->answers[0];
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (is_about(&kept->answers[i], request))
+			return &kept->answers[i];
+		if (kept->answers[i].used < oldest->used)
+			oldest = &kept->answers[i];
+	}
+	forget(oldest);
+	return oldest;
+}
+
+/* The request is kept in the arena as well, and with it read anew. */
+static int renew(struct host_tools_kept *kept, struct answer *answer, const struct host_tools_request *request,
+                 struct cordon_error *err)
+{
+	answer->known = false;
+	arena_free(&answer->arena);
+	if ((!answer->post && !(answer->post = vigil_post_new(kept->vigil))) || keep_request(answer, request) < 0) {
+		forget(answer);
+		return fail_oom(err);
+	}
+	vigil_begin(answer->post, request->mounts);
+	if (look(&answer->arena, &answer->request, answer->post, &answer->tools, err) < 0) {
+		forget(answer);
+		return -1;
+	}
+	answer->known = true;
+	return 0;
+}
+
+static int copy_tools(struct arena *arena, const struct host_tools *from, struct host_tools *ret_tools)
+{
+	struct host_tools tools = { 0 };
+	bool failed = copy_list(arena, from->environment.items, &tools.environment) < 0;
+	for (size_t i = 0; i < from->shown.count && !failed; i++) {
+		struct host_entry entry = from->shown.items[i];
+		entry.path = copy_text(arena, entry.path, &failed);
+		entry.source = copy_text(arena, entry.source, &failed);
+		failed |= add_shown(arena, &tools.shown, &entry) < 0;
+	}
+	for (size_t i = 0; i < from->masked.count && !failed; i++) {
+		struct place place = from->masked.items[i];
+		place.path = copy_text(arena, place.path, &failed);
+		failed |= places_add(arena, &tools.masked, &place) < 0;
+	}
+	tools.git_config = copy_text(arena, from->git_config, &failed);
+	*ret_tools = tools;
+	return failed ? -1 : 0;
+}
+
+int host_tools_find(struct arena *arena, struct host_tools_kept *kept, const struct host_tools_request *request,
+                    struct host_tools *ret_tools, struct cordon_error *err)
+{
+	struct host_tools tools;
+	pthread_mutex_lock(&kept->mutex);
+	struct answer *answer = find_answer(kept, request);
+	int status = answer->known && vigil_stands(answer->post, request->mounts) ? 0 : renew(kept, answer, request, err);
+	answer->used = ++kept->clock;
+	if (status == 0 && copy_tools(arena, &answer->tools, &tools) < 0)
+		status = fail_oom(err);
+	pthread_mutex_unlock(&kept->mutex);
+	if (status == 0)
+		*ret_tools = tools;
+	return status;
+}

@@ -1,0 +1,291 @@
+/* The system base view: what of it is here, and of /etc what is public (host-public.h). A link is kept as the link it
+ * is where it leads into the view, and replaced by what it leads to where it does not (a resolv.conf that points into
+ * /run).
+ *
+ * What was found is kept between commands, and stands while nothing is heard of a change (base/vigil.h). Where nothing
+ * can be heard: a name in / or /etc cannot come, go or be replaced without changing that directory, so while both are as
+ * they were, only what may change by itself is looked at again: regular files, what leads out of the view, and names that
+ * lie deeper. */
+#include "host/view.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/text.h"
+#include "host/public.h"
+#include "host/host.h"
+
+/* A directory or file that changed so recently may change once more without its time telling. */
+#define RACY_S 2
+
+/* The system base view. From /etc only what programs need. */
+static const char *const base_view[] = {
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
+	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
+	"/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/services", "/etc/protocols",
+	"/etc/mime.types", "/etc/fonts", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh",
+	"/etc/os-release", "/etc/mtab", "/etc/static", "/etc/java-11-openjdk", "/etc/java-17-openjdk",
+	"/etc/java-21-openjdk",
+};
+
+static bool in_view(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
+		if (path_within(path, base_view[i]))
+			return true;
+	return path_within(path, "/proc");
+}
+
+/* Where the link leads by its text alone; NULL when memory is short. */
+static const char *lead(struct arena *arena, const char *path, const char *text)
+{
+	const char *joined = *text == '/' ? text : arena_printf(arena, "%s/../%s", path, text);
+	return joined ? path_normalise(arena, joined) : NULL;
+}
+
+static int add_link(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry,
+                    bool *ret_use)
+{
+	uncleared char text[PATH_MAX], real[PATH_MAX];
+	struct stat info;
+	ssize_t length = readlink(path, text, sizeof(text) - 1);
+	text[length > 0 ? length : 0] = '\0';
+	const char *leads = lead(arena, path, text);
+	if (!leads)
+		return -1;
+	if (length > 0 && in_view(leads)) {
+		*ret_entry = (struct host_entry){ .path = path, .source = leads, .link = arena_strdup(arena, text),
+		                                  .kind = HOST_LINK };
+		return ret_entry->link ? 0 : -1;
+	}
+	vigil_watch(post, path);
+	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
+	if (!*ret_use)
+		return 0;
+	*ret_entry = (struct host_entry){ .path = path, .source = arena_strdup(arena, real),
+	                                  .link = arena_strdup(arena, text) };
+	if (!ret_entry->source || !ret_entry->link)
+		return -1;
+	ret_entry->kind = in_view(real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
+	ret_entry->stamp = host_file_stamp(&info);
+	return 0;
+}
+
+static bool has_parent(const char *path, const char *parent, size_t length)
+{
+	return !strncmp(path, parent, length) && path[length] == '/' && !strchr(path + length + 1, '/');
+}
+
+/* Only its own directory tells whether it is still there. Where there is no such directory, / or /etc tells. */
+static bool lies_deeper(const char *path)
+{
+	char parent[64];
+	struct stat info;
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4) && (lstat(parent, &info) == 0 || errno != ENOENT);
+}
+
+/* *ret_use: whether it is there, and something to show. */
+static int look(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry, bool *ret_use)
+{
+	struct stat info;
+	*ret_use = lstat(path, &info) == 0;
+	if (!*ret_use)
+		return 0;
+	if (S_ISLNK(info.st_mode))
+		return add_link(arena, path, post, ret_entry, ret_use);
+	*ret_entry = (struct host_entry){ .path = path, .source = path,
+	                                  .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE,
+	                                  .stamp = host_file_stamp(&info) };
+	*ret_use = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
+	return 0;
+}
+
+struct host_view {
+	pthread_mutex_t mutex;
+	struct vigil_post *post;
+	uint64_t era;                           /* how often the post was begun */
+	struct arena entries_arena;
+	struct host_entries entries;            /* what was found last */
+	struct arena arena;
+	bool known;                             /* and to be relied on */
+	struct stat directories[2];             /* "/" and "/etc" when everything was looked at */
+	struct {
+		struct host_entry entry;
+		bool use, fleeting;             /* `fleeting`: to be looked at each time */
+	} names[ARRAY_SIZE(base_view)];
+	struct {
+		bool known;
+		uint64_t era;                   /* of the post, when it was read */
+		unsigned uid;
+		struct stat file;               /* /etc/passwd when it was read */
+		char name[HOST_USER_MAX + 1];
+	} user;
+};
+
+struct host_view *host_view_new(struct vigil *vigil)
+{
+	struct host_view *view = calloc(1, sizeof(*view));
+	if (!view || !(view->post = vigil_post_new(vigil))) {
+		free(view);
+		return NULL;
+	}
+	pthread_mutex_init(&view->mutex, NULL);
+	return view;
+}
+
+void host_view_free(struct host_view *view)
+{
+	if (!view)
+		return;
+	vigil_post_free(view->post);
+	arena_free(&view->entries_arena);
+	arena_free(&view->arena);
+	pthread_mutex_destroy(&view->mutex);
+	free(view);
+}
+
+static bool is_unchanged(const struct stat *before, const struct stat *now)
+{
+	return before->st_dev == now->st_dev && before->st_ino == now->st_ino &&
+	       before->st_ctim.tv_sec == now->st_ctim.tv_sec && before->st_ctim.tv_nsec == now->st_ctim.tv_nsec;
+}
+
+/* Looks at everything, unless what is known still stands; *ret_fresh tells which. */
+static int look_at_all(struct host_view *view, bool *ret_fresh)
+{
+	static const char *const directories[] = { "/", "/etc" };
+	struct stat now[ARRAY_SIZE(directories)] = { 0 };
+	bool stands = view->known, settled = true;
+	time_t time_now = time(NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		bool there = stat(directories[i], &now[i]) == 0;
+		stands = stands && there && is_unchanged(&view->directories[i], &now[i]);
+		settled = settled && there && time_now - now[i].st_ctim.tv_sec >= RACY_S;
+	}
+	*ret_fresh = !stands;
+	if (stands)
+		return 0;
+	arena_free(&view->arena);
+	view->known = false;
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
+		struct host_entry *entry = &view->names[i].entry;
+		if (look(&view->arena, base_view[i], view->post, entry, &view->names[i].use) < 0)
+			return -1;
+		bool leads_out = view->names[i].use && entry->link && entry->kind != HOST_LINK;
+		view->names[i].fleeting = lies_deeper(base_view[i]) || leads_out ||
+		                          (view->names[i].use && entry->kind == HOST_FILE);
+	}
+	memcpy(view->directories, now, sizeof(now));
+	view->known = settled;
+	return 0;
+}
+
+static int look_again(struct host_view *view)
+{
+	struct arena *arena = &view->entries_arena;
+	bool fresh;
+	arena_free(arena);
+	view->entries = (struct host_entries){ .items = arena_alloc(arena, ARRAY_SIZE(base_view) * sizeof(*view->entries.items)) };
+	if (!view->entries.items || look_at_all(view, &fresh) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
+		struct host_entry *entry = &view->entries.items[view->entries.count];
+		bool use = view->names[i].use, again = view->names[i].fleeting && !fresh;
+		*entry = view->names[i].entry;
+		if (again && look(arena, base_view[i], view->post, entry, &use) < 0)
+			return -1;
+		view->entries.count += use;
+	}
+	return host_public_keep(arena, view->post, &view->entries);
+}
+
+/* Whether what is known stands; where not, all of it is watched from here on. */
+static bool stands(struct host_view *view, uint64_t mounts)
+{
+	if (vigil_stands(view->post, mounts))
+		return true;
+	vigil_begin(view->post, mounts);
+	view->era++;
+	view->entries.items = NULL;
+	vigil_watch(view->post, HOST_PASSWD);
+	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
+		vigil_watch_link(view->post, base_view[i]);
+	return false;
+}
+
+static int copy(struct arena *arena, struct host_entry *entry)
+{
+	const char *path = arena_strdup(arena, entry->path);
+	entry->source = entry->source == entry->path ? path : arena_strdup(arena, entry->source);
+	entry->path = path;
+	if (entry->link)
+		entry->link = arena_strdup(arena, entry->link);
+	return entry->path && entry->source ? 0 : -1;
+}
+
+static int take(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries)
+{
+	if ((!stands(view, mounts) || !view->entries.items) && look_again(view) < 0) {
+		view->entries.items = NULL;
+		return -1;
+	}
+	struct host_entries entries = { .count = view->entries.count, .capacity = view->entries.count };
+	entries.items = arena_alloc(arena, (entries.count + 1) * sizeof(*entries.items));
+	if (!entries.items)
+		return -1;
+	memcpy(entries.items, view->entries.items, entries.count * sizeof(*entries.items));
+	for (size_t i = 0; i < entries.count; i++)
+		if (copy(arena, &entries.items[i]) < 0)
+			return -1;
+	*ret_entries = entries;
+	return 0;
+}
+
+int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries,
+                   struct cordon_error *err)
+{
+	pthread_mutex_lock(&view->mutex);
+	int taken = take(arena, view, mounts, ret_entries);
+	pthread_mutex_unlock(&view->mutex);
+	return taken < 0 ? fail_oom(err) : 0;
+}
+
+/* ---- the caller -------------------------------------------------------------------------------------------------- */
+
+static const char *find_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
+{
+	struct stat file = { 0 };
+	/* The base view begins the post, once for each command: who runs a single one watches nothing. */
+	if (vigil_stands(view->post, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
+		return arena_strdup(arena, view->user.name);
+	bool there = stat(HOST_PASSWD, &file) == 0;
+	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file)) {
+		view->user.era = view->era;
+		return arena_strdup(arena, view->user.name);
+	}
+	const char *name = host_user_name(arena, uid);
+	view->user.known = name && there && time(NULL) - file.st_ctim.tv_sec >= RACY_S;
+	if (view->user.known) {
+		view->user.uid = uid;
+		view->user.era = view->era;
+		view->user.file = file;
+		snprintf(view->user.name, sizeof(view->user.name), "%s", name);
+	}
+	return name;
+}
+
+const char *host_view_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
+{
+	pthread_mutex_lock(&view->mutex);
+	const char *name = find_user(arena, view, mounts, uid);
+	pthread_mutex_unlock(&view->mutex);
+	return name;
+}
