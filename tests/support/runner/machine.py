@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
-USER = "cordon-test"
+USER = f"cordon-test-{os.getpid()}"  # several runs of the suite may be beside each other
 
 
 class Account:
