@@ -396,10 +396,15 @@ enum answer try_write_setting(char **arguments)
 /* NAME TEXT: puts a key into a session of its own, then becomes the program that follows. Not an attempt: it runs outside. */
 enum answer try_with_key(char **arguments)
 {
-	if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0)
-		return broken("keyctl");
-	if (syscall(SYS_add_key, "user", arguments[0], arguments[1], strlen(arguments[1]), KEY_SPEC_SESSION_KEYRING) < 0)
-		return broken("add_key");
+	/* A user may have 200 keys. Those of sandboxes that have ended count until the kernel has collected them. */
+	for (int tries = 0;; tries++) {
+		if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 &&
+		    syscall(SYS_add_key, "user", arguments[0], arguments[1], strlen(arguments[1]), KEY_SPEC_SESSION_KEYRING) >= 0)
+			break;
+		if (errno != EDQUOT || tries == 300)
+			return broken("add_key");
+		usleep(100000);
+	}
 	execv(arguments[2], arguments + 2);
 	return broken(arguments[2]);
 }

@@ -76,12 +76,16 @@ enum answer escaped_if_made(long pid)
 bool fd_contains(int fd, const char *wanted)
 {
 	static char bytes[65536];
-	size_t length = 0;
-	/* Files of /proc are read in parts. */
-	for (ssize_t more; length < sizeof(bytes) && (more = read(fd, bytes + length, sizeof(bytes) - length)) > 0;) {
+	size_t length = 0, size = strlen(wanted);
+	/* Files of /proc are read in parts, and some are longer than this buffer: its end may hold the beginning of `wanted`. */
+	for (ssize_t more; (more = read(fd, bytes + length, sizeof(bytes) - length)) > 0;) {
 		length += (size_t)more;
-		if (memmem(bytes, length, wanted, strlen(wanted)))
+		if (memmem(bytes, length, wanted, size))
 			return true;
+		if (length > size) {
+			memmove(bytes, bytes + length - size, size);
+			length = size;
+		}
 	}
 	return false;
 }
