@@ -7,13 +7,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "approval/gate.h"
 #include "audit/ledger.h"
 #include "base/remove.h"
 #include "base/text.h"
-#include "current.h"
 #include "execute.h"
-#include "gate.h"
-#include "session-row.h"
+#include "session/current.h"
+#include "session/session-row.h"
 #include "session/workspace.h"
 
 #define HOME_INSIDE "/home/cordon"
@@ -150,17 +150,18 @@ static int open_record(struct execution *execution, struct cordon_error *err)
 	const struct session_record first = { .workspace = named,
 	                                      .own_root = named ? NULL : execution->session.config->workspace_root };
 	const char *data_dir = execution->cordon->data_dir, *id = execution->session.id;
+	const struct gate gate = cordon_gate(execution->cordon);
 	bool found = false, made = false;
 	/* Before it is read: what was approved for one that died is in it then. */
 	if (!execution->dry)
-		gate_sweep(execution->cordon);
+		gate_sweep(&gate);
 	int opened = execution->dry ? registry_read(&execution->arena, data_dir, id, record, &found, err)
 	                            : registry_use(&execution->arena, data_dir, id, &first, &execution->session.use_fd,
 	                                           record, &found, err);
 	if (opened < 0)
 		return -1;
 	if (!found && !execution->dry &&
-	    session_row_open(execution->cordon, &execution->arena, id, &first, record, &made, err) < 0)
+	    session_row_open(execution->cordon->ledger, &execution->arena, data_dir, id, &first, record, &made, err) < 0)
 		return -1;
 	if (!found && execution->dry)
 		*record = first;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "egress.h"
-#include "gate.h"
+#include "approval/gate.h"
 
 /* The next in line, to be free()d; NULL: there will be none. */
 static struct egress_question *take(struct egress *egress)
@@ -43,6 +43,7 @@ static void ask(struct egress *egress, const struct egress_question *question)
 	struct arena arena = { 0 };
 	struct capability_set excess = { .network = NETWORK_HOSTS };
 	struct gate_question asked = *execution->capability.may_ask;
+	const struct gate gate = cordon_gate(execution->cordon);
 	struct gate_answer given;
 	struct cordon_error err = { 0 };
 	asked.excess = &excess;
@@ -51,7 +52,7 @@ static void ask(struct egress *egress, const struct egress_question *question)
 	asked.ended_fd = egress->ended_fd;
 	supervise_hold_input(&execution->run.supervision, true);
 	int result = strings_add(&arena, &excess.hosts, question->host) < 0 ? fail_oom(&err) :
-	             gate_ask(execution->cordon, &arena, execution->session.config, &asked, &given, &err);
+	             gate_ask(&gate, &arena, execution->session.config, &asked, &given, &err);
 	supervise_hold_input(&execution->run.supervision, false);
 	answer(egress, question, result, &err);
 	/* No row, no connection. */

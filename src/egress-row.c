@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "audit/row.h"
 #include "base/json.h"
 #include "egress.h"
 #include "policy/cover.h"

@@ -51,6 +51,12 @@ struct cordon {
 	struct job *jobs;                       /* that run here, and that have run (job.c) */
 };
 
+/* What the approval gate works with. */
+static inline struct gate cordon_gate(const struct cordon *cordon)
+{
+	return (struct gate){ cordon->data_dir, cordon->ledger, &cordon->approver };
+}
+
 /* A tree in which names were looked for, before the command and again after it. */
 struct looked_at {
 	struct place place;
@@ -269,15 +275,6 @@ int audit_step_result(struct execution *execution, struct cordon_error *err) mus
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
 /* Ends a row of one of the command's connections and writes it, if need be into the room that is reserved for those. */
 int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err) must_check;
-
-/* Rows that are not about one command's run: kinds `session`, `approval`, `config`, … Begins the object with its kind, id
- * (NULL: a new one), time and session (may be NULL); more keys may follow before the end writes it to the ledger. */
-void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
-int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err) must_check;
-/* The denial row of something else than a command that was refused, such as `session new`; its id goes into the error, and
- * the step in which a command would have met it. The session may be NULL. Returns -1. */
-int audit_refusal(struct cordon *cordon, const char *session_id, const char *action, enum cordon_step step,
-                  struct cordon_error *err);
 
 /* The driver of this name. `auto` is the strongest that holds here: as far as that is not known yet it is probed for, unless
  * `dry`, where the default one stands for it. */

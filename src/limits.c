@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "execute.h"
 #include "driver/linux/quota.h"
-#include "session-row.h"
+#include "session/session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
 #define NEAR_SHARE 16
@@ -185,7 +185,7 @@ static int pause_record(struct arena *arena, struct session_record *record, void
 		return 1;
 	record->state = SESSION_PAUSED;
 	record->why = "oom";
-	return session_row_write(arg, "paused", record, false, err);
+	return session_row_write(((struct cordon *)arg)->ledger, "paused", record, false, err);
 }
 
 int limits_pause(struct execution *execution, struct cordon_error *err)

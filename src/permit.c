@@ -274,7 +274,8 @@ static int ask(struct execution *execution, const struct capability_set *baselin
 	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
 		return 0;
 	execution->capability.asked = true;
-	return gate_ask(execution->cordon, arena, config, &question, &answer, err);
+	const struct gate gate = cordon_gate(execution->cordon);
+	return gate_ask(&gate, arena, config, &question, &answer, err);
 }
 
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)

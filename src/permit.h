@@ -2,7 +2,7 @@
  * asked; and what the tool policy says about the program. Part of step 3. */
 #pragma once
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 
 /* `baseline`: what is had without asking. The places of execution->capability are resolved. One question at most. */
 int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err) must_check;

@@ -2,20 +2,13 @@
 #pragma once
 #include <stdatomic.h>
 
+#include "approval/gate.h"
 #include "base/arena.h"
 #include "cordon.h"
 #include "policy/capability.h"
 #include "profile/profile.h"
 
 struct job_place;
-
-/* Whom to ask. */
-struct approver {
-	cordon_approver_fn fn;                  /* or NULL */
-	void *arg;
-	int interrupt_fd;                       /* ends the waiting for an answer; or -1 */
-	int pid;                                /* of whoever is asked; 0: ours */
-};
 
 struct cordon_request {
 	struct arena arena;

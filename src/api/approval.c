@@ -4,8 +4,9 @@
 #include "api/policy.h"
 #include "base/json.h"
 #include "base/utc.h"
+#include "approval/gate.h"
+#include "audit/row.h"
 #include "execute.h"
-#include "gate.h"
 #include "approval/approvals.h"
 
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg)
@@ -37,7 +38,8 @@ int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_
 	struct json json;
 	if (call_check(err, cordon, ret_json) < 0 || policy_check(cordon, err) < 0)
 		return -1;
-	gate_sweep(cordon);
+	const struct gate gate = cordon_gate(cordon);
+	gate_sweep(&gate);
 	json_init(&json);
 	json_object_begin(&json);
 	json_key(&json, "approvals");
@@ -68,7 +70,8 @@ static int answer_card(struct cordon *cordon, const char *card, const char *hash
 	if (length >= APPROVAL_REASON_MAX)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes",
 		            APPROVAL_REASON_MAX - 1);
-	gate_sweep(cordon);
+	const struct gate gate = cordon_gate(cordon);
+	gate_sweep(&gate);
 	utc_now(now);
 	struct approval_answer given = { .outcome = outcomes[answer], .reason = reason ? reason : "", .time = now };
 	int result = approval_by_process(&arena, "queue", 0, &given.by) < 0 ?
@@ -91,6 +94,6 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 	if (policy_check(cordon, err) < 0)
 		return -1;
 	if (answer_card(cordon, card, hash, answer, reason, err) < 0)
-		return audit_refusal(cordon, NULL, actions[answer], CORDON_STEP_CAPABILITY, err);
+		return audit_refusal(cordon->ledger, NULL, actions[answer], CORDON_STEP_CAPABILITY, err);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* The calling thread's current session, as the public calls have it. */
 #include "base/error.h"
-#include "current.h"
+#include "session/current.h"
 #include "execute.h"
 #include "session/registry.h"
 

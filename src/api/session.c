@@ -20,10 +20,11 @@
 #include "base/lock.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "audit/row.h"
 #include "execute.h"
+#include "session/session-row.h"
 #include "policy/capability-json.h"
 #include "driver/linux/cgroup.h"
-#include "session-row.h"
 #include "approval/approvals.h"
 #include "session/discard.h"
 #include "session/workspace.h"
@@ -105,7 +106,7 @@ static int make(struct cordon *cordon, const struct config *config, struct arena
 		first.own_root = NULL;
 	}
 	if (workspace_make_data_dir(cordon->data_dir, err) < 0 ||
-	    session_row_open(cordon, arena, id, &first, ret_record, &made, err) < 0)
+	    session_row_open(cordon->ledger, arena, cordon->data_dir, id, &first, ret_record, &made, err) < 0)
 		return -1;
 	if (ret_record->state != SESSION_ENDED)
 		return 0;
@@ -125,7 +126,7 @@ int cordon_session_new(struct cordon *cordon, const char *id, const struct cordo
 		return -1;
 	int result = make(cordon, config, &arena, id, settings, &record, err);
 	if (result < 0) {
-		audit_refusal(cordon, id, "session new", CORDON_STEP_SESSION, err);
+		audit_refusal(cordon->ledger, id, "session new", CORDON_STEP_SESSION, err);
 	} else {
 		json_init(&json);
 		session_write_whole(&json, cordon, config, &arena, &record);
@@ -209,7 +210,7 @@ static int apply(struct arena *arena, struct session_record *record, void *arg, 
 	if (change->action == RESUME)
 		record->denied_in_a_row = record->denial_count = 0;
 	record->state = outcome->next;
-	change->unrecorded = session_row_write(change->cordon, actions[change->action].change, record,
+	change->unrecorded = session_row_write(change->cordon->ledger, actions[change->action].change, record,
 	                                       removes && !record->workspace, &change->unwritten) < 0;
 	if (!change->unrecorded || stops)
 		return change->action == REMOVE;
@@ -247,7 +248,7 @@ static int change_only(struct change *change, const char *id, struct cordon_erro
 	arena_free(&arena);
 	if (change->made && change->action != RESUME)
 		warm_drop(cordon, id);
-	return result < 0 ? audit_refusal(cordon, id, actions[change->action].action, CORDON_STEP_SESSION, err) : 0;
+	return result < 0 ? audit_refusal(cordon->ledger, id, actions[change->action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
@@ -346,7 +347,7 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 		if (leaving[i].parent)
 			result = discard_remove(leaving[i].parent, &leaving[i].discarded, err);
 	arena_free(&arena);
-	return result < 0 ? audit_refusal(cordon, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
+	return result < 0 ? audit_refusal(cordon->ledger, id, actions[action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
 static void withdraw_questions(const struct cordon *cordon, const char *id)

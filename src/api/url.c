@@ -4,6 +4,7 @@
 
 #include "api/policy.h"
 #include "base/json.h"
+#include "audit/row.h"
 #include "execute.h"
 #include "net/resolve.h"
 #include "net/url.h"
@@ -84,7 +85,7 @@ static int write_row(struct cordon *cordon, const struct host *host, const struc
 	json_key_string(&json, "address", *address ? address : NULL);
 	json_key_string(&json, "way", "url");
 	json_key_string(&json, "why", why);
-	return audit_row_end(&json, cordon, err);
+	return audit_row_end(&json, cordon->ledger, err);
 }
 
 /* A name of the configuration is not looked up, here as for commands. */

@@ -91,7 +91,7 @@ def grants(cordon, session="s"):
 def test_without_anybody_it_is_denied_at_once(cordon, out):
     error = refused(cordon, "--session", "s", "--write", out, "--", "true")
     assert error["class"] == "capability_denied" and error["step"] == "capability" and error["boundary"] == "approval"
-    assert "nobody can be asked" in error["reason"] and error["subject"] == str(out)
+    assert "no approver is available" in error["reason"] and error["subject"] == str(out)
     assert [(row["outcome"], row["by"]["door"]) for row in approvals(cordon)] == [("denied", "nobody")] * 2
 
 
@@ -163,7 +163,7 @@ def test_a_grant_is_for_what_was_approved(cordon, out, queue):
     out.rename(out.with_name("old"))
     out.mkdir()
     queue(queue=False)
-    assert "nobody can be asked" in refused(cordon, "--session", "s", "--write", out, "--", "true")["reason"]
+    assert "no approver is available" in refused(cordon, "--session", "s", "--write", out, "--", "true")["reason"]
 
 
 def test_denied_and_remembered(cordon, out, queue):
@@ -378,7 +378,7 @@ def test_no_prompt(cordon, out, terminal, how):
     session = terminal.shell()
     option, suffix = ("--no-ask", "") if how == "--no-ask" else ("", " & wait $!")
     session.type(f'"$CORDON" run {option} --session s --write {out} -- true{suffix}; echo status $?\n')
-    session.expect("nobody can be asked")
+    session.expect("no approver is available")
     session.expect("status 125\r\n")
 
 

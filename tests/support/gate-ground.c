@@ -17,10 +17,11 @@
 #include <jansson.h>
 
 #include "api/policy.h"
+#include "audit/row.h"
 #include "base/json.h"
 #include "base/remove.h"
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
@@ -55,30 +56,34 @@ int policy_check(struct cordon *cordon, struct cordon_error *err)
 	return 0;
 }
 
-int audit_refusal(struct cordon *cordon, const char *session_id, const char *action, enum cordon_step step,
+int audit_refusal(struct ledger *ledger, const char *session_id, const char *action, enum cordon_step step,
                   struct cordon_error *err)
 {
-	(void)cordon;
+	(void)ledger;
 	(void)session_id;
 	(void)action;
 	err->step = step;
 	return -1;
 }
 
-static int open_ledger(const struct cordon *cordon)
+/* Of the test that runs. */
+static const char *data_dir;
+
+static int open_ledger(const char *directory)
 {
 	char path[128];
-	snprintf(path, sizeof(path), "%s/ledger", cordon->data_dir);
+	snprintf(path, sizeof(path), "%s/ledger", directory);
 	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/ledger/2026-01-31.jsonl", cordon->data_dir);
+	snprintf(path, sizeof(path), "%s/ledger/2026-01-31.jsonl", directory);
 	return open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-int audit_row_end(struct json *json, struct cordon *cordon, struct cordon_error *err)
+int audit_row_end(struct json *json, struct ledger *ledger, struct cordon_error *err)
 {
 	json_object_end(json);
 	auto_free char *line = json_take(json);
-	auto_close int fd = open_ledger(cordon);
+	auto_close int fd = open_ledger(data_dir);
+	(void)ledger;
 	char *text = NULL;
 	if (broken_ledger)
 		return (fail)(err, CORDON_E_AUDIT_UNAVAILABLE, ENOSPC, NULL, "full");
@@ -97,9 +102,9 @@ int unlinkat(int fd, const char *name, int flags)
 	return (int)syscall(SYS_unlinkat, fd, name, flags);
 }
 
-char *ground_ledger(const struct cordon *cordon)
+char *ground_ledger(const struct ground *ground)
 {
-	auto_close int fd = open_ledger(cordon);
+	auto_close int fd = open_ledger(ground->data);
 	struct stat info;
 	assert_int_equal(fstat(fd, &info), 0);
 	char *text = calloc(1, (size_t)info.st_size + 1);
@@ -115,6 +120,7 @@ int ground_set_up(void **state)
 	/* In memory, where that can be: a record with answers in it is synced to disk. */
 	strcpy(ground->data, access("/dev/shm", W_OK) == 0 ? "/dev/shm/cordon-gate-XXXXXX" : "/tmp/cordon-gate-XXXXXX");
 	assert_non_null(mkdtemp(ground->data));
+	data_dir = ground->data;
 	snprintf(ground->out, sizeof(ground->out), "%s/out", ground->data);
 	assert_int_equal(mkdir(ground->out, 0700), 0);
 	ground->cordon = (struct cordon){ .data_dir = ground->data, .approver.interrupt_fd = -1 };
@@ -143,7 +149,14 @@ int ground_tear_down(void **state)
 
 int ground_ask(struct ground *ground)
 {
-	return gate_ask(&ground->cordon, &ground->arena, &ground->config, &ground->question, &ground->answer, &ground->err);
+	const struct gate gate = cordon_gate(&ground->cordon);
+	return gate_ask(&gate, &ground->arena, &ground->config, &ground->question, &ground->answer, &ground->err);
+}
+
+void ground_sweep(struct ground *ground)
+{
+	const struct gate gate = cordon_gate(&ground->cordon);
+	gate_sweep(&gate);
 }
 
 struct session_record ground_record(struct ground *ground)
@@ -157,7 +170,7 @@ struct session_record ground_record(struct ground *ground)
 
 json_t *ground_last_row(struct ground *ground, const char *kind, size_t *ret_count)
 {
-	auto_free char *text = ground_ledger(&ground->cordon);
+	auto_free char *text = ground_ledger(ground);
 	char *rest = text;
 	json_t *last = NULL;
 	*ret_count = 0;

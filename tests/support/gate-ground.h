@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 #include "session/registry.h"
 
 struct ground {
@@ -33,10 +33,11 @@ struct said {
 	char hash[65], session[32], json[8192], text[4096];
 };
 
-char *ground_ledger(const struct cordon *cordon);
+char *ground_ledger(const struct ground *ground);
 int ground_set_up(void **state);
 int ground_tear_down(void **state);
 int ground_ask(struct ground *ground);
+void ground_sweep(struct ground *ground);
 struct session_record ground_record(struct ground *ground);
 
 /* The rows of a kind; the last one, to be decref'ed. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "audit/row.h"
 #include "egress.h"
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>

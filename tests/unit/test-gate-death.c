@@ -16,7 +16,7 @@
 #include "api/policy.h"
 #include "base/json.h"
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
@@ -54,10 +54,10 @@ static void test_dead_askers(void **state)
 {
 	struct ground *ground = *state;
 	ask_and_die(ground, CORDON_UNANSWERED);
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
 	ground_assert_row(ground, 1, "abandoned", "(none)", "sweep");
 	ask_and_die(ground, CORDON_APPROVED_ONCE);
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
 	ground_assert_row(ground, 2, "abandoned", "(none)", "queue");
 	assert_int_equal(ground_record(ground).grant_count, 0);
 	ask_and_die(ground, CORDON_APPROVED_SESSION);
@@ -68,10 +68,10 @@ static void test_dead_askers(void **state)
 	assert_int_equal(ground_ask(ground), -1);
 	assert_int_equal(ground_record(ground).grant_count, 1);
 	ground->config.approval.queue = true;
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
 	assert_int_equal(ground_record(ground).grant_count, 1);
 	ask_and_die(ground, CORDON_DENIED);
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
 	assert_int_equal(ground_record(ground).denial_count, 1);
 	assert_int_equal(ground_record(ground).denied_in_a_row, 1);
 	ground_assert_nothing_waits(ground);
@@ -97,8 +97,8 @@ static void test_half_done(void **state)
 			int status;
 			assert_int_equal(waitpid(child, &status, 0), child);
 			assert_true(WIFSIGNALED(status));
-			gate_sweep(&ground->cordon);
-			gate_sweep(&ground->cordon);
+			ground_sweep(ground);
+			ground_sweep(ground);
 			json_decref(ground_last_row(ground, "approval", &count));
 			assert_int_equal(count, ++rows);
 			assert_int_equal(ground_record(ground).grant_count, moment + (i >= 1));
@@ -190,7 +190,7 @@ static bool has_grant(const struct session_record *record, const char *card)
 /* One row for each question; a grant for each that says so, and for no other. */
 static json_t *read_outcomes(struct ground *ground, const struct session_record *record)
 {
-	auto_free char *text = ground_ledger(&ground->cordon);
+	auto_free char *text = ground_ledger(ground);
 	char *rest = text;
 	json_t *outcomes = json_object();
 	for (char *line; (line = strsep(&rest, "\n")) && *line;) {
@@ -231,8 +231,8 @@ static void test_kills(void **state)
 	srand(7);
 	for (int round = 0; round < KILLS; round++)
 		play_round(ground, tally, round);
-	gate_sweep(&ground->cordon);
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
+	ground_sweep(ground);
 	ground_assert_nothing_waits(ground);
 	check_cards(ground, tally);
 	munmap(tally, sizeof(*tally));

@@ -11,7 +11,7 @@
 
 #include "api/policy.h"
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"

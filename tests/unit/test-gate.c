@@ -14,7 +14,7 @@
 #include "api/policy.h"
 #include "base/json.h"
 #include "execute.h"
-#include "gate.h"
+#include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"
 #include "gate-ground.h"
@@ -114,7 +114,7 @@ static void test_nobody_to_ask(void **state)
 	ground->config.approval.queue = false;
 	assert_int_equal(ground_ask(ground), -1);
 	assert_int_equal(ground->err.class, CORDON_E_CAPABILITY_DENIED);
-	assert_non_null(strstr(ground->err.reason, "nobody can be asked"));
+	assert_non_null(strstr(ground->err.reason, "no approver is available"));
 	ground_assert_row(ground, 1, "denied", "(none)", "nobody");
 	/* It is no human's denial. */
 	assert_int_equal(ground_record(ground).denial_count, 0);
@@ -259,7 +259,7 @@ static void test_a_ledger_that_cannot_be_written(void **state)
 	assert_int_equal(ground_record(ground).grant_count, 0);
 	/* The human said yes: it is not lost. */
 	broken_ledger = false;
-	gate_sweep(&ground->cordon);
+	ground_sweep(ground);
 	assert_int_equal(ground_record(ground).grant_count, 1);
 	ground_assert_row(ground, 1, "approved", "session", "callback");
 }

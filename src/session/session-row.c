@@ -1,12 +1,13 @@
 /* Rows about sessions: see session-row.h. */
 #include <jansson.h>
 
-#include "session-row.h"
+#include "session/session-row.h"
 
+#include "audit/row.h"
 #include "base/json.h"
 #include "policy/capability-json.h"
 
-int session_row_write(struct cordon *cordon, const char *change, const struct session_record *record,
+int session_row_write(struct ledger *ledger, const char *change, const struct session_record *record,
                       bool removes_workspace, struct cordon_error *err)
 {
 	struct json json;
@@ -23,7 +24,7 @@ int session_row_write(struct cordon *cordon, const char *change, const struct se
 		json_key(&json, "baseline");
 		capability_write_json(&json, &record->baseline);
 	}
-	return audit_row_end(&json, cordon, err);
+	return audit_row_end(&json, ledger, err);
 }
 
 static int tell_made(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
@@ -32,8 +33,8 @@ static int tell_made(struct arena *arena, struct session_record *record, void *a
 	return session_row_write(arg, "made", record, false, err);
 }
 
-int session_row_open(struct cordon *cordon, struct arena *arena, const char *id, const struct session_record *first,
+int session_row_open(struct ledger *ledger, struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
                      struct session_record *ret_record, bool *ret_made, struct cordon_error *err)
 {
-	return registry_make(arena, cordon->data_dir, id, first, tell_made, cordon, ret_record, ret_made, err);
+	return registry_make(arena, data_dir, id, first, tell_made, ledger, ret_record, ret_made, err);
 }

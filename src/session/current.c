@@ -1,5 +1,5 @@
 /* The current session: see current.h. */
-#include "current.h"
+#include "session/current.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  *     denied before?  nobody to ask?  ->  post  ->  callback  ->  wait  ->  settle: ledger, record
  *
  * Time is measured by the monotonic clock: what the wall clock does meanwhile does not matter. */
-#include "gate.h"
+#include "approval/gate.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -14,8 +14,7 @@
 
 #include "base/utc.h"
 #include "base/utf8.h"
-#include "execute.h"
-#include "gate-settle.h"
+#include "approval/gate-settle.h"
 #include "policy/card.h"
 #include "approval/approvals.h"
 #include "session/beneath.h"
@@ -25,7 +24,7 @@
 #define LOOK_AGAIN_BLIND_MS 50          /* where the kernel cannot tell of an answer */
 
 struct asking {
-	struct cordon *cordon;
+	const struct gate *gate;
 	struct arena *arena;
 	const struct config *config;
 	const struct gate_question *question;
@@ -144,7 +143,7 @@ static int refuse_unasked(struct asking *asking, const char *door, const char *r
 	struct approval_answer answer;
 	struct gate_settling settling = { .question = &asking->posted, .answer = &answer };
 	if (our_answer(asking, APPROVAL_DENIED, door, reason, &answer, err) < 0 ||
-	    gate_record(asking->cordon, &settling, err) < 0)
+	    gate_record(asking->gate, &settling, err) < 0)
 		return -1;
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, subject_of(asking->question), "%s", reason);
 	return fail_boundary(err, "approval");
@@ -182,7 +181,7 @@ static int consult_memory(struct asking *asking, struct gate_answer *ret_answer,
 	bool found = false;
 	if (!*asking->posted.session)
 		return 1;
-	if (registry_read(asking->arena, asking->cordon->data_dir, asking->posted.session, &record, &found, err) < 0)
+	if (registry_read(asking->arena, asking->gate->data_dir, asking->posted.session, &record, &found, err) < 0)
 		return -1;
 	if (!found)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, asking->posted.session, "there is no such session");
@@ -285,7 +284,7 @@ static bool has_ended(const struct asking *asking)
 {
 	struct session_look look = { 0 };
 	const char *session = asking->posted.session;
-	return *session && registry_look(asking->cordon->data_dir, session, &look) == SESSION_ENDED;
+	return *session && registry_look(asking->gate->data_dir, session, &look) == SESSION_ENDED;
 }
 
 static int ask(struct asking *asking, struct approval_answer *ret_answer, struct cordon_error *err)
@@ -356,7 +355,7 @@ static int settle(struct asking *asking, struct approval_answer *answer, struct 
 		struct gate_settling settling = { .question = &asking->posted, .answer = answer,
 		                                  .waited_ms = now_ms() - asking->begun_ms };
 		judge(asking, answer);
-		result = gate_settle(asking->cordon, asking->arena, &settling, record, paused, err);
+		result = gate_settle(asking->gate, asking->arena, &settling, record, paused, err);
 	}
 	if (result == 0)
 		approvals_settle(&asking->wait);
@@ -367,22 +366,22 @@ static int settle(struct asking *asking, struct approval_answer *answer, struct 
 
 static int refuse_unreachable(struct asking *asking, struct cordon_error *err)
 {
-	refuse_unasked(asking, "nobody", "it needs a human's approval, and nobody can be asked", err);
+	refuse_unasked(asking, "nobody", "approval is required, but no approver is available", err);
 	if (err->class == CORDON_E_CAPABILITY_DENIED)
 		fail_remedy(err, "have it granted beforehand (cordon session new), run it from a terminal, or set "
 		            "approval.queue and answer with cordon approvals");
 	return -1;
 }
 
-int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *config,
+int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err)
 {
-	struct asking asking = { .cordon = cordon, .arena = arena, .config = config, .question = question,
-	                         .approver = question->approver ? question->approver : &cordon->approver };
+	struct asking asking = { .gate = gate, .arena = arena, .config = config, .question = question,
+	                         .approver = question->approver ? question->approver : gate->approver };
 	struct approval_answer answer;
 	struct session_record record = { .state = SESSION_ACTIVE };
 	bool paused = false;
-	gate_sweep(cordon);
+	gate_sweep(gate);
 	if (prepare(&asking, err) < 0)
 		return -1;
 	int remembered = consult_memory(&asking, ret_answer, err);
@@ -390,7 +389,7 @@ int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *co
 		return remembered;
 	if (!asking.approver->fn && !config->approval.queue)
 		return refuse_unreachable(&asking, err);
-	if (approvals_post(cordon->data_dir, &asking.posted, &asking.wait, err) < 0)
+	if (approvals_post(gate->data_dir, &asking.posted, &asking.wait, err) < 0)
 		return -1;
 	asking.begun_ms = now_ms();
 	if (settle(&asking, &answer, &record, &paused, err) < 0)

@@ -1,16 +1,17 @@
 /* Settling: see gate-settle.h. */
 #include <jansson.h>
 
-#include "gate-settle.h"
+#include "approval/gate-settle.h"
 
 #include <string.h>
 
+#include "approval/gate.h"
 #include "audit/find.h"
+#include "audit/row.h"
 #include "base/json.h"
 #include "base/utc.h"
-#include "gate.h"
 #include "policy/capability-json.h"
-#include "session-row.h"
+#include "session/session-row.h"
 
 #define ROW "approval"
 
@@ -27,7 +28,7 @@ _Static_assert(ARRAY_SIZE(written) == APPROVAL_OUTCOME_MAX, "every outcome has i
 /* ---- the ledger -------------------------------------------------------------------------------------------------- */
 
 /* The arguments are not in it: they may hold secrets. The hash tells which card it was, the audit id which command. */
-int gate_record(struct cordon *cordon, const struct gate_settling *settling, struct cordon_error *err)
+int gate_record(const struct gate *gate, const struct gate_settling *settling, struct cordon_error *err)
 {
 	const struct approval_question *question = settling->question;
 	const struct approval_answer *answer = settling->answer;
@@ -49,13 +50,13 @@ int gate_record(struct cordon *cordon, const struct gate_settling *settling, str
 		json_key_bool(&json, "recovered", true);
 	else
 		json_key_uint(&json, "waited_ms", settling->waited_ms);
-	return audit_row_end(&json, cordon, err);
+	return audit_row_end(&json, gate->ledger, err);
 }
 
 /* ---- the record -------------------------------------------------------------------------------------------------- */
 
 struct applying {
-	struct cordon *cordon;
+	const struct gate *gate;
 	const struct gate_settling *settling;
 	bool paused;
 };
@@ -68,24 +69,24 @@ static int apply(struct arena *arena, struct session_record *record, void *arg, 
 	applying->paused = before != record->state;
 	if (result < 0)
 		return fail_oom(err);
-	return applying->paused && session_row_write(applying->cordon, "paused", record, false, err) < 0 ? -1 : result;
+	return applying->paused && session_row_write(applying->gate->ledger, "paused", record, false, err) < 0 ? -1 : result;
 }
 
-int gate_settle(struct cordon *cordon, struct arena *arena, const struct gate_settling *settling,
+int gate_settle(const struct gate *gate, struct arena *arena, const struct gate_settling *settling,
                 struct session_record *ret_record, bool *ret_paused, struct cordon_error *err)
 {
-	struct applying applying = { .cordon = cordon, .settling = settling };
+	struct applying applying = { .gate = gate, .settling = settling };
 	struct session_record record;
 	const char *session = settling->question->session;
 	bool recorded = false;
 	/* Whoever died may have written it already. */
-	if (settling->recovered && ledger_find(cordon->data_dir, ROW, settling->question->id, &recorded, err) < 0)
+	if (settling->recovered && ledger_find(gate->data_dir, ROW, settling->question->id, &recorded, err) < 0)
 		return -1;
-	if (!recorded && gate_record(cordon, settling, err) < 0)
+	if (!recorded && gate_record(gate, settling, err) < 0)
 		return -1;
 	if (!*session)
 		return 0;
-	if (registry_change(arena, cordon->data_dir, session, apply, &applying, &record, err) < 0)
+	if (registry_change(arena, gate->data_dir, session, apply, &applying, &record, err) < 0)
 		return -1;
 	if (ret_record)
 		*ret_record = record;
@@ -137,7 +138,7 @@ static bool settle_stale(void *arg, struct arena *arena, const struct approval_w
 	return err.class == CORDON_E_INVALID_REQUEST;
 }
 
-void gate_sweep(struct cordon *cordon)
+void gate_sweep(const struct gate *gate)
 {
-	approvals_each_stale(cordon->data_dir, settle_stale, cordon);
+	approvals_each_stale(gate->data_dir, settle_stale, (void *)(uintptr_t)gate);
 }

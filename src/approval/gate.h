@@ -8,8 +8,22 @@
 #include "policy/capability.h"
 #include "config/config.h"
 
-struct approver;
-struct cordon;
+struct ledger;
+
+/* The process or callback that answers questions. */
+struct approver {
+	cordon_approver_fn fn;                  /* or NULL */
+	void *arg;
+	int interrupt_fd;                       /* readable: stop waiting for an answer; or -1 */
+	int pid;                                /* of the approver's process; 0: ours */
+};
+
+/* What the gate works with: cordon's data, the ledger, and the approver of the library's caller. All borrowed. */
+struct gate {
+	const char *data_dir;
+	struct ledger *ledger;
+	const struct approver *approver;
+};
 
 struct gate_question {
 	const char *session_id;                 /* of a command without a session: its audit id */
@@ -22,7 +36,7 @@ struct gate_question {
 	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */
 	const char *rule;                       /* why a rule asks, with its place; or NULL */
-	const struct approver *approver;        /* instead of the cordon's; or NULL */
+	const struct approver *approver;        /* instead of the gate's; or NULL */
 	int ended_fd;                           /* readable: what was asked for is no longer wanted; or -1 */
 };
 
@@ -36,12 +50,12 @@ struct gate_answer {
  * queue.
  *
  * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by memory,
- * or because nobody can be asked: `capability_denied`; no answer in time, or interrupted: `approval_timeout`; that a third
+ * or because no approver is available: `capability_denied`; no answer in time, or interrupted: `approval_timeout`; that a third
  * denial paused the session is said in the error. Writes the `approval` row before it returns. A denial is remembered for
  * the session, a timeout is not. `excess` and `argv` are borrowed. */
-int gate_ask(struct cordon *cordon, struct arena *arena, const struct config *config,
+int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err) must_check;
 
 /* Settles what askers that died left behind: an answer that was given for the session is applied, one for once is void,
  * and either way the ledger says so. Costs little where there is nothing; comes before a session's record is read. */
-void gate_sweep(struct cordon *cordon);
+void gate_sweep(const struct gate *gate);

@@ -1,7 +1,8 @@
 /* Settling a question: what the ledger and the session's record say afterwards. Done by who asked, or for one that died. */
 #pragma once
-#include "execute.h"
 #include "approval/approvals.h"
+
+struct gate;
 
 struct gate_settling {
 	const struct approval_question *question;
@@ -13,8 +14,8 @@ struct gate_settling {
 /* The row, then the record: no grant without its row. Where it fails halfway, doing it again for one that died does the
  * rest and no more. *ret_record is the session's record afterwards, and *ret_paused whether this paused it; untouched
  * without a session. */
-int gate_settle(struct cordon *cordon, struct arena *arena, const struct gate_settling *settling,
+int gate_settle(const struct gate *gate, struct arena *arena, const struct gate_settling *settling,
                 struct session_record *ret_record, bool *ret_paused, struct cordon_error *err) must_check;
 
 /* The row alone, for what never was in the queue. */
-int gate_record(struct cordon *cordon, const struct gate_settling *settling, struct cordon_error *err) must_check;
+int gate_record(const struct gate *gate, const struct gate_settling *settling, struct cordon_error *err) must_check;
