@@ -107,6 +107,14 @@ static void write_host(struct json *json, const struct proxy_message *message)
 		json_nil(json);
 }
 
+/* Of the host that cordon runs on; never to be taken for one of the sandbox's own. */
+static bool is_host_service(const struct proxy_message *message)
+{
+	struct host host;
+	return message->kind == PROXY_CONNECTION && message->connection.outside &&
+	       !host_parse_port(message->host, strlen(message->host), &host) && host_is_loopback(&host);
+}
+
 static int write_row(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
 	char address[ADDRESS_TEXT_SIZE] = "";
@@ -126,6 +134,8 @@ static int write_row(struct egress *egress, const struct proxy_message *message,
 		json_key_uint(&json, "count", message->connection.count);
 	if (message->connection.open)
 		json_key_bool(&json, "open", true);
+	if (is_host_service(message))
+		json_key_bool(&json, "host_service", true);
 	json_key_string(&json, "why", message->text);
 	return end(&json, egress, err);
 }

@@ -3,7 +3,9 @@
  *
  *     198.18.0.1               the proxy and the name server
  *     198.18.1.0 + i           the i-th exact name of the rules, from 1; 2001:2::1:0 + i in IPv6
- *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112 */
+ *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112
+ *
+ * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it. */
 #pragma once
 
 #define EGRESS_ADDRESS "198.18.0.1"
@@ -19,6 +21,8 @@
 #define EGRESS_EXACT_V6 "2001:2::1:0"
 #define EGRESS_WILD_V4 "198.19.0.0"
 #define EGRESS_WILD_V6 "2001:2::2:0"
+#define EGRESS_LOOPBACK_V4 "127.0.0.1"
+#define EGRESS_LOOPBACK_V6 "::1"
 
 enum egress_use {
 	EGRESS_PROXY,

@@ -164,6 +164,15 @@ const char *host_parse_rule(const char *text, size_t length, struct host *ret_ho
 	return parse_with_port(text, length, true, ret_host);
 }
 
+bool host_is_loopback(const struct host *host)
+{
+	static const char *const names[] = { "localhost", "127.0.0.1", "::1" };
+	for (size_t i = 0; i < ARRAY_SIZE(names) && host->form != HOST_WILDCARD; i++)
+		if (!strcmp(host->name, names[i]))
+			return true;
+	return false;
+}
+
 void host_text(const struct host *host, char ret_text[HOST_TEXT_SIZE])
 {
 	bool brackets = host->form == HOST_ADDRESS && host->address.length == 16;

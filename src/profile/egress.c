@@ -22,13 +22,17 @@ static bool has_port(const struct ports *ports, uint16_t port)
 	return ports->bits[port / 8] & (1u << port % 8);
 }
 
+static void set_port(struct ports *ports, uint16_t port)
+{
+	ports->count += !has_port(ports, port);
+	ports->bits[port / 8] |= (uint8_t)(1u << port % 8);
+}
+
 static void add_port(struct ports *ports, uint16_t port)
 {
 	/* What listens on every address would be in the way of the proxy's own listeners. */
-	if (port == EGRESS_PORT || port == EGRESS_DNS_PORT || has_port(ports, port))
-		return;
-	ports->bits[port / 8] |= (uint8_t)(1u << port % 8);
-	ports->count++;
+	if (port != EGRESS_PORT && port != EGRESS_DNS_PORT)
+		set_port(ports, port);
 }
 
 /* ---- rules ------------------------------------------------------------------------------------------------------ */
@@ -97,6 +101,11 @@ static int make_rules(struct arena *arena, const struct host *hosts, size_t coun
 		rule->text = arena_strdup(arena, text);
 		if (!rule->text)
 			return -1;
+		if (host_is_loopback(&hosts[i])) {
+			rule->v4 = address_after(EGRESS_LOOPBACK_V4, 0);
+			rule->v6 = address_after(EGRESS_LOOPBACK_V6, 0);
+			continue;
+		}
 		if (hosts[i].form != HOST_NAME)
 			continue;
 		names += strcmp(hosts[i].name, before) != 0;
@@ -109,16 +118,32 @@ static int make_rules(struct arena *arena, const struct host *hosts, size_t coun
 
 /* ---- listeners -------------------------------------------------------------------------------------------------- */
 
+/* An exact name that has an address of its own inside. */
+static bool is_name(const struct host *host)
+{
+	return host->form == HOST_NAME && !host_is_loopback(host);
+}
+
 /* Which ports must be listened on at every address. */
 static struct ports shared_ports(const struct host *hosts, size_t count)
 {
 	struct ports ports = { 0 };
 	size_t pairs = 0;
 	for (size_t i = 0; i < count; i++)
-		pairs += hosts[i].form == HOST_NAME;
+		pairs += is_name(&hosts[i]);
 	for (size_t i = 0; i < count; i++)
-		if (hosts[i].form == HOST_WILDCARD || (hosts[i].form == HOST_NAME && pairs > EGRESS_PAIRS_MAX))
+		if (hosts[i].form == HOST_WILDCARD || (is_name(&hosts[i]) && pairs > EGRESS_PAIRS_MAX))
 			add_port(&ports, hosts[i].port);
+	return ports;
+}
+
+/* The ports of services of the host, each once however its host is written. */
+static struct ports service_ports(const struct host *hosts, size_t count)
+{
+	struct ports ports = { 0 };
+	for (size_t i = 0; i < count; i++)
+		if (host_is_loopback(&hosts[i]))
+			set_port(&ports, hosts[i].port);
 	return ports;
 }
 
@@ -127,26 +152,44 @@ static void listen_on(struct egress_plan *plan, enum egress_use use, const struc
 	plan->listeners[plan->count++] = (struct egress_listener){ .use = (uint8_t)use, .port = port, .address = *address };
 }
 
-static void make_listeners(const struct host *hosts, size_t count, const struct ports *shared, struct egress_plan *plan)
+/* At two addresses, one of each family. */
+static void listen_on_ports(struct egress_plan *plan, const struct ports *ports, const struct ports *except,
+                            const struct address *v4, const struct address *v6)
+{
+	for (unsigned port = 1; port <= UINT16_MAX && ports->count; port++) {
+		if (!has_port(ports, (uint16_t)port) || (except && has_port(except, (uint16_t)port)))
+			continue;
+		listen_on(plan, EGRESS_FORWARD, v4, (uint16_t)port);
+		listen_on(plan, EGRESS_FORWARD, v6, (uint16_t)port);
+	}
+}
+
+static void make_listeners(const struct host *hosts, size_t count, const struct ports *shared,
+                           const struct ports *services, struct egress_plan *plan)
 {
 	static const struct address every_v4 = { .length = 4 }, every_v6 = { .length = 16 };
-	const struct address own = address_after(EGRESS_ADDRESS, 0);
+	const struct address own = address_after(EGRESS_ADDRESS, 0), loopback_v4 = address_after(EGRESS_LOOPBACK_V4, 0),
+	                     loopback_v6 = address_after(EGRESS_LOOPBACK_V6, 0);
 	size_t pairs = 0;
 	listen_on(plan, EGRESS_PROXY, &own, EGRESS_PORT);
 	listen_on(plan, EGRESS_DNS_UDP, &own, EGRESS_DNS_PORT);
 	listen_on(plan, EGRESS_DNS_TCP, &own, EGRESS_DNS_PORT);
 	for (size_t i = 0; i < count; i++) {
-		if (hosts[i].form != HOST_NAME || has_port(shared, hosts[i].port) || ++pairs > EGRESS_PAIRS_MAX)
+		if (!is_name(&hosts[i]) || has_port(shared, hosts[i].port) || ++pairs > EGRESS_PAIRS_MAX)
 			continue;
 		listen_on(plan, EGRESS_FORWARD, &plan->rules[i].v4, hosts[i].port);
 		listen_on(plan, EGRESS_FORWARD, &plan->rules[i].v6, hosts[i].port);
 	}
-	for (unsigned port = 1; port <= UINT16_MAX; port++) {
-		if (!has_port(shared, (uint16_t)port))
-			continue;
-		listen_on(plan, EGRESS_FORWARD, &every_v4, (uint16_t)port);
-		listen_on(plan, EGRESS_FORWARD, &every_v6, (uint16_t)port);
-	}
+	listen_on_ports(plan, services, shared, &loopback_v4, &loopback_v6);
+	listen_on_ports(plan, shared, NULL, &every_v4, &every_v6);
+}
+
+static int fail_ports(struct cordon_error *err, size_t count, const char *what, int most)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu different %s are listed, and there is room for %d", count, what,
+	     most);
+	fail_boundary(err, "network");
+	return fail_remedy(err, "list fewer ports");
 }
 
 int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
@@ -156,17 +199,15 @@ int egress_make(struct arena *arena, const struct strings *hosts, struct egress_
 	size_t count = 0;
 	if (read_hosts(arena, hosts, &parsed, &count, err) < 0)
 		return -1;
-	const struct ports shared = shared_ports(parsed, count);
-	if (shared.count > EGRESS_PORTS_MAX) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu different ports are listed, and there is room for %d",
-		     shared.count, EGRESS_PORTS_MAX);
-		fail_boundary(err, "network");
-		return fail_remedy(err, "list fewer ports");
-	}
+	const struct ports shared = shared_ports(parsed, count), services = service_ports(parsed, count);
+	if (shared.count > EGRESS_PORTS_MAX)
+		return fail_ports(err, shared.count, "ports", EGRESS_PORTS_MAX);
+	if (services.count > EGRESS_SERVICES_MAX)
+		return fail_ports(err, services.count, "ports of localhost", EGRESS_SERVICES_MAX);
 	plan.listeners = arena_alloc(arena, EGRESS_LISTENERS_MAX * sizeof(*plan.listeners));
 	if (!plan.listeners || make_rules(arena, parsed, count, &plan) < 0)
 		return fail_oom(err);
-	make_listeners(parsed, count, &shared, &plan);
+	make_listeners(parsed, count, &shared, &services, &plan);
 	*ret_plan = plan;
 	return 0;
 }

@@ -14,7 +14,8 @@
 #define EGRESS_RULES_MAX 4096
 #define EGRESS_PORTS_MAX 128            /* that are listened on at every address */
 #define EGRESS_PAIRS_MAX 8              /* of an exact name and a port that are listened on one by one: each costs 10 us */
-#define EGRESS_LISTENERS_MAX (3 + 2 * (EGRESS_PORTS_MAX + EGRESS_PAIRS_MAX))
+#define EGRESS_SERVICES_MAX 64          /* ports of the host's loopback */
+#define EGRESS_LISTENERS_MAX (3 + 2 * (EGRESS_PORTS_MAX + EGRESS_PAIRS_MAX + EGRESS_SERVICES_MAX))
 
 struct egress_listener {
 	uint8_t use;                    /* enum egress_use */
@@ -24,7 +25,7 @@ struct egress_listener {
 
 struct egress_rule {
 	const char *text;               /* "example.com:443", as host_text() writes it */
-	struct address v4, v6;          /* of an exact name, inside; else of length 0 */
+	struct address v4, v6;          /* of an exact name or a service of the host, inside; else of length 0 */
 };
 
 struct egress_plan {
@@ -39,6 +40,7 @@ extern const char *const egress_use_names[EGRESS_USE_MAX];
 /* Everything is the arena's. An exact name is listened for at its own addresses, so that the same port stays free at
  * others, such as 127.0.0.1; for wildcards, whose names are not known before they are asked for, and for long lists,
  * a port is listened on at every address. Ports 53 and 3128 are not: there, only exact names can be
- * reached without the proxy. An address of a rule is not local, and can be reached through the proxy alone. */
+ * reached without the proxy. An address of a rule is not local, and can be reached through the proxy alone; but those of
+ * loopback (host_is_loopback()) are listened on inside as well. */
 int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
 	must_check;

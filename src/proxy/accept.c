@@ -54,20 +54,36 @@ static void take_client(struct proxy *proxy, int fd)
 		client_begin(connection);
 }
 
+/* What a client means that dialled this address: a name, or a service of the host. */
+static bool host_at(const struct proxy *proxy, const struct address *address, uint16_t port, struct host *ret_host)
+{
+	struct host host = { .form = HOST_ADDRESS, .address = *address, .port = port };
+	address_text(address, host.name);
+	if (!host_is_loopback(&host) || !rules_allow(&proxy->rules, &host)) {
+		const char *name = rules_name_at(&proxy->rules, address);
+		if (!name || host_parse(name, strlen(name), &host))
+			return false;
+		host.port = port;
+	}
+	*ret_host = host;
+	return true;
+}
+
 static void take_forward(struct proxy *proxy, int fd)
 {
 	struct address address;
 	uint16_t port = 0;
-	const char *name = local_address(fd, &address, &port) ? rules_name_at(&proxy->rules, &address) : NULL;
+	struct host host;
+	bool is_known = local_address(fd, &address, &port) && host_at(proxy, &address, port, &host);
 	struct connection *connection = connection_open(proxy, fd, PHASE_CLIENT);
 	if (!connection)
 		return;
 	connection->way = PROXY_BY_ADDRESS;
-	if (!name || host_parse(name, strlen(name), &connection->host)) {
+	if (!is_known) {
 		connection_drop(connection, PROXY_DENIED, "the address that was dialled stands for no name");
 		return;
 	}
-	connection->host.port = port;
+	connection->host = host;
 	dial_begin(connection);
 	connection_step(connection);
 }

@@ -19,6 +19,8 @@
 
 #define ATTEMPT_MS 250          /* the least that an address gets while others are left */
 
+/* A service of the host may listen at either. */
+static const struct address loopback[] = { { { 127, 0, 0, 1 }, 4 }, { { [15] = 1 }, 16 } };
 static const char not_public[] = "its address is not of the public Internet";
 
 /* The addresses to try, in turn. */
@@ -105,7 +107,7 @@ static void dial_next(struct connection *connection, int error)
 	}
 	address_text(&connection->address, text);
 	const char *description = strerrordesc_np(error);
-	snprintf(why, sizeof(why), "%s cannot be reached: %s", text,
+	snprintf(why, sizeof(why), "%s cannot be reached: %s", host_is_loopback(&connection->host) ? "the host's service" : text,
 	         error == ETIMEDOUT ? "it did not answer in time" : description ? description : "unknown error");
 	connection_refuse_saying(connection, PROXY_FAILED, error == ETIMEDOUT ? 504 : 502, why,
 	                         error == ETIMEDOUT ? "it did not answer in time" : "it cannot be reached");
@@ -193,9 +195,11 @@ static void resolve(struct connection *connection)
 	struct resolution resolution;
 	connection->is_outside = true;
 	connection_expect(connection, 0);
+	if (host_is_loopback(&connection->host))
+		dial_addresses(connection, loopback, ARRAY_SIZE(loopback));
 	/* An address that is listed is dialled whatever the table says of it: that is what listing it means. One that was
 	 * approved was judged before anybody was asked. */
-	if (connection->host.form == HOST_ADDRESS)
+	else if (connection->host.form == HOST_ADDRESS)
 		dial_addresses(connection, &connection->host.address, 1);
 	else if (rules_static(&proxy->rules, &connection->host, &resolution))
 		resolved(connection, &resolution);

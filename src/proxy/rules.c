@@ -54,6 +54,8 @@ int rules_add(struct rules *rules, const char *text, const struct address *v4, c
 		return -1;
 	if (host.form == HOST_WILDCARD && add_text(rules, &rules->wildcards, host.name + 1) < 0)
 		return -1;
+	if (host_is_loopback(&host))
+		rules->services[host.port / 8] |= (uint8_t)(1u << host.port % 8);
 	return add_text(rules, &rules->allowed, normal);
 }
 
@@ -99,7 +101,9 @@ static bool is_covered(const struct strings *list, const struct host *host)
 
 bool rules_allow(const struct rules *rules, const struct host *host)
 {
-	return is_covered(&rules->allowed, host);
+	/* Whichever way the host itself is written in the rule and by the client. */
+	return is_covered(&rules->allowed, host) ||
+	       (host_is_loopback(host) && (rules->services[host->port / 8] & (1u << host->port % 8)));
 }
 
 bool rules_deny(const struct rules *rules, const struct host *host)

@@ -27,6 +27,7 @@ struct rules {
 	struct strings allowed;                 /* "host:port", rules and what was approved meanwhile */
 	struct strings denied;                  /* what a human said no to */
 	struct strings wildcards;               /* ".example.com", of the rules */
+	uint8_t services[(UINT16_MAX + 1) / 8]; /* ports of the host's loopback, of the rules */
 	struct inside_name *exact, *wild;
 	size_t exact_count, wild_count;
 	struct static_name *names;

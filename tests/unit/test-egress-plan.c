@@ -190,6 +190,8 @@ static void test_bounds(void **state)
 		list("*.example.org:%d", 1000 + i);
 	for (int i = 0; i < EGRESS_PAIRS_MAX; i++)
 		list("h%03d.example.org:%d", i, 100 + i);
+	for (int i = 0; i < EGRESS_SERVICES_MAX; i++)
+		list("localhost:%d", 5000 + i);
 	plan = make();
 	assert_int_equal(plan.count, EGRESS_LISTENERS_MAX);
 	list("*.example.org:99");
@@ -227,6 +229,57 @@ static void test_no_host(void **state)
 	assert_string_equal(err.subject, "user@example.org:443");
 }
 
+/* One pair of listeners for each port, however the host is written, and none of another's address. */
+static void test_services_of_the_host(void **state)
+{
+	(void)state;
+	list("localhost:5432");
+	list("127.0.0.1:5432");
+	list("[::1]:6379");
+	list("127.0.0.2:6379");
+	list("a.example.com:443");
+	struct egress_plan plan = make();
+	assert_rule(&plan.rules[0], "127.0.0.1:5432", "127.0.0.1", "::1");
+	assert_rule(&plan.rules[1], "127.0.0.2:6379", "", "");
+	assert_rule(&plan.rules[2], "[::1]:6379", "127.0.0.1", "::1");
+	assert_rule(&plan.rules[3], "a.example.com:443", "198.18.1.1", "2001:2::1:1");
+	assert_rule(&plan.rules[4], "localhost:5432", "127.0.0.1", "::1");
+	assert_int_equal(plan.count, 3 + 2 * 3);
+	assert_int_equal(listeners_on(&plan, "127.0.0.1", 5432), 1);
+	assert_int_equal(listeners_on(&plan, "::1", 6379), 1);
+}
+
+/* A port that is listened on at every address needs no listener of its own; the proxy's own ports are free at loopback. */
+static void test_services_beside_others(void **state)
+{
+	(void)state;
+	list("localhost:443");
+	list("localhost:53");
+	list("localhost:3128");
+	list("*.example.org:443");
+	struct egress_plan plan = make();
+	assert_int_equal(plan.count, 3 + 2 * 3);
+	assert_int_equal(listeners_on(&plan, "127.0.0.1", 443), 0);
+	assert_int_equal(listeners_on(&plan, "0.0.0.0", 443), 1);
+	assert_int_equal(listeners_on(&plan, "127.0.0.1", 53), 1);
+	assert_int_equal(listeners_on(&plan, "::1", 3128), 1);
+}
+
+static void test_most_services(void **state)
+{
+	(void)state;
+	struct egress_plan plan;
+	struct cordon_error err;
+	for (int i = 0; i < EGRESS_SERVICES_MAX; i++)
+		list("localhost:%d", 5000 + i);
+	plan = make();
+	assert_int_equal(plan.count, 3 + 2 * EGRESS_SERVICES_MAX);
+	list("localhost:80");
+	assert_int_equal(egress_make(&arena, &hosts, &plan, &err), -1);
+	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_non_null(strstr(err.reason, "65 different ports of localhost"));
+}
+
 static void test_names_of_uses(void **state)
 {
 	(void)state;
@@ -240,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_own_listeners), ROW(test_addresses), ROW(test_wildcard_and_name_share_a_port), ROW(test_own_ports),
+		ROW(test_services_of_the_host), ROW(test_services_beside_others), ROW(test_most_services),
 		ROW(test_long_list),     ROW(test_bounds),    ROW(test_most_rules), ROW(test_no_host), ROW(test_names_of_uses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,6 +191,26 @@ static void a_row_for_each(void **state)
 	            counts->bytes_out == 8);
 }
 
+/* Where something of the host was reached, and only there. */
+static void services_of_the_host_are_marked(void **state)
+{
+	struct ground *ground = *state;
+	static const struct {
+		const char *host;
+		bool outside, marked;
+	} cases[] = {
+		{ "localhost:80", true, true }, { "127.0.0.1:80", true, true }, { "[::1]:80", true, true },
+		{ "localhost:80", false, false }, { "127.0.0.2:80", true, false }, { "a.test:80", true, false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct proxy_message message = connection(cases[i].host, PROXY_FAILED);
+		message.connection.outside = cases[i].outside;
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+		if ((strstr(rows[i], "\"host_service\":true") != NULL) != cases[i].marked)
+			fail_msg("%s", rows[i]);
+	}
+}
+
 static void denials_by_host(void **state)
 {
 	struct ground *ground = *state;
@@ -274,7 +294,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(denials_by_host), TEST(rows_are_bounded),
+		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(services_of_the_host_are_marked),
+		TEST(denials_by_host), TEST(rows_are_bounded),
 		TEST(what_went_out_has_its_row), TEST(a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

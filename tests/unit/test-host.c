@@ -203,12 +203,33 @@ static void comparing_is_as_capabilities_are_compared(void **state)
 	assert_true(covered > 2000 && not_covered > 2000);
 }
 
+static void which_hosts_are_loopback(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool is_loopback;
+	} rows[] = {
+		{ "localhost:80", true },          { "LOCALHOST.:80", true },    { "127.0.0.1:80", true },
+		{ "[::1]:80", true },              { "[0:0::1]:80", true },      { "127.0.0.2:80", false },
+		{ "a.localhost:80", false },       { "*.localhost:80", false },  { "[::]:80", false },
+		{ "[::ffff:127.0.0.1]:80", false },{ "0.0.0.0:80", false },      { "localhost.example:80", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct host host;
+		assert_null(host_parse_rule(rows[i].text, strlen(rows[i].text), &host));
+		if (host_is_loopback(&host) != rows[i].is_loopback)
+			fail_msg("%s", rows[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(what_is_a_host, free_arena),
 		cmocka_unit_test(a_nul_is_no_end),
 		cmocka_unit_test(what_is_wrong_is_said),
+		cmocka_unit_test(which_hosts_are_loopback),
 		cmocka_unit_test_teardown(comparing_is_as_capabilities_are_compared, free_arena),
 	};
 	return cmocka_run_group_tests_name("host", tests, NULL, NULL);

@@ -103,6 +103,36 @@ static void test_socks(void **state)
 	proxy_ground_end(&ground);
 }
 
+/* A service of the host is one, however it is written in the rule and by the client; another port is none of it. */
+static void test_host_service(void **state)
+{
+	static const char *const rules[] = { "localhost:%", NULL };
+	static const char *const asked[] = { "127.0.0.1:%", "localhost:%", "[::1]:%" };
+	struct proxy_ground ground;
+	char line[64], text[256];
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .rules = rules, .no_exemption = true });
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		int client = ground_client(&ground);
+		snprintf(line, sizeof(line), "CONNECT %s HTTP/1.0\r\n\r\n", asked[i]);
+		ground_say(&ground, client, line);
+		close(ground_accept(&ground));
+		close(client);
+		struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, asked[i], 0, "");
+		assert_memory_equal(row.connection.address.bytes, "\x7f\0\0\1", 4);
+		assert_true(row.connection.outside);
+	}
+	int client = ground_client(&ground);
+	snprintf(line, sizeof(line), "CONNECT 127.0.0.1:%u HTTP/1.0\r\n\r\n", ground.any_port);
+	ground_say(&ground, client, line);
+	assert_true(ground_hear_all(client, text, sizeof(text)) > 12);
+	assert_memory_equal(text, "HTTP/1.1 403", 12);
+	close(client);
+	snprintf(line, sizeof(line), "127.0.0.1:%u", ground.any_port);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, line, 403, "no rule allows it");
+	proxy_ground_end(&ground);
+}
+
 static void test_forward(void **state)
 {
 	struct proxy_ground ground;
@@ -404,6 +434,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_socks),
+		cmocka_unit_test(test_host_service),
 		cmocka_unit_test(test_forward),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_malformed),

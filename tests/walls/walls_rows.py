@@ -339,6 +339,15 @@ for name, words, without, needs in [
         ("setting", ["write-setting", "/proc/sys/net/ipv4/ip_forward"], "proc,privileges", None)]:
     R(f"hosts-{name}", "network", words, without, refused("spawn_sandbox_unavailable"), options=LISTED_HOSTS, needs=needs)
 
+# A service of the host that was granted is one port of its loopback, and no other.
+for name, words, needs in [
+        ("tcp", ["tcp", "127.0.0.1", "{tcp}", "{text}"], None),
+        ("tcp-v6", ["tcp", "::1", "{tcp6}", "{text}"], "ipv6"),
+        ("tcp-address", ["tcp", "127.1.2.3", "{tcp}", "{text}"], None),
+        ("udp", ["udp", "127.0.0.1", "{udp}", "{text}"], None)]:
+    R(f"service-{name}", "network", words, "network", refused("spawn_sandbox_unavailable"),
+      options=["--net", "localhost:1", "--net", "[::1]:2"], needs=needs)
+
 # ---- the terminal ----------------------------------------------------------------------------------------------------
 R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal", needs="tiocsti")
 R("terminal-open", "terminal", ["terminal-open"], "terminal", how="terminal")
