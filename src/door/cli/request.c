@@ -47,7 +47,8 @@ static int fill(struct cordon_request *request, const struct options *options, c
 {
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option_given *given = &options->given[i];
-		if (given->option->actor == OPTION_REQUEST &&
+		/* A session that is to be made has its id by another way. */
+		if (given->option->actor == OPTION_REQUEST && (with_command || strcmp(given->option->name, "session")) &&
 		    cordon_request_set(request, given->option->name, given->value, err) < 0)
 			return -1;
 	}
@@ -79,4 +80,17 @@ int request_build(const struct options *options, const char *here, struct cordon
 int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
 {
 	return build(options, NULL, false, ret_request, err);
+}
+
+int request_session_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (build(options, NULL, false, &request, err) < 0)
+		return -1;
+	if (!options_value(options, "workspace") && set_workspace(request, options, NULL, true, err) < 0) {
+		cordon_request_unref(request);
+		return -1;
+	}
+	*ret_request = request;
+	return 0;
 }

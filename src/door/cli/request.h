@@ -10,3 +10,6 @@ int request_build(const struct options *options, const char *here, struct cordon
 /* The settings alone, for a session: no command, and no workspace but one that was named. */
 int request_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
 	must_check;
+/* The same with the current directory as the workspace, unless another was named. */
+int request_session_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+	must_check;

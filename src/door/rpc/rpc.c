@@ -65,6 +65,16 @@ static enum rpc_code take_call(struct rpc_call *call, const char **ret_why)
 	return RPC_NO_REQUEST;
 }
 
+json_t *rpc_parse_answer(const char *line, size_t length)
+{
+	json_t *whole = is_shallow(line, length) ? json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	if (json_is_object(whole) && !json_object_get(whole, "method") &&
+	    (json_object_get(whole, "result") || json_object_get(whole, "error")))
+		return whole;
+	json_decref(whole);
+	return NULL;
+}
+
 enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_call, const char **ret_why)
 {
 	struct rpc_call call = { .id = "null", .wants_answer = true };

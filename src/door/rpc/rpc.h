@@ -33,6 +33,9 @@ struct rpc_call {
 /* One line without its end. On failure ret_call->id is filled nevertheless, and *ret_why says what is wrong. */
 enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_call, const char **ret_why);
 
+/* The same line as an answer to a request of ours, to be released with json_decref(); NULL: it is none. */
+json_t *rpc_parse_answer(const char *line, size_t length);
+
 enum rpc_type { RPC_TEXT, RPC_FLAG, RPC_COUNT, RPC_TEXTS, RPC_OBJECT, RPC_TEXT_OR_NUMBER };
 
 /* Lists of them end with one that has no name. */
