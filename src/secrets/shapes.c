@@ -1,0 +1,301 @@
+/* The shapes that are more than a prefix and a run of bytes: PEM blocks, AWS secrets, bot tokens, JSON web tokens. */
+#include <string.h>
+
+#include "secrets/kinds.h"
+
+static bool is_digit(unsigned char byte)
+{
+	return byte >= '0' && byte <= '9';
+}
+
+static enum secret_answer undecided(const struct secret_text *text)
+{
+	return text->is_final ? SECRET_NO : SECRET_MORE;
+}
+
+/* What a PEM block's header may say besides PRIVATE KEY: capital letters and spaces, ended by five dashes. */
+#define PEM_HEADER 64
+/* How far apart two runs of base64 may be: a line's end, an indent, or the two header lines of an encrypted key. */
+#define PEM_GAP 128
+#define PEM_RUN 16
+
+static bool is_pem_space(unsigned char byte)
+{
+	return byte == ' ' || (byte >= '\t' && byte <= '\r') || byte == '\\' || byte == '"' || byte == ',' || byte == '\'';
+}
+
+/* Behind the header's last dash. 0: no private key's header; text->length + 1: it is not complete. */
+static size_t pem_header(const struct secret_text *text, size_t at)
+{
+	static const char wanted[] = "PRIVATE KEY";
+	size_t end = at;
+	while (end < text->length && end - at < PEM_HEADER &&
+	       (text->bytes[end] == ' ' || secret_in_body(SECRET_UPPER, text->bytes[end])))
+		end++;
+	if (end - at == PEM_HEADER)
+		return 0;
+	if (end == text->length)
+		return text->length + 1;
+	if (!memmem(text->bytes + at, end - at, wanted, sizeof(wanted) - 1))
+		return 0;
+	for (size_t i = 0; i < 5; i++, end++) {
+		if (end == text->length)
+			return text->length + 1;
+		if (text->bytes[end] != '-')
+			return 0;
+	}
+	return end;
+}
+
+/* The line that closes the block, from its first dash; 0: this is none. */
+static size_t pem_close(const struct secret_text *text, size_t at)
+{
+	size_t end = at + 8;
+	if (text->length - at < 8 || memcmp(text->bytes + at, "-----END", 8) != 0)
+		return 0;
+	while (end < text->length && end - at < PEM_HEADER && text->bytes[end] != '-' && text->bytes[end] != '\n')
+		end++;
+	for (size_t i = 0; i < 5 && end < text->length && text->bytes[end] == '-'; i++)
+		end++;
+	return end;
+}
+
+/* A block that is cut short is a secret as far as it goes. It ends at the closing line, at another block, where no base64
+ * follows for PEM_GAP bytes, or at a byte that has no place in one. */
+enum secret_answer shape_pem(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                             size_t *ret_end)
+{
+	size_t prefix = strlen(row->prefix), run = 0, good = 0;
+	if (at < row->back)
+		return SECRET_NO;
+	size_t start = at - row->back, known = text->length - start;
+	if (memcmp(text->bytes + start, row->prefix, known < prefix ? known : prefix) != 0)
+		return SECRET_NO;
+	*ret_start = start;
+	if (known < prefix)
+		return undecided(text);
+	size_t header = pem_header(text, start + prefix);
+	if (!header || header > text->length)
+		return header ? undecided(text) : SECRET_NO;
+
+	size_t end = header, limit = header + row->max, i;
+	for (i = header; i < text->length && i < limit && i - end < PEM_GAP; i++) {
+		unsigned char byte = text->bytes[i];
+		if (byte == '-' && text->length - i >= 5 && !memcmp(text->bytes + i, "-----", 5)) {
+			size_t close = pem_close(text, i);
+			if (text->length - i < PEM_HEADER && !text->is_final && (!close || close == text->length))
+				return SECRET_MORE;
+			end = close ? close : end;
+			break;
+		}
+		bool is_base64 = secret_in_body(SECRET_SLASHED, byte) || byte == '=';
+		if (!is_base64 && !is_pem_space(byte) && byte != '-' && byte != ':')
+			break;
+		run = is_base64 ? run + 1 : 0;
+		good += is_base64;
+		if (run >= PEM_RUN)
+			end = i + 1;
+	}
+	if (i == text->length && !text->is_final)
+		return SECRET_MORE;
+	*ret_end = end;
+	return good >= row->min && end > header + row->min ? SECRET_FOUND : SECRET_NO;
+}
+
+static bool has_both_cases(const unsigned char *bytes, size_t length)
+{
+	bool upper = false, lower = false;
+	for (size_t i = 0; i < length; i++) {
+		upper |= bytes[i] >= 'A' && bytes[i] <= 'Z';
+		lower |= bytes[i] >= 'g' && bytes[i] <= 'z';
+	}
+	return upper && lower;
+}
+
+/* An AWS secret key: 40 bytes of base64 that stand alone. */
+#define AWS_SECRET 40
+static bool is_aws_secret(const struct secret_text *text, size_t at, size_t run)
+{
+	return run == AWS_SECRET && secret_varies(text->bytes + at, run) && has_both_cases(text->bytes + at, run);
+}
+
+/* The secret mostly follows its id: in a credentials file, in JSON, in exported variables. */
+#define AWS_NEAR 160
+enum secret_answer shape_aws(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                             size_t *ret_end)
+{
+	enum secret_answer answer = shape_run(row, text, at, ret_start, ret_end);
+	if (answer != SECRET_FOUND)
+		return answer;
+	size_t id_end = *ret_end, limit = id_end + AWS_NEAR, i = id_end;
+	while (i < text->length && i < limit) {
+		size_t run = secret_run(text, i, SECRET_SLASHED, AWS_SECRET + 1);
+		if (i + run == text->length)
+			break;
+		if (is_aws_secret(text, i, run) && text->bytes[i + run] != '=') {
+			*ret_end = i + run;
+			return SECRET_FOUND;
+		}
+		i += run ? run : 1;
+	}
+	if (i >= limit || text->is_final) {
+		size_t run = i < limit && i < text->length ? text->length - i : 0;
+		if (run && is_aws_secret(text, i, run))
+			*ret_end = text->length;
+		return SECRET_FOUND;
+	}
+	return SECRET_MORE;
+}
+
+/* NAME, then quotes, spaces, an equals sign or a colon, then the secret; the name is not part of it. */
+#define NAMED_GAP 12
+enum secret_answer shape_named(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                               size_t *ret_end)
+{
+	size_t prefix = strlen(row->prefix);
+	if (at < row->back)
+		return SECRET_NO;
+	size_t start = at - row->back, known = text->length - start;
+	if (memcmp(text->bytes + start, row->prefix, known < prefix ? known : prefix) != 0)
+		return SECRET_NO;
+	*ret_start = start;
+	if (known < prefix)
+		return undecided(text);
+	size_t i = start + prefix;
+	while (i < text->length && i - start - prefix < NAMED_GAP && strchr(" \t\"'=:>\\", text->bytes[i]) && text->bytes[i])
+		i++;
+	size_t run = secret_run(text, i, row->body, row->max + 1);
+	if (i + run == text->length && run <= row->max && !text->is_final)
+		return SECRET_MORE;
+	if (!is_aws_secret(text, i, run))
+		return SECRET_NO;
+	*ret_start = i;
+	*ret_end = i + run;
+	return SECRET_FOUND;
+}
+
+static int base64_value(unsigned char byte)
+{
+	if (byte >= 'A' && byte <= 'Z')
+		return byte - 'A';
+	if (byte >= 'a' && byte <= 'z')
+		return byte - 'a' + 26;
+	if (byte >= '0' && byte <= '9')
+		return byte - '0' + 52;
+	return byte == '-' || byte == '+' ? 62 : 63;
+}
+
+/* `length` bytes of URL-safe base64, unpadded; returns how many bytes they are. */
+static size_t base64_decode(const unsigned char *bytes, size_t length, unsigned char *ret_bytes, size_t size)
+{
+	unsigned bits = 0, have = 0;
+	size_t count = 0;
+	for (size_t i = 0; i < length && count < size; i++) {
+		bits = bits << 6 | (unsigned)base64_value(bytes[i]);
+		have += 6;
+		if (have >= 8) {
+			have -= 8;
+			ret_bytes[count++] = (unsigned char)(bits >> have);
+		}
+	}
+	return count;
+}
+
+/* A run that may still grow; sets `*ret_end` behind it. */
+static enum secret_answer run_between(const struct secret_text *text, size_t at, size_t min, size_t max, size_t *ret_end)
+{
+	size_t run = secret_run(text, at, SECRET_TOKEN, max + 1);
+	*ret_end = at + run;
+	if (run > max)
+		return SECRET_NO;
+	if (at + run == text->length && !text->is_final)
+		return SECRET_MORE;
+	return run < min ? SECRET_NO : SECRET_FOUND;
+}
+
+/* Three runs with a dot between; the first is the bot's number, as digits, in base64. */
+enum secret_answer shape_discord(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                                 size_t *ret_end)
+{
+	static const struct { size_t min, max; } parts[3] = { { 23, 28 }, { 5, 8 }, { 25, 45 } };
+	size_t from = at, end = at;
+	(void)row;
+	*ret_start = at;
+	if (!secret_begins(text, at))
+		return SECRET_NO;
+	for (size_t i = 0; i < 3; i++) {
+		enum secret_answer answer = run_between(text, from, parts[i].min, parts[i].max, &end);
+		if (answer != SECRET_FOUND)
+			return answer;
+		if (!i) {
+			unsigned char digits[32];
+			size_t count = base64_decode(text->bytes + from, end - from, digits, sizeof(digits));
+			for (size_t k = 0; k < count; k++)
+				if (!is_digit(digits[k]))
+					return SECRET_NO;
+		}
+		if (i < 2 && (end == text->length || text->bytes[end] != '.'))
+			return SECRET_NO;
+		from = end + 1;
+	}
+	*ret_end = end;
+	return SECRET_FOUND;
+}
+
+/* The bot's number, a colon, and 35 bytes that begin with A. The anchor is the number's last digit. In an address the
+ * number follows the word "bot". */
+#define BOT_DIGITS 12
+enum secret_answer shape_telegram(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                                  size_t *ret_end)
+{
+	size_t digits = 1, run = secret_run(text, at + 2, row->body, row->max + 1);
+	while (digits <= BOT_DIGITS && digits <= at && is_digit(text->bytes[at - digits]))
+		digits++;
+	if (digits < 6 || digits > BOT_DIGITS)
+		return SECRET_NO;
+	*ret_start = at + 1 - digits;
+	*ret_end = at + 2 + run;
+	if (run <= row->max && *ret_end == text->length && !text->is_final)
+		return SECRET_MORE;
+	return run == row->max && secret_varies(text->bytes + at + 2, run) ? SECRET_FOUND : SECRET_NO;
+}
+
+/* Three letters are few: it must not be a part of base64 either. */
+enum secret_answer shape_brave(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                               size_t *ret_end)
+{
+	if (at && (text->bytes[at - 1] == '+' || text->bytes[at - 1] == '/' || text->bytes[at - 1] == '-'))
+		return SECRET_NO;
+	enum secret_answer answer = shape_run(row, text, at, ret_start, ret_end);
+	if (answer != SECRET_FOUND)
+		return answer;
+	unsigned char next = *ret_end < text->length ? text->bytes[*ret_end] : 0;
+	return has_both_cases(text->bytes + at + 3, *ret_end - at - 3) && next != '+' && next != '/' && next != '='
+	               ? SECRET_FOUND : SECRET_NO;
+}
+
+/* Header, claims and signature in base64, with dots between; the header, which names an algorithm, is looked into. */
+enum secret_answer shape_jwt(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                             size_t *ret_end)
+{
+	size_t end, from = at;
+	*ret_start = at;
+	if (!secret_begins(text, at))
+		return SECRET_NO;
+	for (size_t i = 0; i < 3; i++) {
+		enum secret_answer answer = run_between(text, from, row->min, i == 1 ? row->max : 1024, &end);
+		if (answer != SECRET_FOUND)
+			return answer;
+		if (!i) {
+			unsigned char header[768];
+			size_t count = base64_decode(text->bytes + from, end - from, header, sizeof(header));
+			if (!memmem(header, count, "\"alg\"", 5))
+				return SECRET_NO;
+		}
+		if (i < 2 && (end == text->length || text->bytes[end] != '.'))
+			return SECRET_NO;
+		from = end + 1;
+	}
+	*ret_end = end;
+	return SECRET_FOUND;
+}
