@@ -155,7 +155,7 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 		.cgroup = execution->session.config->cgroup,
 	};
 	if (make_scratch(execution, &input, err) < 0 ||
-	    host_base_view(arena, execution->cordon->view, mounts, &input.host, err) < 0 ||
+	    host_base_view(arena, execution->cordon->view, &execution->session.config->etc, mounts, &input.host, err) < 0 ||
 	    profile_find_names(execution, &input, err) < 0 || profile_keep_read_only(execution, &input, err) < 0 ||
 	    own_files_keep(execution, &input, err) < 0 ||
 	    find_toolchains(execution, &input, &toolchains, err) < 0 ||

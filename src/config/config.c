@@ -181,6 +181,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		.tools_dir = values[KEY_tools_dir].text,
 		.choose_toolchains = !values[KEY_sandbox_toolchains].number,
 		.toolchains = values[KEY_sandbox_toolchains].list,
+		.etc = values[KEY_sandbox_etc].list,
 		.read_only = values[KEY_capabilities_read_only].list,
 		.required_limits = walls_of(&values[KEY_limits_required].list),
 		.cgroup = values[KEY_limits_cgroup].text,

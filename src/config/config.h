@@ -32,6 +32,7 @@ struct config {
 	const char *tools_dir;                  /* or NULL */
 	bool choose_toolchains;
 	struct strings toolchains;
+	struct strings etc;             /* paths beneath /etc that the base view has besides */
 	struct capability_set baseline;         /* preset, own lists, limits; normalised */
 	struct strings project_deny, project_protect;   /* what of its lists only the project's file asks for */
 	struct {

@@ -11,6 +11,7 @@
 #include "config/parse.h"
 #include "policy/env.h"
 #include "policy/host.h"
+#include "host/etc.h"
 #include "host/toolchain-table.h"
 
 #define NO_HOME "~/ cannot be resolved: HOME is not an absolute path"
@@ -197,6 +198,15 @@ static int read_glob_entry(const struct config_reader *reader, const struct conf
 	return 0;
 }
 
+static int read_etc_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                          const char **ret_entry, struct cordon_error *err)
+{
+	if (expand_path(reader, row, at, ret_entry, err) < 0)
+		return -1;
+	const char *why = etc_refuses(*ret_entry);
+	return why ? toml_fail(err, reader->file, at, "%s: \"%s\": %s", row->path, at->text, why) : 0;
+}
+
 static int read_name_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                            const char **ret_entry, struct cordon_error *err)
 {
@@ -267,6 +277,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 {
 	static const entry_fn entry_readers[CONFIG_TYPE_MAX] = {
 		[CONFIG_TYPE_PATHS] = expand_path,
+		[CONFIG_TYPE_ETC] = read_etc_entry,
 		[CONFIG_TYPE_GLOBS] = read_glob_entry,
 		[CONFIG_TYPE_NAMES] = read_name_entry,
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
@@ -377,6 +388,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_ENUM] = read_enum,
 		[CONFIG_TYPE_PATH] = read_path,
 		[CONFIG_TYPE_PATHS] = read_list,
+		[CONFIG_TYPE_ETC] = read_list,
 		[CONFIG_TYPE_GLOBS] = read_list,
 		[CONFIG_TYPE_NAMES] = read_list,
 		[CONFIG_TYPE_TOOLCHAINS] = read_list,

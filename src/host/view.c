@@ -1,4 +1,4 @@
-/* The system base view: what of it is here, and of /etc what is public (host-public.h). A link is kept as the link it
+/* The system base view: what of it is here, and of /etc (etc.h) what is public (public.h). A link is kept as the link it
  * is where it leads into the view, and replaced by what it leads to where it does not (a resolv.conf that points into
  * /run).
  *
@@ -18,27 +18,50 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "host/etc.h"
 #include "host/public.h"
 #include "host/host.h"
 
 /* A directory or file that changed so recently may change once more without its time telling. */
 #define RACY_S 2
 
-/* The system base view. From /etc only what programs need. */
-static const char *const base_view[] = {
+/* The system base view, with what etc.h finds in /etc. */
+static const char *const system_view[] = {
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
-	"/etc/nsswitch.conf", "/etc/hosts", "/etc/resolv.conf", "/etc/ssl", "/etc/pki", "/etc/ca-certificates",
-	"/etc/crypto-policies", "/etc/alternatives", "/etc/localtime", "/etc/services", "/etc/protocols",
-	"/etc/mime.types", "/etc/fonts", "/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh",
-	"/etc/os-release", "/etc/mtab", "/etc/static", "/etc/java-11-openjdk", "/etc/java-17-openjdk",
-	"/etc/java-21-openjdk",
+	"/var/lib/ca-certificates",     /* SUSE: what /etc/ssl/certs leads to */
 };
 
-static bool in_view(const char *path)
+struct name {
+	const char *path;
+	struct host_entry entry;
+	bool use, fleeting;                     /* `fleeting`: to be looked at each time */
+};
+
+struct host_view {
+	pthread_mutex_t mutex;
+	struct vigil_post *post;
+	uint64_t era;                           /* how often the post was begun */
+	struct arena entries_arena;
+	struct host_entries entries;            /* what was found last */
+	struct arena arena;
+	bool known;                             /* and to be relied on */
+	struct stat directories[2];             /* "/" and "/etc" when everything was looked at */
+	struct strings extra;                   /* what the configuration added to /etc then */
+	struct name *names;
+	size_t name_count;
+	struct {
+		bool known;
+		uint64_t era;                   /* of the post, when it was read */
+		unsigned uid;
+		struct stat file;               /* /etc/passwd when it was read */
+		char name[HOST_USER_MAX + 1];
+	} user;
+};
+
+static bool in_view(const struct host_view *view, const char *path)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
-		if (path_within(path, base_view[i]))
+	for (size_t i = 0; i < view->name_count; i++)
+		if (path_within(path, view->names[i].path))
 			return true;
 	return path_within(path, "/proc");
 }
@@ -50,7 +73,7 @@ static const char *lead(struct arena *arena, const char *path, const char *text)
 	return joined ? path_normalise(arena, joined) : NULL;
 }
 
-static int add_link(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry,
+static int add_link(struct arena *arena, const struct host_view *view, const char *path, struct host_entry *ret_entry,
                     bool *ret_use)
 {
 	uncleared char text[PATH_MAX], real[PATH_MAX];
@@ -60,12 +83,12 @@ static int add_link(struct arena *arena, const char *path, struct vigil_post *po
 	const char *leads = lead(arena, path, text);
 	if (!leads)
 		return -1;
-	if (length > 0 && in_view(leads)) {
+	if (length > 0 && in_view(view, leads)) {
 		*ret_entry = (struct host_entry){ .path = path, .source = leads, .link = arena_strdup(arena, text),
 		                                  .kind = HOST_LINK };
 		return ret_entry->link ? 0 : -1;
 	}
-	vigil_watch(post, path);
+	vigil_watch(view->post, path);
 	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
 	if (!*ret_use)
 		return 0;
@@ -73,7 +96,7 @@ static int add_link(struct arena *arena, const char *path, struct vigil_post *po
 	                                  .link = arena_strdup(arena, text) };
 	if (!ret_entry->source || !ret_entry->link)
 		return -1;
-	ret_entry->kind = in_view(real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
+	ret_entry->kind = in_view(view, real) ? HOST_LINK : S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE;
 	ret_entry->stamp = host_file_stamp(&info);
 	return 0;
 }
@@ -86,49 +109,27 @@ static bool has_parent(const char *path, const char *parent, size_t length)
 /* Only its own directory tells whether it is still there. Where there is no such directory, / or /etc tells. */
 static bool lies_deeper(const char *path)
 {
-	char parent[64];
+	uncleared char parent[PATH_MAX];
 	struct stat info;
 	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
 	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4) && (lstat(parent, &info) == 0 || errno != ENOENT);
 }
 
 /* *ret_use: whether it is there, and something to show. */
-static int look(struct arena *arena, const char *path, struct vigil_post *post, struct host_entry *ret_entry, bool *ret_use)
+static int look(struct arena *arena, const struct host_view *view, const char *path, struct host_entry *ret_entry, bool *ret_use)
 {
 	struct stat info;
 	*ret_use = lstat(path, &info) == 0;
 	if (!*ret_use)
 		return 0;
 	if (S_ISLNK(info.st_mode))
-		return add_link(arena, path, post, ret_entry, ret_use);
+		return add_link(arena, view, path, ret_entry, ret_use);
 	*ret_entry = (struct host_entry){ .path = path, .source = path,
 	                                  .kind = S_ISDIR(info.st_mode) ? HOST_DIRECTORY : HOST_FILE,
 	                                  .stamp = host_file_stamp(&info) };
 	*ret_use = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
 	return 0;
 }
-
-struct host_view {
-	pthread_mutex_t mutex;
-	struct vigil_post *post;
-	uint64_t era;                           /* how often the post was begun */
-	struct arena entries_arena;
-	struct host_entries entries;            /* what was found last */
-	struct arena arena;
-	bool known;                             /* and to be relied on */
-	struct stat directories[2];             /* "/" and "/etc" when everything was looked at */
-	struct {
-		struct host_entry entry;
-		bool use, fleeting;             /* `fleeting`: to be looked at each time */
-	} names[ARRAY_SIZE(base_view)];
-	struct {
-		bool known;
-		uint64_t era;                   /* of the post, when it was read */
-		unsigned uid;
-		struct stat file;               /* /etc/passwd when it was read */
-		char name[HOST_USER_MAX + 1];
-	} user;
-};
 
 struct host_view *host_view_new(struct vigil *vigil)
 {
@@ -158,12 +159,56 @@ static bool is_unchanged(const struct stat *before, const struct stat *now)
 	       before->st_ctim.tv_sec == now->st_ctim.tv_sec && before->st_ctim.tv_nsec == now->st_ctim.tv_nsec;
 }
 
+static int copy_strings(struct arena *arena, const struct strings *from, struct strings *ret_copy)
+{
+	struct strings copy = { 0 };
+	for (size_t i = 0; from && i < from->count; i++) {
+		const char *item = arena_strdup(arena, from->items[i]);
+		if (!item || strings_add(arena, &copy, item) < 0)
+			return -1;
+	}
+	*ret_copy = copy;
+	return 0;
+}
+
+static int list_names(struct host_view *view, const struct strings *extra)
+{
+	struct arena *arena = &view->arena;
+	struct strings paths;
+	if (copy_strings(arena, extra, &view->extra) < 0 || etc_find(arena, "/etc", extra, &paths) < 0 ||
+	    !(view->names = arena_alloc(arena, (ARRAY_SIZE(system_view) + paths.count) * sizeof(*view->names))))
+		return -1;
+	for (size_t i = 0; i < ARRAY_SIZE(system_view); i++)
+		view->names[view->name_count++].path = system_view[i];
+	for (size_t i = 0; i < paths.count; i++)
+		view->names[view->name_count++].path = paths.items[i];
+	return 0;
+}
+
+static void watch_names(struct host_view *view)
+{
+	for (size_t i = 0; i < view->name_count; i++)
+		vigil_watch_link(view->post, view->names[i].path);
+}
+
+static int look_at_names(struct host_view *view)
+{
+	for (size_t i = 0; i < view->name_count; i++) {
+		struct name *name = &view->names[i];
+		if (look(&view->arena, view, name->path, &name->entry, &name->use) < 0)
+			return -1;
+		bool leads_out = name->use && name->entry.link && name->entry.kind != HOST_LINK;
+		name->fleeting = lies_deeper(name->path) || leads_out || (name->use && name->entry.kind == HOST_FILE);
+	}
+	return 0;
+}
+
 /* Looks at everything, unless what is known still stands; *ret_fresh tells which. */
-static int look_at_all(struct host_view *view, bool *ret_fresh)
+static int look_at_all(struct host_view *view, const struct strings *extra, bool *ret_fresh)
 {
 	static const char *const directories[] = { "/", "/etc" };
 	struct stat now[ARRAY_SIZE(directories)] = { 0 };
-	bool stands = view->known, settled = true;
+	bool stands = view->known && strings_same(&view->extra, extra), settled = true;
 	time_t time_now = time(NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
 		bool there = stat(directories[i], &now[i]) == 0;
@@ -171,36 +216,38 @@ static int look_at_all(struct host_view *view, bool *ret_fresh)
 		settled = settled && there && time_now - now[i].st_ctim.tv_sec >= RACY_S;
 	}
 	*ret_fresh = !stands;
-	if (stands)
+	if (stands) {
+		watch_names(view);
 		return 0;
+	}
 	arena_free(&view->arena);
 	view->known = false;
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
-		struct host_entry *entry = &view->names[i].entry;
-		if (look(&view->arena, base_view[i], view->post, entry, &view->names[i].use) < 0)
-			return -1;
-		bool leads_out = view->names[i].use && entry->link && entry->kind != HOST_LINK;
-		view->names[i].fleeting = lies_deeper(base_view[i]) || leads_out ||
-		                          (view->names[i].use && entry->kind == HOST_FILE);
-	}
+	view->extra = (struct strings){ 0 };
+	view->name_count = 0;
+	if (list_names(view, extra) < 0)
+		return -1;
+	watch_names(view);
+	if (look_at_names(view) < 0)
+		return -1;
 	memcpy(view->directories, now, sizeof(now));
 	view->known = settled;
 	return 0;
 }
 
-static int look_again(struct host_view *view)
+static int look_again(struct host_view *view, const struct strings *extra)
 {
 	struct arena *arena = &view->entries_arena;
 	bool fresh;
 	arena_free(arena);
-	view->entries = (struct host_entries){ .items = arena_alloc(arena, ARRAY_SIZE(base_view) * sizeof(*view->entries.items)) };
-	if (!view->entries.items || look_at_all(view, &fresh) < 0)
+	view->entries = (struct host_entries){ 0 };
+	if (look_at_all(view, extra, &fresh) < 0 ||
+	    !(view->entries.items = arena_alloc(arena, view->name_count * sizeof(*view->entries.items))))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++) {
+	for (size_t i = 0; i < view->name_count; i++) {
 		struct host_entry *entry = &view->entries.items[view->entries.count];
 		bool use = view->names[i].use, again = view->names[i].fleeting && !fresh;
 		*entry = view->names[i].entry;
-		if (again && look(arena, base_view[i], view->post, entry, &use) < 0)
+		if (again && look(arena, view, view->names[i].path, entry, &use) < 0)
 			return -1;
 		view->entries.count += use;
 	}
@@ -208,16 +255,15 @@ static int look_again(struct host_view *view)
 }
 
 /* Whether what is known stands; where not, all of it is watched from here on. */
-static bool stands(struct host_view *view, uint64_t mounts)
+static bool stands(struct host_view *view, const struct strings *extra, uint64_t mounts)
 {
-	if (vigil_stands(view->post, mounts))
+	if (vigil_stands(view->post, mounts) && strings_same(&view->extra, extra))
 		return true;
 	vigil_begin(view->post, mounts);
 	view->era++;
 	view->entries.items = NULL;
 	vigil_watch(view->post, HOST_PASSWD);
-	for (size_t i = 0; i < ARRAY_SIZE(base_view); i++)
-		vigil_watch_link(view->post, base_view[i]);
+	vigil_watch_names(view->post, "/etc");
 	return false;
 }
 
@@ -231,9 +277,10 @@ static int copy(struct arena *arena, struct host_entry *entry)
 	return entry->path && entry->source ? 0 : -1;
 }
 
-static int take(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries)
+static int take(struct arena *arena, struct host_view *view, const struct strings *extra, uint64_t mounts,
+                struct host_entries *ret_entries)
 {
-	if ((!stands(view, mounts) || !view->entries.items) && look_again(view) < 0) {
+	if ((!stands(view, extra, mounts) || !view->entries.items) && look_again(view, extra) < 0) {
 		view->entries.items = NULL;
 		return -1;
 	}
@@ -249,11 +296,11 @@ static int take(struct arena *arena, struct host_view *view, uint64_t mounts, st
 	return 0;
 }
 
-int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries,
-                   struct cordon_error *err)
+int host_base_view(struct arena *arena, struct host_view *view, const struct strings *extra, uint64_t mounts,
+                   struct host_entries *ret_entries, struct cordon_error *err)
 {
 	pthread_mutex_lock(&view->mutex);
-	int taken = take(arena, view, mounts, ret_entries);
+	int taken = take(arena, view, extra, mounts, ret_entries);
 	pthread_mutex_unlock(&view->mutex);
 	return taken < 0 ? fail_oom(err) : 0;
 }

@@ -12,9 +12,10 @@ struct host_view;
 struct host_view *host_view_new(struct vigil *vigil);
 void host_view_free(struct host_view *view);
 
-/* What of the system base view is here, and whether it is a directory, a file or a link. */
-int host_base_view(struct arena *arena, struct host_view *view, uint64_t mounts, struct host_entries *ret_entries,
-                   struct cordon_error *err) must_check;
+/* What of the system base view is here, and whether it is a directory, a file or a link. `extra`: paths that sandbox.etc
+ * adds (etc.h). */
+int host_base_view(struct arena *arena, struct host_view *view, const struct strings *extra, uint64_t mounts,
+                   struct host_entries *ret_entries, struct cordon_error *err) must_check;
 
 /* host_user_name(), read anew only where the file changed. */
 const char *host_view_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid);

@@ -49,7 +49,10 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 {
 	bool read_only = op->flags & MOUNT_READ_ONLY;
 	switch (op->kind) {
-	case MOUNT_DIRECTORY: return option(arena, plan, "--dir", op->target, NULL);
+	case MOUNT_DIRECTORY:
+		if (op->mode && option(arena, plan, "--perms", "0700", NULL) < 0)
+			return -1;
+		return option(arena, plan, "--dir", op->target, NULL);
 	case MOUNT_FILE: return 0;
 	case MOUNT_LINK: return option(arena, plan, "--symlink", op->source, op->target);
 	case MOUNT_TEXT:

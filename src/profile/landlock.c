@@ -73,7 +73,9 @@ static int add_writable(struct arena *arena, const struct profile_input *input, 
 		return -1;
 	if (!input->abilities.private_root)
 		return input->scratch ? add(arena, plan, input->scratch, change) : 0;
-	return add(arena, plan, "/tmp", change) < 0 || add(arena, plan, "/dev/shm", change) < 0 ||
+	/* Where /var/tmp is a link to /tmp, so is the rule. */
+	return add(arena, plan, "/tmp", change) < 0 || add(arena, plan, "/var/tmp", change) < 0 ||
+	       add(arena, plan, "/run", change) < 0 || add(arena, plan, "/dev/shm", change) < 0 ||
 	       add(arena, plan, input->home, change) < 0 ? -1 : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "profile/mounts.h"
 
 #define HOME_BYTES (1024ull << 20)
+#define RUN_BYTES_MAX (64ull << 20)
 
 /* With a network of listed hosts every name is asked for at the proxy: what another service or the host's own list would
  * answer, could not be reached from inside. */
@@ -99,14 +100,10 @@ int mounts_add_texts(struct arena *arena, const struct profile_input *input, str
 	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) || add_accounts(arena, input, plan) < 0 ||
 	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++) {
-		const char *path = network_files[i].path, *text = network_files[i].text, *real = real_path(input, path);
-		if (is_replaced(input, path) && !mounts_add(arena, plan, MOUNT_TEXT, path, text, 0))
+	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
+		if (is_replaced(input, network_files[i].path) &&
+		    !mounts_add(arena, plan, MOUNT_TEXT, network_files[i].path, network_files[i].text, 0))
 			return -1;
-		if (real && path_within(real, "/run") && is_granted(input, path) && !is_granted(input, real) &&
-		    add_text_in_run(arena, plan, real, text) < 0)
-			return -1;
-	}
 	return 0;
 }
 
@@ -114,9 +111,10 @@ int mounts_replace_texts(struct arena *arena, const struct profile_input *input,
 {
 	const unsigned flags = MOUNT_READ_ONLY | MOUNT_OPTIONAL;
 	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++) {
-		const char *real = real_path(input, network_files[i].path), *text = network_files[i].text;
+		const char *path = network_files[i].path, *text = network_files[i].text, *real = real_path(input, path);
 		bool granted = real && is_granted(input, real), whole = real && input->view == VIEW_HOST_READONLY;
-		bool in_run = whole && !granted && path_within(real, "/run");
+		bool linked = whole || (real && is_granted(input, path));
+		bool in_run = linked && !granted && path_within(real, "/run");
 		if (in_run && add_text_in_run(arena, plan, real, text) < 0)
 			return -1;
 		if (!in_run && (granted || whole) && !mounts_add(arena, plan, MOUNT_REPLACE, real, text, flags))
@@ -193,12 +191,12 @@ static bool is_any_beneath(const struct places *places, const char *root)
 	return false;
 }
 
-/* Is something granted in there? Then it is a directory of its own, if an empty one, and no link. */
-static bool is_granted_in_var_tmp(const struct profile_input *input)
+/* Without a grant in there it is a link to /tmp: one mount less. */
+bool mounts_has_var_tmp(const struct profile_input *input)
 {
 	struct place workspace = input->workspace;
-	return is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") || is_any_beneath(&input->reads, "/var/tmp") ||
-	       is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
+	return input->view == VIEW_HOST_READONLY || is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") ||
+	       is_any_beneath(&input->reads, "/var/tmp") || is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
 	       path_within(input->data_dir, "/var/tmp");
 }
 
@@ -208,7 +206,7 @@ int mounts_add_points(struct arena *arena, const struct profile_input *input, st
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (!mounts_add(arena, plan, MOUNT_DIRECTORY, directories[i], NULL, 0))
 			return -1;
-	bool own = is_granted_in_var_tmp(input);
+	bool own = mounts_has_var_tmp(input);
 	if (!mounts_add(arena, plan, own ? MOUNT_DIRECTORY : MOUNT_LINK, "/var/tmp", own ? NULL : "/tmp", 0) ||
 	    (strcmp(input->home, input->workspace.path) && !mounts_add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
 		return -1;
@@ -218,16 +216,32 @@ int mounts_add_points(struct arena *arena, const struct profile_input *input, st
 int mounts_add_covers(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	if (mounts_add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
-	    !mounts_add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) || mounts_add_scratch(arena, plan, "/run", 1 << 20, 0755, 0) < 0 ||
+	    !mounts_add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) ||
 	    !mounts_add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
 		return -1;
 	plan->ops[plan->count - 1].is_directory = true;
-	return mounts_add_scratch(arena, plan, "/var/tmp", 1 << 20, 0755, MOUNT_OPTIONAL);
+	return 0;
 }
 
 int mounts_add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
-	return mounts_add_scratch(arena, plan, "/tmp", input->capabilities->limits.tmp_bytes, 01777, exec);
+	const uint64_t size = input->capabilities->limits.tmp_bytes;
+	if (mounts_add_scratch(arena, plan, "/tmp", size, 01777, exec) < 0)
+		return -1;
+	return mounts_has_var_tmp(input) ? mounts_add_scratch(arena, plan, "/var/tmp", size, 01777, MOUNT_OPTIONAL | exec) : 0;
+}
+
+/* A tmpfs belongs to the command's user. Programs insist on nobody else getting at /run/user/UID. */
+int mounts_add_run(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	const uint64_t size = input->capabilities->limits.tmp_bytes;
+	if (mounts_add_scratch(arena, plan, "/run", size < RUN_BYTES_MAX ? size : RUN_BYTES_MAX, 0755, exec) < 0)
+		return -1;
+	struct mount_op *op = mounts_add(arena, plan, MOUNT_DIRECTORY, arena_printf(arena, "/run/user/%u", input->uid), NULL, 0);
+	if (!op)
+		return -1;
+	op->mode = 0700;
+	return 0;
 }
 
 int mounts_add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)

@@ -128,9 +128,9 @@ static bool is_data_shown(const struct profile_input *input, const struct grant 
 static bool is_in_scratch(const struct profile_input *input, bool covered, const char *path)
 {
 	bool own_home = strcmp(input->home, input->workspace.path);
-	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || (own_home && path_within(path, input->home)) ||
-	       (covered && path_within(path, input->data_dir)) ||
-	       (input->view == VIEW_HOST_READONLY && (path_within(path, "/run") || path_within(path, "/var/tmp")));
+	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || path_within(path, "/run") ||
+	       (own_home && path_within(path, input->home)) || (covered && path_within(path, input->data_dir)) ||
+	       (mounts_has_var_tmp(input) && path_within(path, "/var/tmp"));
 }
 
 static int add_grant_points(struct arena *arena, const struct profile_input *input, const struct grant *grants,
@@ -360,6 +360,7 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
 	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || mounts_add_proc(arena, input, &plan) < 0 ||
 	    mounts_add_devices(arena, input, &plan, exec) < 0 || mounts_add_tmp(arena, input, &plan, exec) < 0 ||
+	    mounts_add_run(arena, input, &plan, exec) < 0 ||
 	    mounts_add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
 	    add_grants(arena, input, grants, count, &plan, exec) < 0 || mounts_replace_texts(arena, input, &plan) < 0)
 		return -1;

@@ -14,6 +14,10 @@ int mounts_add_host(struct arena *arena, const struct profile_input *input, stru
 int mounts_add_proc(struct arena *arena, const struct profile_input *input, struct mount_plan *plan);
 int mounts_add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
 int mounts_add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
+/* /run, with the user's directory in it. */
+int mounts_add_run(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
+/* Is /var/tmp a place of its own, and not a link to /tmp? */
+bool mounts_has_var_tmp(const struct profile_input *input);
 int mounts_add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
 /* Files of /etc that are made up: accounts, and with a network of listed hosts what leads names to the proxy. */
 int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan);

@@ -48,7 +48,7 @@ struct mount_op {
 	unsigned flags;
 	const char *target, *source;
 	uint64_t size;                  /* MOUNT_SCRATCH; of a small file of the base, its stamp */
-	unsigned mode;                  /* MOUNT_SCRATCH */
+	unsigned mode;                  /* MOUNT_SCRATCH; MOUNT_DIRECTORY: 0 is 0755 */
 	bool is_directory;              /* MOUNT_MASK */
 	uint64_t device, inode;         /* MOUNT_BIND: what the source must be; 0: whatever it is */
 };

@@ -4,6 +4,7 @@ import os
 import pathlib
 import stat
 import subprocess
+import tempfile
 
 import pytest
 
@@ -119,6 +120,105 @@ def test_certificates_of_this_machine_are_there(cordon, driver):
     done = cordon("run", "--driver", driver, "--", "cat", bundle)
     assert done.stdout == bundle.read_text()
     assert cordon("run", "--driver", driver, "--", "ls", "/etc/ssl/private").stdout == ""
+
+
+# ---- the table, and what the configuration adds -------------------------------------------------------------------------
+
+FAKE = ["java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf", "default/cacerts",
+        "shadow", "sudoers", "machine-id", "myapp/config", "myapp/secret", "default/myapp", "ssl/certs/ca.crt"]
+SHOWN = {"java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf", "default/cacerts",
+         "ssl/certs/ca.crt"}
+
+
+@pytest.fixture
+def etc(tmp_path):
+    """A directory in the place of /etc; the loader's files are the host's."""
+    path = tmp_path / "etc"
+    path.mkdir(mode=0o755)
+    for name in ("passwd", "group", "nsswitch.conf", "ld.so.cache", "ld.so.conf"):
+        if os.path.exists(f"/etc/{name}"):
+            (path / name).write_bytes(pathlib.Path("/etc", name).read_bytes())
+    for name in FAKE:
+        (path / name).parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+        (path / name).write_text(f"{name}\n")
+        (path / name).chmod(0o600 if name == "myapp/secret" else 0o644)
+    for parent in (path, *path.rglob("*")):
+        if parent.is_dir():
+            parent.chmod(0o755)
+    return path
+
+
+def configure(cordon, directory, text):
+    file = directory / "configuration/cordon/config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    cordon.env["XDG_CONFIG_HOME"] = str(directory / "configuration")
+
+
+def shown(cordon, etc, *options):
+    done = run(cordon, etc, "run", "--quiet", *options, "--", "sh", "-c", LOOK.replace("/etc/ssl", "/etc"), "-", *FAKE, target="/etc")
+    assert done.returncode == 0, done
+    return set(done.stdout.splitlines())
+
+
+@drivers("namespaces", "landlock", "bwrap")
+def test_what_programs_need_of_etc_is_there(cordon, etc, driver):
+    assert shown(cordon, etc, "--driver", driver) == SHOWN
+
+
+@drivers("namespaces", "landlock", "bwrap")
+def test_the_configuration_adds_to_etc(cordon, etc, driver):
+    """But not what only its owner may read."""
+    configure(cordon, etc.parent, '[sandbox]\netc = ["/etc/my*", "/etc/default/myapp", "/etc/shadow"]\n')
+    (etc / "shadow").chmod(0o640)
+    assert shown(cordon, etc, "--driver", driver) == SHOWN | {"myapp/config", "default/myapp"}
+
+
+def test_a_path_outside_etc_is_refused(cordon, tmp_path):
+    configure(cordon, tmp_path, '[sandbox]\netc = ["/usr"]\n')
+    done = cordon("run", "--", "true")
+    assert done.returncode == 125 and "not beneath /etc" in done.stderr, done
+
+
+def test_programs_of_this_machine_find_their_configuration(cordon):
+    for program, words in {"mvn": ["--version"], "java": ["-version"], "fc-list": []}.items():
+        if pathlib.Path("/usr/bin", program).exists() and subprocess.run([f"/usr/bin/{program}", *words], capture_output=True).returncode == 0:
+            done = cordon("run", "--", program, *words)
+            assert done.returncode == 0, done
+
+
+# ---- places of the command's own ----------------------------------------------------------------------------------------
+
+PLACES = """
+set -e
+for place in /run /run/user/$(id -u) /var/tmp /tmp /dev/shm; do
+    echo mine > "$place/$1"
+    cp /bin/true "$place/$1-run"; chmod +x "$place/$1-run"; "$place/$1-run"
+done
+[ "$(stat -c %a /run/user/$(id -u))" = 700 ]
+ls -A /run
+"""
+
+
+@drivers("namespaces", "bwrap")
+@pytest.mark.parametrize("view", ["system", "host-readonly", "bare"])
+def test_run_and_var_tmp_are_private_and_writable(cordon, driver, view):
+    name = f"cordon-{os.getpid()}"
+    bare = ["--read", "/usr", "--read", "/bin", "--read", "/lib", "--read", "/lib64"] if view == "bare" else []
+    done = cordon("run", "--quiet", "--driver", driver, "--view", view, *bare, "--", "sh", "-c", PLACES, "-", name)
+    assert done.returncode == 0, done
+    assert set(done.stdout.split()) - {"systemd"} == {"user", name, f"{name}-run"}
+    assert not [place for place in ("/run", "/var/tmp", "/tmp", "/dev/shm") if os.path.exists(f"{place}/{name}")]
+
+
+@drivers("namespaces", "bwrap")
+def test_var_tmp_is_writable_around_a_grant(cordon, tmp_path, driver):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as granted:
+        pathlib.Path(granted, "file").write_text("granted\n")
+        done = cordon("run", "--quiet", "--driver", driver, "--read", granted, "--", "sh", "-c",
+                      'cat "$1/file" && ls -A /var/tmp && echo > /var/tmp/x && ! echo > "$1/file" 2>/dev/null', "-", granted)
+        assert done.returncode == 0 and done.stdout == f"granted\n{os.path.basename(granted)}\n", done
+        assert not os.path.exists("/var/tmp/x")
 
 
 # ---- what is not held, as SECURITY.md says ------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ static const struct narrowing {
 	{ "sandbox.job_timeout", "\"10m\"", "\"5m\"", "\"2h\"" },
 	{ "sandbox.max_output", "\"1K\"", "1024", "1025" },
 	{ "sandbox.view", "\"system\"", "\"bare\"", "\"host-readonly\"" },
+	{ "sandbox.etc", "[\"/etc/a\", \"/etc/b*\"]", "[\"/etc//b*\"]", "[\"/etc/b\"]" },
 	{ "sandbox.toolchains", "[\"nvm\", \"go\"]", "[\"go\"]", "[\"go\", \"cargo\"]" },
 	{ "sandbox.toolchains", "[\"nvm\"]", "[]", "\"all\"" },
 	{ "sandbox.toolchains", "\"all\"", "[\"nvm\"]", NULL },

@@ -14,6 +14,7 @@
 #include "arena-ground.h"
 
 static struct vigil *vigil;
+static const struct strings none;
 
 static int setup(void **state)
 {
@@ -43,11 +44,11 @@ static void kept_is_as_found(void **state)
 	struct host_view *view = *state;
 	struct cordon_error err;
 	struct host_entries first;
-	assert_int_equal(host_base_view(&arena, view, 1, &first, &err), 0);
+	assert_int_equal(host_base_view(&arena, view, &none, 1, &first, &err), 0);
 	assert_true(first.count > 0);
 	for (int time = 0; time < 3; time++) {
 		struct host_entries again;
-		assert_int_equal(host_base_view(&arena, view, 1, &again, &err), 0);
+		assert_int_equal(host_base_view(&arena, view, &none, 1, &again, &err), 0);
 		assert_int_equal(again.count, first.count);
 		for (size_t i = 0; i < first.count; i++) {
 			assert_string_equal(again.items[i].path, first.items[i].path);
@@ -56,6 +57,32 @@ static void kept_is_as_found(void **state)
 			assert_int_equal(again.items[i].kind, first.items[i].kind);
 			assert_int_equal(again.items[i].stamp, first.items[i].stamp);
 		}
+	}
+}
+
+static bool has(const struct host_entries *entries, const char *path)
+{
+	for (size_t i = 0; i < entries->count; i++)
+		if (!strcmp(entries->items[i].path, path))
+			return true;
+	return false;
+}
+
+/* What one configuration adds is not there for the next, although answers are kept. */
+static void another_configuration_has_another_view(void **state)
+{
+	struct host_view *view = *state;
+	struct cordon_error err;
+	const char *items[] = { "/etc/fstab", "/etc/shado*", NULL };
+	const struct strings extra = { items, 2, 2, true };
+	for (int time = 0; time < 6; time++) {
+		struct host_entries with, without;
+		assert_int_equal(host_base_view(&arena, view, &extra, 1, &with, &err), 0);
+		assert_int_equal(host_base_view(&arena, view, &none, 1, &without, &err), 0);
+		assert_int_equal(has(&with, "/etc/fstab"), access("/etc/fstab", F_OK) == 0);
+		assert_false(has(&without, "/etc/fstab"));
+		assert_false(has(&with, "/etc/shadow"));
+		assert_true(has(&with, "/etc/hosts"));
 	}
 }
 
@@ -78,7 +105,7 @@ static void one_command_watches_nothing(void **state)
 	for (int command = 0; command < 2; command++) {
 		assert_int_equal(vigil_hear(vigil), false);
 		assert_non_null(host_view_user(&arena, view, 1, geteuid()));
-		assert_int_equal(host_base_view(&arena, view, 1, &entries, &err), 0);
+		assert_int_equal(host_base_view(&arena, view, &none, 1, &entries, &err), 0);
 	}
 	assert_int_equal(vigil_hear(vigil), true);
 	for (int command = 0; command < 3; command++)
@@ -89,6 +116,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(kept_is_as_found, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_configuration_has_another_view, setup, teardown),
 		cmocka_unit_test_setup_teardown(each_user_has_their_own_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_command_watches_nothing, setup, teardown),
 	};

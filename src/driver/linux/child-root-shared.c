@@ -140,6 +140,8 @@ static long make_target(int root, const char *target, bool is_file)
 int root_play_point(struct builder *builder, const struct mount_op *op)
 {
 	long result = make_target(builder->root, op->target, op->kind == MOUNT_FILE);
+	if (result >= 0 && op->mode)
+		result = sys_3(SYS_fchmodat, builder->root, root_relative(op->target), op->mode);
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot make a mount point in the private root") : 0;
 }
 
