@@ -257,11 +257,22 @@ static int prepare_to_ask(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
+/* A person at the command line may say where a host is, an agent that asks in its session may not. */
+static int check_private_hosts(const struct execution *execution, struct cordon_error *err)
+{
+	const struct strings *hosts = &execution->request->private_hosts;
+	if (!hosts->count || execution->session.one_off)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, hosts->items[0], "a session cannot ask for a host at a private address");
+	fail_boundary(err, "network");
+	return fail_remedy(err, "write network.private_hosts = [\"%s\"] into your configuration", hosts->items[0]);
+}
+
 int capability_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_CWD);
 	struct capability_set baseline, asked;
-	if (find_baseline(execution, &baseline, err) < 0 || find_asked(execution, &asked, err) < 0)
+	if (check_private_hosts(execution, err) < 0 || find_baseline(execution, &baseline, err) < 0 || find_asked(execution, &asked, err) < 0)
 		return -1;
 	if (capability_merge(&execution->arena, &baseline, &asked, &execution->capability.set) < 0)
 		return fail_oom(err);

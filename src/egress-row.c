@@ -49,6 +49,8 @@ static bool is_sound_connection(const struct proxy_message *message)
 	if (message->connection.outside > 1 ||
 	    (message->connection.outside && (message->kind != PROXY_CONNECTION || !*message->host)))
 		return false;
+	if (message->connection.unresolved > 1 || (message->connection.unresolved && !message->connection.outside))
+		return false;
 	if (message->kind == PROXY_NAME_DENIED)
 		return is_canonical(message->host, false);
 	return !*message->host || is_canonical(message->host, true);
@@ -182,6 +184,13 @@ static void count(struct egress_counts *counts, const struct proxy_message *mess
 	add(&counts->bytes_out, message->connection.bytes_out);
 }
 
+/* It was granted, and there is no such name, or nothing of the host's that answers: that is told like a denial. */
+static bool is_missing(const struct proxy_message *message)
+{
+	return message->connection.decision == PROXY_FAILED &&
+	       (message->connection.unresolved || (is_host_service(message) && !message->connection.bytes_in));
+}
+
 static void remember_denied(struct egress *egress, const struct proxy_message *message)
 {
 	uint64_t times = message->connection.count ? message->connection.count : 1;
@@ -199,9 +208,12 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 	struct egress_denied *denied = &egress->denied[egress->denied_count++];
 	memcpy(denied->host, message->host, sizeof(denied->host));
 	memcpy(denied->why, message->text, sizeof(denied->why));
-	if (message->connection.address.length)
+	if (message->connection.address.length && message->connection.decision == PROXY_DENIED) {
+		struct address_verdict verdict = address_judge(&message->connection.address, NULL, 0);
 		address_text(&message->connection.address, denied->address);
-	denied->covered = cover_host(&egress->execution->capability.set.hosts, message->host, false);
+		denied->is_at_site = !verdict.allowed && address_is_at_site(&verdict) && strchr(message->host, ':');
+	}
+	denied->covered = is_missing(message) || cover_host(&egress->execution->capability.set.hosts, message->host, false);
 	denied->count = times;
 }
 
@@ -219,7 +231,7 @@ int egress_tell(struct egress *egress, const struct proxy_message *message, stru
 		if (!has_row)
 			count(&egress->beyond, message);
 	}
-	if (message->connection.decision == PROXY_DENIED && *message->host)
+	if ((message->connection.decision == PROXY_DENIED || is_missing(message)) && *message->host)
 		remember_denied(egress, message);
 	return has_row ? write_row(egress, message, err) : 0;
 }

@@ -69,6 +69,14 @@ static int send_names(const struct egress *egress)
 		snprintf(message.host, sizeof(message.host), "%s", config->network.names[i].name);
 		result = egress_send(egress, &message, -1);
 	}
+	const struct strings *const private_hosts[] = { &config->network.private_hosts,
+		                                        &egress->execution->request->private_hosts };
+	for (size_t list = 0; list < ARRAY_SIZE(private_hosts); list++)
+		for (size_t i = 0; i < private_hosts[list]->count && result == 0; i++) {
+			struct proxy_message message = { .kind = PROXY_PRIVATE };
+			snprintf(message.host, sizeof(message.host), "%s", private_hosts[list]->items[i]);
+			result = egress_send(egress, &message, -1);
+		}
 	for (size_t i = 0; i < config->network.exempt_count && result == 0; i++) {
 		const struct address_range *range = &config->network.exempt[i];
 		struct proxy_message message = { .kind = PROXY_EXEMPTION };
@@ -415,7 +423,9 @@ static int add_denied(struct execution *execution, const struct egress_denied *d
 	bool has_port = strchr(denied->host, ':') != NULL;
 	snprintf(note, sizeof(note), "%s%s%" PRIu64 " time%s", denied->why, *denied->why ? "; " : "", denied->count,
 	         denied->count == 1 ? "" : "s");
-	if (*denied->address)
+	if (denied->is_at_site)
+		snprintf(grant, sizeof(grant), "--net-private %s", denied->host);
+	else if (*denied->address)
 		snprintf(grant, sizeof(grant), "network.allow_private = [\"%s\"]", denied->address);
 	else if (!denied->covered)
 		snprintf(grant, sizeof(grant), "--net %s%s", denied->host, has_port ? "" : ":PORT");

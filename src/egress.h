@@ -25,12 +25,13 @@
 #define EGRESS_DENIED_MAX 256           /* that are told one by one */
 #define EGRESS_QUESTIONS_MAX 1024       /* that wait */
 
-/* What was denied, however often. */
+/* What was denied, or is not to be found, however often. */
 struct egress_denied {
 	char host[HOST_TEXT_SIZE];
 	char why[RESOLVE_WHY_SIZE];
 	char address[ADDRESS_TEXT_SIZE];        /* that was refused, or "" */
 	uint64_t count;
+	bool is_at_site;                        /* that address is, where the name could be allowed to be */
 	bool covered;                           /* by the rules: it was refused for another reason */
 };
 

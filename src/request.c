@@ -176,6 +176,26 @@ static int set_network(struct cordon_request *request, const struct setting *set
 	               ? 0 : fail_oom(err);
 }
 
+/* It grants the host as well: to say where a host may be that cannot be reached would be of no use. */
+static int set_private_host(struct cordon_request *request, const struct setting *setting, const char *value,
+                            struct cordon_error *err)
+{
+	struct host host;
+	char text[HOST_TEXT_SIZE];
+	const char *why = host_parse_name_port(value, strlen(value), &host);
+	if (why) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, value, "%s: must be NAME:PORT: %s", setting->key, why);
+		fail_boundary(err, "request");
+		return fail_remedy(err, "write such as packages.example.com:443; an address is granted by --net");
+	}
+	if (set_network(request, setting, value, err) < 0)
+		return -1;
+	host_text(&host, text);
+	return strings_find(&request->private_hosts, text) >= 0 ||
+	       strings_add(&request->arena, &request->private_hosts, arena_strdup(&request->arena, text)) == 0
+	               ? 0 : fail_oom(err);
+}
+
 static int set_environment(struct cordon_request *request, const struct setting *setting, const char *value,
                            struct cordon_error *err)
 {
@@ -206,6 +226,7 @@ static const struct setting settings[] = {
 	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, UINT64_MAX },
 	{ "memory", set_size, AT(granted.limits.memory_bytes), MiB, MiB << 30 },
 	{ "net", set_network, 0, 0, 0 },
+	{ "net-private", set_private_host, 0, 0, 0 },
 	{ "no-spawn", set_flag, AT(no_spawn), 0, 0 },
 	{ "pass-env", set_list, AT(pass_env), 0, 0 },
 	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },

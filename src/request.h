@@ -19,6 +19,7 @@ struct cordon_request {
 	struct capability_set granted;          /* what the person at the command line grants on top of the baseline */
 	bool no_spawn, no_network, tty, choose_toolchains, fresh;
 	unsigned short rows, columns;           /* of the terminal */
+	struct strings private_hosts;           /* of `granted.hosts`, those that may be at an address of this site */
 	struct strings env, pass_env, toolchains, argv;
 	char *const *environment;               /* of whoever asks; or NULL: the process's own */
 	int stdin_fd;

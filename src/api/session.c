@@ -43,6 +43,7 @@ static int check_settings(const struct cordon_request *settings, struct cordon_e
 		{ settings->argv.count > 0, "a command" }, { settings->session != NULL, "session" }, { settings->cwd != NULL, "cwd" },
 		{ settings->driver != NULL, "driver" },    { settings->view != VIEW_SYSTEM, "view" }, { settings->tty, "tty" },
 		{ settings->env.count > 0, "env" },        { settings->pass_env.count > 0, "pass-env" },
+		{ settings->private_hosts.count > 0, "net-private" },
 		{ settings->choose_toolchains, "toolchain" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)

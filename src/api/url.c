@@ -100,6 +100,13 @@ static bool take_configured(const struct config *config, const struct host *host
 	return true;
 }
 
+static bool is_private_host(const struct config *config, const struct host *host)
+{
+	char text[HOST_TEXT_SIZE];
+	host_text(host, text);
+	return strings_find(&config->network.private_hosts, text) >= 0;
+}
+
 static int judge(struct cordon *cordon, const struct config *config, const char *url, char **ret_json, bool *ret_allowed,
                  struct cordon_error *err)
 {
@@ -114,6 +121,7 @@ static int judge(struct cordon *cordon, const struct config *config, const char 
 	} else {
 		if (!take_configured(config, &host, &resolution) && resolve_now(&options, &host, &resolution, err) < 0)
 			return -1;
+		resolution.allowed |= resolution_is_at_site(&resolution) && is_private_host(config, &host);
 		resolution_why(&host, &resolution, why);
 	}
 	if (write_row(cordon, malformed ? NULL : &host, &resolution, why, err) < 0)

@@ -151,6 +151,7 @@ static int assemble_network(struct arena *arena, const struct config_value *valu
 			return -1;
 	config->network.exempt = ranges;
 	config->network.exempt_count = list->count;
+	config->network.private_hosts = values[KEY_network_private_hosts].list;
 	return assemble_names(arena, &values[KEY_network_names].list, config, err);
 }
 

@@ -52,6 +52,7 @@ struct config {
 	struct {
 		const struct address_range *exempt;     /* from what the table of addresses refuses */
 		size_t exempt_count;
+		struct strings private_hosts;           /* "name:port" that may be at an address of this site */
 		const struct static_name *names;        /* sorted by nothing; a name may be there several times */
 		size_t name_count;
 		uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes;

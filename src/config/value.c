@@ -260,6 +260,19 @@ static int read_host_entry(const struct config_reader *reader, const struct conf
 	return *ret_entry ? 0 : fail_oom(err);
 }
 
+static int read_named_host_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                                 const char **ret_entry, struct cordon_error *err)
+{
+	struct host host;
+	char text[HOST_TEXT_SIZE];
+	const char *why = host_parse_name_port(at->text, at->length, &host);
+	if (why)
+		return toml_fail(err, reader->file, at, "%s: \"%s\" is not NAME:PORT: %s", row->path, at->text, why);
+	host_text(&host, text);
+	*ret_entry = arena_strdup(reader->arena, text);
+	return *ret_entry ? 0 : fail_oom(err);
+}
+
 static int read_range_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                             const char **ret_entry, struct cordon_error *err)
 {
@@ -283,6 +296,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
 		[CONFIG_TYPE_LIMITS] = read_limit_entry,
 		[CONFIG_TYPE_HOSTS] = read_host_entry,
+		[CONFIG_TYPE_NAMED_HOSTS] = read_named_host_entry,
 		[CONFIG_TYPE_RANGES] = read_range_entry,
 	};
 	const entry_fn read_entry = entry_readers[row->type];
@@ -394,6 +408,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_TOOLCHAINS] = read_list,
 		[CONFIG_TYPE_LIMITS] = read_list,
 		[CONFIG_TYPE_HOSTS] = read_list,
+		[CONFIG_TYPE_NAMED_HOSTS] = read_list,
 		[CONFIG_TYPE_RANGES] = read_list,
 		[CONFIG_TYPE_ADDRESSES] = read_addresses,
 		[CONFIG_TYPE_SIZE] = read_amount,

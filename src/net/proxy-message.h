@@ -3,7 +3,7 @@
  * Whoever reads checks the size, the kind, what is an enum, and that texts end; neither trusts the other with more than
  * that. When the supervisor's end closes, the proxy ends and all connections with it.
  *
- *     SETTINGS, RULE…, EXEMPTION…, NAME…, LISTENER…, BEGIN →       in any order but for BEGIN, the last
+ *     SETTINGS, RULE…, EXEMPTION…, PRIVATE…, NAME…, LISTENER…, BEGIN →     in any order but for BEGIN, the last
  *     ← READY                                                      sealed, and accepting from now on
  *     ← CONNECTION, NAME_DENIED, QUESTION    ANSWER →              while the command runs
  *     END →   ← what was not told yet, TOTALS                      then the proxy exits */
@@ -22,6 +22,7 @@ enum proxy_kind {
 	PROXY_SETTINGS = 1,
 	PROXY_RULE,
 	PROXY_EXEMPTION,
+	PROXY_PRIVATE,          /* a host that may be at an address of this site */
 	PROXY_NAME,
 	PROXY_LISTENER,
 	PROXY_BEGIN,
@@ -53,7 +54,7 @@ enum proxy_decision {
 	PROXY_DECISION_MAX
 };
 
-#define PROXY_RULES_MAX 4096            /* also of exemptions and of names */
+#define PROXY_RULES_MAX 4096            /* also of exemptions, of private hosts and of names */
 #define PROXY_LISTENERS_MAX 512
 
 struct proxy_message {
@@ -87,6 +88,7 @@ struct proxy_message {
 			uint8_t way, decision;          /* enum proxy_way, enum proxy_decision */
 			uint8_t open;                   /* 1: it was allowed and goes on; its bytes are those so far */
 			uint8_t outside;                /* 1: its host was asked for or dialled there, whatever became of it */
+			uint8_t unresolved;             /* 1: it failed because its name has no address, or none could be had */
 			uint16_t port;
 			uint16_t status;                /* the HTTP status that was told, or 0 */
 			struct address address;         /* that was dialled, or refused; else of length 0 */
@@ -99,7 +101,7 @@ struct proxy_message {
 			uint64_t connections, bytes_in, bytes_out, denied, failed;
 		} totals;
 	};
-	char host[HOST_TEXT_SIZE];      /* a rule "name:port", an exemption "10.1.0.0/16", a name, a name that was denied, a
+	char host[HOST_TEXT_SIZE];      /* a rule or a private host "name:port", an exemption "10.1.0.0/16", a name, a name that was denied, a
 	                                 * connection's or a question's "host:port"; "" where a connection named none */
 	char text[RESOLVE_WHY_SIZE];    /* why, for people, of an answer, too; "" where there is nothing to say */
 };

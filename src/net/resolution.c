@@ -37,6 +37,16 @@ void resolution_judge(struct resolution *resolution, enum resolve_status status,
 	}
 }
 
+bool resolution_is_at_site(const struct resolution *resolution)
+{
+	bool is_at_site = resolution->status == RESOLVE_FOUND && !resolution->allowed;
+	for (size_t i = 0; i < resolution->count; i++) {
+		const struct address_verdict *verdict = &resolution->addresses[i].verdict;
+		is_at_site &= verdict->allowed || address_is_at_site(verdict);
+	}
+	return is_at_site;
+}
+
 void resolution_why(const struct host *host, const struct resolution *resolution, char ret_text[RESOLVE_WHY_SIZE])
 {
 	static const char *const texts[RESOLVE_STATUS_MAX] = {
@@ -47,6 +57,8 @@ void resolution_why(const struct host *host, const struct resolution *resolution
 		[RESOLVE_TIMED_OUT] = "no name server answered in time",
 	};
 	ret_text[0] = '\0';
+	if (resolution->allowed)
+		return;
 	if (resolution->status == RESOLVE_NAME_REFUSED) {
 		snprintf(ret_text, RESOLVE_WHY_SIZE, "metadata: %s", address_name_refused(host->name));
 		return;

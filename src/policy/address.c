@@ -11,6 +11,7 @@
 #define TWO(group) (uint8_t)((group) >> 8), (uint8_t)((group) & 0xff)
 #define GLOBAL .use = ADDRESS_GLOBAL
 #define REFUSED .use = ADDRESS_REFUSED
+#define SITE .use = ADDRESS_REFUSED, .is_site = true
 #define REFUSED_INVERTED .use = ADDRESS_REFUSED, .inverted = true
 #define AS_CARRIED .use = ADDRESS_AS_CARRIED
 
@@ -146,6 +147,11 @@ struct address_verdict address_judge(const struct address *address, const struct
 	for (size_t i = 0; i < count && !verdict.allowed; i++)
 		verdict.allowed = exemptions[i].bits >= verdict.row->range.bits && range_holds(&exemptions[i], address);
 	return verdict;
+}
+
+bool address_is_at_site(const struct address_verdict *verdict)
+{
+	return verdict->row->is_site && !verdict->carried;
 }
 
 void address_why(const struct address_verdict *verdict, char ret_text[ADDRESS_WHY_SIZE])

@@ -33,6 +33,7 @@ struct address_row {
 	struct address_range range;
 	enum address_use use;
 	uint8_t carried_at;     /* where an IPv4 address is carried; 0: none is */
+	bool is_site;           /* refused; a network of this site or machine, where services with names are */
 	bool inverted;          /* every bit of the carried one is the other way round */
 	const char *name;       /* one word: "private", "metadata", … */
 	const char *why;        /* what it is, for people */
@@ -65,6 +66,9 @@ struct address_verdict {
  * metadata service in their midst, which has a row of its own; 169.254.169.254 does. */
 struct address_verdict address_judge(const struct address *address, const struct address_range *exemptions,
                                      size_t count);
+
+/* Of one that was refused: may a name lead there that a person allowed to (network.private_hosts)? */
+bool address_is_at_site(const struct address_verdict *verdict);
 
 /* Why it was refused, for people: "private: …". "" where it is allowed. */
 #define ADDRESS_WHY_SIZE 256

@@ -164,6 +164,17 @@ const char *host_parse_rule(const char *text, size_t length, struct host *ret_ho
 	return parse_with_port(text, length, true, ret_host);
 }
 
+const char *host_parse_name_port(const char *text, size_t length, struct host *ret_host)
+{
+	struct host host;
+	const char *why = host_parse_port(text, length, &host);
+	if (!why && host.form == HOST_ADDRESS)
+		return "it is an address, which is allowed by being listed itself";
+	if (!why)
+		*ret_host = host;
+	return why;
+}
+
 bool host_is_loopback(const struct host *host)
 {
 	static const char *const names[] = { "localhost", "127.0.0.1", "::1" };

@@ -31,6 +31,9 @@ const char *host_parse_port(const char *text, size_t length, struct host *ret_ho
 /* The same as an entry of a list: `*.` may precede a name. */
 const char *host_parse_rule(const char *text, size_t length, struct host *ret_host) must_check;
 
+/* The same, of one name alone: no star, and no address. */
+const char *host_parse_name_port(const char *text, size_t length, struct host *ret_host) must_check;
+
 /* localhost, 127.0.0.1 or ::1: where a service of the host listens that was granted by its port. Other addresses of
  * 127.0.0.0/8 and names that end in .localhost are not. */
 bool host_is_loopback(const struct host *host);

@@ -184,6 +184,7 @@ static struct proxy_message row_of(const struct connection *connection, enum pro
 		return message;
 	message.connection.port = connection->host.port;
 	message.connection.outside = connection->is_outside;
+	message.connection.unresolved = connection->unresolved && decision == PROXY_FAILED;
 	message.connection.address = connection->address;
 	message.connection.bytes_in = connection->in.moved;
 	message.connection.bytes_out = connection->out.moved;
@@ -270,8 +271,9 @@ static bool write_refusal(struct connection *connection, unsigned status, const 
 	switch (connection->way) {
 	case PROXY_BY_CONNECT:
 	case PROXY_BY_HTTP:
-		snprintf(line, sizeof(line), "%s%s%s%s%s", host, *host ? ": " : "", said,
-		         connection->grantable ? "; to allow it: --net " : "", connection->grantable ? host : "");
+		snprintf(line, sizeof(line), "%s%s%s%s%s%s%s", host, *host ? ": " : "", said,
+		         connection->option ? "; to allow it: " : "", connection->option ? connection->option : "",
+		         connection->option ? " " : "", connection->option ? host : "");
 		return buffer_append(head, text, http_refusal_write(status, line, connection->is_head, text)) == 0;
 	case PROXY_BY_SOCKS:
 		socks_reply_write(socks_reply_of(status), reply);

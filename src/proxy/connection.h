@@ -67,7 +67,8 @@ struct connection {
 	bool is_outside;                /* that was asked for or dialled outside */
 	uint8_t way;                    /* enum proxy_way */
 	bool is_head;                   /* a response to it has no body */
-	bool grantable;                 /* it was denied because nobody listed or approved it */
+	bool unresolved;                /* its name has no address, or none could be had */
+	const char *option;             /* that would have allowed it, with the host behind it; or NULL */
 	bool greeted;                   /* SOCKS: the greeting was answered */
 	bool was_served;                /* not the first request on this connection */
 	size_t scanned;                 /* how much of a head was looked at */

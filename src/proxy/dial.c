@@ -166,7 +166,10 @@ static void resolved(struct connection *connection, const struct resolution *res
 	};
 	struct address addresses[RESOLVE_ADDRESSES_MAX];
 	char why[RESOLVE_WHY_SIZE];
-	if (!resolution->allowed) {
+	bool is_at_site = resolution_is_at_site(resolution);
+	if (!resolution->allowed && !(is_at_site && rules_private(&connection->proxy->rules, &connection->host))) {
+		connection->unresolved = rows[resolution->status].decision == PROXY_FAILED;
+		connection->option = is_at_site ? "--net-private" : NULL;
 		for (size_t i = resolution->count; i > 0; i--)
 			if (!resolution->addresses[i - 1].verdict.allowed)
 				connection->address = resolution->addresses[i - 1].address;
@@ -219,7 +222,7 @@ void dial_wait_step(struct connection *connection)
 
 static void deny(struct connection *connection, const char *why)
 {
-	connection->grantable = true;
+	connection->option = "--net";
 	connection_refuse(connection, PROXY_DENIED, 403, why);
 }
 
@@ -235,7 +238,7 @@ static bool is_closed(struct connection *connection)
 		return false;
 	address_why(&verdict, why);
 	snprintf(text, sizeof(text), "no rule lists it, and it is %s", why);
-	connection->grantable = true;
+	connection->option = "--net";
 	connection_refuse_saying(connection, PROXY_DENIED, 403, text, not_public);
 	return true;
 }
@@ -284,7 +287,8 @@ void dial_begin(struct connection *connection)
 	connection->has_row = true;
 	connection->started_us = proxy->now_us;
 	connection->address = (struct address){ 0 };
-	connection->is_outside = false;
+	connection->is_outside = connection->unresolved = false;
+	connection->option = NULL;
 	if (proxy->judged >= proxy->settings.total_connections) {
 		connection_refuse(connection, PROXY_FAILED, 403, "the command has made as many connections as it may");
 	} else if (!relay_allowance(proxy, 1)) {

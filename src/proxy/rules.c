@@ -69,6 +69,16 @@ int rules_add_exemption(struct rules *rules, const char *text)
 	return 0;
 }
 
+int rules_add_private(struct rules *rules, const char *host_port)
+{
+	struct host host;
+	char normal[HOST_TEXT_SIZE];
+	if (rules->private_hosts.count >= PROXY_RULES_MAX || host_parse_name_port(host_port, strlen(host_port), &host))
+		return -1;
+	host_text(&host, normal);
+	return add_text(rules, &rules->private_hosts, normal);
+}
+
 int rules_add_name(struct rules *rules, const char *name, const struct address *address)
 {
 	struct host host;
@@ -109,6 +119,11 @@ bool rules_allow(const struct rules *rules, const struct host *host)
 bool rules_deny(const struct rules *rules, const struct host *host)
 {
 	return is_covered(&rules->denied, host);
+}
+
+bool rules_private(const struct rules *rules, const struct host *host)
+{
+	return is_covered(&rules->private_hosts, host);
 }
 
 bool rules_static(const struct rules *rules, const struct host *host, struct resolution *ret_resolution)

@@ -26,6 +26,7 @@ struct rules {
 	struct arena arena;
 	struct strings allowed;                 /* "host:port", rules and what was approved meanwhile */
 	struct strings denied;                  /* what a human said no to */
+	struct strings private_hosts;           /* "host:port" that may be at an address of this site */
 	struct strings wildcards;               /* ".example.com", of the rules */
 	uint8_t services[(UINT16_MAX + 1) / 8]; /* ports of the host's loopback, of the rules */
 	struct inside_name *exact, *wild;
@@ -39,12 +40,15 @@ struct rules {
 /* Each: 0, or -1 where the text is none, there are too many or memory is short. */
 int rules_add(struct rules *rules, const char *text, const struct address *v4, const struct address *v6) must_check;
 int rules_add_exemption(struct rules *rules, const char *text) must_check;
+int rules_add_private(struct rules *rules, const char *host_port) must_check;
 int rules_add_name(struct rules *rules, const char *name, const struct address *address) must_check;
 /* What a human said, for the rest of the command. What no longer fits is asked again. */
 void rules_remember(struct rules *rules, const char *host_port, bool allowed);
 
 bool rules_allow(const struct rules *rules, const struct host *host);
 bool rules_deny(const struct rules *rules, const struct host *host);
+/* May it lead to an address of this site? Of one that is allowed. */
+bool rules_private(const struct rules *rules, const struct host *host);
 
 /* The addresses that the configuration gives this name, judged; false where it has none. */
 bool rules_static(const struct rules *rules, const struct host *host, struct resolution *ret_resolution);

@@ -67,6 +67,11 @@ static int take_exemption(struct proxy *proxy, const struct proxy_message *messa
 	return rules_add_exemption(&proxy->rules, message->host);
 }
 
+static int take_private(struct proxy *proxy, const struct proxy_message *message)
+{
+	return rules_add_private(&proxy->rules, message->host);
+}
+
 static int take_name(struct proxy *proxy, const struct proxy_message *message)
 {
 	return rules_add_name(&proxy->rules, message->host, &message->name.address);
@@ -89,11 +94,13 @@ const char *setup_read(struct proxy *proxy)
 		[PROXY_SETTINGS] = take_settings,
 		[PROXY_RULE] = take_rule,
 		[PROXY_EXEMPTION] = take_exemption,
+		[PROXY_PRIVATE] = take_private,
 		[PROXY_NAME] = take_name,
 	};
 	static const char *const refused[PROXY_KIND_MAX] = {
 		[PROXY_RULE] = "a rule is none, or there are too many",
 		[PROXY_EXEMPTION] = "an exemption is none, or there are too many",
+		[PROXY_PRIVATE] = "a private host is none, or there are too many",
 		[PROXY_NAME] = "a name is none, or there are too many",
 	};
 	for (;;) {

@@ -212,7 +212,7 @@ def test_a_private_address_is_refused_by_name(cordon, net, server):
     assert told["stdout"] == "403\n" and server.seen == []
     denial, = told["denials"]
     assert denial["what"] == f"a.test:{server.port}" and "loopback" in denial["note"] and \
-        denial["grant"] == 'network.allow_private = ["127.0.0.1"]', denial
+        denial["grant"] == f"--net-private a.test:{server.port}", denial
     assert network_rows(cordon, told["audit_id"])[0]["address"] == "127.0.0.1"
 
 

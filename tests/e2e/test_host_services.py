@@ -128,6 +128,8 @@ def test_reset_where_nothing_listens(cordon, driver):
     gone.close()
     said, done = ask(cordon, driver, [f"localhost:{gone.port}"], f"127.0.0.1:{gone.port}")
     assert said == ["ConnectionResetError"], done
+    denial, = done["denials"]
+    assert (denial["what"], denial["grant"]) == (f"127.0.0.1:{gone.port}", "") and "the host's service" in denial["note"]
     row = [row for row in rows(cordon) if row["row"] == "network"][-1]
     assert row["decision"] == "failed" and "the host's service cannot be reached" in row["why"] and row["host_service"]
 

@@ -234,6 +234,41 @@ def test_exemptions_and_literals_open_what_is_closed(net, tmp_path):
     assert [status(text) for text in said] == [200, 200, 403], said
 
 
+def test_a_name_that_may_be_at_a_private_address(net, tmp_path):
+    """One name, with one port, and no metadata service."""
+    hosts = ["private.test:80", "mixed.test:80", "loop.test:80", "shared.test:80", "mapped.test:80", "meta.test:80"]
+    requests = [get(f"http://{host[:-3]}/") for host in hosts]
+    private = [word for host in hosts for word in ("--net-private", host)]
+    said = net.dialogs(requests, options=private)
+    assert [status(text) for text in said] == [200, 200, 200, 200, 403, 403], said
+    said = net.dialogs(requests[:2], net=hosts[1:2], options=private[:2])
+    assert [status(text) for text in said] == [200, 403] and b"to allow it: --net-private mixed.test:80" in said[1], said
+    configure(net, tmp_path, '[network]\nprivate_hosts = ["PRIVATE.test.:80"]\n')
+    said = net.dialogs([*requests[:2], get("http://private.test:81/")], net=[*hosts[:2], "private.test:81"])
+    assert [status(text) for text in said] == [200, 403, 403], said
+
+
+def test_who_may_say_so(net, tmp_path):
+    """Not the project, and not a request of a session."""
+    (net.workspace / ".cordon.toml").write_text('[network]\nprivate_hosts = ["private.test:80"]\n')
+    error = json.loads(net("run", "--json", "--net", "private.test:80", "--", "true").stdout)["error"]
+    assert error["class"] == "config_invalid" and "private_hosts" in error["reason"], error
+    (net.workspace / ".cordon.toml").unlink()
+    error = json.loads(net("run", "--json", "--session", "s", "--net-private", "private.test:80", "--", "true").stdout)["error"]
+    assert (error["class"], error["boundary"], error["subject"]) == ("invalid_request", "network", "private.test:80")
+    assert error["remediation"] == 'write network.private_hosts = ["private.test:80"] into your configuration'
+    for text in ("10.0.0.1:80", "*.private.test:80", "private.test", "[::1]:80"):
+        error = json.loads(net("run", "--json", "--net-private", text, "--", "true").stdout)["error"]
+        assert error["class"] == "invalid_request" and error["remediation"], error
+
+
+def test_a_name_that_is_not_there(net):
+    """It is told as that, once, and nothing would allow it."""
+    _, value = net.verb("dialogs", [[base64.b64encode(connect("missing.test:80")).decode()]] * 2, net=["missing.test:80"])
+    denial, = value["denials"]
+    assert (denial["what"], denial["grant"]) == ("missing.test:80", "") and "there is no such name" in denial["note"], denial
+
+
 def test_a_name_that_changes_its_mind(net):
     """Judged is what is dialled: the first answer is public and is reached, the second is private and is not."""
     said = net.dialogs([connect("rebind.test:80") + b"GET / HTTP/1.0\r\n\r\n", connect("rebind.test:80")], net=["rebind.test:80"])

@@ -68,6 +68,13 @@ def test_usage(cordon):
     assert cordon("url", "--help").returncode == 0
 
 
+def test_a_name_may_be_at_a_private_address(cordon, tmp_path):
+    file = tmp_path / "config.toml"
+    file.write_text('[network]\nprivate_hosts = ["a.test:80"]\nnames = { "a.test" = "10.1.0.7", "b.test" = "10.1.0.7" }\n')
+    for url, allowed in (("http://a.test/", True), ("http://a.test:81/", False), ("http://b.test/", False)):
+        assert check(cordon, url, "--config", file)["allowed"] == allowed, url
+
+
 def test_exemptions_come_from_the_configuration(cordon, tmp_path):
     file = tmp_path / "config.toml"
     file.write_text('[network]\nallow_private = ["10.1.0.0/16", "::1"]\n')

@@ -254,6 +254,33 @@ static void exemptions_lift_what_they_name(void **state)
 	assert_false(allowed_with("10.0.0.1", all_loopback));
 }
 
+/* A name may be allowed to be on a network of this site, and never at a metadata service in its midst. */
+static void what_is_of_this_site(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		bool is_at_site;
+	} rows[] = {
+		{ "10.1.2.3", true },        { "172.31.0.1", true },      { "192.168.1.1", true },  { "100.64.0.1", true },
+		{ "127.0.0.1", true },       { "127.9.9.9", true },       { "169.254.1.1", true },  { "::1", true },
+		{ "fd12::1", true },         { "fe80::1", true },         { "fec0::1", true },      { "169.254.169.254", false },
+		{ "100.100.100.200", false },{ "fd00:ec2::254", false },  { "0.0.0.0", false },     { "::", false },
+		{ "224.0.0.1", false },      { "255.255.255.255", false },{ "198.18.0.1", false },  { "192.0.2.1", false },
+		{ "::ffff:10.0.0.1", false },{ "64:ff9b::10.0.0.1", false }, { "fe80::5efe:a00:1", false }, { "8.8.8.8", false },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct address address;
+		assert_true(address_parse(rows[i].text, strlen(rows[i].text), &address));
+		struct address_verdict verdict = address_judge(&address, NULL, 0);
+		if (address_is_at_site(&verdict) != rows[i].is_at_site)
+			fail_msg("%s", rows[i].text);
+	}
+	for (size_t i = 0; i < address_row_count; i++)
+		assert_true(!address_rows[i].is_site ||
+		            (address_rows[i].use == ADDRESS_REFUSED && strcmp(address_rows[i].name, "metadata")));
+}
+
 static void metadata_is_lifted_by_its_own_address_only(void **state)
 {
 	(void)state;
@@ -325,6 +352,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(spellings),
 		cmocka_unit_test(exemptions_lift_what_they_name),
 		cmocka_unit_test(metadata_is_lifted_by_its_own_address_only),
+		cmocka_unit_test(what_is_of_this_site),
 		cmocka_unit_test(what_is_no_exemption),
 		cmocka_unit_test(names_of_metadata_services),
 	};

@@ -64,6 +64,8 @@ static const struct narrowing {
 	{ "env.set", "{ A = \"1\" }", "{ A = \"2\" }", NULL },
 	{ "network.allow_private", "[\"10.0.0.0/8\", \"::1\"]", "[\"::1\"]", "[\"10.0.0.0/8\", \"127.0.0.1\"]" },
 	{ "network.allow_private", "[\"169.254.0.0/16\"]", "[]", "[\"169.254.169.254\"]" },
+	{ "network.private_hosts", "[\"a.b:443\", \"c.d:80\"]", "[\"c.d:80\"]", "[\"c.d:81\"]" },
+	{ "network.private_hosts", "[]", "[]", "[\"a.b:443\"]" },
 	{ "network.names", "{ a = \"1.1.1.1\", b = \"1.1.1.2\" }", "{ b = \"1.1.1.2\" }", "{ b = \"1.1.1.3\" }" },
 	{ "network.connections", "10", "9", "11" },
 	{ "network.total_connections", "10", "9", "11" },
