@@ -131,7 +131,14 @@ void cordon_request_unref(struct cordon_request *request);
 
 /* One setting, as text: the same keys and spellings as the options of `cordon run` (docs: cordon(1)).
  * Keys that may be given more than once add; the others replace. `tty` also takes the size the terminal is to have
- * from the start: "24x80". The strings are copied. */
+ * from the start: "24x80". Keys that are no option of it:
+ *
+ *     plain       true: the limits of `cordon run` without --session and --json, see cordon(1). Output for which no limit is named
+ *                 goes to the output function alone: the result has the totals
+ *     one-stream  true: standard error is the very pipe of standard output, which keeps their order, and counts as that
+ *     umask       the file mode creation mask of the command, in octal (default: 022)
+ *
+ * The strings are copied. */
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
@@ -147,7 +154,8 @@ int cordon_request_environment(struct cordon_request *request, const char *const
 
 /* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends.
  * -1, the default, is an empty input. The command never gets `fd` itself; where reading it fails, its input ends, and the result
- * has a note. */
+ * has a note. A regular file is read from its offset on, which is set when the command has ended: to where the command stopped
+ * reading. From anything else more may be read than the command takes. */
 void cordon_request_stdin(struct cordon_request *request, int fd);
 
 enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
@@ -176,6 +184,7 @@ struct cordon_result {
 	const char *stdout_data, *stderr_data;
 	size_t stdout_length, stderr_length;
 	uint64_t stdout_bytes, stderr_bytes;
+	uint64_t stdin_bytes;           /* of its input, what the command read; with `tty` what it was sent */
 	uint64_t duration_ms, cpu_ms;
 	uint64_t max_rss_kb;            /* of its largest process; 0: not known, because it was less than the caller's own */
 	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
@@ -224,8 +233,16 @@ int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished
 	CORDON_MUST_CHECK;
 /* Sends a signal to the command, as a terminal would: to its whole process group. */
 void cordon_execution_signal(struct cordon_execution *execution, int signal);
+/* For output that is handed on faster than it is taken: while a stream is held, nothing of it is read, and a command that goes on
+ * writing waits. What it wrote before its end is read then, held or not. */
+void cordon_execution_hold_output(struct cordon_execution *execution, enum cordon_stream stream, bool hold);
+/* The reader of the output is gone: a command that goes on writing gets SIGPIPE or EPIPE. With `tty` this does nothing. */
+void cordon_execution_close_output(struct cordon_execution *execution, enum cordon_stream stream);
 /* With the setting `tty`: the size of the command's terminal. */
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns);
+/* With `tty`: the key was pressed that stops a job, Ctrl-Z. True: it is for the command as a whole, which the caller stops by
+ * SIGSTOP, and nothing was done; false: the key went to the command's terminal, where a shell has jobs. */
+bool cordon_execution_press_stop(struct cordon_execution *execution);
 /* Only after it finished. The first call writes the result row; a later one gives the same result, or error, once more
  * and writes nothing. As with cordon_run(), an error may come with a result. */
 int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,

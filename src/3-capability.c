@@ -11,6 +11,7 @@
 #include "permit.h"
 #include "config/manifest.h"
 #include "driver/linux/kernel-mounts.h"
+#include "host/plain-limits.h"
 #include "session/beneath.h"
 #include "session/workspace.h"
 
@@ -142,6 +143,15 @@ static int resolve(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
+/* What a file of the configuration sets counts here, too. */
+static void use_plain_limits(const struct execution *execution, struct limits *ret_limits)
+{
+	struct capability_set set = { 0 };
+	plain_limits(execution->session.workspace_fd, &set.limits);
+	capability_choose_limits(&set, &execution->session.config->chosen);
+	*ret_limits = set.limits;
+}
+
 /* What the configuration gives, and what the session was given on top when it was made. */
 static int find_baseline(struct execution *execution, struct capability_set *ret_set, struct cordon_error *err)
 {
@@ -154,6 +164,8 @@ static int find_baseline(struct execution *execution, struct capability_set *ret
 			return fail_oom(err);
 	}
 	set.spawn = spawn;
+	if (execution->request->plain && execution->session.one_off)
+		use_plain_limits(execution, &set.limits);
 	/* A job takes longer, and nobody has to be asked about that. */
 	if (execution->request->job && set.limits.wall_ms < execution->session.config->usual.job_ms)
 		set.limits.wall_ms = execution->session.config->usual.job_ms;
@@ -277,7 +289,8 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 	if (capability_merge(&execution->arena, &baseline, &asked, &execution->capability.set) < 0)
 		return fail_oom(err);
 	narrow_network(execution, &asked);
-	use_usual_limits(execution, &asked.limits);
+	if (!execution->request->plain)
+		use_usual_limits(execution, &asked.limits);
 	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0 ||
 	    add_granted_hosts(execution, err) < 0 || prepare_to_ask(execution, err) < 0)
 		return -1;

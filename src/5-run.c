@@ -16,6 +16,7 @@
 #define DENIALS_MAX 256
 #define DENIAL_WHAT_MAX 4096
 #define DENIAL_NOTE_MAX 256
+#define PLAIN_CAPTURE_BYTES (UINT64_C(64) << 10)
 
 /* A weaker tier runs only where it was named: here, a driver other than the default one was. */
 static int require_walls(const struct execution *execution, struct cordon_error *err)
@@ -91,6 +92,7 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 	} else if (prepare(execution, err) < 0) {
 		return -1;
 	}
+	execution->run.launch.umask = execution->request->umask;
 	judge_program(execution);
 	limits_describe(execution);
 	return require_walls(execution, err);
@@ -111,6 +113,24 @@ static int await_program(struct execution *execution, struct cordon_error *err)
 	return there < 0 ? -1 : 0;
 }
 
+static uint64_t output_limit(const struct execution *execution, int stream)
+{
+	const struct limits *limits = &execution->profile.profile.limits;
+	uint64_t limit = stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
+	return limit ? limit : UINT64_MAX;
+}
+
+/* Output without a limit that is handed on as it comes is not kept, but for as much as tells why a command failed. */
+static bool is_handed_on(const struct execution *execution, int stream)
+{
+	return execution->request->plain && output_limit(execution, stream) == UINT64_MAX;
+}
+
+static uint64_t capture_cap(const struct execution *execution, int stream)
+{
+	return is_handed_on(execution, stream) ? PLAIN_CAPTURE_BYTES : output_limit(execution, stream);
+}
+
 /* All that comes before something runs: the walls and the pipes. */
 static int get_ready(struct execution *execution, struct cordon_error *err)
 {
@@ -119,8 +139,8 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
 	struct supervise_options options = {
-		.stdin_fd = request->stdin_fd, .tty = request->tty, .wall_ms = profile->limits.wall_ms,
-		.stdout_cap = profile->limits.stdout_bytes, .stderr_cap = profile->limits.stderr_bytes,
+		.stdin_fd = request->stdin_fd, .tty = request->tty, .one_stream = request->one_stream, .wall_ms = profile->limits.wall_ms,
+		.stdout_cap = capture_cap(execution, CORDON_STDOUT), .stderr_cap = capture_cap(execution, CORDON_STDERR),
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
 		.wish = execution->session.one_off ? NULL : session_wish, .wish_arg = execution,
@@ -232,8 +252,10 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_RUN);
 	struct supervision *supervision = &execution->run.supervision;
-	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
+	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++) {
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
+		execution->run.streams[stream].truncated &= !is_handed_on(execution, stream);
+	}
 	const struct driver *driver = execution->session.driver;
 	int status = driver->conclude ? driver->conclude(&execution->run.launch, supervision->status,
 	                                                 execution->run.streams[CORDON_STDERR].data, err) : 0;

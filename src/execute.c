@@ -310,7 +310,8 @@ uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum co
 	if (!execution)
 		return 0;
 	const struct limits *limits = &execution->walk->profile.profile.limits;
-	return stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
+	uint64_t kept = stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
+	return kept ? kept : UINT64_MAX;
 }
 
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
@@ -326,10 +327,27 @@ void cordon_execution_signal(struct cordon_execution *execution, int signal)
 		supervise_signal(&execution->walk->run.supervision, signal);
 }
 
+void cordon_execution_hold_output(struct cordon_execution *execution, enum cordon_stream stream, bool hold)
+{
+	if (is_ours(execution) && (stream == CORDON_STDOUT || stream == CORDON_STDERR))
+		supervise_hold_output(&execution->walk->run.supervision, stream, hold);
+}
+
+void cordon_execution_close_output(struct cordon_execution *execution, enum cordon_stream stream)
+{
+	if (is_ours(execution) && (stream == CORDON_STDOUT || stream == CORDON_STDERR))
+		supervise_close_output(&execution->walk->run.supervision, stream);
+}
+
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns)
 {
 	if (is_ours(execution))
 		supervise_resize(&execution->walk->run.supervision, rows, columns);
+}
+
+bool cordon_execution_press_stop(struct cordon_execution *execution)
+{
+	return !is_ours(execution) || supervise_press_stop(&execution->walk->run.supervision);
 }
 
 void cordon_execution_unref(struct cordon_execution *execution)

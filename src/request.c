@@ -90,6 +90,17 @@ static int set_terminal(struct cordon_request *request, const struct setting *se
 	return 0;
 }
 
+static int set_umask(struct cordon_request *request, const struct setting *setting, const char *value,
+                     struct cordon_error *err)
+{
+	unsigned mask;
+	char rest;
+	if (strlen(value) > 4 || strspn(value, "01234567") != strlen(value) || sscanf(value, "%o%c", &mask, &rest) != 1 || mask > 0777)
+		return bad(err, value, setting->key, "must be an octal number from 0 to 0777");
+	request->umask = mask;
+	return 0;
+}
+
 static int store_number(struct cordon_request *request, const struct setting *setting, const char *value, bool parsed,
                         uint64_t number, const char *want, struct cordon_error *err)
 {
@@ -228,7 +239,9 @@ static const struct setting settings[] = {
 	{ "net", set_network, 0, 0, 0 },
 	{ "net-private", set_private_host, 0, 0, 0 },
 	{ "no-spawn", set_flag, AT(no_spawn), 0, 0 },
+	{ "one-stream", set_flag, AT(one_stream), 0, 0 },
 	{ "pass-env", set_list, AT(pass_env), 0, 0 },
+	{ "plain", set_flag, AT(plain), 0, 0 },
 	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },
 	{ "program", set_path, AT(granted.programs), 0, 0 },
 	{ "read", set_path, AT(granted.fs_read), 0, 0 },
@@ -238,6 +251,7 @@ static const struct setting settings[] = {
 	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
 	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },
 	{ "tty", set_terminal, AT(tty), 0, 0 },
+	{ "umask", set_umask, 0, 0, 0 },
 	{ "view", set_view, 0, 0, 0 },
 	{ "workspace", set_text, AT(workspace), 0, 0 },
 	{ "write", set_path, AT(granted.fs_write), 0, 0 },
@@ -269,6 +283,7 @@ int cordon_request_new(struct cordon_request **ret_request, struct cordon_error 
 	request->stdin_fd = -1;
 	request->refs = 1;
 	request->rows = 24;
+	request->umask = 022;
 	request->columns = 80;
 	*ret_request = request;
 	return 0;

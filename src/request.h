@@ -18,6 +18,9 @@ struct cordon_request {
 	bool view_named;
 	struct capability_set granted;          /* what the person at the command line grants on top of the baseline */
 	bool no_spawn, no_network, tty, choose_toolchains, fresh;
+	bool plain;                             /* the limits of a person's own command, and its output is not kept */
+	bool one_stream;                        /* its stderr is its stdout */
+	unsigned umask;
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings private_hosts;           /* of `granted.hosts`, those that may be at an address of this site */
 	struct strings env, pass_env, toolchains, argv;

@@ -75,6 +75,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.max_rss_kb = supervision->max_rss_kb,
 		.memory_peak_kb = usage->memory_peak_bytes / 1024,
 		.process_peak = usage->process_peak,
+		.stdin_bytes = supervision->stdin_bytes,
 		.read_bytes = supervision->read_bytes,
 		.written_bytes = supervision->written_bytes,
 		.has_network = execution->profile.profile.egress.count,
@@ -240,6 +241,7 @@ char *cordon_result_json(const struct cordon_result *result)
 	json_bytes(&json, result->stderr_data, result->stderr_length);
 	json_key_uint(&json, "stdout_bytes", result->stdout_bytes);
 	json_key_uint(&json, "stderr_bytes", result->stderr_bytes);
+	json_key_uint(&json, "stdin_bytes", result->stdin_bytes);
 	json_key_bool(&json, "truncated", result->truncated);
 	json_key_bool(&json, "oom_killed", result->oom_killed);
 	write_limit(&json, result);

@@ -169,6 +169,19 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* The time that commands usually have is as good as a limit. Output that nobody keeps has none. */
+static struct limits chosen_limits(const struct config_value *values, const struct config *config)
+{
+	struct capability_set set = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (values[limits[i].key].file && !values[limits[i].key].implied)
+			memcpy((char *)&set + limits[i].offset, &values[limits[i].key].number, sizeof(uint64_t));
+	if (values[KEY_sandbox_default_timeout].file)
+		set.limits.wall_ms = config->usual.wall_ms;
+	set.limits.stdout_bytes = set.limits.stderr_bytes = 0;
+	return set.limits;
+}
+
 int config_assemble(struct arena *arena, const struct config_state *state, struct config *ret_config,
                     struct cordon_error *err)
 {
@@ -214,6 +227,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	config.usual.stdout_bytes = least(values[KEY_sandbox_max_output].number, all->stdout_bytes);
 	config.usual.stderr_bytes = least(values[KEY_sandbox_max_output].number, all->stderr_bytes);
 	config.usual.job_ms = values[KEY_sandbox_job_timeout].number;
+	config.chosen = chosen_limits(values, &config);
 	*ret_config = config;
 	return 0;
 }

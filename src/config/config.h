@@ -39,6 +39,7 @@ struct config {
 		uint64_t wall_ms, stdout_bytes, stderr_bytes;
 		uint64_t job_ms;                /* the time of a job, which may be more than the baseline's */
 	} usual;                                /* of a command that asks for nothing of its own; within the baseline's */
+	struct limits chosen;                   /* of the baseline's limits those that a file sets; 0: none does */
 	uint32_t required_limits;               /* 1 << enum cordon_wall: held for the whole tree, or nothing runs */
 	const char *cgroup;                     /* where control groups are made, or "none"; NULL: where it can be */
 	struct strings read_only;               /* applied after what is writable; absolute */

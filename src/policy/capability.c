@@ -259,6 +259,14 @@ static int join(struct arena *arena, const struct strings *first, const struct s
 	return 0;
 }
 
+void capability_choose_limits(struct capability_set *set, const struct limits *chosen)
+{
+	struct capability_set with = { .limits = *chosen };
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
+		if (*limit_of(&with, limits[i].offset))
+			*limit_of(set, limits[i].offset) = *limit_of(&with, limits[i].offset);
+}
+
 int capability_merge(struct arena *arena, const struct capability_set *base, const struct capability_set *grant,
                      struct capability_set *ret_set)
 {
@@ -278,9 +286,7 @@ int capability_merge(struct arena *arena, const struct capability_set *base, con
 	if (join(arena, &base->deny, &grant->deny, &set.deny) < 0 ||
 	    join(arena, &base->protect, &grant->protect, &set.protect) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
-		if (*limit_of(&(struct capability_set){ .limits = grant->limits }, limits[i].offset))
-			*limit_of(&set, limits[i].offset) = limit_in(grant, limits[i].offset);
+	capability_choose_limits(&set, &grant->limits);
 	*ret_set = set;
 	return 0;
 }

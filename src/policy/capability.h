@@ -49,6 +49,9 @@ int capability_excess(struct arena *arena, const struct capability_set *set, con
 int capability_merge(struct arena *arena, const struct capability_set *base, const struct capability_set *grant,
                      struct capability_set *ret_set) must_check;
 
+/* Puts these limits in the place of the set's; 0 leaves one as it is. */
+void capability_choose_limits(struct capability_set *set, const struct limits *chosen);
+
 /* The same set in its one smallest form: paths resolved by text, sorted, and without what another entry covers already;
  * hosts in lower case and without a trailing dot; no hosts is no network. Two sets that are within each other have the
  * same. 0, or -1 when memory is short or a path is not absolute; *ret_subject is then that path, or NULL. */

@@ -25,7 +25,7 @@ static int render_text(struct arena *arena, const struct mount_op *op, int first
 static int render_scratch(struct arena *arena, const struct mount_op *op, struct bwrap_plan *plan)
 {
 	if (option(arena, plan, "--perms", op->mode == 01777 ? "1777" : op->mode == 0700 ? "0700" : "0755", NULL) < 0 ||
-	    option(arena, plan, "--size", arena_printf(arena, "%llu", (unsigned long long)op->size), NULL) < 0)
+	    (op->size && option(arena, plan, "--size", arena_printf(arena, "%llu", (unsigned long long)op->size), NULL) < 0))
 		return -1;
 	return option(arena, plan, "--tmpfs", op->target, NULL);
 }

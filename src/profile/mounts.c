@@ -33,7 +33,7 @@ int mounts_add_scratch(struct arena *arena, struct mount_plan *plan, const char 
 	struct mount_op *op = mounts_add(arena, plan, MOUNT_SCRATCH, target, NULL, flags);
 	if (!op)
 		return -1;
-	op->size = size;
+	op->size = size == UINT64_MAX ? 0 : size;
 	op->mode = mode;
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 struct mount_op *mounts_add(struct arena *arena, struct mount_plan *plan, enum mount_kind kind, const char *target,
                             const char *source, unsigned flags);
+/* `size` UINT64_MAX: any. */
 int mounts_add_scratch(struct arena *arena, struct mount_plan *plan, const char *target, uint64_t size, unsigned mode,
                        unsigned flags);
 /* A mount point for `target`, unless the last mount planned there brings it along; what is in memory brings nothing. */

@@ -19,13 +19,37 @@ const char *const mount_kind_names[MOUNT_KIND_MAX] = {
 #define ALWAYS (WALL(FILESYSTEM) | WALL(FILESYSTEM_SECOND) | WALL(PROTECTED) | WALL(MASKED) | WALL(SOCKETS) | WALL(PROC) | \
                 WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) | \
                 WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | \
-                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME) | WALL(LIMIT_MEMORY) | WALL(LIMIT_PROCESSES) | \
-                WALL(LIMIT_CPU) | WALL(LIMIT_DISK) | WALL(LIMIT_TIME) | WALL(LIMIT_OUTPUT) | WALL(LIMIT_FILES))
+                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME))
 _Static_assert(CORDON_WALL_MAX <= 32, "the walls fit one word");
+
+/* None is 0 from here on, and no wall. */
+static uint64_t held(uint64_t limit)
+{
+	return limit == UINT64_MAX ? 0 : limit;
+}
+
+static struct limits held_limits(const struct limits *limits)
+{
+	return (struct limits){
+		.memory_bytes = held(limits->memory_bytes), .cpu_percent = held(limits->cpu_percent),
+		.processes = held(limits->processes), .disk_bytes = held(limits->disk_bytes), .wall_ms = held(limits->wall_ms),
+		.stdout_bytes = held(limits->stdout_bytes), .stderr_bytes = held(limits->stderr_bytes),
+		.open_files = held(limits->open_files), .tmp_bytes = held(limits->tmp_bytes),
+	};
+}
+
+static uint32_t limit_walls(const struct limits *limits)
+{
+	const struct limits held = held_limits(limits);
+	return (held.memory_bytes ? WALL(LIMIT_MEMORY) : 0) | (held.processes ? WALL(LIMIT_PROCESSES) : 0) |
+	       (held.cpu_percent ? WALL(LIMIT_CPU) : 0) | (held.disk_bytes ? WALL(LIMIT_DISK) : 0) |
+	       (held.wall_ms ? WALL(LIMIT_TIME) : 0) | (held.stdout_bytes || held.stderr_bytes ? WALL(LIMIT_OUTPUT) : 0) |
+	       (held.open_files ? WALL(LIMIT_FILES) : 0);
+}
 
 static uint32_t walls(const struct capability_set *capabilities)
 {
-	uint32_t set = ALWAYS;
+	uint32_t set = ALWAYS | limit_walls(&capabilities->limits);
 	if (capabilities->network != NETWORK_ALL)
 		set |= WALL(NETWORK);
 	if (!capabilities->spawn)
@@ -102,7 +126,7 @@ int profile_make(struct arena *arena, const struct profile_input *input, struct 
 		.spawn = input->capabilities->spawn,
 		.tty = input->tty,
 		.programs = input->capabilities->programs,
-		.limits = input->capabilities->limits,
+		.limits = held_limits(&input->capabilities->limits),
 		.walls = walls(input->capabilities),
 		.required = input->required,
 		.cgroup = input->cgroup,

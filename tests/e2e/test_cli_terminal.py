@@ -5,6 +5,8 @@ import pathlib
 import signal
 import termios
 
+import pytest
+
 from conftest import descendants, is_running, state, wait_until
 
 WINDOW = "trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done"
@@ -41,8 +43,14 @@ def test_tty_gives_a_terminal(terminal):
     assert b"/dev/" in session.output and b"all\r\n" in session.output and b"not a tty" not in session.output
 
 
-def test_without_tty_there_is_none(terminal):
-    session = terminal("run", "-c", "tty; test -t 1 || echo no stdout; (: < /dev/tty) 2>/dev/null || echo no tty")
+def test_at_a_terminal_there_is_one(terminal):
+    session = terminal("run", "-c", "test -t 0 && test -t 1 && test -t 2 && echo all; stty size", rows=33, columns=101)
+    assert session.end() == 0 and session.output == b"all\r\n33 101\r\n"
+
+
+@pytest.mark.parametrize("option", [["--no-tty"], ["-n"], ["--session", "no-terminal"]], ids=lambda words: words[0])
+def test_without_tty_there_is_none(terminal, option):
+    session = terminal("run", *option, "-c", "tty; test -t 1 || echo no stdout; (: < /dev/tty) 2>/dev/null || echo no tty")
     assert session.end() == 0
     assert session.output.replace(b"\r\n", b"\n") == b"not a tty\nno stdout\nno tty\n"
 

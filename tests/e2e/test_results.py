@@ -14,7 +14,7 @@ from lab import IS_ROOT, ROOT, drivers, lack, leftovers, ledger_files, refused, 
 
 NUMBER, TEXT, FLAG = int, str, bool
 RESULT = {"exit_code": NUMBER, "signal": NUMBER, "timed_out": FLAG, "stdout": TEXT, "stderr": TEXT, "stdout_bytes": NUMBER,
-          "stderr_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG, "limit_hit": (TEXT, type(None)),
+          "stderr_bytes": NUMBER, "stdin_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG, "limit_hit": (TEXT, type(None)),
           "limit": (dict, type(None)), "duration_ms": NUMBER, "cpu_ms": NUMBER, "max_rss_kb": (NUMBER, type(None)),
           "memory_peak_kb": (NUMBER, type(None)), "process_peak": (NUMBER, type(None)), "read_bytes": NUMBER,
           "written_bytes": NUMBER, "network": (dict, type(None)), "network_unreachable": (TEXT, type(None)),

@@ -122,7 +122,7 @@ def frame(kind, body=b"", length=None):
 def hello(cordon, *words, flags=1):
     env = [f"{key}={value}" for key, value in cordon.env.items()]
     strings = ["run", *map(str, words), *env, str(cordon.workspace)]
-    return frame(HELLO, struct.pack("<IIII", 1, flags, len(words) + 1, len(env)) + b"".join(s.encode() + b"\0" for s in strings))
+    return frame(HELLO, struct.pack("<IIIII", 2, flags, len(words) + 1, len(env), 0o22) + b"".join(s.encode() + b"\0" for s in strings))
 
 
 # ---- the same with and without ---------------------------------------------------------------------------------------
@@ -925,7 +925,7 @@ def test_garbage(cordon, daemon):
         halves.append(daemon.connect())
         halves[-1].sendall(good[:cut])
     with daemon.connect() as connection:
-        connection.sendall(frame(HELLO, struct.pack("<IIII", 99, 1, 0, 0) + b"\0"))
+        connection.sendall(frame(HELLO, struct.pack("<IIIII", 99, 1, 0, 0, 0) + b"\0"))
         assert connection.recv(8) == frame(DECLINE)
     for half in halves:
         half.close()

@@ -16,7 +16,7 @@ from lab import IS_ROOT
 HELLO, STDIN, SIGNAL, ANSWER = 0x81, 0x82, 0x83, 0x84
 DECLINE, MORE, STDOUT, STDERR, ASK, SETTLED, SAY_OUT, SAY_ERR, END = range(0xc1, 0xca)
 OVER, UNSTARTED = 1, 2
-NO_STDIN, OUT_TERMINAL, ERR_TERMINAL, CAN_ASK = 1, 2, 4, 8
+NO_STDIN, OUT_TERMINAL, ERR_TERMINAL, CAN_ASK, ONE_STREAM = 1, 2, 4, 8, 16
 
 
 class Talk:
@@ -46,9 +46,9 @@ class Talk:
     def hello(self):
         kind, body = self.frame()
         assert kind == HELLO
-        version, self.flags, words, variables = struct.unpack("=IIII", body[:16])
-        *strings, rest = body[16:].split(b"\0")
-        assert version == 1 and rest == b"" and len(strings) == words + variables + 1
+        version, self.flags, words, variables, self.umask = struct.unpack("=IIIII", body[:20])
+        *strings, rest = body[20:].split(b"\0")
+        assert version == 2 and rest == b"" and len(strings) == words + variables + 1
         self.words, self.environment, self.cwd = strings[:words], strings[words:-1], strings[-1]
         return self
 
@@ -354,7 +354,7 @@ def test_a_question_at_the_terminal(cordon, daemon, terminal):
     """Before and after it the same conversation goes on, without a byte lost."""
     shell = terminal("run", "--session", "s", "x")
     talk = daemon.talk()
-    assert talk.flags == CAN_ASK | OUT_TERMINAL | ERR_TERMINAL
+    assert talk.flags == CAN_ASK | OUT_TERMINAL | ERR_TERMINAL | ONE_STREAM
     talk.say(STDOUT, b"before\n")
     head = struct.pack("=BBHI", ASK, 0, 0, len(ask_about(b"May it?")))
     talk.connection.sendall(head + ask_about(b"May it?")[:50])

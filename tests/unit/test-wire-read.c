@@ -35,7 +35,7 @@ static struct bytes frame_of(uint8_t kind, const void *body, uint32_t length)
 static struct bytes hello_of(uint32_t version, uint32_t words, uint32_t variables, const char *strings, size_t length)
 {
 	struct bytes body = { .length = 0 };
-	struct wire_hello hello = { version, WIRE_NO_STDIN, words, variables };
+	struct wire_hello hello = { version, WIRE_NO_STDIN, words, variables, 027 };
 	add(&body, &hello, sizeof(hello));
 	add(&body, strings, length);
 	return body;

@@ -13,7 +13,7 @@ void portion_open(struct portion *portion, bool is_terminal, uint64_t kept)
 void portion_keep(struct portion *portion, uint64_t kept)
 {
 	uint64_t head = kept / 5 * 2, early = head > CHARACTER_MAX ? head - CHARACTER_MAX : 0;
-	portion->live_limit = portion->is_terminal ? UINT64_MAX : early;
+	portion->live_limit = portion->is_terminal || kept == UINT64_MAX ? UINT64_MAX : early;
 }
 
 size_t portion_live(struct portion *portion, size_t length)
@@ -26,5 +26,5 @@ size_t portion_live(struct portion *portion, size_t length)
 
 size_t portion_rest(const struct portion *portion, size_t length)
 {
-	return !portion->is_terminal && length > portion->accepted ? length - (size_t)portion->accepted : 0;
+	return !portion_is_whole(portion) && length > portion->accepted ? length - (size_t)portion->accepted : 0;
 }

@@ -1,6 +1,7 @@
-/* One loop over four descriptors: what carries the command out, a signalfd, and the two outputs while something waits to be
- * written to them. Signals sent to cordon go on to the command, as if cordon were not there; being stopped stops the command
- * too. When the reader of the output goes away the command ends by SIGPIPE, as in a pipeline.
+/* One loop over what carries the command out, a signalfd, the two outputs while something waits to be written to them, and their
+ * readers. Signals sent to cordon go on to the command, as if cordon were not there; being stopped stops the command too. What is
+ * written slowly is taken slowly. When the reader of the output goes away, the command's next write ends by SIGPIPE, as in a
+ * pipeline.
  *
  * While the command runs, a connection of its may wait for an answer, and people are asked from another thread. What the
  * command writes then waits, too: on the terminal with the question there is nothing of its. */
@@ -16,9 +17,11 @@
 #include "door/cli/run.h"
 #include "door/cli/terminal.h"
 
-/* Beyond this much unwritten output the command is left waiting... */
+/* With so much of a stream unwritten, no more of it is taken until little is left: the command waits, as at any pipe. */
+#define HOLD_BYTES (256u << 10)
+#define RESUME_BYTES (64u << 10)
+/* The same where streams come together, from a daemon; what else that says is looked at so often. */
 #define WAITING_MAX (1u << 20)
-/* ...but for this often, so that its timeout is not missed. */
 #define STALLED_MS 1000
 #define SIGPIPE_GRACE_MS 1000
 
@@ -108,6 +111,31 @@ static void pump_output(struct run *run)
 	pthread_mutex_unlock(&run->lock);
 }
 
+static void hold_stream(struct run *run, enum cordon_stream stream, const struct sink *sink)
+{
+	size_t waiting = sink_waiting(sink);
+	if (waiting > HOLD_BYTES)
+		run->carrier->hold(run, stream, true);
+	else if (waiting <= RESUME_BYTES)
+		run->carrier->hold(run, stream, false);
+}
+
+static void hold_streams(struct run *run)
+{
+	if (!run->carrier->hold)
+		return;
+	pthread_mutex_lock(&run->lock);
+	hold_stream(run, CORDON_STDOUT, &run->out);
+	hold_stream(run, CORDON_STDERR, &run->err);
+	pthread_mutex_unlock(&run->lock);
+}
+
+static void note_reader(struct sink *sink, short events)
+{
+	if (events & POLLERR && !sink->error)
+		sink->error = EPIPE;
+}
+
 /* ---- signals ----------------------------------------------------------------------------------------------------- */
 
 static void resize(struct run *run)
@@ -136,6 +164,8 @@ static void handle_signals(struct run *run)
 	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGWINCH)
 			resize(run);
+		else if (info.ssi_signo == SIGTSTP && run->terminal && !cordon_execution_press_stop(run->execution))
+			continue;
 		else if (info.ssi_signo == SIGTSTP)
 			stop_both(run);
 		else
@@ -143,8 +173,23 @@ static void handle_signals(struct run *run)
 	}
 }
 
+/* Where the command's own pipe can be closed it finds out as it would outside: when it writes next. */
+static void close_broken(struct run *run, enum cordon_stream stream, const struct sink *sink, bool *closed)
+{
+	/* A stream that was closed before cordon began is no reader that went away. */
+	if (!sink->error || sink->error == EBADF || *closed)
+		return;
+	*closed = true;
+	run->carrier->close(run, stream);
+}
+
 static void handle_broken_pipe(struct run *run)
 {
+	if (run->carrier->close && !run->tty) {
+		close_broken(run, CORDON_STDOUT, &run->out, &run->out_closed);
+		close_broken(run, CORDON_STDERR, &run->err, &run->err_closed);
+		return;
+	}
 	if (run->out.error != EPIPE && run->err.error != EPIPE)
 		return;
 	if (!run->broken_at_ms) {
@@ -155,27 +200,44 @@ static void handle_broken_pipe(struct run *run)
 	}
 }
 
+enum ready { READY_CARRIER, READY_SIGNAL, READY_ANSWERED, READY_OUT, READY_ERR, READY_OUT_READER, READY_ERR_READER, READY_MAX };
+
+/* *ret_steps: what carries the command out is to be stepped. A negative number: waiting failed. */
+static int wait_ready(struct run *run, struct pollfd ready[READY_MAX], bool *ret_steps)
+{
+	pthread_mutex_lock(&run->lock);
+	bool stalled = !run->carrier->hold && sink_waiting(&run->out) + sink_waiting(&run->err) > WAITING_MAX;
+	const struct pollfd wanted[READY_MAX] = {
+		[READY_CARRIER] = { .fd = stalled ? -1 : run->carrier->fd(run), .events = POLLIN },
+		[READY_SIGNAL] = { .fd = run->signal_fd, .events = POLLIN },
+		[READY_ANSWERED] = { .fd = run->answered_fd, .events = POLLIN },
+		[READY_OUT] = { .fd = sink_fd(&run->out), .events = POLLOUT },
+		[READY_ERR] = { .fd = sink_fd(&run->err), .events = POLLOUT },
+		[READY_OUT_READER] = { .fd = sink_reader_fd(&run->out) },
+		[READY_ERR_READER] = { .fd = sink_reader_fd(&run->err) },
+	};
+	pthread_mutex_unlock(&run->lock);
+	memcpy(ready, wanted, sizeof(wanted));
+	int count = poll(ready, READY_MAX, stalled || run->broken_at_ms ? STALLED_MS : -1);
+	*ret_steps = !stalled || count == 0;
+	return count < 0 && errno != EINTR ? -1 : 0;
+}
+
 int run_loop(struct run *run, struct cordon_error *err)
 {
+	struct pollfd ready[READY_MAX];
 	for (bool finished = false; !finished;) {
-		pthread_mutex_lock(&run->lock);
-		bool stalled = sink_waiting(&run->out) + sink_waiting(&run->err) > WAITING_MAX;
-		struct pollfd ready[] = {
-			{ .fd = stalled ? -1 : run->carrier->fd(run), .events = POLLIN },
-			{ .fd = run->signal_fd, .events = POLLIN },
-			{ .fd = sink_fd(&run->out), .events = POLLOUT },
-			{ .fd = sink_fd(&run->err), .events = POLLOUT },
-			{ .fd = run->answered_fd, .events = POLLIN },
-		};
-		pthread_mutex_unlock(&run->lock);
-		int count = poll(ready, ARRAY_SIZE(ready), stalled || run->broken_at_ms ? STALLED_MS : -1);
-		if (count < 0 && errno != EINTR)
+		bool steps;
+		if (wait_ready(run, ready, &steps) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, NULL, "waiting for the command failed");
-		if (ready[1].revents)
+		if (ready[READY_SIGNAL].revents)
 			handle_signals(run);
 		pump_output(run);
-		if ((!stalled || count == 0) && run->carrier->step(run, &finished, err) < 0)
+		note_reader(&run->out, ready[READY_OUT_READER].revents);
+		note_reader(&run->err, ready[READY_ERR_READER].revents);
+		if (steps && run->carrier->step(run, &finished, err) < 0)
 			return -1;
+		hold_streams(run);
 		handle_broken_pipe(run);
 	}
 	return 0;

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -39,6 +40,7 @@ struct remote {
 	int last_end;                   /* ...and the last of them */
 	uint32_t wanted;                /* so many bytes of stdin may be sent */
 	bool stdin_open, stdin_watched, stdin_terminal;
+	off_t stdin_offset, stdin_sent; /* of a regular file, where reading began, or -1; so much was sent */
 	sigset_t kept;
 	struct asking asking;
 };
@@ -169,9 +171,12 @@ static bool is_in_background(const struct remote *remote)
 }
 
 /* Who reads a terminal at the moment when it is put into the background is told, and not stopped. */
-static ssize_t read_input(char *bytes, size_t most)
+static ssize_t read_input(const struct remote *remote, char *bytes, size_t most)
 {
 	sigset_t stopping, before;
+	/* Its offset stays until it is known how much of it the command has read. */
+	if (remote->stdin_offset >= 0)
+		return pread(STDIN_FILENO, bytes, most, remote->stdin_offset + remote->stdin_sent);
 	sigemptyset(&stopping);
 	sigaddset(&stopping, SIGTTIN);
 	pthread_sigmask(SIG_BLOCK, &stopping, &before);
@@ -188,13 +193,14 @@ static void send_input(struct remote *remote, bool readable)
 	char bytes[16384];
 	while (remote->stdin_open && remote->wanted && (readable || !remote->stdin_watched)) {
 		size_t most = remote->wanted < sizeof(bytes) ? remote->wanted : sizeof(bytes);
-		ssize_t length = read_input(bytes, most);
+		ssize_t length = read_input(remote, bytes, most);
 		if (length < 0 && (errno == EINTR || errno == EAGAIN || (errno == EIO && is_in_background(remote))))
 			break;
 		int error = length < 0 ? errno : 0;
 		size_t count = length > 0 ? (size_t)length : 0;
 		remote->stdin_open = length > 0;
 		remote->wanted -= (uint32_t)count;
+		remote->stdin_sent += (off_t)count;
 		send_frame(remote, WIRE_STDIN, error, bytes, count);
 		readable = false;
 	}
@@ -232,6 +238,16 @@ static int receive(struct remote *remote, struct cordon_error *err)
 	return 0;
 }
 
+/* Outside, it would have been the command that moved it. */
+static void leave_input(const struct remote *remote, const struct wire_frame *frame)
+{
+	uint64_t taken;
+	memcpy(&taken, frame->body, sizeof(taken));
+	if (taken && taken <= (uint64_t)remote->stdin_sent && remote->stdin_offset >= 0 &&
+	    lseek(STDIN_FILENO, 0, SEEK_CUR) == remote->stdin_offset)
+		lseek(STDIN_FILENO, remote->stdin_offset + (off_t)taken, SEEK_SET);
+}
+
 static void handle_frame(struct run *run, const struct wire_frame *frame)
 {
 	struct remote *remote = run->remote;
@@ -251,6 +267,9 @@ static void handle_frame(struct run *run, const struct wire_frame *frame)
 	case WIRE_MORE:
 		if (wire_number(frame, &number))
 			remote->wanted = number > UINT32_MAX - remote->wanted ? UINT32_MAX : remote->wanted + number;
+		break;
+	case WIRE_TAKEN:
+		leave_input(remote, frame);
 		break;
 	case WIRE_ASK:
 		asking_begin(&remote->asking, run, frame);
@@ -319,7 +338,7 @@ static int remote_step(struct run *run, bool *ret_finished, struct cordon_error 
 	return 0;
 }
 
-static const struct carrier carrier = { remote_fd, remote_step, remote_signal };
+static const struct carrier carrier = { .fd = remote_fd, .step = remote_step, .signal = remote_signal };
 
 int remote_finish(struct run *run, int *ret_status, struct cordon_error *err)
 {
@@ -362,14 +381,17 @@ void remote_raise_kept(struct run *run)
 	sigemptyset(&run->remote->kept);
 }
 
-static uint32_t flags_of(struct remote *remote, const struct run *run)
+static uint32_t flags_of(struct remote *remote, const struct run *run, bool no_stdin)
 {
 	struct stat info;
-	bool is_null = fstat(STDIN_FILENO, &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
+	bool known = fstat(STDIN_FILENO, &info) == 0;
+	bool is_null = no_stdin || (known && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
+	remote->stdin_offset = known && S_ISREG(info.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 	remote->stdin_terminal = isatty(STDIN_FILENO);
 	/* Reading the terminal from the background would stop us, and the command with us. */
 	remote->stdin_open = !is_null && (!remote->stdin_terminal || terminal_is_ours());
 	return (remote->stdin_open ? 0u : (uint32_t)WIRE_NO_STDIN) |
+	       (run_has_one_stream() ? (uint32_t)WIRE_ONE_STREAM : 0u) |
 	       (run->out.portion.is_terminal ? (uint32_t)WIRE_STDOUT_TERMINAL : 0u) |
 	       (run->err.portion.is_terminal ? (uint32_t)WIRE_STDERR_TERMINAL : 0u) |
 	       (run->prompt.tty >= 0 ? (uint32_t)WIRE_CAN_ASK : 0u);
@@ -417,7 +439,7 @@ bool remote_open(struct run *run, const char *command, const struct options *opt
 	bool opened = open_descriptors(remote);
 	if (!options_flag(options, "no-ask"))
 		(void)!prompt_open(&run->prompt, remote->interrupt_fd);
-	uint32_t flags = flags_of(remote, run);
+	uint32_t flags = flags_of(remote, run, options_flag(options, "no-stdin"));
 	if (opened && hello_send(&remote->out, flags, command, words))
 		return true;
 	remote_close(run);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -32,7 +33,17 @@ static void local_signal(struct run *run, int signal)
 	cordon_execution_signal(run->execution, signal);
 }
 
-static const struct carrier local = { local_fd, local_step, local_signal };
+static void local_hold(struct run *run, enum cordon_stream stream, bool hold)
+{
+	cordon_execution_hold_output(run->execution, stream, hold);
+}
+
+static void local_close(struct run *run, enum cordon_stream stream)
+{
+	cordon_execution_close_output(run->execution, stream);
+}
+
+static const struct carrier local = { local_fd, local_step, local_signal, local_hold, local_close };
 
 /* Before the command starts, in the main thread; while it runs, in another. Where the command has the terminal to itself,
  * it is for others to answer: in another terminal, with cordon approvals. */
@@ -55,6 +66,32 @@ static void keep_as_decided(struct run *run)
 {
 	portion_keep(&run->out.portion, cordon_execution_kept(run->execution, CORDON_STDOUT));
 	portion_keep(&run->err.portion, cordon_execution_kept(run->execution, CORDON_STDERR));
+}
+
+bool run_has_one_stream(void)
+{
+	struct stat out, err;
+	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
+	       out.st_rdev == err.st_rdev;
+}
+
+static mode_t own_umask(void)
+{
+	mode_t mask = umask(0);
+	umask(mask);
+	return mask;
+}
+
+static int set_streams(struct run *run, struct cordon_error *err)
+{
+	char mask[8];
+	snprintf(mask, sizeof(mask), "%03o", (unsigned)own_umask());
+	if (cordon_request_set(run->request, "umask", mask, err) < 0)
+		return -1;
+	if (run->plain && cordon_request_set(run->request, "plain", "true", err) < 0)
+		return -1;
+	run->one_stream = !run->json && !run->tty && run_has_one_stream();
+	return run->one_stream ? cordon_request_set(run->request, "one-stream", "true", err) : 0;
 }
 
 static int set_size(struct run *run, struct cordon_error *err)
@@ -81,11 +118,11 @@ static int start_here(struct run *run, const struct options *options, struct cor
 		return -1;
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
 	/* Reading the terminal from the background would stop us, and the command with us. */
-	if (ours || !is_terminal)
+	if ((ours || !is_terminal) && !options_flag(options, "no-stdin"))
 		cordon_request_stdin(run->request, STDIN_FILENO);
 	if (!run->json)
 		open_sinks(run);
-	if (run->tty && set_size(run, err) < 0)
+	if (set_streams(run, err) < 0 || (run->tty && set_size(run, err) < 0))
 		return -1;
 	if (run->signal_fd < 0 && run_open_signals(run, err) < 0)
 		return -1;
@@ -99,11 +136,12 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	return 0;
 }
 
-/* Writing the output may have failed, whatever became of the command. */
+/* Writing the output may have failed, whatever became of the command. One that was told of it has ended as it would have outside. */
 static int output_status(const struct run *run, int status)
 {
+	bool is_told = (run->out.error != EPIPE || run->out_closed) && (run->err.error != EPIPE || run->err_closed);
 	if (run->out.error == EPIPE || run->err.error == EPIPE)
-		return STATUS_SIGNAL + SIGPIPE;
+		return is_told ? status : STATUS_SIGNAL + SIGPIPE;
 	int error = run->out.error ? run->out.error : run->err.error;
 	return error ? report_unwritten(error, false) : status;
 }
@@ -133,7 +171,7 @@ static void tell_remarks(const struct run *run, const struct cordon_result *resu
 	if (!out)
 		return;
 	if (!quiet)
-		report_remarks(out, result, !run->out.portion.is_terminal, !run->err.portion.is_terminal);
+		report_remarks(out, result, !portion_is_whole(&run->out.portion), !portion_is_whole(&run->err.portion));
 	report_note(out, result);
 	if (fclose(out) == 0)
 		sink_write(&sink, text, length, &run->mask_before);
@@ -207,9 +245,19 @@ static bool run_by_daemon(struct run *run, const char *command, const struct opt
 	return !declined;
 }
 
+/* As outside, a command that a person starts at a terminal has one. In the background it could not be read. */
+static bool wants_terminal(const struct options *options, bool plain)
+{
+	if (options_flag(options, "tty"))
+		return true;
+	return plain && !options_flag(options, "no-tty") && !options_flag(options, "no-stdin") && isatty(STDIN_FILENO) &&
+	       isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && terminal_is_ours();
+}
+
 int run_carry_out(const char *command, const struct options *options, char **words,
                   int (*here)(struct run *run, const struct options *options))
 {
+	bool json = options_flag(options, "json"), plain = !json && !options_flag(options, "session") && !strcmp(command, "run");
 	struct run run = {
 		.signal_fd = -1,
 		.interrupt_fd = -1,
@@ -217,8 +265,9 @@ int run_carry_out(const char *command, const struct options *options, char **wor
 		.main = pthread_self(),
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.prompt.tty = -1,
-		.json = options_flag(options, "json"),
-		.tty = options_flag(options, "tty"),
+		.json = json,
+		.plain = plain,
+		.tty = wants_terminal(options, plain),
 		.out.own_fd = -1,
 		.err.own_fd = -1,
 	};

@@ -17,6 +17,9 @@ struct carrier {
 	int (*fd)(const struct run *run);       /* to be polled for input before a step */
 	int (*step)(struct run *run, bool *ret_finished, struct cordon_error *err);
 	void (*signal)(struct run *run, int signal);
+	/* Or NULL. Nothing more is taken of a stream for now; its reader is gone. */
+	void (*hold)(struct run *run, enum cordon_stream stream, bool hold);
+	void (*close)(struct run *run, enum cordon_stream stream);
 };
 
 struct run {
@@ -34,6 +37,9 @@ struct run {
 	pthread_mutex_t lock;           /* over the sinks while the command runs */
 	int answered_fd;                /* readable: what was held may be written */
 	bool json, tty, terminal;       /* `terminal`: the caller's is raw while the command runs */
+	bool plain;                     /* a filter: its output is handed on whole, and is nothing else than that */
+	bool one_stream;                /* stdout and stderr are the same file */
+	bool out_closed, err_closed;    /* the command was told that their readers are gone */
 	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
 };
 
@@ -50,5 +56,7 @@ int run_loop(struct run *run, struct cordon_error *err) must_check;
 
 /* A cordon_output_fn; `arg` is the run. */
 void run_output(void *arg, enum cordon_stream stream, const void *data, size_t length);
+/* Are stdout and stderr the same file? Then the order of what is written to them counts. */
+bool run_has_one_stream(void);
 /* Asks on the terminal; `running`: the command may have written to it, and what it writes meanwhile waits. */
 enum cordon_answer run_ask(struct run *run, const struct cordon_card *card, bool running, char reason[256]);

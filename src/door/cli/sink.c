@@ -1,6 +1,6 @@
 /* Nothing here may block while the command runs: a reader that stalls must not keep a timeout or a signal waiting. A
  * pipe that polls writable takes PIPE_BUF bytes. A terminal gives no such promise, and O_NONBLOCK on the caller's
- * would change it for the caller too, so it is opened once more. */
+ * would change it for the caller too, so it is opened once more; and so is a pipe, where that is allowed, to write more at once. */
 #include "door/cli/sink.h"
 
 #include <errno.h>
@@ -10,13 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void sink_open(struct sink *sink, int fd, uint64_t kept)
 {
 	*sink = (struct sink){ .fd = fd, .own_fd = -1 };
+	struct stat info;
+	bool known = fstat(fd, &info) == 0;
 	portion_open(&sink->portion, isatty(fd), kept);
-	if (!sink->portion.is_terminal)
+	sink->is_pipe = known && S_ISFIFO(info.st_mode);
+	sink->is_file = known && S_ISREG(info.st_mode);
+	if (!sink->portion.is_terminal && !sink->is_pipe)
 		return;
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
@@ -34,7 +39,7 @@ static bool is_writable(const struct sink *sink)
 /* How much of this what polls writable takes without blocking. */
 static size_t at_once(const struct sink *sink, size_t length)
 {
-	return sink->own_fd < 0 && length > PIPE_BUF ? PIPE_BUF : length;
+	return sink->own_fd < 0 && !sink->is_file && length > PIPE_BUF ? PIPE_BUF : length;
 }
 
 void sink_pump(struct sink *sink)

@@ -9,8 +9,10 @@
 
 struct sink {
 	int fd;                 /* a standard stream, or `own_fd` */
-	int own_fd;             /* the same terminal, opened again for writing without blocking; or -1 */
+	int own_fd;             /* the same terminal or pipe, opened again for writing without blocking; or -1 */
 	struct portion portion;
+	bool is_pipe;           /* whose reader may go away */
+	bool is_file;           /* a regular one: writing never waits for a reader */
 	bool held;              /* nothing is written for now */
 	char *waiting;
 	size_t waiting_from, waiting_to, waiting_size;
@@ -33,8 +35,14 @@ static inline size_t sink_waiting(const struct sink *sink)
 	return sink->error ? 0 : sink->waiting_to - sink->waiting_from;
 }
 
-/* What to poll before pumping; -1: nothing waits. */
+/* What to poll for writing before pumping; -1: nothing waits. */
 static inline int sink_fd(const struct sink *sink)
 {
 	return sink_waiting(sink) && !sink->held ? sink->fd : -1;
+}
+
+/* What to poll for an error: a pipe has one when its reader is gone; -1: nothing. */
+static inline int sink_reader_fd(const struct sink *sink)
+{
+	return sink->is_pipe && !sink->error ? sink->fd : -1;
 }

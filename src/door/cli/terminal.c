@@ -1,5 +1,5 @@
 /* With --tty the command has a terminal of its own, and the caller's merely carries bytes to and from it: raw, so that
- * Ctrl-C and Ctrl-Z act inside. A shell whose terminal is left raw is unusable, so the old settings come back at every
+ * Ctrl-C acts inside. A shell whose terminal is left raw is unusable, so the old settings come back at every
  * end of the process that leaves time for it: ordinary exit, and the signals of a crash. There is one terminal per
  * process, hence the file's own state. */
 #include "door/cli/terminal.h"
@@ -65,6 +65,9 @@ void terminal_raw(void)
 	if (is_changed || tcgetattr(STDIN_FILENO, &raw) < 0)
 		return;
 	cfmakeraw(&raw);
+	/* But for Ctrl-Z, which only who waits for cordon, a shell, can make something of: it comes as SIGTSTP. */
+	raw.c_lflag |= ISIG | NOFLSH;
+	raw.c_cc[VINTR] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
 	terminal_set(STDIN_FILENO, &raw, TCSADRAIN);
 }
 

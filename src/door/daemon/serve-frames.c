@@ -83,6 +83,16 @@ static bool is_for_us(struct framed *framed, const struct server *server)
 	return options_flag(&framed->options, "session") && (!manifest || *manifest == '/');
 }
 
+static int set_streams(struct framed *framed, struct cordon_request *request)
+{
+	char mask[16];
+	snprintf(mask, sizeof(mask), "%03o", (unsigned)framed->words.umask & 0777);
+	if (cordon_request_set(request, "umask", mask, &framed->run.err) < 0)
+		return -1;
+	bool one = framed->words.flags & WIRE_ONE_STREAM && !framed->json && !framed->run.is_job;
+	return one ? cordon_request_set(request, "one-stream", "true", &framed->run.err) : 0;
+}
+
 static void make_request(struct framed *framed)
 {
 	struct served *run = &framed->run;
@@ -90,7 +100,7 @@ static void make_request(struct framed *framed)
 	const struct options after = run->is_job ? options_after_action(&framed->options) : framed->options;
 	if (request_build(&after, framed->words.cwd, &request, &run->err) < 0)
 		return;
-	if (cordon_request_environment(request, framed->words.environment, &run->err) < 0)
+	if (cordon_request_environment(request, framed->words.environment, &run->err) < 0 || set_streams(framed, request) < 0)
 		cordon_request_unref(request);
 	else
 		run->request = request;
@@ -225,7 +235,7 @@ static int conclude_text(struct framed *framed)
 	send_rest(framed, WIRE_STDERR, err, result->stderr_data, result->stderr_length);
 	words.out = open_memstream(&words.text, &words.length);
 	if (words.out && !options_flag(&framed->options, "quiet"))
-		report_remarks(words.out, result, !out->is_terminal, !err->is_terminal);
+		report_remarks(words.out, result, !portion_is_whole(out), !portion_is_whole(err));
 	if (words.out)
 		report_note(words.out, result);
 	say(&framed->run, WIRE_OVER, WIRE_SAY_ERR, &words);
@@ -241,6 +251,12 @@ static int conclude_job(struct framed *framed)
 	return 0;
 }
 
+static void send_taken(struct served *run, unsigned flags)
+{
+	if (run->takes_input && run->result)
+		send_frame(run->client, WIRE_TAKEN, flags, &run->result->stdin_bytes, sizeof(run->result->stdin_bytes));
+}
+
 static void frames_conclude(struct served *run)
 {
 	struct framed *framed = (struct framed *)run;
@@ -248,6 +264,7 @@ static void frames_conclude(struct served *run)
 	const uint32_t status = (uint32_t)(run->failed ? conclude_failure(framed, flags)
 	                                   : run->is_job ? conclude_job(framed)
 	                                   : framed->json ? conclude_json(framed) : conclude_text(framed));
+	send_taken(run, flags);
 	send_frame(run->client, WIRE_END, flags, &status, sizeof(status));
 }
 

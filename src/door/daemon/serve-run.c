@@ -21,8 +21,6 @@
 
 #define FIRST_MOMENTS_MS 20
 #define GRACE_S 1
-/* So often the command of a client that does not read is looked after: its timeout must not be missed. */
-#define STALLED_S 1
 
 static uint64_t now_ms(void)
 {
@@ -315,15 +313,12 @@ static void leave_loop(struct served *run)
 	server_start(run->server, &run->task);
 }
 
-static void on_ready(evutil_socket_t fd, short what, void *arg);
-
 /* A client that does not read its output leaves its command waiting, as a pipe would. */
-static void watch(struct served *run)
+static void stall(struct served *run, bool stalled)
 {
-	event_assign(&run->ready, run->server->base, run->is_stalled ? -1 : cordon_execution_fd(run->execution),
-	             run->is_stalled ? EV_PERSIST : EV_READ | EV_PERSIST, on_ready, run);
-	static const struct timeval later = { .tv_sec = STALLED_S };
-	event_add(&run->ready, run->is_stalled ? &later : NULL);
+	run->is_stalled = stalled;
+	cordon_execution_hold_output(run->execution, CORDON_STDOUT, stalled);
+	cordon_execution_hold_output(run->execution, CORDON_STDERR, stalled);
 }
 
 static void on_ready(evutil_socket_t fd, short what, void *arg)
@@ -335,20 +330,15 @@ static void on_ready(evutil_socket_t fd, short what, void *arg)
 	if (run->failed || finished)
 		return leave_loop(run);
 	bool stalled = client_unread(run->client) > UNREAD_MAX && is_paced(run);
-	if (stalled == run->is_stalled)
-		return;
-	event_del(&run->ready);
-	run->is_stalled = stalled;
-	watch(run);
+	if (stalled != run->is_stalled)
+		stall(run, stalled);
 }
 
 void run_go_on(struct served *run)
 {
 	if (!run->in_loop || !run->is_stalled)
 		return;
-	event_del(&run->ready);
-	run->is_stalled = false;
-	watch(run);
+	stall(run, false);
 }
 
 static void adopt(struct post *post)
@@ -356,7 +346,8 @@ static void adopt(struct post *post)
 	struct served *run = (struct served *)((char *)post - offsetof(struct served, post));
 	run->in_loop = true;
 	evtimer_assign(&run->grace, run->server->base, on_grace, run);
-	watch(run);
+	event_assign(&run->ready, run->server->base, cordon_execution_fd(run->execution), EV_READ | EV_PERSIST, on_ready, run);
+	event_add(&run->ready, NULL);
 	deliver(run);
 	if (run->input.waiting || run->input.has_ended)
 		stdin_put(run, "", 0);

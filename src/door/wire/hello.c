@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -56,6 +57,13 @@ static char *put(char *at, char **strings)
 	return at;
 }
 
+static uint32_t own_umask(void)
+{
+	mode_t mask = umask(0);
+	umask(mask);
+	return mask;
+}
+
 bool hello_send(struct sink *out, uint32_t flags, const char *command, char **words)
 {
 	char cwd[PATH_MAX];
@@ -68,7 +76,7 @@ bool hello_send(struct sink *out, uint32_t flags, const char *command, char **wo
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		length += size_of(parts[i], &counts[i]);
 	struct wire_head head = { .kind = WIRE_HELLO, .length = (uint32_t)length };
-	struct wire_hello hello = { WIRE_VERSION, flags, counts[0] + counts[1], counts[2] };
+	struct wire_hello hello = { WIRE_VERSION, flags, counts[0] + counts[1], counts[2], own_umask() };
 	/* In one piece: the daemon wakes up once. */
 	auto_free char *frame = length <= WIRE_HELLO_MAX ? malloc(sizeof(head) + length) : NULL;
 	if (!frame)

@@ -21,6 +21,7 @@ static const struct kind {
 	{ WIRE_SETTLED, false, 0, 0 },
 	{ WIRE_SAY_OUT, false, 0, WIRE_BODY_MAX },
 	{ WIRE_SAY_ERR, false, 0, WIRE_BODY_MAX },
+	{ WIRE_TAKEN, false, sizeof(uint64_t), sizeof(uint64_t) },
 	{ WIRE_END, false, sizeof(uint32_t), sizeof(uint32_t) },
 };
 
@@ -78,7 +79,7 @@ bool wire_hello(const char *body, size_t length, struct wire_words *ret_words)
 	size_t room = length - sizeof(hello);
 	if (hello.version != WIRE_VERSION || hello.word_count > room || hello.environment_count > room - hello.word_count)
 		return false;
-	struct wire_words words = { .flags = hello.flags };
+	struct wire_words words = { .flags = hello.flags, .umask = hello.umask };
 	words.words = calloc((size_t)hello.word_count + hello.environment_count + 2, sizeof(*words.words));
 	if (!words.words)
 		return false;

@@ -23,7 +23,7 @@ enum wire_state wire_next(const char *bytes, size_t length, bool from_client, st
 struct wire_words {
 	const char **words, **environment;      /* each ended by NULL; to be free()d at `words` alone */
 	const char *cwd;
-	uint32_t flags;
+	uint32_t flags, umask;
 };
 
 /* Sorts the body of a HELLO; the strings stay in it. False: it is not one of this version, or memory is short. */

@@ -11,6 +11,7 @@
  *                                               <--   STDOUT, STDERR: to be written as they are
  *                                               <--   with WIRE_OVER: the command has ended, what follows may block
  *                                               <--   SAY_OUT, SAY_ERR: cordon's own words
+ *                                               <--   TAKEN: where a regular file is left to others
  *                                               <--   END: the exit status
  *
  * Rules for a client:
@@ -42,7 +43,7 @@
 #include <stdint.h>
 
 #define WIRE_SOCKET "daemon.sock"       /* in cordon's data directory */
-#define WIRE_VERSION 1u
+#define WIRE_VERSION 2u
 #define WIRE_HELLO_MAX (128u << 10)     /* the body of the longest HELLO; what is longer does not go through the daemon */
 #define WIRE_ASK_MAX (1u << 20)         /* of the longest ASK; what is longer is for others to answer */
 #define WIRE_BODY_MAX (64u << 10)       /* of every other frame */
@@ -62,6 +63,7 @@ enum wire_kind {
 	WIRE_SAY_OUT,                   /* bytes */
 	WIRE_SAY_ERR,
 	WIRE_END,                       /* uint32_t: the exit status */
+	WIRE_TAKEN,                     /* uint64_t: so many bytes of stdin the command has read */
 };
 
 /* In `flags` of the head: */
@@ -78,13 +80,14 @@ enum wire_hello_flag {
 	WIRE_NO_STDIN = 1u << 0,        /* none at all, /dev/null, or a terminal that must not be read from the background */
 	WIRE_STDOUT_TERMINAL = 1u << 1,
 	WIRE_STDERR_TERMINAL = 1u << 2,
+	WIRE_ONE_STREAM = 1u << 4,      /* stdout and stderr are the same file: all comes as STDOUT, in its order */
 	WIRE_CAN_ASK = 1u << 3,         /* a human can be asked: there is a controlling terminal, and we are in its foreground */
 };
 
 /* Followed by `word_count` words of the command line, from "run" on; by `environment_count` strings NAME=VALUE; by the
  * current directory: each ended by a NUL, nothing after them. */
 struct wire_hello {
-	uint32_t version, flags, word_count, environment_count;
+	uint32_t version, flags, word_count, environment_count, umask;
 } __attribute__((packed));
 
 struct wire_ask {

@@ -214,7 +214,7 @@ void launch_command(void *argument)
 		sys_exit(1);
 	if (take_place(launch) < 0)
 		sys_exit(1);
-	sys_1(SYS_umask, 022);
+	sys_1(SYS_umask, launch->umask);
 	if (launch_seal(launch) < 0 || !await_network(launch))
 		sys_exit(1);
 	if (await_orders(launch) == 0) {

@@ -76,5 +76,6 @@ int slot_await(struct launch *launch)
 	launch->program_judged = orders->program_judged;
 	launch->program_device = orders->program_device;
 	launch->program_inode = orders->program_inode;
+	sys_1(SYS_umask, orders->umask);
 	return 0;
 }

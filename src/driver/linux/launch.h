@@ -76,6 +76,7 @@ struct launch {
 	bool close_descriptors;
 	bool tty;                       /* a fresh terminal, made inside */
 	unsigned short rows, columns;   /* its size */
+	unsigned umask;
 	const char *cwd;
 	int cwd_fd;                     /* used instead of `cwd` where there is no private root; -1 otherwise */
 	const char *const *candidates;  /* what to execute: the first that is there */

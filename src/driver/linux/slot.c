@@ -390,7 +390,7 @@ int slot_await_ready(struct slot *slot, const struct keeper *keeper, struct cord
 static uint32_t pack_orders(struct slot_packer *packer, const struct launch *launch)
 {
 	const struct slot_orders orders = { .program_device = launch->program_device, .program_inode = launch->program_inode,
-	                                    .program_judged = launch->program_judged };
+	                                    .program_judged = launch->program_judged, .umask = launch->umask };
 	uint32_t at = slot_pack_bytes(packer, &orders, sizeof(orders));
 	slot_pack_text(packer, FIELD(at, struct slot_orders, cwd), launch->cwd);
 	slot_pack_texts(packer, FIELD(at, struct slot_orders, candidates), launch->candidates);

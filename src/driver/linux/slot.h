@@ -54,6 +54,7 @@ struct slot_orders {
 	const char *const *candidates, *const *argv, *const *environment;
 	uint64_t program_device, program_inode;
 	bool program_judged;
+	unsigned umask;
 };
 
 /* A struct and all that it points to, in one run of bytes: at the places that `fixups` tells there are offsets from the

@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define CHUNK (64 * 1024)
@@ -18,6 +20,9 @@ void input_begin(struct supervision *supervision)
 		return;
 	}
 	supervision->stdin_open = true;
+	struct stat info;
+	bool is_file = fstat(from, &info) == 0 && S_ISREG(info.st_mode) && !supervision->options.tty;
+	supervision->stdin_offset = is_file ? lseek(from, 0, SEEK_CUR) : -1;
 	supervision->stdin_pollable = supervise_watch(supervision, from, SOURCE_STDIN, EPOLLIN | EPOLLONESHOT) == 0;
 	/* A regular file is always ready; what paces it is the room in the pipe. */
 	supervise_watch(supervision, supervision->stdin_fd, SOURCE_STDIN_ROOM,
@@ -86,6 +91,18 @@ static bool flush_input(struct supervision *supervision)
 	return true;
 }
 
+/* A regular file keeps its offset meanwhile: how much of it the command reads is known only afterwards. */
+static ssize_t read_caller(struct supervision *supervision)
+{
+	int fd = supervision->options.stdin_fd;
+	off_t at = supervision->stdin_offset + (off_t)supervision->stdin_bytes;
+	ssize_t length = supervision->stdin_offset < 0 ? read(fd, supervision->pending, CHUNK)
+	                                               : pread(fd, supervision->pending, CHUNK, at);
+	if (length > 0)
+		supervision->stdin_bytes += (size_t)length;
+	return length;
+}
+
 void input_pump(struct supervision *supervision, bool readable)
 {
 	if (!supervision->stdin_open)
@@ -98,7 +115,7 @@ void input_pump(struct supervision *supervision, bool readable)
 	if (!flush_input(supervision))
 		return;
 	while (readable || !supervision->stdin_pollable) {
-		ssize_t length = read(supervision->options.stdin_fd, supervision->pending, CHUNK);
+		ssize_t length = read_caller(supervision);
 		if (length == 0 || (length < 0 && errno != EAGAIN && errno != EINTR)) {
 			/* What is not open for reading, as nohup gives it, is none. */
 			supervision->stdin_error = length < 0 && errno != EBADF ? errno : 0;
@@ -123,4 +140,18 @@ void supervise_hold_input(struct supervision *supervision, bool hold)
 	pthread_mutex_unlock(&supervision->stdin_lock);
 	/* Where it is not watched any more, this changes nothing. */
 	watch_caller(supervision);
+}
+
+void input_settle(struct supervision *supervision)
+{
+	int fd = supervision->options.stdin_fd, unread = 0;
+	off_t start = supervision->stdin_offset;
+	if (supervision->unread_fd < 0 || ioctl(supervision->unread_fd, FIONREAD, &unread) < 0)
+		return;
+	uint64_t left = supervision->pending_length + (size_t)unread;
+	supervision->stdin_bytes -= left < supervision->stdin_bytes ? left : supervision->stdin_bytes;
+	close_fd(&supervision->unread_fd);
+	/* Outside, it would have been the command that moved it. */
+	if (start >= 0 && supervision->stdin_bytes && lseek(fd, 0, SEEK_CUR) == start)
+		lseek(fd, start + (off_t)supervision->stdin_bytes, SEEK_SET);
 }

@@ -12,6 +12,11 @@ void input_begin(struct supervision *supervision);
 /* `readable`: a read now does not block. */
 void input_pump(struct supervision *supervision, bool readable);
 void input_end(struct supervision *supervision);
+/* The command has ended: how much of its input it read. A regular file is left at that offset, unless another process moved it. */
+void input_settle(struct supervision *supervision);
+
+/* The command has ended: nothing is held any more. */
+void output_release(struct supervision *supervision);
 
 void supervise_kill(struct supervision *supervision);
 /* Asks whether it is to stand still, and sees to it. For how long there is nothing more to do, in ms; 0: for ever. */

@@ -71,12 +71,14 @@ static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
 	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
 }
 
-static int make_pipes(int ret_ours[3], int ret_theirs[3])
+static int make_pipes(bool one_stream, int ret_ours[3], int ret_theirs[3])
 {
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < (one_stream ? 2 : 3); i++)
 		if (make_pipe(&ret_ours[i], &ret_theirs[i], i > 0) < 0)
 			return -1;
-	return 0;
+	if (one_stream)
+		ret_theirs[CORDON_STDERR] = fcntl(ret_theirs[CORDON_STDOUT], F_DUPFD_CLOEXEC, 3);
+	return ret_theirs[CORDON_STDERR] < 0 ? -1 : 0;
 }
 
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
@@ -84,7 +86,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 {
 	*supervision = (struct supervision){
 		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
-		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .options = *options,
+		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .unread_fd = -1, .stdin_offset = -1, .options = *options,
 	};
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
 	/* Its time begins before the start, because a short command has ended when that returns. */
@@ -101,12 +103,14 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	} else {
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
 	}
-	bool piped = options->tty || make_pipes(ours, child) == 0;
+	bool piped = options->tty || make_pipes(options->one_stream, ours, child) == 0;
 	supervision->stdin_fd = ours[0];
 	supervision->stream_fd[CORDON_STDOUT] = ours[CORDON_STDOUT];
 	supervision->stream_fd[CORDON_STDERR] = ours[CORDON_STDERR];
 	if (!piped)
 		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
+	if (child[0] >= 0 && options->stdin_fd >= 0)
+		supervision->unread_fd = fcntl(child[0], F_DUPFD_CLOEXEC, 3);
 	/* Not before it has what it was given: that is closed with it. */
 	if (!(supervision->chunk = malloc(CHUNK)))
 		return fail_oom(err);
@@ -232,6 +236,8 @@ static void start_draining(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_DRAINING;
 	pause_end(supervision);
+	input_settle(supervision);
+	output_release(supervision);
 	/* Mostly that is all, and nothing is watched any more. */
 	if (!has_streams(supervision) && !supervision->stdin_open)
 		return;
@@ -429,7 +435,7 @@ void supervise_free(struct supervision *supervision)
 {
 	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd,
 	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
-	                       &supervision->stream_fd[CORDON_STDERR], &supervision->child_fd[0],
+	                       &supervision->stream_fd[CORDON_STDERR], &supervision->unread_fd, &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
 	pause_end(supervision);
 	/* At once: the caller knows its number, and may watch it in a set of its own until it is closed. */

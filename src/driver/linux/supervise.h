@@ -19,6 +19,7 @@ struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
 	int control_fd;                 /* our end of the socket to an init that is there already, taken; -1: it is to be made */
 	bool tty;
+	bool one_stream;                /* stderr is the pipe of stdout, which keeps the order of what is written */
 	uint64_t wall_ms;               /* 0: no limit */
 	uint64_t stdout_cap, stderr_cap;
 	cordon_output_fn output;        /* or NULL */
@@ -42,8 +43,12 @@ struct supervision {
 	int epoll_fd, timer_fd, disk_timer_fd, control_fd, pidfd;
 	int stdin_fd;                   /* our end: the pipe or the terminal's master */
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
+	bool stream_held[3];            /* the same: not read for now */
 	int child_fd[4];                /* the child's ends: stdio and the control socket, until begin */
 	bool stdin_pollable, stdin_open;
+	int unread_fd;                  /* of the pipe for its input the other end, which tells what was not read; or -1 */
+	int64_t stdin_offset;           /* of a regular file, where reading began; -1: it is none */
+	uint64_t stdin_bytes;           /* so much was read from the caller's descriptor, and in the end so much by the command */
 	int stdin_error;                /* why it could not be read to its end, or 0 */
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
@@ -77,9 +82,16 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 /* While somebody is asked at the terminal from which the command's input comes, what is typed there is not for the
  * command. From any thread. Where the input is no terminal, nothing changes. */
 void supervise_hold_input(struct supervision *supervision, bool hold);
+/* Output that is held is not read: a command that goes on writing waits, as at any pipe that is full. What it wrote before it
+ * ended is read then, held or not. */
+void supervise_hold_output(struct supervision *supervision, enum cordon_stream stream, bool hold);
+/* Nobody wants the rest: a command that goes on writing gets SIGPIPE or EPIPE. Of a terminal this does nothing. */
+void supervise_close_output(struct supervision *supervision, enum cordon_stream stream);
 /* While it stands still it takes no signal but SIGKILL. */
 void supervise_signal(struct supervision *supervision, int signal);
 void supervise_resize(struct supervision *supervision, unsigned short rows, unsigned short columns);
+/* Ctrl-Z was pressed. True: nothing was done, and the whole command is to be stopped; false: the key went to its terminal. */
+bool supervise_press_stop(struct supervision *supervision);
 /* It has finished: nobody has to wait until init, which has reported, and the group, which is taken, are gone. */
 void supervise_leave(struct supervision *supervision, struct cgroup *group);
 /* Whoever waits for the program has no more patience, and it is not there yet. */
