@@ -313,7 +313,7 @@ def test_version(cordon):
 
 
 USAGE_ERRORS = [[], ["bogus"], ["--bogus"], ["help", "bogus"], ["help", "run", "more"], ["doctor", "--jsn"],
-                ["doctor", "x"], ["version", "x"], ["completion"], ["completion", "fish"], [""]]
+                ["doctor", "x"], ["version", "x"], ["completion"], ["completion", "csh"], [""]]
 
 
 @pytest.mark.parametrize("words", USAGE_ERRORS, ids=lambda words: " ".join(words) or "nothing")

@@ -1,4 +1,5 @@
 """What is made from the tables: the manual page and the completions."""
+import os
 import re
 import shutil
 import subprocess
@@ -7,7 +8,7 @@ import pytest
 
 from conftest import PROGRAM, ROOT
 
-SOURCES = ["door/cli/generate.c", "door/cli/command.c", "door/cli/completion-bash.c", "door/cli/completion-zsh.c", "door/cli/config-rows.c",
+SOURCES = ["door/cli/generate.c", "door/cli/command.c", "door/cli/completion-bash.c", "door/cli/completion-fish.c", "door/cli/completion-zsh.c", "door/cli/config-rows.c",
            "door/cli/options.c", "door/cli/roff.c",
            "base/arena.c", "base/error.c", "base/json.c", "base/text.c", "base/utf8.c"]
 
@@ -88,7 +89,7 @@ COMPLETIONS = [
     (["cordon", "doctor", "--"], {"--config", "--json", "--help"}),
     (["cordon", "manifest", ""], {"check"}),
     (["cordon", "manifest", "check", "/etc/passw"], {"/etc/passwd"}),
-    (["cordon", "completion", ""], {"bash", "zsh"}),
+    (["cordon", "completion", ""], {"bash", "zsh", "fish"}),
     (["cordon", "help", "do"], {"doctor"}),
 ]
 
@@ -107,7 +108,7 @@ def test_bash_completes_every_option(cordon, bash_script):
 
 
 def test_completions_installed_are_those_printed(cordon, generate):
-    for shell in ("bash", "zsh"):
+    for shell in ("bash", "zsh", "fish"):
         assert generate(shell) == cordon("completion", shell).stdout
 
 
@@ -133,3 +134,28 @@ def test_examples_of_the_help_parse(cordon):
             done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, cwd=cordon.workspace,
                                   env=cordon.env)
             assert "unknown option" not in done.stdout and "needs a value" not in done.stdout, line
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="cannot: fish: not installed")
+@pytest.mark.parametrize("line, offered", [
+    ("cordon pro", {"profile"}), ("cordon session p", {"pause"}), ("cordon run --view ", {"system", "host-readonly", "bare"}),
+    ("cordon run --driver land", {"landlock"}), ("cordon doctor --js", {"--json"}), ("cordon completion f", {"fish"}),
+    ("cordon run --view bare -- /usr/bin/tru", {"/usr/bin/true"}), ("cordon run --timeout 5s /usr/bin/tru", {"/usr/bin/true"}),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_fish_completes(cordon, tmp_path, line, offered):
+    path = tmp_path / "cordon.fish"
+    path.write_text(cordon("completion", "fish").stdout)
+    done = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True,
+                          cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)})
+    assert done.stderr == "" and {row.partition("\t")[0] for row in done.stdout.splitlines()} >= offered
+    assert all(row.partition("\t")[0].startswith(line.split(" ")[-1]) for row in done.stdout.splitlines())
+
+
+@pytest.mark.skipif(not shutil.which("fish"), reason="cannot: fish: not installed")
+def test_fish_completes_every_option(cordon, tmp_path):
+    path = tmp_path / "cordon.fish"
+    path.write_text(cordon("completion", "fish").stdout)
+    for command in ("run", "profile", "doctor"):
+        done = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C 'cordon {command} --'"],
+                              capture_output=True, text=True, env={**os.environ, "HOME": str(tmp_path)})
+        assert set(options_of(cordon, command)) <= {row.partition("\t")[0] for row in done.stdout.splitlines()}

@@ -114,7 +114,7 @@ static const char walk[] =
 	"\t\tapprovals) mapfile -t COMPREPLY < <(compgen -W 'list approve deny' -- \"$current\") ;;\n"
 	"\t\turl) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
 	"\t\taudit) mapfile -t COMPREPLY < <(compgen -W 'tail show query verify export' -- \"$current\") ;;\n"
-	"\t\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- \"$current\") ;;\n"
+	"\t\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$current\") ;;\n"
 	"\t\thelp) mapfile -t COMPREPLY < <(compgen -W \"$names\" -- \"$current\") ;;\n"
 	"\t\tesac\n"
 	"\tfi\n"

@@ -55,7 +55,7 @@ static void print_command(int id)
 		[COMMAND_APPROVALS] = "'1:action:(list approve deny)' '2:card: '",
 		[COMMAND_AUDIT] = "'1:action:(tail show query verify export)' '2:id: '",
 		[COMMAND_URL] = "'1:action:(check)' '2:url:_urls'",
-		[COMMAND_COMPLETION] = "'1:shell:(bash zsh)'",
+		[COMMAND_COMPLETION] = "'1:shell:(bash zsh fish)'",
 		[COMMAND_HELP] = "'1:command:->command'",
 	};
 	printf("\t\t%s)\n\t\t\t_arguments -S", commands[id].name);

@@ -10,7 +10,7 @@
 static const struct {
 	const char *name;
 	void (*print)(void);
-} shells[] = { { "bash", completion_print_bash }, { "zsh", completion_print_zsh } };
+} shells[] = { { "bash", completion_print_bash }, { "zsh", completion_print_zsh }, { "fish", completion_print_fish } };
 
 static int print_for(const char *shell, struct cordon_error *err)
 {
@@ -21,7 +21,7 @@ static int print_for(const char *shell, struct cordon_error *err)
 		return 0;
 	}
 	fail(err, CORDON_E_INVALID_REQUEST, 0, shell, shell ? "no completion for this shell" : "no shell was named");
-	return fail_remedy(err, "name bash or zsh");
+	return fail_remedy(err, "name bash, zsh or fish");
 }
 
 int cli_completion(char **words)

@@ -3,3 +3,4 @@
 
 void completion_print_bash(void);
 void completion_print_zsh(void);
+void completion_print_fish(void);

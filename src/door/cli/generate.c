@@ -2,7 +2,7 @@
  *
  *     generate man docs/cordon.1.in    the man page: lines @COMMANDS@ and @OPTIONS@ of the template are replaced by
  *                                      what the tables say, and @VERSION@ anywhere by the version
- *     generate bash | generate zsh     the completion scripts */
+ *     generate bash | zsh | fish       the completion scripts */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +137,9 @@ int main(int argc, char **argv)
 		status = (completion_print_bash(), EXIT_SUCCESS);
 	else if (argc == 2 && !strcmp(argv[1], "zsh"))
 		status = (completion_print_zsh(), EXIT_SUCCESS);
+	else if (argc == 2 && !strcmp(argv[1], "fish"))
+		status = (completion_print_fish(), EXIT_SUCCESS);
 	else
-		fprintf(stderr, "usage: generate man TEMPLATE | bash | zsh\n");
+		fprintf(stderr, "usage: generate man TEMPLATE | bash | zsh | fish\n");
 	return fflush(stdout) ? EXIT_FAILURE : status;
 }

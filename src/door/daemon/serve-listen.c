@@ -1,6 +1,7 @@
-/* The daemon's place: one per user and data directory. A lock says so, which has the number of the process that holds it, and the
- * socket of one that died is replaced. A socket that is taken away, by whoever cleans up, is made anew: a daemon that nobody can
- * reach would keep the next one from starting. If that cannot be, because the directory is gone or has another daemon, it ends. */
+/* The daemon's place: one per user and data directory. A lock file, which holds the daemon's process id, ensures that; the
+ * socket of a daemon that died is replaced. A socket that is removed while the daemon runs is made again: a daemon that no
+ * client can reach would keep the next one from starting. If that fails, because the directory is gone or has another
+ * daemon, the daemon ends. systemd may hand over the listening socket (sd_listen_fds(3)); it is then used and not removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -81,13 +82,45 @@ static int make_socket(struct server *server, struct cordon_error *err)
 {
 	const struct sockaddr_un *address = &server->place.address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* The lock is ours: whoever left a socket there is dead. */
+	/* The lock is ours: the daemon that left a socket there is dead. */
 	unlink(address->sun_path);
 	if (fd < 0 || fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ||
 	    lstat(address->sun_path, &server->socket) < 0 || listen(fd, BACKLOG) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, address->sun_path, "cannot listen there");
 	cleanup_close(&server->listen_fd);
 	server->listen_fd = take_fd(&fd);
+	server->is_handed_over = false;
+	return 0;
+}
+
+/* Whether systemd started this process with one listening socket, as descriptor 3. The variables are for this process only. */
+static bool is_socket_handed_over(void)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	bool handed_over = pid && count && strtol(pid, NULL, 10) == (long)getpid() && !strcmp(count, "1");
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return handed_over;
+}
+
+static int take_socket(struct server *server, struct cordon_error *err)
+{
+	enum { HANDED_OVER_FD = 3 };
+	struct sockaddr_un bound = { 0 };
+	socklen_t size = sizeof(bound) - 1;
+	struct stat there;
+	if (getsockname(HANDED_OVER_FD, (struct sockaddr *)&bound, &size) < 0 || bound.sun_family != AF_UNIX ||
+	    lstat(bound.sun_path, &there) < 0 || lstat(server->place.address.sun_path, &server->socket) < 0 ||
+	    !is_same(&there, &server->socket)) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, bound.sun_path, "systemd handed over a socket that clients do not use");
+		return fail_remedy(err, "set ListenStream=%s/%s in cordon.socket", server->directory,
+		                   strrchr(server->place.address.sun_path, '/') + 1);
+	}
+	if (fcntl(HANDED_OVER_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(HANDED_OVER_FD, F_SETFL, O_NONBLOCK) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, bound.sun_path, "cannot use the socket that systemd handed over");
+	server->listen_fd = HANDED_OVER_FD;
+	server->is_handed_over = true;
 	return 0;
 }
 
@@ -153,7 +186,9 @@ int listen_open(struct server *server, const char *directory, struct cordon_erro
 	if (server->directory_fd < 0 || !daemon_place_in(directory, &server->place))
 		return fail(err, CORDON_E_INTERNAL, errno, directory, "cordon's data directory cannot be opened");
 	/* One that was killed a moment ago may have left children which have not become what they are to be. */
-	return take_lock(server, LOCK_PATIENCE_MS_AT_START, err) < 0 ? -1 : make_socket(server, err);
+	if (take_lock(server, LOCK_PATIENCE_MS_AT_START, err) < 0)
+		return -1;
+	return is_socket_handed_over() ? take_socket(server, err) : make_socket(server, err);
 }
 
 void listen_begin(struct server *server)
@@ -178,7 +213,7 @@ void listen_end(struct server *server)
 
 void listen_close(struct server *server)
 {
-	if (has_socket(server))
+	if (has_socket(server) && !server->is_handed_over)
 		unlink(server->place.address.sun_path);
 	cleanup_close(&server->listen_fd);
 	cleanup_close(&server->watch_fd);

@@ -60,6 +60,7 @@ struct server {
 	int directory_fd, lock_fd, listen_fd, watch_fd;
 	struct daemon_place place;
 	struct stat socket;                     /* what is there, if it is ours */
+	bool is_handed_over;                    /* systemd's: not to be removed */
 	struct event listening, changed, look;
 	uint64_t idle_ms;                       /* 0: for ever */
 	struct client *clients;
