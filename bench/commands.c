@@ -2,7 +2,6 @@
  * Interleaved, in one run, so that ratios can be trusted where microseconds cannot.
  *
  *     commands times RUNS REST-US     how long each takes: a line "SUBJECT WAY p50 p90 p99", in microseconds
- *                                     and, by the library, "SUBJECT WAY walls COLD WARM SHELL": how many were started how
  *     commands rate SECONDS           one after another without a rest: a line "SUBJECT WAY N", per second
  *
  * Read from stdin, a line each, words separated by tabs:
@@ -11,7 +10,7 @@
  *     spawn NAME EVERY PREFIX…        a way: as a process, with these words before the subject's own
  *     request NAME EVERY KEY=VALUE…   a way: by the library, with these settings
  *
- * Settings of the library itself are config=FILE, and cold=true: nothing is kept between commands.
+ * A setting of the library itself is config=FILE.
  * Each way is tried first; one that does not work is told by a line "SUBJECT WAY absent WHY" and left out. */
 #include <cordon.h>
 #include <fcntl.h>
@@ -40,11 +39,7 @@ struct line {
 struct way {
 	const struct line *line, *subject;
 	struct cordon *library;         /* of a request */
-	size_t *started;                /* the same: so many times for each of walls[] */
 };
-
-static const char *const walls[] = { "cold", "warm" };
-enum { WALLS = sizeof(walls) / sizeof(walls[0]) };
 
 static char why[2048];
 
@@ -76,8 +71,6 @@ static bool set_option(struct cordon_options *options, const char *setting)
 	static const char key[] = "config=";
 	if (strncmp(setting, key, strlen(key)) == 0)
 		options->config = setting + strlen(key);
-	else if (strcmp(setting, "cold=true") == 0)
-		options->cold = true;
 	else
 		return false;
 	return true;
@@ -109,8 +102,6 @@ static bool run_request(const struct way *way)
 		snprintf(why, sizeof(why), "it ended with %d", result->exit_code);
 		fine = false;
 	}
-	for (size_t i = 0; fine && i < WALLS; i++)
-		way->started[i] += strcmp(result->walls, walls[i]) == 0;
 	cordon_result_unref(result);
 	cordon_request_unref(request);
 	return fine;
@@ -165,7 +156,6 @@ static bool read_line(struct line *line)
 static void end_way(const struct way *way)
 {
 	cordon_unref(way->library);
-	free(way->started);
 }
 
 /* Whether it works at all. */
@@ -173,9 +163,7 @@ static bool make_way(struct way *way, const struct line *line, const struct line
 {
 	struct cordon_error err;
 	struct cordon_options options = { 0 };
-	*way = (struct way){ .line = line, .subject = subject, .started = calloc(WALLS, sizeof(size_t)) };
-	if (!way->started)
-		give_up("no memory");
+	*way = (struct way){ .line = line, .subject = subject };
 	for (size_t i = 3; is(line, "request") && i < line->count; i++)
 		set_option(&options, line->words[i]);
 	if (is(line, "request") && cordon_open(&options, &way->library, &err) < 0)
@@ -202,12 +190,8 @@ static void measure(const struct line *lines, size_t count, const struct line *s
 		interleave(subject->words[1], variants, found, strtoul(argv[2], NULL, 10), (unsigned)atoi(argv[3]));
 	else
 		measure_rate(subject->words[1], variants, found, atof(argv[2]));
-	for (size_t i = 0; i < found; i++) {
-		if (ways[i].library && strcmp(argv[1], "times") == 0)
-			printf("%s %s walls\t%zu\t%zu\t%zu\n", subject->words[1], variants[i].name, ways[i].started[0],
-			       ways[i].started[1], ways[i].started[2]);
+	for (size_t i = 0; i < found; i++)
 		end_way(&ways[i]);
-	}
 }
 
 /* Nothing comes from the commands, and their complaints are no part of the table; spawning has nothing to redirect. */

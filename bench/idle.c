@@ -1,6 +1,6 @@
-/* Sessions that are warm and do nothing, for bench/run, which looks at the machine's memory meanwhile. Lines on stdin:
+/* Sessions that have run a command and do nothing, for bench/run, which looks at the machine's memory meanwhile. Lines on stdin:
  *
- *     make N          until N are there and warm; prints "make SECONDS"
+ *     make N          until N are there; prints "make SECONDS"
  *     exec RUNS N     /bin/true in one of the first N, at random; prints "idle exec p50 p90 p99", in microseconds, each
  *                     after a rest
  *
@@ -29,6 +29,22 @@ static const char *name_of(unsigned long number)
 	return name;
 }
 
+static void run_in(const char *session)
+{
+	const char *const argv[] = { "/bin/true", NULL };
+	struct cordon_request *request = NULL;
+	struct cordon_result *result = NULL;
+	struct cordon_error err;
+	must(cordon_request_new(&request, &err), &err);
+	must(cordon_request_set(request, "session", session, &err), &err);
+	must(cordon_request_command(request, argv, &err), &err);
+	must(cordon_run(cordon, request, &result, &err), &err);
+	if (result->exit_code != 0)
+		give_up("idle: the command ended with %d", result->exit_code);
+	cordon_result_unref(result);
+	cordon_request_unref(request);
+}
+
 static void make(unsigned long wanted)
 {
 	double start = now_us();
@@ -37,26 +53,15 @@ static void make(unsigned long wanted)
 		char *json;
 		must(cordon_session_new(cordon, name_of(made), NULL, &json, &err), &err);
 		free(json);
-		must(cordon_session_warm(cordon, name_of(made), &err), &err);
+		run_in(name_of(made));
 	}
 	printf("make\t%.3f\n", (now_us() - start) / 1e6);
 }
 
 static void run_one(const void *arg)
 {
-	const char *const argv[] = { "/bin/true", NULL };
-	struct cordon_request *request = NULL;
-	struct cordon_result *result = NULL;
-	struct cordon_error err;
 	(void)arg;
-	must(cordon_request_new(&request, &err), &err);
-	must(cordon_request_set(request, "session", name_of((unsigned long)rand() % among), &err), &err);
-	must(cordon_request_command(request, argv, &err), &err);
-	must(cordon_run(cordon, request, &result, &err), &err);
-	if (result->exit_code != 0)
-		give_up("idle: the command ended with %d", result->exit_code);
-	cordon_result_unref(result);
-	cordon_request_unref(request);
+	run_in(name_of((unsigned long)rand() % among));
 }
 
 int main(void)

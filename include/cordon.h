@@ -31,9 +31,8 @@
  * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
  * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
  * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
- * hosts; and one for each session whose walls stay up (cordon_session_warm). A program that waits for any child may see
- * them, and may even reap them. With listed hosts it has one or two threads more, and one with walls that stay up, in which
- * every signal is blocked. A child that the calling process forks cannot use what was opened before: a call with such a handle is
+ * hosts. A program that waits for any child may see
+ * them, and may even reap them. With listed hosts it has one or two threads more, in which every signal is blocked. A child that the calling process forks cannot use what was opened before: a call with such a handle is
  * `invalid_request`, and releasing it there does nothing. As long as the child lives it may keep alive what its parent, being
  * killed, would have taken with it. Under valgrind no command can be started.
  */
@@ -113,7 +112,6 @@ struct cordon;
 struct cordon_options {
 	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
 	const char *config;     /* this file instead of the system's and the user's configuration */
-	bool cold;              /* nothing is kept between commands: for a program that runs one and ends */
 };
 
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
@@ -202,7 +200,6 @@ struct cordon_result {
 	                                 * could not be read to its end; or NULL */
 	const char *audit_id;
 	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
-	const char *walls;              /* "cold": raised for it; "warm": they were up */
 	const struct cordon_error *error;       /* what failed after the command had ended, see cordon_run(); or NULL */
 };
 
@@ -274,10 +271,6 @@ int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_er
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-/* Raises the walls of a session's usual commands now, so that the first finds them. They stay up between commands, unless
- * sandbox.walls or cordon_options.cold says otherwise, until none came for long, the session ends or is paused, or the last
- * cordon_unref(). What else a command asks for, or what changed since, is raised when it comes. */
-int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
 /* No further command, and its jobs are ended. With `remove_workspace` a workspace of cordon's own making is removed; one
  * that was named never is. */
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)

@@ -51,7 +51,7 @@ static enum config_keeping keeping(const struct execution *execution)
 {
 	if (execution->dry)
 		return CONFIG_KEEP_NOTHING;
-	return execution->unheard || execution->request->job ? CONFIG_KEEP_UNSAID : CONFIG_KEEP;
+	return execution->request->job ? CONFIG_KEEP_UNSAID : CONFIG_KEEP;
 }
 
 static enum view configured_view(const struct config *config)

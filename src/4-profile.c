@@ -120,8 +120,6 @@ int profile_step(struct execution *execution, struct cordon_error *err)
 	execution->profile.facts = (struct driver_facts){
 		.cwd_fd = execution->cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
 		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
-		/* A directory of cordon's own making is the session's alone. */
-		.kept_elsewhere = execution->cordon->warm && !execution->session.one_off && !execution->session.record.workspace,
 	};
 	const struct driver *driver = execution->session.driver;
 	bool root = execution->profile.facts.caller_is_root;

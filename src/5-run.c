@@ -11,7 +11,6 @@
 #include "permit.h"
 #include "driver/linux/control.h"
 #include "driver/linux/processes.h"
-#include "warm.h"
 
 #define DENIALS_MAX 256
 #define DENIAL_WHAT_MAX 4096
@@ -83,34 +82,14 @@ static int prepare(struct execution *execution, struct cordon_error *err)
 	return 0;
 }
 
-/* Walls that are up already, or such as will stay, or the driver's. */
 static int find_walls(struct execution *execution, struct cordon_error *err)
 {
-	if (warm_take(execution)) {
-		driver_set_common(&execution->profile.profile, &execution->run.launch);
-		limits_adopt(execution);
-	} else if (prepare(execution, err) < 0) {
+	if (prepare(execution, err) < 0)
 		return -1;
-	}
 	execution->run.launch.umask = execution->request->umask;
 	judge_program(execution);
 	limits_describe(execution);
 	return require_walls(execution, err);
-}
-
-/* In a slot that takes a while, in which everything else was done. */
-static int await_program(struct execution *execution, struct cordon_error *err)
-{
-	struct supervision *supervision = &execution->run.supervision;
-	if (!execution->run.in_slot)
-		return 0;
-	int there = slot_await_program(&execution->run.slot, &execution->run.patience, err);
-	if (there > 0)
-		supervise_cut_short(supervision);
-	/* Nobody is at the other end any more. */
-	if (there == 0)
-		slot_end(&execution->run.slot);
-	return there < 0 ? -1 : 0;
 }
 
 static uint64_t output_limit(const struct execution *execution, int stream)
@@ -138,7 +117,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	const struct profile *profile = &execution->profile.profile;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
-	struct supervise_options options = {
+	const struct supervise_options options = {
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .one_stream = request->one_stream, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = capture_cap(execution, CORDON_STDOUT), .stderr_cap = capture_cap(execution, CORDON_STDERR),
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
@@ -147,19 +126,8 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
-	bool waited = execution->run.in_slot;
-	if (!waited && warm_make(execution, err) < 0)
-		return -1;
-	if (!waited && execution->run.in_slot)
-		limits_started(execution);
-	options.control_fd = execution->run.in_slot ? take_fd(&execution->run.slot.control_fd) : -1;
 	execution->run.prepared = true;
-	if (supervise_prepare(supervision, &options, launch, err) < 0)
-		return -1;
-	supervision->in_slot = execution->run.in_slot;
-	if (supervision->in_slot)
-		supervision->pidfd = take_fd(&execution->run.slot.pidfd);
-	return 0;
+	return supervise_prepare(supervision, &options, launch, err);
 }
 
 int run_step_start(struct execution *execution, struct cordon_error *err)
@@ -172,35 +140,21 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		return -1;
 	execution->run.patience = (struct patience){ supervision->deadline_us, permit_approver(execution)->interrupt_fd };
 	launch->patience = &execution->run.patience;
-	if ((execution->run.in_slot ? slot_order(&execution->run.slot, launch, err) : launch_start(launch, err)) < 0)
+	if (launch_start(launch, err) < 0)
 		return -1;
 	driver_release(&execution->run.held);
-	if (!execution->run.in_slot)
-		limits_started(execution);
+	limits_started(execution);
 	/* Whatever becomes of it, what has started is supervised from here on. */
 	int entered = driver->enter && !launch->cut_short ? driver->enter(launch, err) : 0;
 	if (supervise_begin(supervision, launch, entered < 0 ? NULL : err) < 0 || entered < 0) {
 		err->retriable = false;
 		return -1;
 	}
-	if (await_program(execution, err) < 0)
-		return -1;
 	if (!launch->cut_short)
 		egress_started(execution);
 	execution->run.started = true;
 	execution->done = CORDON_STEP_RUN;
 	return 0;
-}
-
-int run_step_warm(struct execution *execution, struct cordon_error *err)
-{
-	assert(execution->done == CORDON_STEP_PROFILE);
-	if (warm_expects(execution))
-		return 0;
-	if (launch_check(err) < 0 || prepare(execution, err) < 0)
-		return -1;
-	limits_describe(execution);
-	return require_walls(execution, err) < 0 ? -1 : warm_raise(execution, err);
 }
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
@@ -229,7 +183,7 @@ int run_add_denial(struct execution *execution, enum cordon_wall wall, const cha
 
 struct names_keep run_names_keep(struct execution *execution)
 {
-	bool once = execution->session.one_off && !execution->request->workspace;
+	bool once = (execution->session.one_off && !execution->request->workspace) || !atomic_load(&execution->cordon->stays);
 	return (struct names_keep){ .place = &execution->profile.names, .memory = once ? NULL : execution->cordon->names,
 	                            .mounts = execution->mounts };
 }

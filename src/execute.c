@@ -43,17 +43,12 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	cordon->approver.interrupt_fd = -1;
 	pthread_mutex_init(&cordon->jobs_lock, NULL);
 	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
-	    !(cordon->tools = host_tools_new(cordon->vigil))) {
+	    !(cordon->tools = host_tools_new(cordon->vigil)) || !(cordon->names = names_memory_new(cordon->vigil))) {
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
 	/* A program that runs one command and ends has nothing of what is watched, and would wait some 20 ms for the end of it. */
 	vigil_sleep(cordon->vigil, true);
-	if (!(options && options->cold) &&
-	    (!(cordon->warm = warm_new()) || !(cordon->names = names_memory_new(cordon->vigil)))) {
-		cordon_unref(cordon);
-		return fail_oom(err);
-	}
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, &cordon->data_named, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
 	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0 ||
@@ -81,7 +76,6 @@ void cordon_unref(struct cordon *cordon)
 		return;
 	job_end_all(cordon);
 	pthread_mutex_destroy(&cordon->jobs_lock);
-	warm_free(cordon->warm);
 	disk_forget();
 	kernel_mounts_forget();
 	ledger_unref(cordon->ledger);
@@ -108,10 +102,12 @@ int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_
 
 uint64_t execute_hear(struct cordon *cordon, bool again)
 {
-	if (!again && atomic_exchange(&cordon->asked, true))
+	if (!again && atomic_exchange(&cordon->asked, true)) {
+		atomic_store(&cordon->stays, true);
 		vigil_sleep(cordon->vigil, false);
+	}
 	/* Where nothing is watched yet, nothing is compared with it either. */
-	if (!vigil_hear(cordon->vigil) && !cordon->warm)
+	if (!vigil_hear(cordon->vigil) && !atomic_load(&cordon->stays))
 		return 0;
 	return again ? kernel_mounts_version_again() : kernel_mounts_version();
 }
@@ -141,7 +137,6 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 		id_make(execution->audit.id);
 	execution->run.launch.report_fd = -1;
 	execution->run.launch.pidfd = -1;
-	execution->run.slot = (struct slot){ .socket_fd = -1, .control_fd = -1, .pidfd = -1, .root_fd = -1 };
 	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
 	execution->session.id = execution->audit.id;
 	*ret_execution = execution;
@@ -158,7 +153,6 @@ void execute_free(struct execution *execution)
 	                       &execution->session.home_fd };
 	egress_free(execution);
 	driver_release(&execution->run.held);
-	slot_end(&execution->run.slot);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
 	cgroup_remove(&execution->run.group);
@@ -181,9 +175,6 @@ void execute_free(struct execution *execution)
 	config_unref(execution->session.config);
 	free(execution->audit.isolation);
 	ledger_release(execution->cordon->ledger, &execution->audit.room);
-	/* Last: to make the next place takes a processor for as long as a short command takes, and who waits for that would wait for
-	 * this, too. */
-	warm_refill(execution);
 	arena_free(&execution->arena);
 	free(execution);
 }
@@ -234,19 +225,6 @@ int execute_unrecorded(struct cordon *cordon, const struct cordon_request *reque
 	}
 	*ret_execution = execution;
 	return 0;
-}
-
-int execute_warm(struct cordon *cordon, const struct cordon_request *request, struct cordon_error *err)
-{
-	struct execution *execution;
-	if (execute_new(cordon, request, false, &execution, err) < 0)
-		return -1;
-	execution->unheard = true;
-	int result = walk(execution, false, false, err);
-	if (result == 0 && (result = run_step_warm(execution, err)) < 0)
-		err->step = CORDON_STEP_RUN;
-	execute_free(execution);
-	return result;
 }
 
 /* ---- the public calls ------------------------------------------------------------------------------------------- */
@@ -365,10 +343,7 @@ int cordon_execution_result(struct cordon_execution *execution, struct cordon_re
 		return -1;
 	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
-	int taken = result_take(execution->walk, ret_result, err);
-	/* Who asked may keep the execution for long. */
-	warm_refill(execution->walk);
-	return taken;
+	return result_take(execution->walk, ret_result, err);
 }
 
 int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,

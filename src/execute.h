@@ -15,7 +15,6 @@
 #include "config/config.h"
 #include "profile/profile.h"
 #include "request.h"
-#include "driver/linux/slot.h"
 #include "driver/linux/supervise.h"
 #include "session/jobs.h"
 #include "paths/planted/judged.h"
@@ -31,7 +30,6 @@ struct host_view;
 struct job;
 struct json;
 struct own_file;
-struct warm;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
@@ -41,11 +39,11 @@ struct cordon {
 	struct ledger *ledger;
 	struct config_store *config;
 	struct vigil *vigil;                    /* over what of the host the following know */
-	atomic_bool asked;                      /* for something: what comes next may ask for the same */
+	atomic_bool asked;                      /* for one command, */
+	atomic_bool stays;                      /* for more than one: what is found for one is kept for the next */
 	struct host_view *view;
 	struct host_tools_kept *tools;
-	struct names_memory *names;             /* NULL: nothing is kept */
-	struct warm *warm;                      /* walls that stay up between commands; NULL: none do */
+	struct names_memory *names;
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
 	struct job *jobs;                       /* that run here, and that have run (job.c) */
@@ -85,7 +83,6 @@ struct execution {
 	const struct cordon_request *request;
 	enum cordon_step done;                  /* the last step that was taken */
 	bool dry;                               /* steps 1 to 4 only: nothing is made */
-	bool unheard;                           /* there will be no result that says anything */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
 	uint64_t mounts;                        /* the host's, which version of them was there when it was last looked at */
 
@@ -141,8 +138,6 @@ struct execution {
 		struct launch launch;
 		struct patience patience;           /* for its program to be there */
 		struct driver_held held;
-		struct slot slot;                   /* the place in walls that are up, */
-		bool in_slot;                       /* if it has one, */
 		struct supervision supervision;
 		bool prepared, started;
 		const char *isolation[CORDON_WALL_MAX];
@@ -203,8 +198,6 @@ int run_judge(struct execution *execution) must_check;
 int judge_open(struct execution *execution, struct cordon_error *err) must_check;
 int judge_begin(struct execution *execution, struct cordon_error *err) must_check;
 void judge_free(struct execution *execution);
-/* Instead of a start: the walls are raised, and stay for later commands. */
-int run_step_warm(struct execution *execution, struct cordon_error *err) must_check;
 /* The names to hide or keep in a tree, before and after (tree-names.c). Where nothing can be covered, none is overlooked because it
  * would be: as without `masks`. */
 struct names_search {
@@ -224,8 +217,6 @@ void run_step_clean(struct execution *execution);
 /* Of step 5, limits.c: after the driver has prepared; what holds them; whether what is required does; once the command
  * runs; what became of them. */
 int limits_begin(struct execution *execution, struct cordon_error *err) must_check;
-/* Instead, where the group is there already. */
-void limits_adopt(struct execution *execution);
 void limits_describe(struct execution *execution);
 int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
 void limits_started(struct execution *execution);
@@ -234,23 +225,6 @@ int limits_end(struct execution *execution, struct cordon_error *err) must_check
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
-/* Of step 5, warm.c: walls that are up already. A place that is ready, with its group and what holds each wall; or, after
- * the driver prepared, one that is made: run.in_slot. Else it starts as if there were none. Once it has ended, another may be
- * made. */
-struct warm *warm_new(void);
-void warm_free(struct warm *warm);
-bool warm_take(struct execution *execution);
-int warm_make(struct execution *execution, struct cordon_error *err) must_check;
-void warm_refill(struct execution *execution);
-/* Does a place wait in the session, for whatever walls? */
-bool warm_expects(struct execution *execution);
-/* After the driver prepared: places for such commands are made from now on. */
-int warm_raise(struct execution *execution, struct cordon_error *err) must_check;
-/* Of a session: takes them down, but for those in which a command runs. */
-void warm_drop(struct cordon *cordon, const char *id);
-/* A session in which a job runs is in use, also where no command comes: those that do are to find it. To be said now and then. */
-#define WARM_KEEP_MS 60000
-void warm_keep(struct cordon *cordon, const char *id);
 /* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
  * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
 int egress_begin(struct execution *execution, struct cordon_error *err) must_check;
@@ -297,6 +271,4 @@ int execute_new(struct cordon *cordon, const struct cordon_request *request, boo
 /* The walk without the ledger, for probes: runs `request` with nothing recorded. */
 int execute_unrecorded(struct cordon *cordon, const struct cordon_request *request, struct execution **ret_execution,
                        struct cordon_error *err) must_check;
-/* The walk up to where the command would start: the walls of `request` are raised, and nothing is run. */
-int execute_warm(struct cordon *cordon, const struct cordon_request *request, struct cordon_error *err) must_check;
 void execute_free(struct execution *execution);

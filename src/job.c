@@ -33,7 +33,6 @@ struct job {
 	pthread_t thread;
 	bool has_thread, done;
 	int64_t kill_at_ms;                     /* 0: it was not told to end */
-	int64_t kept_ms;                        /* when its session's walls were last said to be in use */
 };
 
 static void on_output(void *arg, enum cordon_stream stream, const void *data, size_t length)
@@ -82,14 +81,10 @@ static int follow(struct job *job, struct cordon_error *err)
 	for (bool finished = false; !finished;) {
 		struct pollfd ready[] = { { .fd = cordon_execution_fd(job->execution), .events = POLLIN },
 			                  { .fd = job->place.control_fd, .events = POLLIN } };
-		int64_t left = job->kill_at_ms ? job->kill_at_ms - clock_ms() : WARM_KEEP_MS;
-		int count = poll(ready, ARRAY_SIZE(ready), left > 0 ? (int)left : 0);
+		int64_t left = job->kill_at_ms ? job->kill_at_ms - clock_ms() : -1;
+		int count = poll(ready, ARRAY_SIZE(ready), !job->kill_at_ms ? -1 : left > 0 ? (int)left : 0);
 		if (count < 0 && errno != EINTR)
 			return fail(err, CORDON_E_INTERNAL, errno, NULL, "waiting for the job failed");
-		if (clock_ms() - job->kept_ms >= WARM_KEEP_MS) {
-			warm_keep(job->cordon, job->execution->walk->session.id);
-			job->kept_ms = clock_ms();
-		}
 		if (ready[1].revents)
 			obey(job);
 		if (job->kill_at_ms && clock_ms() >= job->kill_at_ms) {

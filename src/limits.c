@@ -73,12 +73,6 @@ static void watch_disk(struct execution *execution)
 	execution->run.quota = hold_disk(execution, &options);
 }
 
-void limits_adopt(struct execution *execution)
-{
-	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK))
-		watch_disk(execution);
-}
-
 int limits_begin(struct execution *execution, struct cordon_error *err)
 {
 	const struct profile *profile = &execution->profile.profile;

@@ -89,7 +89,6 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),
 		.paused_ms = supervision->still_ms,
-		.walls = execution->run.in_slot ? "warm" : "cold",
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		result->isolation[wall] = keep(kept, execution->run.isolation[wall]);

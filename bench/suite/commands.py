@@ -18,15 +18,14 @@ BWRAP = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "
 TRUE, NO_OP, SHELL = "/bin/true", "no-op", "bash -c :"
 NAMES = {  # what people read
     "floor": "bare", "bwrap": "bubblewrap", "library": "cordon library, one-shot", "hosts": "cordon library, one listed host",
-    "cli": "cordon run, one-shot", "parked": "cordon library, parked", "warm": "cordon library, warm session",
-    "warm-cli": "cordon run, warm session",
+    "cli": "cordon run, one-shot", "session": "cordon library, session", "session-cli": "cordon run, session",
 }
-OURS = {"library", "hosts", "cli", "parked", "warm", "warm-cli"}
+OURS = {"library", "hosts", "cli", "session", "session-cli"}
 # (subject, way, sign, bound, against what)
 GOALS = [
     (TRUE, "library", "≤", 2.5, "floor"), (TRUE, "library", "≤", 0.33, "bwrap"), (NO_OP, "library", "≤", 0.25, "bwrap"),
-    (TRUE, "cli", "≤", 3.0, "floor"), (TRUE, "cli", "≤", 0.40, "bwrap"), (TRUE, "parked", "≤", 1.25, "floor"),
-    (TRUE, "warm", "≤", 1.10, "floor"), (TRUE, "warm-cli", "≤", 1.5, "floor"),
+    (TRUE, "cli", "≤", 3.0, "floor"), (TRUE, "cli", "≤", 0.40, "bwrap"),
+    (TRUE, "session", "≤", 1.10, "floor"), (TRUE, "session-cli", "≤", 1.5, "floor"),
 ]
 FASTER = {"srt": 100, "codex": 15}  # so many times the time of `cordon run`, at least
 
@@ -64,12 +63,11 @@ def ways(ground, peers, *wanted):
     rows = [
         ("spawn", "floor", 1, []),
         *peers.ways,
-        ("request", "library", 1, ["cold=true", f"workspace={ground.workspace}"]),
-        ("request", "hosts", 1, ["cold=true", f"workspace={ground.workspace}", "net=listed.example:443"]),
+        ("request", "library", 1, [f"workspace={ground.workspace}"]),
+        ("request", "hosts", 1, [f"workspace={ground.workspace}", "net=listed.example:443"]),
         ("spawn", "cli", 1, [ground.cordon, "run", "--quiet", "--workspace", ground.workspace, "--"]),
-        ("request", "parked", 1, [f"workspace={ground.workspace}", "fresh=true"]),
-        ("request", "warm", 1, ["session=bench-warm", f"workspace={ground.workspace}"]),
-        ("spawn", "warm-cli", 1, [ground.cordon, "run", "--quiet", "--session", "bench-cli", "--workspace", ground.workspace, "--"]),
+        ("request", "session", 1, ["session=bench", f"workspace={ground.workspace}"]),
+        ("spawn", "session-cli", 1, [ground.cordon, "run", "--quiet", "--session", "bench-cli", "--workspace", ground.workspace, "--"]),
     ]
     return [row for row in rows if not wanted or row[1] in wanted]
 
@@ -82,7 +80,7 @@ def lines(ground, rows, *subjects):
 
 def split(found):
     """{(subject, way): numbers}, and why something is absent by (subject, way)."""
-    times = {tuple(name.rsplit(" ", 1)): value for name, value in found.items() if not name.endswith(" walls")}
+    times = {tuple(name.rsplit(" ", 1)): value for name, value in found.items()}
     return ({key: value for key, value in times.items() if not isinstance(value, str)},
             {key: value for key, value in times.items() if isinstance(value, str)})
 
@@ -90,9 +88,9 @@ def split(found):
 def usable_ways(ground, peers, daemon, part, *wanted):
     """Without what would be something else in this build."""
     rows = ways(ground, peers, *wanted)
-    if not daemon and any(row[1] == "warm-cli" for row in rows):
-        part.absent(NAMES["warm-cli"], "not in this build")
-        rows = [row for row in rows if row[1] != "warm-cli"]
+    if not daemon and any(row[1] == "session-cli" for row in rows):
+        part.absent(NAMES["session-cli"], "not in this build")
+        rows = [row for row in rows if row[1] != "session-cli"]
     return rows
 
 
@@ -108,16 +106,6 @@ def ratio(times, subject, way, against):
     return times[subject, way][0] / times[subject, against][0]
 
 
-def note_walls(part, found):
-    """Whether what was to be ready was: the odd one that came too early for it is in the times, too."""
-    for name, counts in found.items():
-        if name.endswith(" walls"):
-            subject, way, _ = name.rsplit(" ", 2)
-            if counts[way in ("parked", "warm")] < sum(counts):
-                part.notes.append(f"`{subject}`, {NAMES[way]}: of {sum(counts):.0f}, " + ", ".join(
-                    f"{count:.0f} {text}" for count, text in zip(counts, ("cold", "warm")) if count))
-
-
 def measure_times(ground, peers, runs):
     part = Part("commands", "One command")
     program = ground.compile("commands", library="libcordon.a")
@@ -126,7 +114,6 @@ def measure_times(ground, peers, runs):
         found = ground.measure(program, "times", runs, REST_US, input=lines(ground, rows, TRUE, NO_OP, SHELL))
     times, absent = split(found)
     note_absent(part, absent)
-    note_walls(part, found)
     part.times = times
     part.header = ["what", "how", "p50 µs", "p90 µs", "p99 µs", "× bare", "× bubblewrap"]
     part.rows = [(f"`{subject}`", NAMES.get(way, way), *times[subject, way], *(
@@ -148,7 +135,7 @@ def measure_busy(ground, peers, runs):
     program = ground.compile("commands", library="libcordon.a")
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(len(os.sched_getaffinity(0)) - 1)]
     try:
-        rows = ways(ground, peers, "floor", "bwrap", "library", "cli", "parked", "warm")
+        rows = ways(ground, peers, "floor", "bwrap", "library", "cli", "session")
         times, absent = split(ground.measure(program, "times", runs // 3 + 1, REST_US, input=lines(ground, rows, TRUE)))
     finally:
         for other in others:
@@ -164,7 +151,7 @@ def measure_rate(ground, peers, runs):
     part = Part("rate", "One after another, without a rest")
     program = ground.compile("commands", library="libcordon.a")
     with ground.daemon() as daemon:
-        rows = usable_ways(ground, peers, daemon, part, "floor", "bwrap", "library", "parked", "warm", "warm-cli")
+        rows = usable_ways(ground, peers, daemon, part, "floor", "bwrap", "library", "session", "session-cli")
         rates, absent = split(ground.measure(program, "rate", max(1, round(runs / 100)), input=lines(ground, rows, NO_OP, TRUE)))
     note_absent(part, absent)
     part.header = ["what", "how", "per second", "of bare"]

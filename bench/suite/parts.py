@@ -76,7 +76,7 @@ def measure_limits(ground, _peers, runs):
     configs["without"].write_text('limits.cgroup = "none"\n')
     rows = [f"subject\tno-op\t{ground.noop()}"]
     for name, config in configs.items():
-        rows.append(f"request\tlibrary-{name}\t1\tcold=true\tconfig={config}\tworkspace={ground.workspace}")
+        rows.append(f"request\tlibrary-{name}\t1\tconfig={config}\tworkspace={ground.workspace}")
         rows.append("\t".join(map(str, ["spawn", f"cli-{name}", 1, ground.cordon, "run", "--quiet", "--workspace", ground.workspace,
                                         "--config", config, "--"])))
     data = {"HOME": str(ground.memory), "XDG_DATA_HOME": str(ground.memory)}

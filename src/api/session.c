@@ -247,8 +247,6 @@ static int change_only(struct change *change, const char *id, struct cordon_erro
 		return -1;
 	int result = change_session(change, id, &arena, &record, err);
 	arena_free(&arena);
-	if (change->made && change->action != RESUME)
-		warm_drop(cordon, id);
 	return result < 0 ? audit_refusal(cordon->ledger, id, actions[change->action].action, CORDON_STEP_SESSION, err) : 0;
 }
 
@@ -266,24 +264,6 @@ int cordon_session_pause(struct cordon *cordon, const char *id, const char *why,
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
 	return call_check(err, cordon, id) < 0 ? -1 : change_only(&(struct change){ .cordon = cordon, .action = RESUME }, id, err);
-}
-
-int cordon_session_warm(struct cordon *cordon, const char *id, struct cordon_error *err)
-{
-	/* Never run; what walls a command has does not depend on which it is. */
-	static const char *const nothing[] = { "true", NULL };
-	struct cordon_request *request = NULL;
-	int result = call_check(err, cordon, id);
-	if (result == 0)
-		result = cordon_request_new(&request, err);
-	if (result == 0)
-		result = cordon_request_set(request, "session", id, err);
-	if (result == 0)
-		result = cordon_request_command(request, nothing, err);
-	if (result == 0)
-		result = execute_warm(cordon, request, err);
-	cordon_request_unref(request);
-	return result;
 }
 
 /* ---- ending and removing ----------------------------------------------------------------------------------------- */
@@ -342,7 +322,6 @@ static int end_session(struct cordon *cordon, enum action action, const char *id
 	struct change change = { .cordon = cordon, .action = action };
 	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;
-	warm_drop(cordon, id);
 	int result = end_and_clear(&change, id, &arena, leaving, err);
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(leaving); i++)
 		if (leaving[i].parent)

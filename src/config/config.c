@@ -190,7 +190,6 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	struct config config = {
 		.enabled = values[KEY_sandbox_enabled].number,
 		.degrade = values[KEY_sandbox_on_unavailable].number,
-		.walls = (enum config_walls)values[KEY_sandbox_walls].number,
 		.workspace_root = values[KEY_sandbox_workspace_root].text,
 		.tools_dir = values[KEY_tools_dir].text,
 		.choose_toolchains = !values[KEY_sandbox_toolchains].number,

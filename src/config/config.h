@@ -21,13 +21,11 @@ struct static_name {
 };
 
 /* In the order of the row's values. */
-enum config_walls { WALLS_COLD, WALLS_PARKED, WALLS_WARM };
 
 struct config {
 	bool enabled;
 	const char *driver, *view;              /* NULL: the built-in default */
 	bool degrade;                           /* on_unavailable = "degrade" */
-	enum config_walls walls;
 	const char *workspace_root;             /* NULL: the data directory's */
 	const char *tools_dir;                  /* or NULL */
 	bool choose_toolchains;

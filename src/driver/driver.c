@@ -102,7 +102,7 @@ void driver_set_common(const struct profile *profile, struct launch *launch)
 {
 	launch->cwd = profile->cwd;
 	launch->cwd_fd = -1;
-	launch->pass[0] = launch->slot_fd = launch->report_fd = launch->ready_fd = launch->go_fd = -1;
+	launch->pass[0] = launch->report_fd = launch->ready_fd = launch->go_fd = -1;
 	launch->listeners = profile->egress.listeners;
 	launch->listener_count = profile->egress.count;
 	launch->candidates = profile->candidates.items;

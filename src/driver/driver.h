@@ -15,7 +15,6 @@ struct driver_facts {
 	uint32_t uid, gid;      /* the caller's */
 	int landlock_abi;
 	const char *data_dir;   /* cordon's own; for what is worth keeping between commands */
-	bool kept_elsewhere;    /* the walls stay up, and few commands need the same: what is there is used, nothing is made for it */
 };
 
 /* What one launch holds on to until it has started. */
@@ -34,8 +33,6 @@ struct driver {
 	/* Fills `launch` but for limits, everything from the arena. `held` is closed by driver_release() after the start. */
 	int (*prepare)(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
 	               struct launch *launch, struct driver_held *held, struct cordon_error *err);
-	/* Or NULL: what it prepared is good for one launch. Opens anew what a launch uses up, for another by the same plan. */
-	int (*renew)(struct arena *arena, struct launch *launch, struct driver_held *held, struct cordon_error *err);
 	/* Or NULL. When the launch has started: what is left to do to walls that an external program raises. On failure the
 	 * program waits on, until it is ended. */
 	int (*enter)(struct launch *launch, struct cordon_error *err);

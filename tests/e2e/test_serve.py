@@ -792,7 +792,6 @@ def test_rpc_sessions(cordon, daemon, workspace):
         assert rows_of(cordon, error["data"]["audit_id"])[-1]["row"] == "denial"
         assert rpc.call("session.resume", id="one")["result"] is True
         assert rpc.run("true", session="one")["result"]["exit_code"] == 0
-        assert rpc.call("session.warm", id="one")["result"] is True
         assert rpc.call("session.end", id="one")["result"] is True
         assert rpc.call("session.show", id="one")["result"]["state"] == "ended"
         assert rpc.call("session.remove", id="one")["result"] is True

@@ -1,5 +1,5 @@
-"""Shell lines in a session whose walls stay up: what they print and how they end, compared with a bare shell and with one whose
-walls are raised for it."""
+"""Shell lines as commands of one session: what they print and how they end, compared with a bare shell, and with the same line as the
+only command of a session."""
 import pathlib
 import subprocess
 
@@ -34,7 +34,7 @@ def told(cordon, program, shell, how, lines):
     given.write_bytes(b"".join(line + b"\0" for line in lines))
     data = cordon.data.parent / ("data-" + how + shell.replace("/", "-"))
     env = {**cordon.env, "XDG_DATA_HOME": str(data), "WORKSPACE": str(cordon.workspace), "INPUT": str(source)}
-    done = subprocess.run([program, shell, how, given], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
+    done = subprocess.run([program, shell, given], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     results, rest = [], done.stdout
     while rest:
@@ -56,12 +56,12 @@ def compare(cordon, program, shell, lines, locale="C.UTF-8"):
     """A shell that is started behind the same walls is asked where a bare one cannot tell, and now and then."""
     cordon.env["LC_ALL"] = locale
     inside = [line for number, line in enumerate(lines) if number % 4 == 0 or any(word in line for word in INSIDE_ONLY)]
-    cold = dict(zip(inside, told(cordon, program, shell, "cold", inside)))
+    few = dict(zip(inside, told(cordon, program, shell, "few", inside)))
     wrong = []
-    for line, one in zip(lines, told(cordon, program, shell, "warm", lines)):
-        outside = cold[line] if any(word in line for word in INSIDE_ONLY) else bare(cordon, shell, line, locale)
-        if one != outside or one != cold.get(line, one):
-            wrong.append((line, one, cold.get(line), outside))
+    for line, one in zip(lines, told(cordon, program, shell, "all", lines)):
+        outside = few[line] if any(word in line for word in INSIDE_ONLY) else bare(cordon, shell, line, locale)
+        if one != outside or one != few.get(line, one):
+            wrong.append((line, one, few.get(line), outside))
     assert not wrong, "\n".join(map(str, wrong))
 
 

@@ -18,7 +18,6 @@ static const struct narrowing {
 	{ "sandbox.enabled", "false", "false", "true" },
 	{ "sandbox.driver", "\"landlock\"", "\"landlock\"", "\"local\"" },
 	{ "sandbox.on_unavailable", "\"refuse\"", "\"refuse\"", "\"degrade\"" },
-	{ "sandbox.walls", "\"parked\"", "\"cold\"", "\"warm\"" },
 	{ "sandbox.workspace_root", "\"/w\"", "\"/w\"", NULL },
 	{ "sandbox.default_timeout", "\"30s\"", "29", "31" },
 	{ "sandbox.job_timeout", "\"10m\"", "\"5m\"", "\"2h\"" },

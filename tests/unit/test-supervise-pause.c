@@ -106,13 +106,11 @@ static void begin(struct ground *ground, uint64_t wall_ms)
 {
 	static struct disk_watch disk;
 	struct cordon_error err;
-	int sockets[2];
 	*ground = (struct ground){ .launch.pidfd = -1, .group.ops = &ops };
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	ground->init_fd = sockets[1];
-	const struct supervise_options options = { .stdin_fd = -1, .control_fd = sockets[0], .group = &ground->group,
+	const struct supervise_options options = { .stdin_fd = -1, .group = &ground->group,
 		.wall_ms = wall_ms, .wish = wish, .wish_arg = &played, .disk = &disk };
 	assert_int_equal(supervise_prepare(&ground->supervision, &options, &ground->launch, &err), 0);
+	assert_true((ground->init_fd = dup(ground->launch.control_fd)) >= 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_true((ground->theirs[i] = dup(ground->launch.stdio[i])) >= 0);
 	assert_int_equal(supervise_begin(&ground->supervision, &ground->launch, &err), 0);

@@ -73,26 +73,26 @@ static int status_told(const int *signals, size_t count, size_t reads, const int
 	struct launch launch = { .pidfd = -1 };
 	struct cordon_error err;
 	struct control_message message;
-	int sockets[2], theirs[3];
+	int init, theirs[3];
 	bool finished = false;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	const struct supervise_options options = { .stdin_fd = -1, .control_fd = sockets[0] };
+	const struct supervise_options options = { .stdin_fd = -1 };
 	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
+	assert_true((init = dup(launch.control_fd)) >= 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_true((theirs[i] = dup(launch.stdio[i])) >= 0);
 	assert_int_equal(supervise_begin(&supervision, &launch, &err), 0);
 	for (size_t i = 0; i < count; i++)
 		supervise_signal(&supervision, signals[i]);
 	for (size_t i = 0; i < reads; i++) {
-		assert_int_equal(recv(sockets[1], &message, sizeof(message), 0), sizeof(message));
+		assert_int_equal(recv(init, &message, sizeof(message), 0), sizeof(message));
 		assert_int_equal(message.kind, CONTROL_SIGNAL);
 		assert_int_equal(message.value, signals[i]);
 	}
 	if (told) {
 		message = (struct control_message){ .kind = CONTROL_REPORT, .value = *told };
-		assert_int_equal(send(sockets[1], &message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
+		assert_int_equal(send(init, &message, sizeof(message), MSG_NOSIGNAL), sizeof(message));
 	}
-	close(sockets[1]);
+	close(init);
 	for (size_t i = 0; i < 3; i++)
 		close(theirs[i]);
 	for (int steps = 0; !finished && steps < 100; steps++)
@@ -129,14 +129,14 @@ static void test_gone_without_a_word(void **state)
 		assert_int_equal(status_told(signals, 2, reads, NULL), SIGKILL);
 }
 
-/* It was never begun, and its init, a slot's, waits for something else than us. */
+/* It was never begun, and its init waits for something else than us. */
 static void test_init_hears_nothing(void **state)
 {
 	(void)state;
 	struct supervision supervision;
 	struct launch launch = { .pidfd = -1 };
 	struct cordon_error err;
-	const struct supervise_options options = { .stdin_fd = -1, .control_fd = -1 };
+	const struct supervise_options options = { .stdin_fd = -1 };
 	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
 	pid_t init = fork();
 	if (init == 0) {
@@ -145,7 +145,6 @@ static void test_init_hears_nothing(void **state)
 	}
 	supervision.pidfd = (int)syscall(SYS_pidfd_open, init, 0);
 	assert_true(supervision.pidfd >= 0);
-	supervision.in_slot = true;
 	supervise_free(&supervision);
 	assert_int_equal(kill(init, 0), -1);
 }
@@ -158,7 +157,7 @@ static int count_open(void)
 	return count;
 }
 
-/* What it was given is closed with it all the same: init ends by that. */
+/* What was made is closed all the same. */
 static void test_memory_is_short(void **state)
 {
 	(void)state;
@@ -166,14 +165,12 @@ static void test_memory_is_short(void **state)
 	struct launch launch = { .pidfd = -1 };
 	struct cordon_error err;
 	struct rlimit before, none;
-	int sockets[2];
 	void *taken[64], *more;
 	size_t count = 0;
 	if (getenv("CORDON_SANITIZED"))
 		skip_cannot("unsanitized", "the sanitizers end a program that has no memory");
 	int open_before = count_open();
-	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
-	const struct supervise_options options = { .stdin_fd = -1, .control_fd = sockets[0] };
+	const struct supervise_options options = { .stdin_fd = -1 };
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	none = (struct rlimit){ 0, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
@@ -185,8 +182,6 @@ static void test_memory_is_short(void **state)
 	while (count)
 		free(taken[--count]);
 	assert_int_equal(result, -1);
-	assert_int_equal(fcntl(sockets[0], F_GETFD), -1);
-	close(sockets[1]);
 	assert_int_equal(count_open(), open_before);
 }
 

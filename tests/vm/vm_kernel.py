@@ -130,7 +130,7 @@ def programs(arch, root, build, cache):
     if not (own / "build.ninja").exists():
         (cache / f"{arch}.ini").write_text(CROSS.format(sysroot.resolve()))
         run("meson", "setup", own, root, "--cross-file", cache / f"{arch}.ini", "-Dtests=true", "-Ddebug=false")
-    run("ninja", "-C", own, "cordon", "cordon-unwalled", "tests/walls/warm-run")
+    run("ninja", "-C", own, "cordon", "cordon-unwalled", "tests/walls/session-run")
     return own
 
 

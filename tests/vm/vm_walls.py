@@ -100,7 +100,7 @@ class GuestLab(Lab):
     time_to_leave, time_to_stay = "6s", "20"  # an emulated machine on a busy one
 
     def __init__(self, who, steps):
-        super().__init__(GuestWorld(who, steps), "/usr/bin/cordon", "/usr/bin/cordon-unwalled", "/usr/bin/warm-run")
+        super().__init__(GuestWorld(who, steps), "/usr/bin/cordon", "/usr/bin/cordon-unwalled", "/usr/bin/session-run")
         self.steps = steps
 
     def execute(self, argv, env, cwd, files=None, secret=None):

@@ -1,8 +1,8 @@
 """How rows are run. Rows of a kind share one sandbox, where each attempt is a process of its own; each answer is kept.
 
 A mode is a driver of the real program ("namespaces", "landlock", "bwrap"), or the walls that a row is to be seen to escape
-without: names for the program that can leave walls out, LOCAL or BARE. Or it is one of WAYS: in walls that were up before the
-command came, those of a session ("warm") or such as share nothing ("parked"); walls may be left out there, too. An answer is
+without: names for the program that can leave walls out, LOCAL or BARE. Or it is one of WAYS: as the second command
+of a session ("session"), or after another with which it shares nothing ("fresh"); walls may be left out there, too. An answer is
 (escaped | contained | broken | refused, what was said)."""
 import fcntl
 import json
@@ -18,10 +18,10 @@ import time
 from walls_rows import BARE, Found, JUDGES, LOCAL, ROWS
 
 DRIVERS = ("namespaces", "landlock", "bwrap")
-WAYS = ("warm", "parked")
+WAYS = ("session", "fresh")
 WITHOUT = " without "
 PATIENCE = 60
-TOGETHER = 80  # attempts of one command in walls that were up: one with very many words has its own raised
+TOGETHER = 80  # attempts of one command of a session
 
 
 def wait_until(condition, seconds):
@@ -55,8 +55,8 @@ class Lab:
     # What a command has time for that must have left everything behind when it runs out; and what it would take, in seconds.
     time_to_leave, time_to_stay = "1500ms", "5"
 
-    def __init__(self, world, cordon, unwalled, warm=None):
-        self.world, self.cordon, self.unwalled, self.warm, self.answers = world, cordon, unwalled, warm, {}
+    def __init__(self, world, cordon, unwalled, session_run=None):
+        self.world, self.cordon, self.unwalled, self.session_run, self.answers = world, cordon, unwalled, session_run, {}
 
     # ---- asking ----
     def answer(self, row, mode):
@@ -93,11 +93,11 @@ class Lab:
             return program
         way, walls = way_of(mode)
         driver = mode if mode in DRIVERS else "local" if mode == LOCAL else "namespaces"
-        cordon = self.warm if way else self.unwalled if walls else self.cordon
+        cordon = self.session_run if way else self.unwalled if walls else self.cordon
         timeout = [] if "--timeout" in options else ["--timeout", "40s"]
-        if way == "warm" and "--view" in options:  # that is the configuration's to say for a session
+        if way == "session" and "--view" in options:  # that is the configuration's to say for a session
             options = ["--config", "{host_view}"]
-        return [cordon, "run", "--quiet", *["--fresh"][:way == "parked"], "--driver", driver, "--workspace", str(ws), "--read",
+        return [cordon, "run", "--quiet", *["--fresh"][:way == "fresh"], "--driver", driver, "--workspace", str(ws), "--read",
                 str(self.world.tools), *timeout, *self.fill(options, ws), "--", *program]
 
     def env(self, mode):
@@ -105,7 +105,7 @@ class Lab:
 
     def run(self, mode, ws, options, words, first=None, **more):
         """first: words of the attempt program that runs before in the same session, where there is a way."""
-        env = {**self.env(mode), **({"WARM_FIRST": "\n".join(first)} if first else {})}
+        env = {**self.env(mode), **({"FIRST": "\n".join(first)} if first else {})}
         return self.execute(self.argv(mode, ws, options, words), env, ws, **more)
 
     # ---- on this machine: what another machine does in its own way ----
@@ -226,12 +226,9 @@ class Lab:
         self.run_batch(rows, mode, before=["--inline"])
 
     def run_far(self, rows, mode):
-        """With a home that is not beneath /tmp, which is always private. Root's is where the user that its commands become cannot
-        get to, and so cannot cover what is in it: for those no place is made ahead."""
+        """With a home that is not beneath /tmp, which is always private."""
         with self.world.far():
-            self.world.env["WARM_MADE"] = "1"
             self.run_batch(rows, mode)
-            del self.world.env["WARM_MADE"]
 
     def run_alone(self, rows, mode):
         """Ended before it could answer: the host looks."""

@@ -421,22 +421,13 @@ R("limit-time", "limits", ["outlast", "1.5", "{ws}/outlasted"], "limit_time", op
   judge=("there", "{ws}/outlasted"), how="alone")
 R("limit-output", "limits", [], "limit_output", options=["--max-output", "1000"], how="output")
 
-# ---- walls that stay up between commands -------------------------------------------------------------------------------
+# ---- sessions --------------------------------------------------------------------------------------------------------
+
+# Without one of the first three each command has a sandbox of its own. The others are the supervisor's to hold, whatever the
+# command runs in.
+SAME_IN_SESSIONS = {"filesystem", "processes", "descriptors", "limit_time", "limit_disk", "limit_output"}
 
 
-# Without one of the first three no place is kept: the walls are raised for each command. The others are the supervisor's to
-# hold, whatever the command runs in.
-UNKEPT = {"filesystem", "processes", "descriptors", "limit_time", "limit_disk", "limit_output"}
-
-
-def keeps_places(row):
-    """Is there something to see, where the walls that stay up lack these?"""
-    return row.without not in (LOCAL, BARE) and not UNKEPT & set(row.without.split(","))
-
-
-# What holds even without its walls where they stay up, and why.
-OWNED = {"warm": "the session's network is the keeper's, over which a command has no privilege even with every capability of its own"}
-PLACED = dict.fromkeys(("warm", "parked"), "a place has no_new_privs from its keeper")
-HELD_ANYWAY = {"new-privileges": PLACED, **dict.fromkeys(
-    ("setns", "family-packet", "family-inet-packet", "family-raw", "family-raw6", "proc-sys-network", "netlink-address",
-     "netlink-route"), OWNED)}
+def is_of_sessions(row):
+    """Is there something to see, where a session's commands lack these?"""
+    return row.without not in (LOCAL, BARE) and not SAME_IN_SESSIONS & set(row.without.split(","))

@@ -39,7 +39,7 @@ int cli_open(const struct options *options, struct cordon **ret_cordon, struct c
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "--config", "the name of the file is empty");
 		return fail_remedy(err, "name a file, or leave the option out");
 	}
-	return cordon_open(&(struct cordon_options){ .config = config, .cold = true }, ret_cordon, err);
+	return cordon_open(&(struct cordon_options){ .config = config }, ret_cordon, err);
 }
 
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,

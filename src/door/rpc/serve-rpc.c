@@ -105,12 +105,6 @@ static int session_remove(struct cordon *cordon, json_t *params, char **ret_json
 	return cordon_session_remove(cordon, text_of(params, "id"), err);
 }
 
-static int session_warm(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	(void)ret_json;
-	return cordon_session_warm(cordon, text_of(params, "id"), err);
-}
-
 static int approvals_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
 {
 	(void)params;
@@ -218,7 +212,6 @@ static const struct method methods[] = {
 	{ "session.remove", NULL, session_remove, { MUST("id", TEXT) } },
 	{ "session.resume", NULL, session_resume, { MUST("id", TEXT) } },
 	{ "session.show", NULL, session_show, { MUST("id", TEXT) } },
-	{ "session.warm", NULL, session_warm, { MUST("id", TEXT) } },
 	{ "signal", rpc_signal, NULL, { MUST("run", TEXT_OR_NUMBER), MUST("signal", TEXT) } },
 	{ "status", status, NULL, { END } },
 	{ "stdin", rpc_stdin, NULL, { MUST("run", TEXT_OR_NUMBER), MAY("text", TEXT), MAY("base64", TEXT), MAY("end", FLAG) } },

@@ -18,7 +18,7 @@ bool await_gone(int pidfd, bool wait)
 	while (result < 0 && errno == EINTR);
 	if (result == 0)
 		return info.si_pid != 0;
-	/* Somebody else's child, a keeper's, or reaped already: then it is gone as well. */
+	/* Another process's child, or reaped already: then it is gone as well. */
 	struct pollfd gone = { .fd = pidfd, .events = POLLIN };
 	while ((result = poll(&gone, 1, wait ? -1 : 0)) < 0 && errno == EINTR)
 		;

@@ -1,5 +1,5 @@
 /* `command` of launch.h's picture, between clone and exec: in the private root, with its own session, directory, descriptors
- * and seal, it becomes the program. In a slot (slot.h) it waits behind its seal to be told what that is. Compiled like the
+ * and seal, it becomes the program. Compiled like the
  * rest of what runs in the caller's memory: see child.c. */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -9,7 +9,6 @@
 
 #include "base/compat.h"
 #include "driver/linux/launch.h"
-#include "driver/linux/slot.h"
 #include "driver/linux/sys.h"
 
 static int leave_session(struct launch *launch)
@@ -177,27 +176,10 @@ static void await_walls(struct launch *launch)
 		sys_4(SYS_futex, &launch->walls, FUTEX_WAIT, 0, NULL);
 }
 
-/* Who made the slot waits for this. */
-static void tell_sealed(struct launch *launch)
-{
-	__atomic_store_n(&launch->sealed, 1, __ATOMIC_RELEASE);
-	sys_3(SYS_futex, &launch->sealed, FUTEX_WAKE, 1);
-}
-
 static int take_place(struct launch *launch)
 {
-	if (launch->slot_fd >= 0)
-		return slot_keep(launch);
 	int placed = enter_cwd(launch) < 0 ? -1 : place_descriptors(launch);
 	return placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0) ? -1 : 0;
-}
-
-static int await_orders(struct launch *launch)
-{
-	if (launch->slot_fd < 0)
-		return 0;
-	tell_sealed(launch);
-	return slot_await(launch) < 0 ? -1 : enter_cwd(launch);
 }
 
 void launch_command(void *argument)
@@ -217,11 +199,7 @@ void launch_command(void *argument)
 	sys_1(SYS_umask, launch->umask);
 	if (launch_seal(launch) < 0 || !await_network(launch))
 		sys_exit(1);
-	if (await_orders(launch) == 0) {
-		unblock_signals();
-		execute(launch);
-	}
-	if (launch->slot_fd >= 0)
-		slot_tell_failure(launch, SLOT_FD);
+	unblock_signals();
+	execute(launch);
 	sys_exit(1);
 }

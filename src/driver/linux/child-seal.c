@@ -9,7 +9,6 @@
 
 #include "base/compat.h"
 #include "driver/linux/launch.h"
-#include "driver/linux/slot.h"
 #include "driver/linux/sys.h"
 
 static int set_limits(struct launch *launch, const struct launch_seal *seal)
@@ -138,21 +137,6 @@ static int restrict_filesystem(struct launch *launch, const struct launch_seal *
 	return result < 0 ? launch_unavailable(launch, result, "filesystem_second", NULL, "cannot enforce the Landlock ruleset") : 0;
 }
 
-/* With the last who has it a filter is freed, for which the kernel wakes somebody on that very processor: a program's end would
- * wait for that. In a slot init goes on holding it, by a listener that never hears anything. */
-static long install_filter(struct launch *launch, const struct sock_fprog *program)
-{
-	long listener = -EINVAL;
-	if (launch->slot_fd >= 0)
-		listener = sys_3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, program);
-	if (listener < 0)
-		return sys_3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program);
-	/* The lowest are for the program's own. */
-	launch->filter_fd = (int)sys_3(SYS_dup3, listener, SLOT_FD + 1, O_CLOEXEC);
-	sys_1(SYS_close, listener);
-	return 0;
-}
-
 int launch_seal(struct launch *launch)
 {
 	const struct launch_seal *seal = &launch->seal;
@@ -171,7 +155,7 @@ int launch_seal(struct launch *launch)
 		return -1;
 	if (seal->filter_length) {
 		struct sock_fprog program = { seal->filter_length, (struct sock_filter *)(uintptr_t)seal->filter };
-		long result = install_filter(launch, &program);
+		long result = sys_3(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 		if (result < 0)
 			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "kernel_surface", "seccomp",
 			                   "cannot install the system call filter",

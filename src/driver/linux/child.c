@@ -13,7 +13,6 @@
 #include "base/compat.h"
 #include "driver/linux/control.h"
 #include "driver/linux/launch.h"
-#include "driver/linux/slot.h"
 #include "driver/linux/sys.h"
 
 #define ALONE_TRIES 500                 /* ten milliseconds each */
@@ -267,7 +266,7 @@ static void await_alone(struct launch *launch)
 
 long launch_raise(struct launch *launch)
 {
-	launch->walls = launch->sealed = launch->late_made = 0;
+	launch->walls = launch->late_made = 0;
 	launch->network = NETWORK_AWAITED;
 	launch->command = 0;
 	if (!launch->command_joins && launch_enter_group(launch) < 0)
@@ -327,56 +326,6 @@ void launch_reset_signals(void)
 
 /* ---- the beginning ---------------------------------------------------------------------------------------------- */
 
-static const struct {
-	uint64_t flag;
-	const char *path;
-} commons[] = { { CLONE_NEWNET, "/proc/self/ns/net" }, { CLONE_NEWUTS, "/proc/self/ns/uts" } };
-
-int launch_commons_count(uint64_t shared)
-{
-	int count = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(commons); i++)
-		count += !!(shared & commons[i].flag);
-	return count ? count : 1;
-}
-
-static int hand_out_namespace(struct launch *launch, const char *path)
-{
-	char byte = 0;
-	long result = sys_4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (result >= 0)
-		result = hand_out_one(launch, &byte, sizeof(byte), (int)result);
-	return result < 0 ? launch_unavailable(launch, result, "lifetime", path, "cannot keep a namespace") : 0;
-}
-
-/* The namespaces are there for as long as somebody has their descriptors. That of the user is the owner of the others. */
-static void first_shares(struct launch *launch)
-{
-	bool alone = true;
-	if (raise_walls(launch) < 0 || launch_raise_network(launch) < 0)
-		return;
-	for (size_t i = 0; i < ARRAY_SIZE(commons); i++)
-		if (launch->namespaces & commons[i].flag) {
-			alone = false;
-			if (hand_out_namespace(launch, commons[i].path) < 0)
-				return;
-		}
-	if (alone)
-		hand_out_namespace(launch, "/proc/self/ns/user");
-}
-
-/* A keeper has no command, and no walls but its user's. */
-static void first_keeps(struct launch *launch)
-{
-	long setns = sys_2(SYS_setns, -1, 0);
-	if (setns != -EBADF) {
-		launch_unavailable(launch, setns, "lifetime", "setns", "what the commands of a session share cannot be entered here");
-		return;
-	}
-	launch_empty_bounding_set(launch);
-	become_init(launch, 0);
-}
-
 /* Init's domain: a signal that it sends to every process reaches those in the domain only, and none of them can be
  * made in between. Every Landlock domain refuses to move or link a file between directories unless it handles
  * LANDLOCK_ACCESS_FS_REFER and allows it; this one is not about files, so it allows that everywhere. */
@@ -418,13 +367,6 @@ void launch_first(void *argument)
 	launch->root_fd = -1;
 	if (*launch->init_mode == *INIT_USER) {
 		become_init(launch, 0);
-		sys_exit(1);
-	}
-	if (*launch->init_mode == *INIT_KEEPER || *launch->init_mode == *INIT_COMMONS) {
-		if (*launch->init_mode == *INIT_KEEPER)
-			first_keeps(launch);
-		else
-			first_shares(launch);
 		sys_exit(1);
 	}
 	/* The caller waits for the program. */

@@ -9,7 +9,7 @@ enum control_kind {
 	CONTROL_SIGNAL = 1,     /* to init: signal the command's process group */
 	CONTROL_KILL,           /* to init: kill the whole tree, then report */
 	CONTROL_TERMINAL,       /* from the child, before init is up: carries the terminal's master descriptor */
-	CONTROL_STARTED,        /* from init, unless it is a slot's: it is up */
+	CONTROL_STARTED,        /* from init: it is up */
 	CONTROL_REPORT,         /* from init: the command ended and nothing of it is left */
 	CONTROL_DEADLINE,       /* to init: kill the whole tree at `end_us`, then report, if nobody has asked for it until then */
 	CONTROL_LISTENERS,      /* from the child, before init is up: carries listening sockets, in the order of the plan */
@@ -31,8 +31,6 @@ struct control_message {
 #define INIT_PID_NAMESPACE "1"  /* pid 1 of its own namespace: the kernel kills the rest when it exits */
 #define INIT_SUBREAPER "s"      /* an ordinary process that adopts orphans and kills them by hand */
 #define INIT_SCOPED "d"         /* the same, in a Landlock domain that no signal leaves: it kills all in it at once */
-#define INIT_KEEPER "k"         /* makes slots: slot.h */
 #define INIT_USER "u"           /* makes a user namespace, and hands it out: user.h */
-#define INIT_COMMONS "c"        /* becomes none: makes what slots share, and hands it out */
 /* Test programs only, as a second letter: init neither ends what the command left nor guards itself from being traced. */
 #define INIT_CARELESS "-"

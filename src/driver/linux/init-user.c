@@ -7,18 +7,18 @@
 
 #include "driver/linux/control.h"
 #include "driver/linux/launch.h"
-#include "driver/linux/slot.h"
+#include "driver/linux/order.h"
 #include "driver/linux/sys.h"
 #include "driver/linux/user.h"
 
 static void hand_out(int fd)
 {
-	const int32_t kind = SLOT_READY;
+	const int32_t kind = REPLY_READY;
 	union {
 		struct cmsghdr header;
 		unsigned char space[CMSG_SPACE(sizeof(int))];
 	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { (void *)(uintptr_t)&kind, offsetof(struct slot_reply, error) };
+	struct iovec part = { (void *)(uintptr_t)&kind, offsetof(struct reply, error) };
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
 	*(int *)(void *)CMSG_DATA(&control.header) = fd;
 	sys_3(SYS_sendmsg, CONTROL_FD, &header, MSG_NOSIGNAL);
@@ -48,6 +48,6 @@ void user_serve(void)
 	if (fd >= 0)
 		hand_out((int)fd);
 	else
-		slot_tell_failure(&launch, CONTROL_FD);
+		reply_failure(&launch, CONTROL_FD);
 	sys_exit(fd < 0);
 }

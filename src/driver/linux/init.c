@@ -2,11 +2,8 @@
  * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
  * it before it reports, so that a report means: nothing is left.
  *
- * It holds one descriptor, the control socket, and no capability; in a slot also what keeps its command's filter from being freed
- * too soon (child-seal.c). The supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and
+ * It holds one descriptor, the control socket, and no capability. The supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and
  * everything goes with it. It is not dumpable, so that no command of the same user can trace it or read its memory.
- *
- * In another role the same program is a keeper, and in its slots it is init without having been executed: slot.h.
  *
  * The supervisor keeps the command's time. Init has a deadline a little later, for a supervisor that does not come to it.
  *
@@ -24,7 +21,6 @@
 #include <time.h>
 
 #include "driver/linux/control.h"
-#include "driver/linux/slot.h"
 #include "driver/linux/sys.h"
 #include "driver/linux/user.h"
 
@@ -52,7 +48,6 @@ void *memset(void *to, int byte, size_t length)
 #define STOPS_MAX 1000                  /* of who is let go on: far more than anybody means to have */
 #define ROUNDS 64                       /* of reaping, before it is heard what else there is */
 
-static const struct launch *in_slot;
 static int events;                      /* a signalfd: children have ended */
 static uint64_t deadline_us;            /* CLOCK_MONOTONIC; 0: there is none */
 
@@ -154,15 +149,14 @@ static void kill_rest(void)
 }
 
 /* execve() counts the memory that a process leaves as its own: the caller's, with its peak. Ours was that, too, a moment before or
- * after; but the caller's may grow meanwhile, and the kernel counts in lots. A slot's is small and grows no more. */
+ * after; but the caller's may grow meanwhile, and the kernel counts in lots. */
 static uint64_t known_rss_kb(uint64_t peak_kb)
 {
 	struct rusage usage;
 	memset(&usage, 0, sizeof(usage));
 	sys_2(SYS_getrusage, RUSAGE_SELF, &usage);
 	uint64_t inherited_kb = (uint64_t)usage.ru_maxrss;
-	if (!in_slot)
-		inherited_kb += inherited_kb / 8 + 1024;
+	inherited_kb += inherited_kb / 8 + 1024;
 	return peak_kb > inherited_kb ? peak_kb : 0;
 }
 
@@ -241,10 +235,9 @@ static bool reap(long command)
 	return pid > 0;
 }
 
-void init_serve(const char *mode, long command, const struct launch *slot)
+static __attribute__((noreturn)) void serve(const char *mode, long command)
 {
 	const unsigned long default_action[4] = { (unsigned long)SIG_DFL };
-	in_slot = slot;
 	bool pid_namespace = *mode == *INIT_PID_NAMESPACE;
 	everybody_is_ours = is_everybody_ours(mode);
 #ifdef CORDON_UNWALL
@@ -260,8 +253,7 @@ void init_serve(const char *mode, long command, const struct launch *slot)
 	if (events < 0)
 		sys_exit(2);
 	struct control_message started = { .kind = CONTROL_STARTED };
-	if (!slot)
-		sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
+	sys6(SYS_sendto, CONTROL_FD, (long)&started, sizeof(started), MSG_NOSIGNAL | MSG_DONTWAIT, 0, 0);
 	for (;;) {
 		struct timespec none = { 0 }, left, *most = time_left(&left);
 		if (reap(command))
@@ -283,11 +275,9 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 	const char *const *argv = (const char *const *)(stack + 1);
 	if (stack[0] < 3)
 		sys_exit(2);
-	if (*argv[1] == *INIT_KEEPER)
-		keeper_serve();
 	if (*argv[1] == *INIT_USER)
 		user_serve();
-	init_serve(argv[1], number(argv[2]), NULL);
+	serve(argv[1], number(argv[2]));
 }
 
 #if defined(__x86_64__)

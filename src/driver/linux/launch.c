@@ -293,7 +293,7 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	                           -1, 0);
 	if (launch->first_stack == MAP_FAILED)
 		return fail_oom(err);
-	bool has_command = *launch->init_mode != *INIT_KEEPER && *launch->init_mode != *INIT_COMMONS && *launch->init_mode != *INIT_USER;
+	bool has_command = *launch->init_mode != *INIT_USER;
 	/* To enter another process's namespace its memory must be open to us. */
 	launch->late = has_command && user_fd < 0 && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	const struct patience *patience = launch->patience;

@@ -90,7 +90,6 @@ struct launch {
 	const char *init_mode;          /* INIT_PID_NAMESPACE, INIT_SUBREAPER or INIT_SCOPED */
 	int control_fd;                 /* init's end of the control socket */
 	int heard_fd;                   /* the caller's, by which init tells that it is there; -1: it does not */
-	int slot_fd;                    /* of a slot (slot.h): its socket; -1: this is none */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is none */
 	int ready_fd, go_fd;            /* where it tells that its namespaces are made, and waits to go on; the same */
 	const struct patience *patience;        /* until there is a program; NULL: any */
@@ -115,8 +114,6 @@ struct launch {
 	int loading;                    /* 0 once `command` has left this memory */
 	int standing;                   /* the same of `first` */
 	bool watched;                   /* `first` is about to be init: whatever becomes of `command`, that sees to it */
-	int sealed;                     /* of a slot: not 0 once `command` has nothing left to do but to be told */
-	int filter_fd;                  /* the same: a descriptor of `command`'s that holds its filter; -1: there is none */
 	int walls;                      /* not 0 once they are up, which `command` waits for */
 	enum launch_network {
 		NETWORK_AWAITED, NETWORK_UP, NETWORK_FAILED
@@ -161,8 +158,6 @@ long launch_raise(struct launch *launch);
 /* In a user namespace that has no maps yet: writes those of the launch. */
 int launch_map_identity(struct launch *launch);
 int launch_raise_network(struct launch *launch);
-/* How many descriptors stand for what slots share: CLONE_NEW*. */
-int launch_commons_count(uint64_t shared);
 /* Sends a message with descriptors over the control socket; waits for nobody to read it. 0 or more, or a negative errno. */
 struct msghdr;
 long launch_hand_out(const struct launch *launch, const struct msghdr *message);

@@ -144,7 +144,7 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	if (check_mount_api(err) < 0)
 		return -1;
 	struct mount_plan plan;
-	if (skeleton_get(arena, facts->data_dir, !facts->kept_elsewhere, &profile->mounts, &root->skeleton, &plan) < 0)
+	if (skeleton_get(arena, facts->data_dir, &profile->mounts, &root->skeleton, &plan) < 0)
 		plan = profile->mounts;
 	root->ops = plan.ops;
 	root->count = plan.count;
@@ -173,14 +173,6 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 	if (set_identity(arena, profile, facts, launch, root, held, err) < 0)
 		return -1;
 	return driver_seal(arena, profile, facts, &launch->seal, err);
-}
-
-static int renew(struct arena *arena, struct launch *launch, struct driver_held *held, struct cordon_error *err)
-{
-	struct launch_root *root = (struct launch_root *)(uintptr_t)launch->root;
-	if (!launch->become || open_mapped(arena, root, held))
-		return 0;
-	return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "mount_setattr", "the filesystem cannot map owners any more");
 }
 
 static void describe(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
@@ -230,6 +222,5 @@ const struct driver driver_namespaces = {
 	.keeps_names = true,
 	.own_user = true,
 	.prepare = prepare,
-	.renew = renew,
 	.describe = describe,
 };

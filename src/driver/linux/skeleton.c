@@ -203,7 +203,7 @@ static int take_rest(struct arena *arena, const struct mount_plan *plan, size_t 
 	return 0;
 }
 
-int skeleton_get(struct arena *arena, const char *data_dir, bool make, const struct mount_plan *plan,
+int skeleton_get(struct arena *arena, const char *data_dir, const struct mount_plan *plan,
                  const char **ret_path, struct mount_plan *ret_rest)
 {
 	size_t count = 0;
@@ -215,7 +215,7 @@ int skeleton_get(struct arena *arena, const char *data_dir, bool make, const str
 	const char *name = name_of(arena, plan, count);
 	const char *parent = arena_printf(arena, "%s/roots", data_dir);
 	const char *path = name && parent ? arena_printf(arena, "%s/%s", parent, name) : NULL;
-	if (!path || find(arena, parent, path, make ? name : NULL, plan, count) < 0 || take_rest(arena, plan, count, ret_rest) < 0)
+	if (!path || find(arena, parent, path, name, plan, count) < 0 || take_rest(arena, plan, count, ret_rest) < 0)
 		return -1;
 	*ret_path = path;
 	return 0;

@@ -95,14 +95,10 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
 	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
 	int control[2], *child = supervision->child_fd, ours[3] = { -1, -1, -1 };
-	if (options->control_fd >= 0) {
-		supervision->control_fd = options->control_fd;
-	} else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) == 0) {
-		supervision->control_fd = control[0];
-		child[3] = control[1];
-	} else {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
-	}
+	supervision->control_fd = control[0];
+	child[3] = control[1];
 	bool piped = options->tty || make_pipes(options->one_stream, ours, child) == 0;
 	supervision->stdin_fd = ours[0];
 	supervision->stream_fd[CORDON_STDOUT] = ours[CORDON_STDOUT];
@@ -168,7 +164,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 {
 	if (launch->pidfd >= 0)
 		supervision->pidfd = take_fd(&launch->pidfd);
-	supervision->init_ends_all = supervision->in_slot || launch->namespaces & CLONE_NEWPID;
+	supervision->init_ends_all = launch->namespaces & CLONE_NEWPID;
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
 	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 && !launch->cut_short)
@@ -440,9 +436,6 @@ void supervise_free(struct supervision *supervision)
 	pause_end(supervision);
 	/* At once: the caller knows its number, and may watch it in a set of its own until it is closed. */
 	close_fd(&supervision->epoll_fd);
-	/* Unless it has reported: then nothing of all this means anything to anybody. */
-	if (supervision->in_slot && supervision->reported)
-		linger_close(owned, ARRAY_SIZE(owned));
 	/* Closing the control socket is what ends init, and with it everything. */
 	for (size_t i = 0; i < ARRAY_SIZE(owned); i++)
 		close_fd(owned[i]);

@@ -17,7 +17,6 @@ enum supervise_wish { SUPERVISE_GO_ON, SUPERVISE_STAND_STILL, SUPERVISE_END };
 
 struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
-	int control_fd;                 /* our end of the socket to an init that is there already, taken; -1: it is to be made */
 	bool tty;
 	bool one_stream;                /* stderr is the pipe of stdout, which keeps the order of what is written */
 	uint64_t wall_ms;               /* 0: no limit */
@@ -52,7 +51,6 @@ struct supervision {
 	int stdin_error;                /* why it could not be read to its end, or 0 */
 	pthread_mutex_t stdin_lock;     /* over the next: */
 	bool stdin_held;
-	bool in_slot;                   /* its init is a slot's, and was there before */
 	bool init_ends_all;             /* with it the kernel ends whatever the command has started */
 	unsigned presses;               /* so often it did not end all in time */
 	bool reported, timed_out, disk_full;

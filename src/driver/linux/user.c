@@ -9,7 +9,7 @@
 #include "driver/linux/control.h"
 #include "driver/linux/launch.h"
 #include "driver/linux/receive.h"
-#include "driver/linux/slot.h"
+#include "driver/linux/order.h"
 
 /* A caller with root's user id owns the files as well. */
 bool user_is_needed(const struct launch *launch)
@@ -21,7 +21,7 @@ static int start(int control_fd, int *ret_pidfd, struct cordon_error *err)
 {
 	struct launch maker = {
 		.group_fd = -1, .group_joins = { -1, -1, -1 }, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
-		.init_mode = INIT_USER, .control_fd = control_fd, .heard_fd = -1, .slot_fd = -1, .report_fd = -1, .ready_fd = -1, .go_fd = -1,
+		.init_mode = INIT_USER, .control_fd = control_fd, .heard_fd = -1, .report_fd = -1, .ready_fd = -1, .go_fd = -1,
 	};
 	maker.init_fd = launch_init_fd(err);
 	if (maker.init_fd < 0 || launch_start(&maker, err) < 0)
@@ -32,9 +32,9 @@ static int start(int control_fd, int *ret_pidfd, struct cordon_error *err)
 
 static int take(int socket_fd, int *ret_fd, struct cordon_error *err)
 {
-	struct slot_reply reply = { 0 };
+	struct reply reply = { 0 };
 	ssize_t length = receive_with(socket_fd, &reply, sizeof(reply), 0, ret_fd);
-	if (length == sizeof(reply) && reply.kind == SLOT_FAILED) {
+	if (length == sizeof(reply) && reply.kind == REPLY_FAILED) {
 		const struct cordon_error *told = &reply.error;
 		fail(err, told->class, told->os_errno, told->subject, "%s", told->reason);
 		fail_boundary(err, told->boundary);

@@ -19,5 +19,5 @@ struct user_maps {
 bool user_is_needed(const struct launch *launch);
 /* A descriptor of the namespace, the caller's to close. */
 int user_make(const struct launch *launch, int *ret_fd, struct cordon_error *err) must_check;
-/* In init: takes the maps, and answers with a struct slot_reply and the namespace. */
+/* In init: takes the maps, and answers with a struct reply and the namespace. */
 void user_serve(void) __attribute__((noreturn));

@@ -57,7 +57,6 @@ static void use_others(void)
 	TOLD(cordon_session_list(cordon, &json, &err));
 	TOLD(cordon_session_pause(cordon, "s", NULL, &err));
 	TOLD(cordon_session_resume(cordon, "s", &err));
-	TOLD(cordon_session_warm(cordon, "s", &err));
 	TOLD(cordon_session_end(cordon, "s", false, &err));
 	TOLD(cordon_session_end(cordon, "s", true, &err));
 	TOLD(cordon_session_remove(cordon, "s", &err));

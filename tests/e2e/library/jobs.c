@@ -1,4 +1,4 @@
-/* Jobs in an embedding program: they share the session's network with its commands, nothing of the request is needed once
+/* Jobs in an embedding program: nothing of the request is needed once
  * one runs, threads race for the places, and what still runs goes with the library's state. */
 #include <pthread.h>
 #include <unistd.h>
@@ -45,26 +45,6 @@ static void wait_for_line(const char *id)
 	char buffer[64];
 	MUST(cordon_job_read(cordon, id, CORDON_STDOUT, 0, buffer, sizeof(buffer), 60000, &output, &err));
 	CHECK(output.length && !output.from && !output.ended);
-}
-
-/* A server that is a job is there for the next command. */
-static void a_server(void)
-{
-	struct cordon_error err;
-	struct cordon_result *result;
-	char id[32], *json;
-	start("s", "python3 -Sc \"import socket; s = socket.create_server(('127.0.0.1', 8123)); print('ready', flush=True); "
-	      "s.accept()[0].sendall(b'hello')\"; exit 3", id);
-	wait_for_line(id);
-	struct cordon_request *request = in_session("s", "python3 -Sc \"import socket; "
-		"print(socket.create_connection(('127.0.0.1', 8123)).recv(9).decode())\"");
-	MUST(cordon_run(cordon, request, &result, &err));
-	CHECK(!strcmp(result->stdout_data, "hello\n"));
-	cordon_result_unref(result);
-	cordon_request_unref(request);
-	MUST(cordon_job_wait(cordon, id, -1, &json, &err));
-	CHECK(says(json, "\"state\":\"ended\"") && says(json, "\"exit_code\":3") && says(json, "\"killed\":false"));
-	free(json);
 }
 
 /* What runs is there while its session is paused, and not beyond its end. */
@@ -134,7 +114,6 @@ int main(void)
 	struct cordon_error err;
 	char *json;
 	MUST(cordon_open(NULL, &cordon, &err));
-	a_server();
 	a_session();
 	a_crowd();
 	MUST(cordon_job_list(cordon, NULL, &json, &err));

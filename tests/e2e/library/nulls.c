@@ -87,8 +87,6 @@ static void check_sessions(void)
 	REFUSED(cordon_session_pause(cordon, NULL, NULL, &err));
 	REFUSED(cordon_session_resume(NULL, "s", &err));
 	REFUSED(cordon_session_resume(cordon, NULL, &err));
-	REFUSED(cordon_session_warm(NULL, "s", &err));
-	REFUSED(cordon_session_warm(cordon, NULL, &err));
 	REFUSED(cordon_session_end(NULL, "s", false, &err));
 	REFUSED(cordon_session_end(cordon, NULL, true, &err));
 	REFUSED(cordon_session_remove(NULL, "s", &err));

@@ -38,7 +38,7 @@ int main(void)
 	snprintf(config, sizeof(config), "%s.toml", getenv("INPUT"));
 	FILE *file = fopen(config, "we");
 	CHECK(file && fputs("[env]\nset = { COLOUR = \"red\" }\n", file) >= 0 && fclose(file) == 0);
-	MUST(cordon_open(&(struct cordon_options){ .config = config, .cold = true }, &cordon, &err));
+	MUST(cordon_open(&(struct cordon_options){ .config = config }, &cordon, &err));
 	run(cordon);
 	CHECK(!watches());
 	run(cordon);

@@ -1,4 +1,4 @@
-/* Lines for a shell, run one after the other in a session: `shells NAME warm|cold FILE`, where FILE has them separated by NULs.
+/* Lines for a shell, run one after the other in a session: `shells NAME FILE`, where FILE has them separated by NULs.
  * For each, "EXIT SIGNAL OUT ERR" and the bytes of the two streams. */
 #include <fcntl.h>
 #include <unistd.h>
@@ -39,13 +39,12 @@ int main(int argc, char **argv)
 	struct cordon_error err;
 	struct cordon_request *settings;
 	char *json;
-	CHECK(argc == 4);
-	const struct cordon_options options = { .cold = !strcmp(argv[2], "cold") };
-	FILE *file = fopen(argv[3], "r");
+	CHECK(argc == 3);
+	FILE *file = fopen(argv[2], "r");
 	CHECK(file);
 	size_t length = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
-	MUST(cordon_open(&options, &cordon, &err));
+	MUST(cordon_open(NULL, &cordon, &err));
 	MUST(cordon_request_new(&settings, &err));
 	MUST(cordon_request_set(settings, "workspace", getenv("WORKSPACE"), &err));
 	MUST(cordon_session_new(cordon, "shells", settings, &json, &err));

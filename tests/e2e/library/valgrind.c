@@ -24,9 +24,6 @@ int main(void)
 	/* Where a session may name a driver at all, it comes as far as this. */
 	if (!getenv("DRIVER")) {
 		check_refused(cordon_run(cordon, request, &result, &err), &err);
-		MUST(cordon_session_new(cordon, "other", NULL, &json, &err));
-		free(json);
-		check_refused(cordon_session_warm(cordon, "other", &err), &err);
 	}
 	CHECK(!result);
 	cordon_request_unref(request);

@@ -14,7 +14,7 @@ ROOMS = {
     "src/door/mcp/": ["test_mcp.py"],
     "src/door/rpc/": ["test_serve.py", "test_mcp.py"],
     "src/door/wire/": ["test_serve.py", "test_serve_client.py"],
-    "src/driver/": ["test_lifetime.py", "test_results.py"],
+    "src/driver/": ["test_lifetime.py", "test_results.py", "test_session_walls.py"],
     "src/egress": ["test_egress.py", "test_network.py"],
     "src/host/": ["test_base_view.py", "test_toolchains.py"],
     "src/judge": ["test_judged.py", "test_planted.py"],
@@ -25,7 +25,6 @@ ROOMS = {
     "src/profile/": ["test_results.py", "test_ioctls.py"],
     "src/proxy/": ["test_egress.py", "test_network.py"],
     "src/session/": ["test_session.py", "test_jobs.py"],
-    "src/warm": ["test_warm_life.py", "test_warm_raise.py"],
 }
 # What every change may break, and what a look at the text alone tells.
 ALWAYS = ["static/layers", "static/exports"]

@@ -1,4 +1,4 @@
-"""A process that keeps walls up between commands (tests/support/warm-lab.c), and what can be seen of it from outside."""
+"""A process that stays and runs commands by the library (tests/support/library-lab.c), and what can be seen of it from outside."""
 import contextlib
 import json
 import os
@@ -11,22 +11,22 @@ from conftest import PATIENCE, descendants, is_running
 from lab import ROOT, wait_until
 
 BUILD = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build")
-PROGRAM = BUILD / "tests/walls/warm-lab"
+PROGRAM = BUILD / "tests/walls/library-lab"
 
 
 class Ended(Exception):
     """The process has gone."""
 
 
-class Warm:
-    def __init__(self, cordon, config=None, cold=False, prefix=()):
+class Library:
+    def __init__(self, cordon, config=None, prefix=()):
         self.cordon, self.names, self.lines, self.rest, self.said = cordon, 0, [], b"", {}
         self.process = subprocess.Popen([*prefix, PROGRAM], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, start_new_session=True)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.process.stdout, selectors.EVENT_READ)
-        self.config, self.cold = config, cold
+        self.config = config
         self.open()
 
     # ---- talking ----
@@ -62,7 +62,7 @@ class Warm:
 
     # ---- what it does ----
     def open(self):
-        self.ask("open", data=str(self.cordon.data / "cordon"), config=self.config and str(self.config), cold=self.cold)
+        self.ask("open", data=str(self.cordon.data / "cordon"), config=self.config and str(self.config))
 
     def session(self, name, **settings):
         self.ask("session", id=name, settings=pairs(workspace=str(self.cordon.workspace), **settings))
@@ -89,15 +89,6 @@ class Warm:
 
     def shell(self, line, session="s", **settings):
         return self.run("/bin/sh", "-c", line, session=session, **settings)
-
-    def ready(self, session="s", **settings):
-        """Walls are up, and a place waits."""
-        first = self.shell("true", session=session, **settings)
-        assert first.get("exit_code") == 0 and first["place"] != "cold", first
-        self.await_place()
-
-    def await_place(self):
-        assert self.ask("await")["done"]
 
     def close(self):
         if self.process.poll() is None:
@@ -134,13 +125,13 @@ def numbers(pid):
     return [int(number) for number in status.partition("NSpid:")[2].splitlines()[0].split()]
 
 
-def parts(warm):
-    """Of its process: the keepers, the inits of places, and the commands in these or what waits to become one."""
-    found = {"keepers": [], "inits": [], "commands": []}
-    for pid in descendants(warm.process.pid):
-        inside = numbers(pid)[len(numbers(warm.process.pid)):]
-        if inside or numbers(pid):
-            found["keepers" if not inside else "inits" if inside == [1] else "commands"].append(pid)
+def parts(library):
+    """Of its process: the inits of sandboxes, and what runs in these."""
+    found = {"inits": [], "commands": []}
+    for pid in descendants(library.process.pid):
+        inside = numbers(pid)[len(numbers(library.process.pid)):]
+        if inside:
+            found["inits" if inside == [1] else "commands"].append(pid)
     return found
 
 

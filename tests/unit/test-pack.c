@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/linux/slot.h"
+#include "driver/linux/order.h"
 
 #include <cmocka.h>
 
@@ -14,18 +14,18 @@
 
 static const char *const words[] = { "env", "-i", "", "a b\nc", NULL };
 
-static uint32_t pack(struct slot_packer *packer, void *bytes, uint32_t capacity, const char *cwd, const char *const *argv)
+static uint32_t pack(struct packer *packer, void *bytes, uint32_t capacity, const char *cwd, const char *const *argv)
 {
-	const struct slot_orders orders = { .program_device = 7, .program_inode = 11, .program_judged = true };
-	slot_pack_begin(packer, bytes, capacity);
-	uint32_t at = slot_pack_bytes(packer, &orders, sizeof(orders));
-	slot_pack_text(packer, at + (uint32_t)offsetof(struct slot_orders, cwd), cwd);
-	slot_pack_texts(packer, at + (uint32_t)offsetof(struct slot_orders, argv), argv);
-	return slot_pack_end(packer);
+	const struct order order = { .program_device = 7, .program_inode = 11, .program_judged = true };
+	pack_begin(packer, bytes, capacity);
+	uint32_t at = pack_bytes(packer, &order, sizeof(order));
+	pack_text(packer, at + (uint32_t)offsetof(struct order, cwd), cwd);
+	pack_texts(packer, at + (uint32_t)offsetof(struct order, argv), argv);
+	return pack_end(packer);
 }
 
 struct buffers {
-	struct slot_packer packer;
+	struct packer packer;
 	char packed[CAPACITY] __attribute__((aligned(16))), moved[CAPACITY] __attribute__((aligned(16)));
 };
 
@@ -48,14 +48,14 @@ static void comes_out_elsewhere_as_it_went_in(void **state)
 	assert_true(size > 0);
 	memcpy(buffers->moved, buffers->packed, size);
 	memset(buffers->packed, 0xff, CAPACITY);
-	const struct slot_orders *orders = slot_unpack(buffers->moved, size);
-	assert_non_null(orders);
-	assert_string_equal(orders->cwd, "/work");
+	const struct order *order = pack_open(buffers->moved, size);
+	assert_non_null(order);
+	assert_string_equal(order->cwd, "/work");
 	for (size_t i = 0; words[i]; i++)
-		assert_string_equal(orders->argv[i], words[i]);
-	assert_null(orders->argv[4]);
-	assert_null(orders->environment);
-	assert_true(orders->program_judged && orders->program_device == 7 && orders->program_inode == 11);
+		assert_string_equal(order->argv[i], words[i]);
+	assert_null(order->argv[4]);
+	assert_null(order->environment);
+	assert_true(order->program_judged && order->program_device == 7 && order->program_inode == 11);
 }
 
 static void what_does_not_fit_is_told(void **state)
@@ -85,18 +85,18 @@ static void what_is_no_pack_is_refused_or_stays_inside(void **state)
 {
 	struct buffers *buffers = *state;
 	uint32_t size = pack(&buffers->packer, buffers->packed, CAPACITY, "/work", words);
-	const struct slot_pack *head = (const void *)buffers->packed;
+	const struct pack *head = (const void *)buffers->packed;
 	for (uint32_t cut = 0; cut < size; cut++) {
 		memcpy(buffers->moved, buffers->packed, size);
-		assert_null(slot_unpack(buffers->moved, cut));
+		assert_null(pack_open(buffers->moved, cut));
 	}
 	for (uint32_t bit = 0; bit < size * 8; bit++) {
-		if (bit / 8 >= offsetof(struct slot_pack, unused) && bit / 8 < head->fixup_at)
+		if (bit / 8 >= offsetof(struct pack, unused) && bit / 8 < head->fixup_at)
 			continue;
 		memcpy(buffers->moved, buffers->packed, size);
 		buffers->moved[bit / 8] = (char)(buffers->moved[bit / 8] ^ (1 << bit % 8));
-		const struct slot_orders *orders = slot_unpack(buffers->moved, size);
-		assert_true(!orders || (const char *)orders == buffers->moved + sizeof(struct slot_pack));
+		const struct order *order = pack_open(buffers->moved, size);
+		assert_true(!order || (const char *)order == buffers->moved + sizeof(struct pack));
 	}
 }
 

@@ -1,9 +1,6 @@
-/* A process that stays and does what it is told, so that walls stay up between its commands. Each line of input is an
+/* A process that stays and does what its input tells it, by the library. Each line of input is an
  * object whose "do" names one of actions[]; each is answered by a line of output, commands when they have ended (with
- * "name"), and what a command writes meanwhile is passed on as it comes ("name" and "said").
- *
- * What it tells of a command besides the result: "place" is `taken` where its walls had waited for it, `made` where they
- * were raised by the keeper for it, `cold` where they were raised as if nothing stayed up. */
+ * "name"), and what a command writes meanwhile is passed on as it comes ("name" and "said"). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -12,21 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "execute.h"
 
 #define RUNS_MAX 64
 #define WORDS_MAX 512
-#define PATIENCE_MS 20000
 
 static struct run {
 	char *name;
 	struct cordon_request *request;
 	struct cordon_execution *execution;
 } runs[RUNS_MAX];
-static struct run last;                 /* that has ended: of its session the walls are looked at */
 static struct cordon *cordon;
 static struct cordon_error err;
 static enum cordon_answer answer = CORDON_DENIED;
@@ -109,11 +103,6 @@ static int fill(struct cordon_request *request, json_t *told)
 	return argv ? cordon_request_command(request, words, &err) : 0;
 }
 
-static const char *place_of(const struct execution *walk)
-{
-	return !walk->run.in_slot ? "cold" : walk->run.launch.root ? "made" : "taken";
-}
-
 static void do_run(json_t *told)
 {
 	struct run *run = find_run(NULL);
@@ -133,21 +122,17 @@ static void do_run(json_t *told)
 static void end_run(struct run *run)
 {
 	struct cordon_result *result;
-	const char *place = place_of(run->execution->walk);
-	forget(&last); /* before anybody hears of the end: it holds its session */
 	if (cordon_execution_result(run->execution, &result, &err) < 0) {
 		say_error(run->name);
 	} else {
 		char *dumped = cordon_result_json(result);
 		json_t *line = json_loads(dumped, 0, NULL);
 		json_object_set_new(line, "name", json_string(run->name));
-		json_object_set_new(line, "place", json_string(place));
 		free(dumped);
 		cordon_result_unref(result);
 		say(line);
 	}
-	last = *run;
-	*run = (struct run){ 0 };
+	forget(run);
 }
 
 static void step_run(struct run *run)
@@ -165,8 +150,7 @@ static void step_run(struct run *run)
 
 static void do_open(json_t *told)
 {
-	const struct cordon_options options = { .data_dir = text(told, "data"), .config = text(told, "config"),
-	                                        .cold = json_is_true(json_object_get(told, "cold")) };
+	const struct cordon_options options = { .data_dir = text(told, "data"), .config = text(told, "config") };
 	int result = cordon_open(&options, &cordon, &err);
 	if (result == 0)
 		cordon_approver(cordon, approve, NULL);
@@ -179,7 +163,6 @@ static void do_close(json_t *told)
 	for (size_t i = 0; i < RUNS_MAX; i++)
 		if (runs[i].name)
 			forget(&runs[i]);
-	forget(&last);
 	cordon_unref(cordon);
 	cordon = NULL;
 	say_done(0);
@@ -240,24 +223,6 @@ static void do_approve(json_t *told)
 	say_done(0);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-/* Until a place waits for another command of the session of the one that ended last; or for so long. */
-static void do_await(json_t *told)
-{
-	json_t *ms = json_object_get(told, "ms");
-	uint64_t until = now_ms() + (ms ? (uint64_t)json_integer_value(ms) : PATIENCE_MS);
-	bool there = false;
-	while (last.execution && !(there = warm_expects(last.execution->walk)) && now_ms() < until)
-		usleep(1000);
-	say(json_pack("{s:b}", "done", there));
-}
-
 static void do_descriptors(json_t *told)
 {
 	int count = 0;
@@ -275,7 +240,7 @@ static const struct {
 } actions[] = {
 	{ "open", do_open }, { "close", do_close }, { "session", do_session }, { "run", do_run }, { "signal", do_signal },
 	{ "forget", do_forget }, { "end", do_end }, { "pause", do_pause }, { "resume", do_resume }, { "approve", do_approve },
-	{ "await", do_await }, { "descriptors", do_descriptors },
+	{ "descriptors", do_descriptors },
 };
 
 static bool obey(void)

@@ -1,11 +1,10 @@
-/* `cordon run` for walls that were up before: warm-run run OPTION… -- PROGRAM WORD…
+/* `cordon run` in a session that has run a command before: session-run run OPTION… -- PROGRAM WORD…
  *
  * The options are the library's settings; --json, --quiet and --config are as in `cordon run`. A session is made that has
- * what they ask for, and in it a first command runs: PROGRAM hello, or the words in WARM_FIRST, one in each line. PROGRAM
- * WORD… then takes the place that was made ahead meanwhile. With --fresh there is no session and nothing is shared.
+ * what they ask for, and in it a first command runs: PROGRAM hello, or the words in FIRST, one in each line. Then PROGRAM WORD…
+ * runs, in the same process. With --fresh there is no session, and both commands share nothing.
  *
- * Status 99: the place was not one that had waited; with WARM_MADE set, not even one that the keeper made for it. For root
- * and for others; able to leave a wall out. */
+ * For root and for others; able to leave a wall out. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include "execute.h"
 
 #define WORDS_MAX 64
-#define PATIENCE_MS 20000
 
 static struct cordon *cordon;
 static struct cordon_error err;
@@ -31,15 +29,9 @@ static int refused(void)
 	if (json)
 		printf("%s\n", text);
 	else
-		fprintf(stderr, "warm-run: %s\n", text);
+		fprintf(stderr, "session-run: %s\n", text);
 	free(text);
 	return err.class == CORDON_E_PROGRAM_NOT_ALLOWED ? 126 : 125;
-}
-
-static int cold(const char *why)
-{
-	fprintf(stderr, "warm-run: %s\n", why);
-	return 99;
 }
 
 /* The words of the command; NULL where they are none. */
@@ -114,29 +106,22 @@ static int finish(struct cordon_execution *execution)
 	return 0;
 }
 
-/* Runs it and waits until another place is ready. */
 static int run_first(const char *const *words)
 {
 	struct cordon_request *request = make_request(true);
 	struct cordon_execution *execution;
 	struct cordon_result *result;
-	int waited = 0;
 	if (!request || cordon_request_command(request, words, &err) < 0 ||
 	    cordon_start(cordon, request, &execution, &err) < 0)
 		return refused();
-	if (!execution->walk->run.in_slot)
-		return cold("the first command had no place of its own");
 	if (finish(execution) < 0)
 		return refused();
-	/* With its result it has ended for the library, too; then the next place is made. */
 	if (cordon_execution_result(execution, &result, &err) < 0)
 		return refused();
 	cordon_result_unref(result);
-	while (!getenv("WARM_MADE") && !warm_expects(execution->walk) && waited++ < PATIENCE_MS)
-		usleep(1000);
 	cordon_execution_unref(execution);
 	cordon_request_unref(request);
-	return waited < PATIENCE_MS ? 0 : cold("no place was made ahead");
+	return 0;
 }
 
 static int run_second(char **words)
@@ -152,9 +137,6 @@ static int run_second(char **words)
 		cordon_request_output(request, pass_on, NULL);
 	if (cordon_start(cordon, request, &execution, &err) < 0)
 		return refused();
-	/* Of a place that was not waiting, the root was prepared here. */
-	if (!execution->walk->run.in_slot || (execution->walk->run.launch.root && !getenv("WARM_MADE")))
-		return cold("the place had not waited");
 	if (finish(execution) < 0 || cordon_execution_result(execution, &result, &err) < 0)
 		return refused();
 	int status = result->signal ? 128 + result->signal : result->timed_out ? 124 : result->exit_code;
@@ -175,11 +157,11 @@ int main(int argc, char **argv)
 	if (!words || !words[0])
 		return 2;
 	const char *first[WORDS_MAX + 2] = { words[0], "hello" };
-	char *given = getenv("WARM_FIRST");
+	char *given = getenv("FIRST");
 	int count = 1;
 	for (char *line = given ? strtok(given, "\n") : NULL; line && count <= WORDS_MAX; line = strtok(NULL, "\n"))
 		first[count++] = line;
-	snprintf(session, sizeof(session), "warm/%d-%lx", (int)getpid(), (long)time(NULL));
+	snprintf(session, sizeof(session), "walls/%d-%lx", (int)getpid(), (long)time(NULL));
 	if (cordon_open(&options, &cordon, &err) < 0 || make_session() < 0)
 		return refused();
 	int status = run_first(first);

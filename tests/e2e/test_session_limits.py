@@ -1,5 +1,5 @@
-"""Limits and a network of listed hosts in walls that stayed up: the second command of a session in a daemon is held to the same
-as the first, and as one without a daemon."""
+"""Limits and a network of listed hosts: the second command of a session in a daemon is held to the same as the first, and as one
+without a daemon."""
 import subprocess
 
 import pytest
@@ -11,7 +11,7 @@ from test_limits import BOMB, CROWD, GROUPED, MB, PYTHON, hog
 
 
 @pytest.fixture
-def warm(cordon, leftovers):  # noqa: F811
+def session(cordon, leftovers):  # noqa: F811
     """A daemon, and a session in which a command ran."""
     daemon = cordon.popen("serve", stdout=subprocess.DEVNULL)
     try:
@@ -25,45 +25,44 @@ def warm(cordon, leftovers):  # noqa: F811
 
 
 def run_twice(cordon, *words):
-    """The walls of the first are new ones, the second finds them."""
     result(cordon, *words, "--", "/bin/true")
     return lambda *command: result(cordon, *words, "--", *command)
 
 
 @pytest.mark.parametrize("kind", ["anonymous", "/tmp/hog", "/dev/shm/hog", "processes"])
-def test_memory(cordon, warm, kind):
+def test_memory(cordon, session, kind):
     if kind != "anonymous" and not GROUPED:
         pytest.skip(lack("cgroup"))
-    told = run_twice(cordon, *warm, "--memory", "64M")(*hog(kind))
+    told = run_twice(cordon, *session, "--memory", "64M")(*hog(kind))
     assert told["exit_code"] != 0 and "had it" not in told["stdout"], told
     if not GROUPED:
         assert "MemoryError" in told["stderr"] and told["limit_hit"] is None
         return
     assert told["oom_killed"] and told["limit_hit"] == "memory" and told["limit"]["allowed"] == 64 * MB
     assert [row["row"] for row in rows_of(cordon, told["audit_id"])] == ["intent", "limit", "result"]
-    assert cordon.refused(*warm, "--", "/bin/true")["class"] == "session_paused"
+    assert cordon.refused(*session, "--", "/bin/true")["class"] == "session_paused"
     assert cordon("session", "resume", "s").returncode == 0
-    assert result(cordon, *warm, "--", "/bin/true")["exit_code"] == 0
+    assert result(cordon, *session, "--", "/bin/true")["exit_code"] == 0
 
 
-def test_processes(cordon, warm):
-    run = run_twice(cordon, *warm, "--processes", "20")
+def test_processes(cordon, session):
+    run = run_twice(cordon, *session, "--processes", "20")
     for _ in range(2):
         assert run(PYTHON, "-c", CROWD)["stdout"] == "19\n", "itself, and nineteen more, whatever ran before"
 
 
-def test_a_fork_bomb(cordon, warm):
-    run = run_twice(cordon, *warm, "--processes", "24", "--timeout", "1s")
+def test_a_fork_bomb(cordon, session):
+    run = run_twice(cordon, *session, "--processes", "24", "--timeout", "1s")
     told = run(PYTHON, "-c", BOMB)
     assert told["timed_out"] and told["limit_hit"] == "time"
     assert run("/bin/true")["exit_code"] == 0
 
 
-def test_what_is_used_is_each_ones_own(cordon, warm):
-    run = run_twice(cordon, *warm)
+def test_what_is_used_is_each_ones_own(cordon, session):
+    run = run_twice(cordon, *session)
     large = run(PYTHON, "-c", "kept = bytearray(64 << 20); [kept.__setitem__(i, 1) for i in range(0, len(kept), 4096)]")
     small = run("/bin/true")
-    assert large["max_rss_kb"] > 64 << 10 > small["max_rss_kb"]
+    assert large["max_rss_kb"] > 64 << 10 > (small["max_rss_kb"] or 0)  # small: no more than who started it
     if GROUPED:
         assert large["memory_peak_kb"] > 64 << 10 > small["memory_peak_kb"] and small["process_peak"] == 1
 
@@ -72,12 +71,12 @@ def test_what_is_used_is_each_ones_own(cordon, warm):
     (("--timeout", "300ms"), {"timed_out": True, "limit_hit": "time"}),
     (("--max-output", "1000"), {"truncated": True}),
 ])
-def test_what_the_supervisor_holds(cordon, warm, words, told):
-    done = run_twice(cordon, *warm, *words)("/bin/sh", "-c", "head -c 5000 /dev/zero; exec sleep 1")
+def test_what_the_supervisor_holds(cordon, session, words, told):
+    done = run_twice(cordon, *session, *words)("/bin/sh", "-c", "head -c 5000 /dev/zero; exec sleep 1")
     assert {key: done[key] for key in told} == told
 
 
-def test_listed_hosts(cordon, warm):
+def test_listed_hosts(cordon, session):
     """Each command has listeners and a proxy of its own."""
     assert cordon("session", "new", "n", "--net", "listed.example:443").returncode == 0
     line = "getent hosts listed.example >/dev/null && ! getent hosts other.example && ! getent hosts listed.example.other"
