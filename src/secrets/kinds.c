@@ -18,7 +18,7 @@
 
 const struct secret_row secret_rows[] = {
 #define SECRET_ROW(name, prefix, anchor, back, body, min, max, flags, check, example)                                  \
-	{ name, prefix, anchor, back, body, min, max, flags, check, example },
+	{ name, prefix, anchor, sizeof(prefix) - 1, back, body, min, max, flags, check, example },
 #include "secrets/kinds.def"
 #undef SECRET_ROW
 };
@@ -106,7 +106,7 @@ static bool has_digit(const unsigned char *bytes, size_t length)
 enum secret_answer shape_run(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
                              size_t *ret_end)
 {
-	size_t prefix = strlen(row->prefix);
+	size_t prefix = row->prefix_length;
 	if (at < row->back)
 		return SECRET_NO;
 	size_t start = at - row->back, known = text->length - start;
@@ -117,11 +117,18 @@ enum secret_answer shape_run(const struct secret_row *row, const struct secret_t
 	*ret_start = start;
 	if (known < prefix)
 		return text->is_final ? SECRET_NO : SECRET_MORE;
+	/* The first bytes say whether the others are worth a look. */
 	size_t limit = row->flags & SECRET_EXACT ? row->max + 1 : row->max;
-	size_t run = secret_run(text, start + prefix, row->body, limit), end = start + prefix + run;
+	size_t run = secret_run(text, start + prefix, row->body, row->min);
+	if (run == row->min) {
+		if (!secret_varies(text->bytes + start + prefix, run))
+			return SECRET_NO;
+		run += secret_run(text, start + prefix + run, row->body, limit - run);
+	}
+	size_t end = start + prefix + run;
 	if (run < limit && end == text->length && !text->is_final)
 		return SECRET_MORE;
-	if (run < row->min || run > row->max || !secret_varies(text->bytes + start + prefix, run))
+	if (run < row->min || run > row->max)
 		return SECRET_NO;
 	if ((row->flags & SECRET_DIGIT) && !has_digit(text->bytes + start + prefix, run))
 		return SECRET_NO;
@@ -159,7 +166,7 @@ static bool may_begin(const struct secret_row *row, const struct secret_text *te
 	const char *pattern = row->anchor;
 	if (*row->prefix && (unsigned char)*row->prefix != text->bytes[start])
 		return false;
-	if (*row->prefix && (left >= strlen(row->prefix) || memcmp(text->bytes + start, row->prefix, left) != 0))
+	if (*row->prefix && (left >= row->prefix_length || memcmp(text->bytes + start, row->prefix, left) != 0))
 		return false;
 	for (size_t i = 0; !*row->prefix && i < left; i++)
 		if (i == 3 || !anchor_has(&pattern, text->bytes[start + i]))

@@ -44,7 +44,7 @@ typedef enum secret_answer secret_check(const struct secret_row *row, const stru
 
 struct secret_row {
 	const char *name, *prefix, *anchor;
-	size_t back;
+	size_t prefix_length, back;
 	enum secret_body body;
 	size_t min, max;
 	unsigned flags;

@@ -9,7 +9,7 @@
 #include "secrets/scan-level.h"
 
 #define NONE 0xff
-#define RUN 16                          /* the shortest secret, 12 bytes, in base64 */
+#define RUN RUN_LENGTH                  /* the shortest secret, 12 bytes, in base64 */
 #define GROUPS 3                        /* so many whole groups of base64 it has, wherever it begins */
 #define PAIRS SECRET_OWN_MIN
 
@@ -232,22 +232,13 @@ static size_t search_region(struct secret_scanner *scanner, const struct scan_le
 	return at;
 }
 
-/* The next run of RUN symbols, or one that the text ends in and that may go on. A run has a symbol at every RUN-th byte. */
-static size_t next_run(const struct secret_text *text, size_t from)
+/* The next run of RUN symbols, or one that the text ends in and that may go on. */
+static size_t next_region(const struct secret_text *text, size_t from)
 {
-	const unsigned char *bytes = text->bytes;
-	while (from + RUN <= text->length) {
-		size_t at = from + RUN;
-		while (at > from && alphabet[bytes[at - 1]])
-			at--;
-		if (at == from)
-			return from;
-		from = at;
-	}
-	if (text->is_final)
-		return text->length;
-	size_t at = text->length;
-	while (at > from && alphabet[bytes[at - 1]])
+	size_t run = run_next(text->bytes, text->length, from), at = text->length;
+	if (run < text->length || text->is_final)
+		return run;
+	while (at > from && alphabet[text->bytes[at - 1]])
 		at--;
 	return at;
 }
@@ -317,7 +308,7 @@ static size_t search_url(struct secret_scanner *scanner, const struct scan_level
 void scan_encoded(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text)
 {
 	size_t at = 0;
-	while ((at = next_run(text, at)) < text->length)
+	while ((at = next_region(text, at)) < text->length)
 		at = search_region(scanner, level, text, at);
 	size_t limit = 0;
 	for (size_t from = 0; from < text->length;) {

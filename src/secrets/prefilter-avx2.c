@@ -4,6 +4,8 @@
 #ifdef __x86_64__
 #include <immintrin.h>
 
+#include "base/cleanup.h"
+
 #define AVX2 __attribute__((target("avx2")))
 
 struct tables {
@@ -45,7 +47,7 @@ AVX2 static size_t confirm(const struct prefilter *filter, const unsigned char *
 AVX2 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
                                 uint8_t *ret_buckets)
 {
-	struct tables tables;
+	struct tables tables uncleared;
 	for (int i = 0; i < PREFILTER_BYTES; i++) {
 		tables.low[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->low[i]));
 		tables.high[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->high[i]));
@@ -65,11 +67,44 @@ AVX2 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned c
 	}
 	return prefilter_next_portable(filter, bytes, length, at, ret_buckets);
 }
+
+/* A bit for each of 32 bytes that is in the alphabet. A byte's upper half has one of five bits, its lower half those that it is in the
+ * alphabet with. */
+AVX2 static inline uint32_t alphabet_mask(const unsigned char *bytes)
+{
+	const __m256i nibble = _mm256_set1_epi8(15);
+	const __m256i high = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 2, 4, 8, 4, 16, 0, 0, 0, 0, 0, 0, 0, 0));
+	const __m256i low = _mm256_broadcastsi128_si256(_mm_setr_epi8(26, 30, 30, 30, 30, 30, 30, 30, 30, 30, 28, 5, 4, 5, 4, 13));
+	__m256i block = _mm256_loadu_si256((const __m256i *)(const void *)bytes);
+	__m256i fits = _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(block, nibble)),
+	                                _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(block, 4), nibble)));
+	return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(fits, _mm256_setzero_si256()));
+}
+
+/* 64 places at a time, of which a run may begin at the first 49. */
+AVX2 size_t run_next_avx2(const unsigned char *bytes, size_t length, size_t from)
+{
+	for (; from + 64 <= length; from += 64 - RUN_LENGTH + 1) {
+		uint64_t mask = alphabet_mask(bytes + from) | (uint64_t)alphabet_mask(bytes + from + 32) << 32;
+		mask &= mask >> 1;
+		mask &= mask >> 2;
+		mask &= mask >> 4;
+		mask &= mask >> 8;
+		if (mask)
+			return from + (size_t)__builtin_ctzll(mask);
+	}
+	return run_next_portable(bytes, length, from);
+}
 #else
 /* Never called: prefilter_has_avx2() is false. */
 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
                            uint8_t *ret_buckets)
 {
 	return prefilter_next_portable(filter, bytes, length, from, ret_buckets);
+}
+
+size_t run_next_avx2(const unsigned char *bytes, size_t length, size_t from)
+{
+	return run_next_portable(bytes, length, from);
 }
 #endif

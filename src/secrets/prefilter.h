@@ -31,3 +31,11 @@ size_t prefilter_next_portable(const struct prefilter *filter, const unsigned ch
 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
                            uint8_t *ret_buckets);
 bool prefilter_has_avx2(void);
+
+/* The first run of at least RUN_LENGTH bytes of the base64 alphabet, standard or URL-safe, at or after `from`; `length` if none. */
+#define RUN_LENGTH 16
+size_t run_next(const unsigned char *bytes, size_t length, size_t from);
+size_t run_next_portable(const unsigned char *bytes, size_t length, size_t from);
+size_t run_next_avx2(const unsigned char *bytes, size_t length, size_t from);
+/* Is it in the alphabet? */
+bool run_has(unsigned char byte);

@@ -12,6 +12,7 @@ void secret_scanner_init(struct secret_scanner *scanner, const struct secret_set
 {
 	memset(scanner, 0, sizeof(*scanner));
 	scanner->set = set;
+	scanner->depth = SECRET_DEPTH;
 	if (key)
 		memcpy(scanner->key, key, sizeof(scanner->key));
 	else
@@ -156,7 +157,7 @@ void scan_text(struct secret_scanner *scanner, const struct scan_level *level, c
 		if (tail < text->length)
 			scan_hold(scanner, level, tail);
 	}
-	if (level->depth < SECRET_DEPTH)
+	if (level->depth < scanner->depth)
 		scan_encoded(scanner, level, text);
 }
 

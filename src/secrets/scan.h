@@ -38,6 +38,7 @@ struct secret_scratch {
 
 struct secret_scanner {
 	const struct secret_set *set;   /* borrowed */
+	size_t depth;                   /* how many encodings are undone: SECRET_DEPTH, or 0 for measurements */
 	unsigned char key[SECRET_KEY];  /* of the fingerprints */
 	struct secret_scratch scratch[SECRET_DEPTH];
 	struct secret_found *found;     /* of the last block, by start; those that overlap are one */

@@ -21,12 +21,19 @@ static void add_member(struct secret_set *set, unsigned bucket, size_t member)
 	set->members[bucket][set->member_count[bucket]++] = (uint16_t)member;
 }
 
-/* Rows with the same first byte have the same bucket: the tables of the search are then least dense. */
+/* A bucket is reported where each byte fits any of its rows, so rows share one with those that are like them: what the search
+ * reports in ordinary text depends on it. Own secrets are spread over all. */
 static unsigned row_bucket(const struct secret_row *row)
 {
-	static const char firsts[] = "sB[gAxwe";
-	const char *found = strchr(firsts, row->anchor[0]);
-	return found ? (unsigned)(found - firsts) % PREFILTER_BUCKETS : 7;
+	static const char *const firsts[PREFILTER_BUCKETS] = { "sr", "B", "[", "g", "A", "xw", "e", "" };
+	if (!strcmp(row->anchor, "retA"))
+		return 7;
+	if (row->check == shape_telegram)
+		return 6;
+	for (unsigned i = 0; i < PREFILTER_BUCKETS; i++)
+		if (strchr(firsts[i], row->anchor[0]))
+			return i;
+	return PREFILTER_BUCKETS - 1;
 }
 
 struct secret_set *secret_set_new(void)

@@ -65,7 +65,7 @@ static size_t pem_close(const struct secret_text *text, size_t at)
 enum secret_answer shape_pem(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
                              size_t *ret_end)
 {
-	size_t prefix = strlen(row->prefix), run = 0, good = 0;
+	size_t prefix = row->prefix_length, run = 0, good = 0;
 	if (at < row->back)
 		return SECRET_NO;
 	size_t start = at - row->back, known = text->length - start;
@@ -152,7 +152,7 @@ enum secret_answer shape_aws(const struct secret_row *row, const struct secret_t
 enum secret_answer shape_named(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
                                size_t *ret_end)
 {
-	size_t prefix = strlen(row->prefix);
+	size_t prefix = row->prefix_length;
 	if (at < row->back)
 		return SECRET_NO;
 	size_t start = at - row->back, known = text->length - start;

@@ -265,6 +265,18 @@ static void both_searches_report_the_same_places(void **state)
 		}
 	}
 	assert_true(places > 1000);
+	for (int round = 0; round < 2000; round++) {
+		size_t length = randombytes_uniform(300), from = length ? randombytes_uniform((uint32_t)length) : 0;
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = randombytes_uniform(20) ? (unsigned char)"aZ09+/-_"[randombytes_uniform(8)]
+			                                   : (unsigned char)randombytes_uniform(256);
+		assert_int_equal(run_next_avx2(bytes, length, from), run_next_portable(bytes, length, from));
+	}
+	for (int byte = 0; byte < 256; byte++) {
+		memset(bytes, byte, 64);
+		assert_int_equal(run_next_avx2(bytes, 64, 0), run_has((unsigned char)byte) ? 0 : 64);
+		assert_int_equal(run_next_portable(bytes, 64, 0), run_has((unsigned char)byte) ? 0 : 64);
+	}
 	secret_set_unref(set);
 }
 
