@@ -14,6 +14,7 @@
 #include "execute.h"
 #include "session/current.h"
 #include "session/session-row.h"
+#include "host/git-tree.h"
 #include "session/workspace.h"
 
 #define HOME_INSIDE "/home/cordon"
@@ -143,6 +144,50 @@ static int open_named(struct execution *execution, const char *path, struct cord
 	                                                     execution->session.config->workspace_root, err);
 }
 
+/* The git working tree around the directory that was named, where that may be a workspace; else the directory itself. */
+static int open_around(struct execution *execution, const char *path, struct cordon_error *err)
+{
+	static const char note[] = "the top of this git working tree cannot be the workspace, so it is the current directory";
+	if (open_named(execution, path, err) < 0)
+		return -1;
+	const struct place here = execution->session.workspace;
+	const char *home = workspace_home(&execution->arena, request_variable(execution->request, "HOME")), *top, *why;
+	if (git_tree_top(&execution->arena, here.path, home, &top, &why) < 0)
+		return fail_oom(err);
+	if (!top || !strcmp(top, here.path))
+		return 0;
+	struct cordon_error refused;
+	int here_fd = execution->session.workspace_fd;
+	execution->session.workspace_fd = -1;
+	if (!why && open_named(execution, top, &refused) < 0)
+		why = refused.reason;
+	if (!why) {
+		close(here_fd);
+		execution->session.here = here.path;
+		return 0;
+	}
+	close_fd(&execution->session.workspace_fd);
+	execution->session.workspace = here;
+	execution->session.workspace_fd = here_fd;
+	const char *text = arena_printf(&execution->arena, "%s: %s", note, why);
+	return !text || run_add_denial(execution, CORDON_WALL_FILESYSTEM, top, text, "") < 0 ? fail_oom(err) : 0;
+}
+
+/* Without the repository git does not work in a linked worktree or submodule. */
+static int find_git_common(struct execution *execution, struct cordon_error *err)
+{
+	const char *path = execution->session.workspace.path, *refused;
+	if (execution->session.own_workspace || execution->probe || execution->session.workspace_fd < 0)
+		return 0;
+	if (git_tree_common(&execution->arena, execution->session.workspace_fd, path, &execution->session.git_common, &refused) < 0)
+		return fail_oom(err);
+	if (!refused)
+		return 0;
+	const char *file = arena_printf(&execution->arena, "%s/.git", path);
+	const char *note = arena_printf(&execution->arena, "%s, so the repository is not shown", refused);
+	return !file || !note || run_add_denial(execution, CORDON_WALL_FILESYSTEM, file, note, "") < 0 ? fail_oom(err) : 0;
+}
+
 static int open_record(struct execution *execution, struct cordon_error *err)
 {
 	struct session_record *record = &execution->session.record;
@@ -206,7 +251,7 @@ static int own_workspace(struct execution *execution, struct cordon_error *err)
 static int open_workspace(struct execution *execution, struct cordon_error *err)
 {
 	const char *named = execution->request->workspace;
-	if (named && open_named(execution, named, err) < 0)
+	if (named && (execution->request->find_top ? open_around(execution, named, err) : open_named(execution, named, err)) < 0)
 		return -1;
 	if (!execution->session.one_off && open_record(execution, err) < 0)
 		return -1;
@@ -295,8 +340,8 @@ int session_step(struct execution *execution, struct cordon_error *err)
 		return -1;
 	if (!execution->dry && workspace_make_data_dir(execution->cordon->data_dir, err) < 0)
 		return -1;
-	if (open_workspace(execution, err) < 0 || take_config(execution, keeping(execution), err) < 0 ||
-	    choose_driver(execution, err) < 0 || choose_home(execution, err) < 0 || enter_job(execution, err) < 0)
+	if (open_workspace(execution, err) < 0 || find_git_common(execution, err) < 0 ||
+	    take_config(execution, keeping(execution), err) < 0 || choose_driver(execution, err) < 0 || choose_home(execution, err) < 0 || enter_job(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_SESSION;
 	return 0;

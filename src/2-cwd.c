@@ -71,7 +71,9 @@ static int find_cwd(struct execution *execution, const char *cwd, struct cordon_
 int cwd_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_SESSION);
-	const char *cwd = execution->request->cwd;
+	const char *cwd = execution->request->cwd, *here = execution->session.here;
+	if (here && !(cwd = !cwd || *cwd == '/' ? (cwd ? cwd : here) : arena_printf(&execution->arena, "%s/%s", here, cwd)))
+		return fail_oom(err);
 	execution->cwd.fd = -1;
 	if (!cwd) {
 		execution->cwd.path = execution->session.workspace.path;

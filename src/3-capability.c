@@ -280,6 +280,18 @@ static int check_private_hosts(const struct execution *execution, struct cordon_
 	return fail_remedy(err, "write network.private_hosts = [\"%s\"] into your configuration", hosts->items[0]);
 }
 
+/* Found by cordon, not asked for: it is the rest of what the caller named as the workspace. */
+static int add_git_common(struct execution *execution, struct cordon_error *err)
+{
+	struct place *common = &execution->session.git_common;
+	const struct places places = { common, 1, 1 };
+	if (!common->path)
+		return 0;
+	if (refuse_places(execution, &places, err) < 0)
+		return -1;
+	return places_add(&execution->arena, &execution->capability.writes, common) < 0 ? fail_oom(err) : 0;
+}
+
 int capability_step(struct execution *execution, struct cordon_error *err)
 {
 	assert(execution->done == CORDON_STEP_CWD);
@@ -292,7 +304,7 @@ int capability_step(struct execution *execution, struct cordon_error *err)
 	if (!execution->request->plain)
 		use_usual_limits(execution, &asked.limits);
 	if (resolve(execution, err) < 0 || permit(execution, &baseline, err) < 0 ||
-	    add_granted_hosts(execution, err) < 0 || prepare_to_ask(execution, err) < 0)
+	    add_git_common(execution, err) < 0 || add_granted_hosts(execution, err) < 0 || prepare_to_ask(execution, err) < 0)
 		return -1;
 	execution->done = CORDON_STEP_CAPABILITY;
 	return 0;

@@ -98,6 +98,8 @@ struct execution {
 		enum view view;
 		struct place workspace;
 		int workspace_fd;
+		const char *here;                   /* where in it the caller stands, if it was found from there; or NULL */
+		struct place git_common;            /* the repository of a linked worktree or submodule; no path: none */
 		bool own_workspace;                 /* of cordon's own making: but for this session nobody has anything there */
 		bool disposable;                    /* it was made for this one command */
 		const char *home, *home_source;     /* inside and outside; no outside: in memory */

@@ -232,6 +232,7 @@ static const struct setting settings[] = {
 	{ "disk", set_size, AT(granted.limits.disk_bytes), MiB, MiB << 30 },
 	{ "driver", set_text, AT(driver), 0, 0 },
 	{ "env", set_environment, AT(env), 0, 0 },
+	{ "find-top", set_flag, AT(find_top), 0, 0 },
 	{ "fresh", set_flag, AT(fresh), 0, 0 },
 	{ "manifest", set_text, AT(manifest), 0, 0 },
 	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, UINT64_MAX },

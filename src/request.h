@@ -21,6 +21,7 @@ struct cordon_request {
 	bool plain;                             /* the limits of a person's own command, and its output is not kept */
 	bool one_stream;                        /* its stderr is its stdout */
 	unsigned umask;
+	bool find_top;                          /* the workspace is the git working tree that `workspace` lies in, if any */
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings private_hosts;           /* of `granted.hosts`, those that may be at an address of this site */
 	struct strings env, pass_env, toolchains, argv;

@@ -123,7 +123,7 @@ def test_what_cannot_be_had(cordon, tmp_path):
         assert refused(cordon, "new", "s", *words)["class"] == "invalid_request"
     for words in (["--workspace", "/"], ["--workspace", "/usr"], ["--workspace", cordon.data]):
         assert refused(cordon, "new", "s", *words)["class"] == "capability_denied"
-    assert refused(cordon, "new", "s", "--read", "relative", recorded=False)["class"] == "invalid_request"
+    assert refused(cordon, "new", "s", "--read", "missing")["class"] == "invalid_request"
     assert session(cordon, "list") == {"sessions": []}
 
 

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "policy/git-settings.h"
-#include "paths/planted/git-syntax.h"
+#include "policy/git-syntax.h"
 #include "skip.h"
 
 /* What meets a condition, and what does not. For the start of an address, that is the subsection. */

@@ -19,7 +19,14 @@ static int fail_operand(const struct options *options, enum command_id command, 
 int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
 {
 	uncleared char current[PATH_MAX];
-	if (*named == '/')
+	if (named[0] == '~' && (named[1] == '/' || !named[1])) {
+		here = getenv("HOME");
+		if (!here || *here != '/') {
+			fail(err, CORDON_E_INVALID_REQUEST, 0, named, "HOME is not set to a path from /, so ~ means nothing");
+			return fail_remedy(err, "write the path from / on, or set HOME");
+		}
+		named = named[1] && named[2] ? named + 2 : ".";
+	} else if (*named == '/')
 		here = "";
 	else if (!here && !(here = getcwd(current, sizeof(current)))) {
 		fail(err, CORDON_E_INVALID_REQUEST, errno, named, "the current directory has no name");

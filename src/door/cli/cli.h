@@ -12,7 +12,8 @@
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
                  int *ret_status) must_check;
 
-/* A path that was named from the directory `here`, or with NULL from the current one; "." is that itself. */
+/* A path that was named from the directory `here`, or with NULL from the current one; "." is that itself, "~" and "~/…" lie in
+ * HOME. */
 #define CLI_PATH_SIZE 8192
 int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZE], struct cordon_error *err) must_check;
 

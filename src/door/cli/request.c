@@ -10,16 +10,31 @@
 #include "base/error.h"
 #include "door/cli/cli.h"
 
-/* A person who types `cordon run` means the project they stand in, and one who names a directory names it from there. A
- * session has a workspace of its own. */
+/* A person who types `cordon run` means the project they stand in. A session has a workspace of its own. */
 static int set_workspace(struct cordon_request *request, const struct options *options, const char *here,
                          bool here_by_default, struct cordon_error *err)
 {
 	char path[CLI_PATH_SIZE];
-	const char *named = options_value(options, "workspace");
-	if (named ? *named == '/' || !*named : !here_by_default)
+	if (options_value(options, "workspace") || !here_by_default)
 		return 0;
-	return cli_absolute(named ? named : ".", here, path, err) < 0 ? -1 : cordon_request_set(request, "workspace", path, err);
+	return cli_absolute(".", here, path, err) < 0 || cordon_request_set(request, "workspace", path, err) < 0
+	               ? -1 : cordon_request_set(request, "find-top", "true", err);
+}
+
+/* A path is named from the directory that the caller stands in; but --cwd is beneath the workspace. */
+static int set_option(struct cordon_request *request, const struct option_given *given, const char *here, struct cordon_error *err)
+{
+	char path[CLI_PATH_SIZE];
+	const struct option *option = given->option;
+	const char *value = given->value;
+	bool is_path = option->completion == COMPLETE_FILE || option->completion == COMPLETE_DIRECTORY;
+	bool from_workspace = !strcmp(option->name, "cwd") && *value != '~';
+	if (is_path && *value && !from_workspace) {
+		if (cli_absolute(value, here, path, err) < 0)
+			return -1;
+		value = path;
+	}
+	return cordon_request_set(request, option->name, value, err);
 }
 
 static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)
@@ -49,7 +64,7 @@ static int fill(struct cordon_request *request, const struct options *options, c
 		const struct option_given *given = &options->given[i];
 		/* A session that is to be made has its id by another way. */
 		if (given->option->actor == OPTION_REQUEST && (with_command || strcmp(given->option->name, "session")) &&
-		    cordon_request_set(request, given->option->name, given->value, err) < 0)
+		    set_option(request, given, here, err) < 0)
 			return -1;
 	}
 	if (set_workspace(request, options, here, with_command && !options_value(options, "session"), err) < 0)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "paths/planted/git-syntax.h"
+#include "policy/git-syntax.h"
 
 #define GIT_CONFIG_SIZE_MAX GIT_SYNTAX_SIZE_MAX
 #define GIT_CONFIG_WORKTREE_SIZE 1024

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "paths/planted/git-syntax.h"
+#include "policy/git-syntax.h"
 #include "paths/index/look.h"
 
 #define UNREADABLE "belongs to an operation of git in progress, and cannot be read"
