@@ -320,6 +320,8 @@ static void test_most(void **state)
 		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "*.example.org:%d", 1000 + i)), 0);
 	for (int i = 0; i < EGRESS_PAIRS_MAX; i++)
 		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "h%d.example.org:%d", i, 100 + i)), 0);
+	for (int i = 0; i < EGRESS_SERVICES_MAX; i++)
+		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "localhost:%d", 20000 + i)), 0);
 	assert_int_equal(egress_make(&arena, &hosts, &plan, NULL), 0);
 	assert_int_equal(plan.count, EGRESS_LISTENERS_MAX);
 	with_listeners(NULL, NULL);
