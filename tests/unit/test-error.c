@@ -113,7 +113,7 @@ static void names_are_fixed(void **state)
 	static const char *const wire[] = { "ok", "invalid_request", "capability_denied", "approval_timeout",
 		"spawn_sandbox_unavailable", "sandbox_disabled", "session_paused", "session_ended", "session_busy",
 		"program_not_found", "program_not_allowed", "network_unreachable", "limit_exceeded", "leak_blocked",
-		"audit_unavailable", "config_invalid", "internal" };
+		"audit_unavailable", "config_invalid", "internal", "resource_exhausted", "not_found", "cancelled" };
 	assert_int_equal(ARRAY_SIZE(wire), CORDON_CLASS_MAX);
 	for (int class = 0; class < CORDON_CLASS_MAX; class++) {
 		assert_string_equal(cordon_class_name(class), wire[class]);

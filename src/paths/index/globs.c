@@ -55,6 +55,12 @@ int names_globs_compile(struct arena *arena, const char *root_path, const struct
 	return 0;
 }
 
+void names_globs_fold_deny(struct names_globs *globs)
+{
+	for (size_t i = 0; i < globs->deny_count; i++)
+		globs->deny[i].fold_case = true;
+}
+
 /* `relative` is what a glob that is not absolute is matched against. */
 static bool any_means(const struct glob *globs, size_t count, const char *path, const char *relative)
 {

@@ -17,6 +17,9 @@ struct names_globs {
 int names_globs_compile(struct arena *arena, const char *root_path, const struct name_rules *rules,
                         struct names_globs *ret_globs, struct cordon_error *err) must_check;
 
+/* From now on `deny` holds whatever the case, as `protect` does: for file tools. */
+void names_globs_fold_deny(struct names_globs *globs);
+
 /* Is a path of this tree, canonical and absolute as its root is, hidden by its own name? */
 bool names_globs_hide(const struct names_globs *globs, const char *root_path, const char *path);
 /* Is it, or a directory that it lies in, to be kept as it is? Looks only whether something exempt lies in a repository. */
