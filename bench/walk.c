@@ -4,14 +4,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "execute.h"
+#include "walk.h"
 #include "sample.h"
+
+static int take_session(struct execution *execution, struct cordon_error *err)
+{
+	return session_step(&execution->facts, &execution->held, &execution->verdict.session, err);
+}
+
+static int take_cwd(struct execution *execution, struct cordon_error *err)
+{
+	const struct verdict_session *session = &execution->verdict.session;
+	const struct cwd_facts facts = { &execution->arena, execution->request->cwd, session->here, &session->workspace, session->workspace_fd, { 0 } };
+	return cwd_step(&facts, &execution->verdict.cwd, err);
+}
+
+static int take_capability(struct execution *execution, struct cordon_error *err)
+{
+	struct verdict *verdict = &execution->verdict;
+	return capability_step(&execution->facts, &execution->held, verdict, &verdict->grants, &execution->asked, err);
+}
+
+static int take_profile(struct execution *execution, struct cordon_error *err)
+{
+	struct verdict *verdict = &execution->verdict;
+	return profile_step(&execution->facts, &execution->held, verdict, &execution->trees, &verdict->profile, err);
+}
 
 static const struct {
 	const char *name;
 	int (*take)(struct execution *execution, struct cordon_error *err);
 } steps[] = {
-	{ "session", session_step }, { "cwd", cwd_step }, { "capability", capability_step }, { "profile", profile_step },
+	{ "session", take_session }, { "cwd", take_cwd }, { "capability", take_capability }, { "profile", take_profile },
 	{ "audit", audit_step_intent },
 };
 enum { STEPS = ARRAY_SIZE(steps) };
@@ -23,7 +47,7 @@ static int measure(struct cordon *cordon, const struct cordon_request *request, 
 	for (size_t run = 0; took && run < runs; run++) {
 		struct execution *execution;
 		double begin = now_us(), at = begin;
-		if (execute_new(cordon, request, false, &execution, err) < 0)
+		if (walk_new(cordon, request, false, &execution, err) < 0)
 			return -1;
 		for (size_t step = 0; step < STEPS; step++) {
 			if (steps[step].take(execution, err) < 0)
@@ -33,7 +57,7 @@ static int measure(struct cordon *cordon, const struct cordon_request *request, 
 			at = now;
 		}
 		took[run] = at - begin;
-		execute_free(execution);
+		walk_free(execution);
 	}
 	for (size_t step = 0; took && step <= STEPS; step++) {
 		char name[64];

@@ -1,26 +1,41 @@
 /* Step 5: the driver prepares, the launch raises the walls and starts the command, the supervision follows it to its
- * end, and what it left behind under a protected name is judged (judge.c). */
-#include <assert.h>
+ * end, and what it left behind under a protected name is judged (paths/trees.h). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/remove.h"
-#include "execute.h"
-#include "permit.h"
 #include "driver/linux/control.h"
+#include "driver/linux/linger.h"
 #include "driver/linux/processes.h"
+#include "paths/trees.h"
+#include "walk.h"
 
-#define DENIALS_MAX 256
-#define DENIAL_WHAT_MAX 4096
-#define DENIAL_NOTE_MAX 256
 #define PLAIN_CAPTURE_BYTES (UINT64_C(64) << 10)
+
+void run_init(struct execution *execution)
+{
+	execution->run.launch.report_fd = execution->run.launch.pidfd = -1;
+	execution->run.launch.ready_fd = execution->run.launch.go_fd = -1;
+}
+
+void run_release(struct execution *execution)
+{
+	egress_free(execution);
+	driver_release(&execution->run.held);
+	if (execution->run.prepared)
+		supervise_free(&execution->run.supervision);
+	cgroup_remove(&execution->run.group);
+	disk_watch_end(&execution->run.disk);
+	cleanup_close(&execution->run.launch.report_fd);
+	cleanup_close(&execution->run.launch.ready_fd);
+	cleanup_close(&execution->run.launch.go_fd);
+}
 
 /* A weaker tier runs only where it was named: here, a driver other than the default one was. */
 static int require_walls(const struct execution *execution, struct cordon_error *err)
 {
-	const struct driver *driver = execution->session.driver;
+	const struct driver *driver = execution->verdict.session.driver;
 	const char *const *isolation = execution->run.isolation;
 	if (limits_require(execution, err) < 0)
 		return -1;
@@ -41,11 +56,11 @@ static int require_walls(const struct execution *execution, struct cordon_error 
 static void judge_program(struct execution *execution)
 {
 	struct launch *launch = &execution->run.launch;
-	if (!execution->capability.program.path || launch->candidates != execution->profile.profile.candidates.items)
+	if (!execution->verdict.grants.program.path || launch->candidates != execution->verdict.profile.candidates.items)
 		return;
 	launch->program_judged = true;
-	launch->program_device = execution->capability.program.device;
-	launch->program_inode = execution->capability.program.inode;
+	launch->program_device = execution->verdict.grants.program.device;
+	launch->program_inode = execution->verdict.grants.program.inode;
 }
 
 /* Who is no pid 1, nor alone in a domain, ends by their numbers what the command has left. */
@@ -62,10 +77,14 @@ static int check_numbers(const struct launch *launch, struct cordon_error *err)
 /* From nothing: the walls are raised for this command. */
 static int prepare(struct execution *execution, struct cordon_error *err)
 {
-	const struct profile *profile = &execution->profile.profile;
-	const struct driver *driver = execution->session.driver;
+	const struct profile *profile = &execution->verdict.profile;
+	const struct driver *driver = execution->verdict.session.driver;
 	struct launch *launch = &execution->run.launch;
-	const struct driver_facts *facts = &execution->profile.facts;
+	const struct driver_facts *facts = &execution->run.facts;
+	execution->run.facts = (struct driver_facts){
+		.cwd_fd = execution->verdict.cwd.fd, .caller_is_root = geteuid() == 0, .uid = geteuid(), .gid = getegid(),
+		.landlock_abi = driver_landlock_abi(), .data_dir = execution->cordon->data_dir,
+	};
 	if (driver->prepare(&execution->arena, profile, facts, launch, &execution->run.held, err) < 0)
 		return -1;
 	launch->init_fd = launch_init_fd(err);
@@ -94,7 +113,7 @@ static int find_walls(struct execution *execution, struct cordon_error *err)
 
 static uint64_t output_limit(const struct execution *execution, int stream)
 {
-	const struct limits *limits = &execution->profile.profile.limits;
+	const struct limits *limits = &execution->verdict.profile.limits;
 	uint64_t limit = stream == CORDON_STDERR ? limits->stderr_bytes : limits->stdout_bytes;
 	return limit ? limit : UINT64_MAX;
 }
@@ -114,7 +133,7 @@ static uint64_t capture_cap(const struct execution *execution, int stream)
 static int get_ready(struct execution *execution, struct cordon_error *err)
 {
 	const struct cordon_request *request = execution->request;
-	const struct profile *profile = &execution->profile.profile;
+	const struct profile *profile = &execution->verdict.profile;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
 	const struct supervise_options options = {
@@ -122,7 +141,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 		.stdout_cap = capture_cap(execution, CORDON_STDOUT), .stderr_cap = capture_cap(execution, CORDON_STDERR),
 		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
-		.wish = execution->session.one_off ? NULL : session_wish, .wish_arg = execution,
+		.wish = execution->verdict.session.one_off ? NULL : session_wish, .wish_arg = execution,
 	};
 	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
@@ -132,13 +151,12 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 
 int run_step_start(struct execution *execution, struct cordon_error *err)
 {
-	assert(execution->done == CORDON_STEP_PROFILE);
-	const struct driver *driver = execution->session.driver;
+	const struct driver *driver = execution->verdict.session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
 	if (launch_check(err) < 0 || get_ready(execution, err) < 0)
 		return -1;
-	execution->run.patience = (struct patience){ supervision->deadline_us, permit_approver(execution)->interrupt_fd };
+	execution->run.patience = (struct patience){ supervision->deadline_us, walk_approver(execution->cordon, execution->request)->interrupt_fd };
 	launch->patience = &execution->run.patience;
 	if (launch_start(launch, err) < 0)
 		return -1;
@@ -153,46 +171,10 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	if (!launch->cut_short)
 		egress_started(execution);
 	execution->run.started = true;
-	execution->done = CORDON_STEP_RUN;
 	return 0;
 }
 
 /* ---- the end ---------------------------------------------------------------------------------------------------- */
-
-/* Past a number of denials, the last one only counts. */
-int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note,
-                   const char *grant)
-{
-	size_t *count = &execution->run.denial_count;
-	bool last = *count >= DENIALS_MAX - 1;
-	if (!execution->run.denials)
-		execution->run.denials = arena_alloc(&execution->arena, DENIALS_MAX * sizeof(*execution->run.denials));
-	if (!execution->run.denials)
-		return -1;
-	struct cordon_denial *denial = &execution->run.denials[last ? DENIALS_MAX - 1 : *count];
-	*denial = (struct cordon_denial){ .wall = cordon_wall_name(wall) };
-	denial->what = last ? "and more" : arena_printf(&execution->arena, "%.*s", DENIAL_WHAT_MAX, what);
-	denial->note = last ? execution->run.more_denials : arena_printf(&execution->arena, "%.*s", DENIAL_NOTE_MAX, note);
-	denial->grant = last ? "" : arena_printf(&execution->arena, "%.*s", DENIAL_NOTE_MAX, grant);
-	if (last)
-		snprintf(execution->run.more_denials, sizeof(execution->run.more_denials), "%zu that are not listed",
-		         ++execution->run.denials_unlisted);
-	*count = last ? DENIALS_MAX : *count + 1;
-	return denial->what && denial->note && denial->grant ? 0 : -1;
-}
-
-struct names_keep run_names_keep(struct execution *execution)
-{
-	bool once = (execution->session.one_off && !execution->request->workspace) || !atomic_load(&execution->cordon->stays);
-	return (struct names_keep){ .place = &execution->profile.names, .memory = once ? NULL : execution->cordon->names,
-	                            .mounts = execution->mounts };
-}
-
-void run_step_clean(struct execution *execution)
-{
-	if (execution->session.scratch && !execution->dry)
-		remove_tree(AT_FDCWD, execution->session.scratch);
-}
 
 static void note_end(struct execution *execution)
 {
@@ -204,13 +186,12 @@ static void note_end(struct execution *execution)
 
 int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
-	assert(execution->done == CORDON_STEP_RUN);
 	struct supervision *supervision = &execution->run.supervision;
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++) {
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
 		execution->run.streams[stream].truncated &= !is_handed_on(execution, stream);
 	}
-	const struct driver *driver = execution->session.driver;
+	const struct driver *driver = execution->verdict.session.driver;
 	int status = driver->conclude ? driver->conclude(&execution->run.launch, supervision->status,
 	                                                 execution->run.streams[CORDON_STDERR].data, err) : 0;
 	if (status == 0)
@@ -220,6 +201,6 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	if (egress_end(execution, untold) < 0 || limits_end(execution, untold) < 0)
 		status = -1;
 	/* Whatever has failed: what was left is there. */
-	bool told = run_judge(execution) == 0;
-	return status < 0 || told ? status : fail_oom(err);
+	bool judged = !(execution->verdict.profile.walls & WALL_BIT(PROTECTED)) || trees_judge(execution->trees) == 0;
+	return status < 0 || judged ? status : fail_oom(err);
 }

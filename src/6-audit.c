@@ -10,7 +10,9 @@
 #include "audit/row.h"
 #include "base/json.h"
 #include "base/sha256.h"
-#include "execute.h"
+#include "config/config.h"
+#include "session/jobs.h"
+#include "walk.h"
 
 /* How many bytes one may become in JSON, and how far the denials may reach in a row. */
 #define ESCAPED_MAX 6
@@ -23,7 +25,7 @@
 
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
 {
-	audit_row_begin(json, kind, execution->audit.id, execution->session.id);
+	audit_row_begin(json, kind, execution->audit.id, execution->verdict.session.id);
 }
 
 static int end_row_in(struct json *json, struct execution *execution, struct ledger_room *room,
@@ -52,7 +54,7 @@ static int end_intent(struct json *json, struct execution *execution, struct cor
 	const struct strings *argv = &execution->request->argv;
 	struct ledger_room *room = &execution->audit.room, *network = &execution->audit.network_room;
 	size_t bytes = ROOM_ROWS + ESCAPED_MAX * strlen(argv->items[0]);
-	size_t network_bytes = execution->profile.profile.egress.count ? ROOM_NETWORK : 0;
+	size_t network_bytes = execution->verdict.profile.egress.count ? ROOM_NETWORK : 0;
 	json_object_end(json);
 	size_t length = json->length;
 	auto_free char *line = json_take(json);
@@ -118,11 +120,11 @@ static void write_isolation(struct json *json, const char *const isolation[CORDO
 static int write_note(struct execution *execution, struct cordon_error *err)
 {
 	struct json json;
-	if (!execution->session.note)
+	if (!execution->verdict.session.note)
 		return 0;
-	audit_row_begin(&json, "config", NULL, execution->session.id);
+	audit_row_begin(&json, "config", NULL, execution->verdict.session.id);
 	json_key_string(&json, "audit_id", execution->audit.id);
-	json_key_string(&json, "note", execution->session.note);
+	json_key_string(&json, "note", execution->verdict.session.note);
 	return audit_row_end(&json, execution->cordon->ledger, err);
 }
 
@@ -140,12 +142,12 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 		return -1;
 	begin_row(&json, execution, "intent");
 	write_command(&json, &execution->request->argv);
-	json_key_string(&json, "cwd", execution->cwd.path);
-	json_key_string(&json, "workspace", execution->session.workspace.path);
-	json_key_string(&json, "driver", execution->session.driver->name);
+	json_key_string(&json, "cwd", execution->verdict.cwd.path);
+	json_key_string(&json, "workspace", execution->verdict.session.workspace.path);
+	json_key_string(&json, "driver", execution->verdict.session.driver->name);
 	json_key_string(&json, "platform", "linux");
 	write_job(&json, execution, "started");
-	write_capabilities(&json, &execution->capability.set);
+	write_capabilities(&json, &execution->verdict.grants.set);
 	execution->audit.intended = end_intent(&json, execution, err) == 0;
 	return execution->audit.intended ? 0 : -1;
 }
@@ -172,7 +174,7 @@ static void write_denial(struct json *json, const char *what, const char *wall, 
 static void write_network(struct json *json, const struct execution *execution)
 {
 	const struct egress_counts *counts = &execution->run.network;
-	if (!execution->profile.profile.egress.count)
+	if (!execution->verdict.profile.egress.count)
 		return;
 	json_key(json, "network");
 	json_object_begin(json);
@@ -187,8 +189,8 @@ static void write_network(struct json *json, const struct execution *execution)
 /* A row that is too long for the ledger would not be written at all: what does not fit is counted. */
 static void write_denials(struct json *json, const struct execution *execution, size_t end)
 {
-	const struct cordon_denial *denials = execution->run.denials;
-	size_t i = 0, count = execution->run.denial_count;
+	const struct cordon_denial *denials = execution->denials.items;
+	size_t i = 0, count = execution->denials.count;
 	json_key(json, "denials");
 	json_array_begin(json);
 	for (; i < count && json->length + ESCAPED_MAX * (strlen(denials[i].what) + strlen(denials[i].note)) < end; i++)
@@ -232,13 +234,13 @@ static int write_result_row(struct execution *execution, size_t denials_end, str
 	struct json json;
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
-	json_key_string(&json, "driver", execution->session.driver->name);
+	json_key_string(&json, "driver", execution->verdict.session.driver->name);
 	json_key(&json, "isolation");
 	if (execution->audit.isolation)
 		json_verbatim(&json, execution->audit.isolation);
 	else
 		write_isolation(&json, execution->run.isolation);
-	write_job(&json, execution, execution->session.job && execution->session.job->killed ? "killed" : "ended");
+	write_job(&json, execution, execution->held.job && execution->held.job->killed ? "killed" : "ended");
 	json_key_int(&json, "exit_code", execution->run.exit_code);
 	json_key_int(&json, "signal", execution->run.signal);
 	json_key_bool(&json, "timed_out", supervision->timed_out);
@@ -276,11 +278,11 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	struct json json;
 	struct cordon_error unwritten;
 	/* Switched off means that nothing is made, not even a record. */
-	if (execution->session.config && !execution->session.config->enabled && execution->session.workspace_fd < 0)
+	if (execution->verdict.session.config && !execution->verdict.session.config->enabled && execution->verdict.session.workspace_fd < 0)
 		return;
 	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
 	/* The refusal comes next in the ledger, or neither. */
-	if (execution->done < CORDON_STEP_PROFILE)
+	if (execution->stage < WALK_DECIDED)
 		(void)!write_note(execution, &unwritten);
 	begin_row(&json, execution, "denial");
 	write_command(&json, &execution->request->argv);

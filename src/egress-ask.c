@@ -42,8 +42,8 @@ static void ask(struct egress *egress, const struct egress_question *question)
 	struct execution *execution = egress->execution;
 	struct arena arena = { 0 };
 	struct capability_set excess = { .network = NETWORK_HOSTS };
-	struct gate_question asked = *execution->capability.may_ask;
-	const struct gate gate = cordon_gate(execution->cordon);
+	struct gate_question asked = *execution->verdict.grants.host_question;
+	const struct gate gate = handle_gate(execution->cordon);
 	struct gate_answer given;
 	struct cordon_error err = { 0 };
 	asked.excess = &excess;
@@ -52,7 +52,7 @@ static void ask(struct egress *egress, const struct egress_question *question)
 	asked.ended_fd = egress->ended_fd;
 	supervise_hold_input(&execution->run.supervision, true);
 	int result = strings_add(&arena, &excess.hosts, question->host) < 0 ? fail_oom(&err) :
-	             gate_ask(&gate, &arena, execution->session.config, &asked, &given, &err);
+	             gate_ask(&gate, &arena, execution->verdict.session.config, &asked, &given, &err);
 	supervise_hold_input(&execution->run.supervision, false);
 	answer(egress, question, result, &err);
 	/* No row, no connection. */

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "execute.h"
+#include "walk.h"
 
 static const char *const complaints[] = {
 	"etwork is unreachable", "o route to host", "ould not resolve", "ame or service not known", "emporary failure in name",
@@ -23,12 +23,12 @@ const char *egress_hint(const struct execution *execution)
 	const struct supervision *supervision = &execution->run.supervision;
 	const struct egress_counts *counts = &execution->run.network;
 	bool used = counts->connections || counts->denied || counts->failed;
-	enum network_mode mode = execution->capability.set.network;
+	enum network_mode mode = execution->verdict.grants.set.network;
 	/* With a terminal of its own, all it says is one stream. */
 	if (mode == NETWORK_ALL || used || supervision->status == 0 ||
 	    !complains(&execution->run.streams[execution->request->tty ? CORDON_STDOUT : CORDON_STDERR]))
 		return NULL;
-	return mode == NETWORK_HOSTS && execution->profile.profile.egress.count
+	return mode == NETWORK_HOSTS && execution->verdict.profile.egress.count
 	               ? "it seems to have looked for a network and never used its way out: HTTP_PROXY, or the names that were "
 	                 "granted, which resolve to addresses of its own; other addresses lead nowhere"
 	               : "it seems to have looked for a network, and has none: --net HOST:PORT grants one host";

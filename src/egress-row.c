@@ -79,7 +79,7 @@ bool egress_message_is_sound(const struct proxy_message *message)
 static void begin(struct json *json, const struct egress *egress, const char *decision)
 {
 	const struct execution *execution = egress->execution;
-	audit_row_begin(json, "network", NULL, execution->session.id);
+	audit_row_begin(json, "network", NULL, execution->verdict.session.id);
 	json_key_string(json, "audit_id", execution->audit.id);
 	json_key_string(json, "program", execution->request->argv.items[0]);
 	json_key_string(json, "decision", decision);
@@ -89,7 +89,7 @@ static int end(struct json *json, struct egress *egress, struct cordon_error *er
 {
 	egress->rows++;
 	/* A probe leaves no trace. */
-	if (egress->execution->probe) {
+	if (egress->execution->facts.probe) {
 		json_free(json);
 		return 0;
 	}
@@ -213,7 +213,7 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 		address_text(&message->connection.address, denied->address);
 		denied->is_at_site = !verdict.allowed && address_is_at_site(&verdict) && strchr(message->host, ':');
 	}
-	denied->covered = is_missing(message) || cover_host(&egress->execution->capability.set.hosts, message->host, false);
+	denied->covered = is_missing(message) || cover_host(&egress->execution->verdict.grants.set.hosts, message->host, false);
 	denied->count = times;
 }
 
@@ -224,7 +224,7 @@ int egress_tell(struct egress *egress, const struct proxy_message *message, stru
 	bool is_outside = message->connection.decision == PROXY_ALLOWED || message->connection.outside;
 	uint64_t most = EGRESS_ROWS_MAX;
 	for (int i = 0; i < 2 && is_outside; i++)
-		add(&most, egress->execution->session.config->network.total_connections);
+		add(&most, egress->execution->verdict.session.config->network.total_connections);
 	bool has_row = egress->rows < most;
 	if (!message->connection.open) {
 		count(&egress->counts, message);

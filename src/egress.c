@@ -47,7 +47,7 @@ int egress_send(const struct egress *egress, const struct proxy_message *message
 static int send_settings(const struct egress *egress)
 {
 	const struct execution *execution = egress->execution;
-	const struct config *config = execution->session.config;
+	const struct config *config = execution->verdict.session.config;
 	struct proxy_message message = { .kind = PROXY_SETTINGS };
 	message.settings.connections = config->network.connections;
 	message.settings.total_connections = config->network.total_connections;
@@ -55,13 +55,13 @@ static int send_settings(const struct egress *egress)
 	message.settings.idle_ms = config->network.idle_ms;
 	message.settings.header_bytes = config->network.header_bytes;
 	message.settings.total_bytes = config->network.bytes;
-	message.settings.asks = execution->capability.may_ask != NULL;
+	message.settings.asks = execution->verdict.grants.host_question != NULL;
 	return egress_send(egress, &message, -1);
 }
 
 static int send_names(const struct egress *egress)
 {
-	const struct config *config = egress->execution->session.config;
+	const struct config *config = egress->execution->verdict.session.config;
 	int result = 0;
 	for (size_t i = 0; i < config->network.name_count && result == 0; i++) {
 		struct proxy_message message = { .kind = PROXY_NAME };
@@ -91,7 +91,7 @@ static int send_names(const struct egress *egress)
 /* Where the kernel has no IPv6, no name has an address of it. */
 static int send_rules(const struct egress *egress, bool has_v6)
 {
-	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
 	int result = 0;
 	for (size_t i = 0; i < plan->rule_count && result == 0; i++) {
 		struct proxy_message message = { .kind = PROXY_RULE };
@@ -106,7 +106,7 @@ static int send_rules(const struct egress *egress, bool has_v6)
 
 static int send_listeners(struct egress *egress, bool *ret_has_v6)
 {
-	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
 	int result = 0;
 	*ret_has_v6 = false;
 	for (size_t i = 0; i < plan->count; i++) {
@@ -127,7 +127,7 @@ static int send_listeners(struct egress *egress, bool *ret_has_v6)
 
 static void close_listeners(struct egress *egress)
 {
-	const struct egress_plan *plan = &egress->execution->profile.profile.egress;
+	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
 	for (size_t i = 0; egress->listeners && i < plan->count; i++)
 		if (egress->listeners[i] >= 0)
 			close(take_fd(&egress->listeners[i]));
@@ -170,10 +170,10 @@ static enum egress_command await_command(struct egress *egress)
  * is to find out is whether there can be a proxy; and many listeners are not for the caller to hold. */
 static bool await_use(const struct egress *egress)
 {
-	size_t count = egress->execution->profile.profile.egress.count;
+	size_t count = egress->execution->verdict.profile.egress.count;
 	struct pollfd ready[1 + HELD_MAX] = { { .fd = egress->ended_fd, .events = POLLIN } };
 	int found;
-	if (egress->execution->probe || count > HELD_MAX)
+	if (egress->execution->facts.probe || count > HELD_MAX)
 		return true;
 	for (size_t i = 0; i < count; i++)
 		ready[1 + i] = (struct pollfd){ .fd = egress->listeners[i], .events = POLLIN };
@@ -256,7 +256,7 @@ static int listen_to(struct egress *egress, struct cordon_error *err)
  * when it is ready: until then it has not read what it was told before. */
 static void hear_last(struct egress *egress, struct cordon_error *err)
 {
-	uint64_t left = LAST_WORDS_MAX + 2 * egress->execution->session.config->network.connections, waited_ms = 0;
+	uint64_t left = LAST_WORDS_MAX + 2 * egress->execution->verdict.session.config->network.connections, waited_ms = 0;
 	bool asked = false;
 	int result = 0;
 	while (result == 0 && left && waited_ms < LAST_WORDS_MS) {
@@ -354,7 +354,7 @@ static int start_reader(struct egress *egress, struct cordon_error *err)
 
 int egress_begin(struct execution *execution, struct cordon_error *err)
 {
-	size_t count = execution->profile.profile.egress.count;
+	size_t count = execution->verdict.profile.egress.count;
 	if (!count)
 		return 0;
 	struct egress *egress = calloc(1, sizeof(*egress));
@@ -384,7 +384,7 @@ void egress_started(struct execution *execution)
 	if (!egress)
 		return;
 	int result = supervise_take_listeners(&execution->run.supervision, egress->listeners,
-	                                      execution->profile.profile.egress.count, NULL);
+	                                      execution->verdict.profile.egress.count, NULL);
 	pthread_mutex_lock(&egress->lock);
 	egress->command = result < 0 ? EGRESS_DEAF : EGRESS_LISTENS;
 	pthread_cond_broadcast(&egress->changed);
@@ -429,7 +429,7 @@ static int add_denied(struct execution *execution, const struct egress_denied *d
 		snprintf(grant, sizeof(grant), "network.allow_private = [\"%s\"]", denied->address);
 	else if (!denied->covered)
 		snprintf(grant, sizeof(grant), "--net %s%s", denied->host, has_port ? "" : ":PORT");
-	return run_add_denial(execution, CORDON_WALL_NETWORK, denied->host, note, grant);
+	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, denied->host, note, grant);
 }
 
 static int take_over(struct execution *execution, const struct egress *egress)
@@ -440,12 +440,12 @@ static int take_over(struct execution *execution, const struct egress *egress)
 		if (add_denied(execution, &egress->denied[i]) < 0)
 			return -1;
 	snprintf(more, sizeof(more), "%" PRIu64 " more connections were denied", egress->denied_more);
-	if (egress->denied_more && run_add_denial(execution, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
+	if (egress->denied_more && denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
 		return -1;
-	if (*egress->why && run_add_denial(execution, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
+	if (*egress->why && denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
 		return -1;
 	if (egress->unrecorded &&
-	    run_add_denial(execution, CORDON_WALL_NETWORK, "all hosts", "the ledger could not be written: its connections were "
+	    denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "all hosts", "the ledger could not be written: its connections were "
 	                   "closed, and no more were made", "") < 0)
 		return -1;
 	return 0;
@@ -458,7 +458,7 @@ int egress_end(struct execution *execution, struct cordon_error *err)
 		return 0;
 	join(egress);
 	int result = take_over(execution, egress) < 0 ? fail_oom(err) : 0;
-	if (result == 0 && execution->probe && !egress->told) {
+	if (result == 0 && execution->facts.probe && !egress->told) {
 		result = fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "cordon-proxy", "%s",
 		              *egress->why ? egress->why : "the proxy cannot seal itself here");
 		fail_boundary(err, "network");

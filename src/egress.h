@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 
 #include "base/arena.h"
-#include "execute.h"
+#include "walk.h"
 #include "net/proxy-message.h"
 #include "driver/linux/proxy.h"
 

@@ -13,8 +13,9 @@
 
 #include "base/clock.h"
 #include "base/utc.h"
-#include "execute.h"
+#include "session/jobs.h"
 #include "session/ring.h"
+#include "walk.h"
 
 /* Of the command, what is kept for people to know the job by. */
 #define WHAT_SHOWN 200
@@ -193,8 +194,8 @@ static int fill_record(struct job *job, struct cordon_error *err)
 	char now[UTC_SIZE];
 	utc_now(now);
 	job->record = (struct job_record){
-		.id = job->place.id, .session = keep(job, walk->session.id), .state = JOB_RUNNING, .started = keep(job, now),
-		.pid = (uint64_t)getpid(), .timeout_ms = walk->profile.profile.limits.wall_ms,
+		.id = job->place.id, .session = keep(job, walk->verdict.session.id), .state = JOB_RUNNING, .started = keep(job, now),
+		.pid = (uint64_t)getpid(), .timeout_ms = walk->verdict.profile.limits.wall_ms,
 	};
 	for (size_t i = 0; i < argv->count && i < WORDS_MAX; i++)
 		if (strings_add(&job->arena, &job->record.command, arena_printf(&job->arena, "%.*s", WORD_MAX, argv->items[i])) < 0)

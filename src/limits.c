@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "execute.h"
+#include "walk.h"
 #include "driver/linux/quota.h"
 #include "session/session-row.h"
 
@@ -36,14 +36,14 @@ bool limits_are_optional(enum cordon_wall wall)
 /* What raises the walls is in the group, too: init, and what a driver needs besides. */
 static unsigned helpers(const struct execution *execution)
 {
-	const struct driver *driver = execution->session.driver;
+	const struct driver *driver = execution->verdict.session.driver;
 	return driver->helpers ? driver->helpers : 1;
 }
 
 /* At birth there is one more for root: the process that becomes another user. */
 static struct cgroup_bounds bounds_of(const struct execution *execution)
 {
-	const struct profile *profile = &execution->profile.profile;
+	const struct profile *profile = &execution->verdict.profile;
 	const struct limits *limits = &profile->limits;
 	return (struct cgroup_bounds){
 		.memory_bytes = profile->walls & WALL_BIT(LIMIT_MEMORY) ? limits->memory_bytes : 0,
@@ -57,7 +57,7 @@ static struct cgroup_bounds bounds_of(const struct execution *execution)
 static bool hold_disk(const struct execution *execution, const struct disk_options *options)
 {
 	const uint32_t needed = WALL_BIT(PRIVILEGES) | WALL_BIT(KERNEL_SURFACE);
-	return !options->growth && (execution->profile.profile.walls & needed) == needed &&
+	return !options->growth && (execution->verdict.profile.walls & needed) == needed &&
 	       quota_hold(options->roots[0], options->most_bytes);
 }
 
@@ -65,9 +65,9 @@ static bool hold_disk(const struct execution *execution, const struct disk_optio
 static void watch_disk(struct execution *execution)
 {
 	const struct disk_options options = {
-		.roots = { execution->session.workspace_fd, execution->session.home_fd, execution->session.scratch_fd },
-		.most_bytes = execution->profile.profile.limits.disk_bytes,
-		.growth = execution->request->workspace || execution->session.record.workspace,
+		.roots = { execution->verdict.session.workspace_fd, execution->held.home_fd, execution->held.scratch_fd },
+		.most_bytes = execution->verdict.profile.limits.disk_bytes,
+		.growth = execution->request->workspace || execution->verdict.session.record->workspace,
 	};
 	disk_watch_begin(&execution->run.disk, &options);
 	execution->run.quota = hold_disk(execution, &options);
@@ -75,7 +75,7 @@ static void watch_disk(struct execution *execution)
 
 int limits_begin(struct execution *execution, struct cordon_error *err)
 {
-	const struct profile *profile = &execution->profile.profile;
+	const struct profile *profile = &execution->verdict.profile;
 	struct cgroup_search search = { .directory = profile->cgroup };
 #ifdef CORDON_UNWALL
 	/* Removing a group also ends what is left in it. */
@@ -87,7 +87,7 @@ int limits_begin(struct execution *execution, struct cordon_error *err)
 		watch_disk(execution);
 	cgroup_make(&search, &bounds, &execution->run.group);
 	cgroup_enter(&execution->run.group, &execution->run.launch);
-	return driver_limit(&execution->arena, execution->session.driver, profile, execution->run.group.held,
+	return driver_limit(&execution->arena, execution->verdict.session.driver, profile, execution->run.group.held,
 	                    &execution->run.launch, err);
 }
 
@@ -114,7 +114,7 @@ void limits_describe(struct execution *execution)
 
 static int refuse_late_disk(const struct execution *execution, struct cordon_error *err)
 {
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, execution->session.workspace.path,
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, execution->verdict.session.workspace.path,
 	     "this limit is required, and the filesystem tells late or not at all how much of it is in use");
 	fail_boundary(err, cordon_wall_name(CORDON_WALL_LIMIT_DISK));
 	return fail_remedy(err, "work in a directory on ext4, XFS, F2FS or tmpfs, or change limits.required");
@@ -125,7 +125,7 @@ static int refuse_late_disk(const struct execution *execution, struct cordon_err
  * the walls. That was 75 KiB with few of them. */
 static int require_room(const struct execution *execution, struct cordon_error *err)
 {
-	const struct profile *profile = &execution->profile.profile;
+	const struct profile *profile = &execution->verdict.profile;
 	const struct strings *const words[] = { &profile->argv, &profile->environment };
 	uint64_t needed = START_BYTES + profile->mounts.count * WALL_BYTES;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -143,7 +143,7 @@ static int require_room(const struct execution *execution, struct cordon_error *
 int limits_require(const struct execution *execution, struct cordon_error *err)
 {
 	const struct cgroup *group = &execution->run.group;
-	const struct profile *profile = &execution->profile.profile;
+	const struct profile *profile = &execution->verdict.profile;
 	if (require_room(execution, err) < 0)
 		return -1;
 	if ((profile->required & profile->walls & WALL_BIT(LIMIT_DISK)) && !execution->run.disk.prompt && !execution->run.quota)
@@ -166,10 +166,10 @@ int limits_require(const struct execution *execution, struct cordon_error *err)
 static int tell_refused(struct execution *execution, uint64_t refusals)
 {
 	char note[128], grant[64];
-	uint64_t most = execution->profile.profile.limits.processes;
+	uint64_t most = execution->verdict.profile.limits.processes;
 	snprintf(note, sizeof(note), "%" PRIu64 " more could not be started beside %" PRIu64, refusals, most);
 	snprintf(grant, sizeof(grant), "--processes, more than %" PRIu64, most);
-	return run_add_denial(execution, CORDON_WALL_LIMIT_PROCESSES, "processes", note, grant);
+	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_PROCESSES, "processes", note, grant);
 }
 
 static int pause_record(struct arena *arena, struct session_record *record, void *arg, struct cordon_error *err)
@@ -185,9 +185,9 @@ static int pause_record(struct arena *arena, struct session_record *record, void
 int limits_pause(struct execution *execution, struct cordon_error *err)
 {
 	struct session_record record;
-	if (!execution->run.usage.oom_kills || execution->session.one_off)
+	if (!execution->run.usage.oom_kills || execution->verdict.session.one_off)
 		return 0;
-	return registry_change(&execution->arena, execution->cordon->data_dir, execution->session.id, pause_record,
+	return registry_change(&execution->arena, execution->cordon->data_dir, execution->verdict.session.id, pause_record,
 	                       execution->cordon, &record, err);
 }
 
@@ -196,7 +196,7 @@ static bool is_spent(struct execution *execution)
 {
 	uint64_t used;
 	struct disk_watch *disk = &execution->run.disk;
-	if (!execution->run.quota || !quota_used(execution->session.workspace_fd, &used) ||
+	if (!execution->run.quota || !quota_used(execution->verdict.session.workspace_fd, &used) ||
 	    used + SPENT_BYTES < disk->options.most_bytes)
 		return false;
 	disk->used = used;
@@ -213,7 +213,7 @@ static int tell_disk_full(struct execution *execution)
 	snprintf(note, sizeof(note), "%s %s when it ended; %s are allowed",
 	         disk->options.growth ? "it had added" : "it held", used, most);
 	snprintf(grant, sizeof(grant), "--disk, more than %s", most);
-	return run_add_denial(execution, CORDON_WALL_LIMIT_DISK, execution->session.workspace.path, note, grant);
+	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_DISK, execution->verdict.session.workspace.path, note, grant);
 }
 
 /* The end of time is the end; what ran out of memory before may have gone on without what was killed. */
@@ -221,7 +221,7 @@ static struct limit_hit which_hit(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
 	const struct cgroup_usage *usage = &execution->run.usage;
-	const struct limits *limits = &execution->profile.profile.limits;
+	const struct limits *limits = &execution->verdict.profile.limits;
 	uint64_t ran_ms = (supervision->end_us - supervision->start_us) / 1000;
 	if (supervision->timed_out)
 		return (struct limit_hit){ "time", "ms", ran_ms, limits->wall_ms };
@@ -250,7 +250,7 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 		supervision->cpu_us = usage->cpu_us;
 	if (usage->process_refusals && tell_refused(execution, usage->process_refusals) < 0)
 		return fail_oom(err);
-	if (execution->profile.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
+	if (execution->verdict.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
 	    (disk_watch_settle(&execution->run.disk) || is_spent(execution)) && tell_disk_full(execution) < 0)
 		return fail_oom(err);
 	supervise_leave(supervision, group);

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "execute.h"
+#include "walk.h"
 
 /* ---- one probe -------------------------------------------------------------------------------------------------- */
 
@@ -18,14 +18,19 @@ static int probe_in(struct cordon *cordon, struct cordon_request *request, const
                     struct execution **ret_execution, struct cordon_error *err)
 {
 	static const char *const argv[] = { PROBE_PROGRAM, NULL };
-	struct execution *execution;
+	struct execution *execution = NULL;
 	if (cordon_request_set(request, "workspace", workspace, err) < 0 ||
 	    cordon_request_set(request, "toolchain", "none", err) < 0 ||
 	    cordon_request_set(request, "timeout", "10s", err) < 0 || cordon_request_command(request, argv, err) < 0 ||
-	    execute_unrecorded(cordon, request, &execution, err) < 0)
+	    walk_new(cordon, request, false, &execution, err) < 0)
 		return -1;
+	execution->facts.probe = true;
+	if (walk(execution, WALK_ENDED, err) < 0) {
+		walk_free(execution);
+		return -1;
+	}
 	if (execution->run.supervision.status != 0) {
-		execute_free(execution);
+		walk_free(execution);
 		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, PROBE_PROGRAM,
 		            "a trivial program does not run behind these walls");
 	}
@@ -123,7 +128,7 @@ static int choose(struct cordon *cordon, bool dry, const struct driver **ret_dri
 			continue;
 		}
 		chosen = *driver;
-		execute_free(execution);
+		walk_free(execution);
 		if (path && key)
 			remember(&arena, path, key, chosen->name);
 	}
@@ -202,7 +207,7 @@ static void write_limits(struct json *json, struct cordon *cordon)
 	struct cgroup_place place;
 	struct cordon_error untold;
 	/* What is wrong with the configuration is not for here to say. */
-	if (config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, &untold) < 0)
+	if (config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false), &config, &untold) < 0)
 		config = NULL;
 	const struct cgroup_search search = { .directory = config ? config->cgroup : NULL };
 	cgroup_look(&search, &place);
@@ -261,7 +266,7 @@ static void write_hosts(struct json *json, struct cordon *cordon, const struct d
 	json_key_string(json, "found", holds ? "the proxy was ready, and a trivial program ran" : err.reason);
 	json_key_string(json, "fix", holds ? "" : err.remediation);
 	json_object_end(json);
-	execute_free(execution);
+	walk_free(execution);
 }
 
 /* Whether every wall holds. */
@@ -284,7 +289,7 @@ static bool examine(struct cordon *cordon, const struct driver *driver, struct j
 	}
 	json_key_bool(json, "holds", all);
 	json_object_end(json);
-	execute_free(execution);
+	walk_free(execution);
 	return all;
 }
 
@@ -293,7 +298,7 @@ int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struc
 	struct json json;
 	struct utsname kernel = { 0 };
 	bool holds = false;
-	if (call_check(err, cordon, ret_json, ret_holds) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon, ret_json, ret_holds) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	uname(&kernel);
 	json_init(&json);

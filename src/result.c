@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "execute.h"
+#include "walk.h"
 
 /* The public struct first, so that the one is the other. */
 struct kept_result {
@@ -30,12 +30,12 @@ static void keep_stream(struct kept_result *kept, const struct captured *capture
 
 static int keep_denials(struct kept_result *kept, const struct execution *execution)
 {
-	size_t count = execution->run.denial_count;
+	size_t count = execution->denials.count;
 	struct cordon_denial *denials = arena_alloc(&kept->arena, (count + 1) * sizeof(*denials));
 	if (!denials)
 		return -1;
 	for (size_t i = 0; i < count; i++) {
-		const struct cordon_denial *denial = &execution->run.denials[i];
+		const struct cordon_denial *denial = &execution->denials.items[i];
 		denials[i] = (struct cordon_denial){ keep(kept, denial->what), keep(kept, denial->wall),
 		                                     keep(kept, denial->note), keep(kept, denial->grant) };
 	}
@@ -47,7 +47,7 @@ static int keep_denials(struct kept_result *kept, const struct execution *execut
 /* To the command an input that fails has ended: it may have done half of what it was to do, and not know. */
 static const char *note_of(struct kept_result *kept, const struct execution *execution)
 {
-	const char *note = execution->session.note;
+	const char *note = execution->verdict.session.note;
 	int error = execution->run.supervision.stdin_error;
 	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "", strerror(error))
 	             : keep(kept, note);
@@ -78,14 +78,14 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.stdin_bytes = supervision->stdin_bytes,
 		.read_bytes = supervision->read_bytes,
 		.written_bytes = supervision->written_bytes,
-		.has_network = execution->profile.profile.egress.count,
+		.has_network = execution->verdict.profile.egress.count,
 		.connections = execution->run.network.connections,
 		.bytes_in = execution->run.network.bytes_in,
 		.bytes_out = execution->run.network.bytes_out,
 		.connections_denied = execution->run.network.denied,
 		.connections_failed = execution->run.network.failed,
 		.network_hint = egress_hint(execution),
-		.driver = execution->session.driver->name,
+		.driver = execution->verdict.session.driver->name,
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),
 		.paused_ms = supervision->still_ms,
@@ -103,44 +103,11 @@ static struct kept_result *keep_result(const struct execution *execution)
 	return kept;
 }
 
-/* Nothing was refused: the error says that it ran, by which row it is known, and that it is not to be run again. */
-static int fail_after_run(const struct execution *execution, enum cordon_step step, struct cordon_error *err)
-{
-	const struct cordon_error cause = *err;
-	int code = execution->run.exit_code;
-	fail(err, cause.class, 0, cause.subject, "the command ran (%s %d), and afterwards this failed: %s",
-	     code < 0 ? "signal" : "exit status", code < 0 ? execution->run.signal : code, cause.reason);
-	fail_boundary(err, cause.boundary);
-	fail_remedy(err, "%s%sit is not to be run again only because of this", cause.remediation, *cause.remediation ? "; " : "");
-	err->os_errno = cause.os_errno;
-	err->step = step;
-	err->retriable = false;
-	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
-	return -1;
-}
-
-static int conclude(struct execution *execution, struct cordon_error *err)
-{
-	if (run_step_finish(execution, err) < 0) {
-		err->step = CORDON_STEP_RUN;
-		if (execution->run.ended)
-			fail_after_run(execution, CORDON_STEP_RUN, err);
-		audit_step_denial(execution, err);
-		return -1;
-	}
-	if (audit_step_result(execution, err) < 0)
-		return fail_after_run(execution, CORDON_STEP_AUDIT, err);
-	if (limits_pause(execution, err) < 0)
-		return fail_after_run(execution, CORDON_STEP_RUN, err);
-	return 0;
-}
-
 int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err)
 {
 	struct cordon_error *failed = &execution->audit.failed;
-	if (!execution->audit.concluded) {
-		execution->audit.concluded = true;
-		(void)!conclude(execution, failed);
+	if (execution->stage < WALK_ENDED) {
+		(void)!walk(execution, WALK_ENDED, failed);
 		ledger_release(execution->cordon->ledger, &execution->audit.room);
 	}
 	struct kept_result *kept = execution->run.ended ? keep_result(execution) : NULL;
@@ -150,11 +117,10 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 		*err = *failed;
 		return -1;
 	}
-	if (!kept) {
-		fail_oom(err);
-		return fail_after_run(execution, CORDON_STEP_RUN, err);
-	}
-	return 0;
+	if (kept)
+		return 0;
+	fail_oom(err);
+	return walk_fail_after_run(execution, CORDON_STEP_RUN, err);
 }
 
 void cordon_result_unref(struct cordon_result *result)

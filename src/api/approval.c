@@ -6,7 +6,7 @@
 #include "base/utc.h"
 #include "approval/gate.h"
 #include "audit/row.h"
-#include "execute.h"
+#include "walk.h"
 #include "approval/approvals.h"
 
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg)
@@ -38,7 +38,7 @@ int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_
 	struct json json;
 	if (call_check(err, cordon, ret_json) < 0 || policy_check(cordon, err) < 0)
 		return -1;
-	const struct gate gate = cordon_gate(cordon);
+	const struct gate gate = handle_gate(cordon);
 	gate_sweep(&gate);
 	json_init(&json);
 	json_object_begin(&json);
@@ -70,7 +70,7 @@ static int answer_card(struct cordon *cordon, const char *card, const char *hash
 	if (length >= APPROVAL_REASON_MAX)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, card, "the reason is longer than %d bytes",
 		            APPROVAL_REASON_MAX - 1);
-	const struct gate gate = cordon_gate(cordon);
+	const struct gate gate = handle_gate(cordon);
 	gate_sweep(&gate);
 	utc_now(now);
 	struct approval_answer given = { .outcome = outcomes[answer], .reason = reason ? reason : "", .time = now };

@@ -3,13 +3,13 @@
 #include "audit/read.h"
 #include "audit/verify.h"
 #include "base/json.h"
-#include "execute.h"
+#include "walk.h"
 
 int cordon_audit_read(struct cordon *cordon, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
                       struct cordon_error *err)
 {
 	static const struct cordon_audit_filter everything;
-	if (call_check(err, cordon, fn) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon, fn) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	return ledger_read(cordon->data_dir, filter ? filter : &everything, fn, arg, err);
 }
@@ -18,7 +18,7 @@ int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact
 {
 	struct json json;
 	bool intact;
-	if (call_check(err, cordon, ret_json, ret_intact) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon, ret_json, ret_intact) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	json_init(&json);
 	if (verify_ledger(cordon->data_dir, &json, &intact, err) < 0) {

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "execute.h"
+#include "walk.h"
 #include "config/parse.h"
 #include "config/store.h"
 #include "session/beneath.h"
@@ -271,7 +271,7 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 	auto_close int fd = -1;
 	struct json json;
 	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
-	    config_store_take(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, execute_hear(cordon, false), &config, err) < 0)
+	    config_store_take(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false), &config, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);
@@ -291,7 +291,7 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
-	if (call_check(err, cordon, ret_json) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon, ret_json) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	int result = show(cordon, &arena, workspace, ret_json, err);
 	arena_free(&arena);
@@ -321,7 +321,7 @@ static int check_project(const struct config_files *files, const char *file, str
 
 int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err)
 {
-	if (call_check(err, cordon) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	struct config_files files = *config_store_files(cordon->config);
 	if (!file)

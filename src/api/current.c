@@ -1,12 +1,12 @@
 /* The calling thread's current session, as the public calls have it. */
 #include "base/error.h"
 #include "session/current.h"
-#include "execute.h"
+#include "walk.h"
 #include "session/registry.h"
 
 int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
-	return call_check(err, cordon, id) < 0 || registry_check_id(id, err) < 0 || execute_owned(cordon, err) < 0 ? -1 : current_enter(cordon, id, err);
+	return call_check(err, cordon, id) < 0 || registry_check_id(id, err) < 0 || handle_check(cordon, err) < 0 ? -1 : current_enter(cordon, id, err);
 }
 
 void cordon_session_leave(void)

@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
-#include "execute.h"
+#include "session/jobs.h"
+#include "walk.h"
 #include "session/ring.h"
 
 #define OUTPUT_MAX ((size_t)256 << 10)          /* of each stream, told at once */
@@ -90,7 +91,7 @@ int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char
 {
 	char id[ID_SIZE];
 	auto_close int fd = -1;
-	if (call_check(err, cordon, request, ret_json) < 0 || execute_owned(cordon, err) < 0 ||
+	if (call_check(err, cordon, request, ret_json) < 0 || handle_check(cordon, err) < 0 ||
 	    job_start(cordon, request, id, err) < 0 || jobs_find(cordon->data_dir, id, &fd, err) < 0)
 		return -1;
 	return tell_job(fd, NULL, ret_json, err);

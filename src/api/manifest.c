@@ -9,7 +9,7 @@
 #include <sys/xattr.h>
 
 #include "api/policy.h"
-#include "execute.h"
+#include "walk.h"
 #include "policy/capability-json.h" /* which has libjansson's header, and that comes before ours */
 #include "base/json.h"
 
@@ -143,7 +143,7 @@ static char *tell(const char *file, const struct manifest *manifest, const struc
 	json_key_strings(&json, "env_passthrough", manifest->env_pass.items, manifest->env_pass.count);
 	json_key(&json, "capabilities");
 	capability_write_json(&json, &manifest->set);
-	json_key_string(&json, "driver", execution->session.driver->name);
+	json_key_string(&json, "driver", execution->verdict.session.driver->name);
 	json_key(&json, "isolation");
 	json_object_begin(&json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
@@ -167,7 +167,7 @@ static int check(struct cordon *cordon, struct arena *arena, const char *file, c
 		return -1;
 	int result = check_walls(&manifest, execution->run.isolation, err);
 	char *text = result == 0 ? tell(file, &manifest, execution) : NULL;
-	execute_free(execution);
+	walk_free(execution);
 	if (result == 0 && !text)
 		return fail_oom(err);
 	if (result == 0)

@@ -4,7 +4,8 @@
 #include "api/session-json.h"
 
 #include "base/json.h"
-#include "execute.h"
+#include "session/jobs.h"
+#include "walk.h"
 #include "policy/capability-json.h"
 #include "config/config.h"
 #include "driver/linux/cgroup.h"

@@ -6,7 +6,7 @@
 
 #include "api/policy.h"
 #include "base/json.h"
-#include "execute.h"
+#include "walk.h"
 
 int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
 {

@@ -21,7 +21,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "audit/row.h"
-#include "execute.h"
+#include "session/jobs.h"
+#include "walk.h"
 #include "session/session-row.h"
 #include "policy/capability-json.h"
 #include "driver/linux/cgroup.h"
@@ -352,7 +353,7 @@ static void end_abandoned(struct cordon *cordon, const char *id)
 
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 {
-	if (call_check(err, cordon, id) < 0 || execute_owned(cordon, err) < 0)
+	if (call_check(err, cordon, id) < 0 || handle_check(cordon, err) < 0)
 		return -1;
 	end_abandoned(cordon, id);
 	if (remove_workspace)

@@ -5,7 +5,7 @@
 #include "api/policy.h"
 #include "base/json.h"
 #include "audit/row.h"
-#include "execute.h"
+#include "walk.h"
 #include "net/resolve.h"
 #include "net/url.h"
 

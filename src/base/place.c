@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 
 int places_add(struct arena *arena, struct places *places, const struct place *place)
 {
@@ -24,4 +25,12 @@ int places_add(struct arena *arena, struct places *places, const struct place *p
 int place_add_names(struct arena *arena, struct strings *list, const struct place *place)
 {
 	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
+}
+
+bool place_is_within(const char *path, const struct place *root, const struct places *more)
+{
+	bool within = path_within(path, root->path);
+	for (size_t i = 0; i < more->count && !within; i++)
+		within = path_within(path, more->items[i].path);
+	return within;
 }

@@ -38,3 +38,6 @@ struct strings;
 int places_add(struct arena *arena, struct places *places, const struct place *place);
 /* Adds what it is called: its path, and how it was named. Both are borrowed. Likewise. */
 int place_add_names(struct arena *arena, struct strings *list, const struct place *place);
+
+/* Does `path` lie in `root` or in one of `more`? */
+bool place_is_within(const char *path, const struct place *root, const struct places *more);

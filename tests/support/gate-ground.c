@@ -20,7 +20,7 @@
 #include "audit/row.h"
 #include "base/json.h"
 #include "base/remove.h"
-#include "execute.h"
+#include "walk.h"
 #include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"
@@ -149,13 +149,13 @@ int ground_tear_down(void **state)
 
 int ground_ask(struct ground *ground)
 {
-	const struct gate gate = cordon_gate(&ground->cordon);
+	const struct gate gate = handle_gate(&ground->cordon);
 	return gate_ask(&gate, &ground->arena, &ground->config, &ground->question, &ground->answer, &ground->err);
 }
 
 void ground_sweep(struct ground *ground)
 {
-	const struct gate gate = cordon_gate(&ground->cordon);
+	const struct gate gate = handle_gate(&ground->cordon);
 	gate_sweep(&gate);
 }
 

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "execute.h"
+#include "walk.h"
 #include "approval/gate.h"
 #include "session/registry.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "execute.h"
+#include "walk.h"
 
 #define RUNS_MAX 64
 #define WORDS_MAX 512

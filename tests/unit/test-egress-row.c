@@ -57,13 +57,13 @@ static int set_up(void **state)
 {
 	struct ground *ground = calloc(1, sizeof(*ground));
 	ground->execution.request = &ground->request;
-	ground->execution.session.id = "s";
+	ground->execution.verdict.session.id = "s";
 	ground->config.network.total_connections = CONNECTIONS;
-	ground->execution.session.config = &ground->config;
+	ground->execution.verdict.session.config = &ground->config;
 	snprintf(ground->execution.audit.id, sizeof(ground->execution.audit.id), "AUDIT");
 	ground->egress.execution = &ground->execution;
 	strings_add(&ground->execution.arena, &ground->request.argv, "curl");
-	strings_add(&ground->execution.arena, &ground->execution.capability.set.hosts, "*.good.test:80");
+	strings_add(&ground->execution.arena, &ground->execution.verdict.grants.set.hosts, "*.good.test:80");
 	broken = false;
 	*state = ground;
 	return 0;
@@ -286,7 +286,7 @@ static void a_ledger_that_cannot_be_written(void **state)
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), -1);
 	assert_int_equal(ground->err.class, CORDON_E_AUDIT_UNAVAILABLE);
 	/* A probe has none. */
-	ground->execution.probe = true;
+	ground->execution.facts.probe = true;
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 }
 

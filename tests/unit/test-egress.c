@@ -157,9 +157,9 @@ int supervise_take_listeners(struct supervision *supervision, int *fds, size_t c
 	return 0;
 }
 
-int run_add_denial(struct execution *execution, enum cordon_wall wall, const char *what, const char *note, const char *grant)
+int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall wall, const char *what, const char *note, const char *grant)
 {
-	(void)execution, (void)wall, (void)what, (void)note, (void)grant;
+	(void)denials, (void)arena, (void)wall, (void)what, (void)note, (void)grant;
 	return 0;
 }
 
@@ -179,9 +179,9 @@ static void begin(enum manner of_proxy, bool is_used)
 	listener_fd = eventfd(is_used, EFD_CLOEXEC);
 	client_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
 	assert_true(listener_fd >= 0 && client_fd >= 0);
-	execution = (struct execution){ .session.config = &config };
-	execution.profile.profile.egress.listeners = &listener;
-	execution.profile.profile.egress.count = 1;
+	execution = (struct execution){ .verdict.session.config = &config };
+	execution.verdict.profile.egress.listeners = &listener;
+	execution.verdict.profile.egress.count = 1;
 	assert_int_equal(egress_begin(&execution, &err), 0);
 	egress_started(&execution);
 }

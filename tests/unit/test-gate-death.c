@@ -15,7 +15,7 @@
 
 #include "api/policy.h"
 #include "base/json.h"
-#include "execute.h"
+#include "walk.h"
 #include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"

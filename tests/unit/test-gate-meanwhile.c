@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "api/policy.h"
-#include "execute.h"
+#include "walk.h"
 #include "approval/gate.h"
 #include "approval/approvals.h"
 #include "session/registry.h"

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "execute.h"
+#include "walk.h"
 
 #define WORDS_MAX 64
 

@@ -4,8 +4,10 @@
  * never wait for each other. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "judge.h"
+#include "base/error.h"
+#include "paths/trees-judge.h"
 #include "paths/planted/quarantine.h"
 
 static int compare_hashes(const void *a, const void *b)
@@ -62,7 +64,7 @@ static bool add_told(struct judging *judging)
 }
 
 /* Those that are gone are forgotten. */
-static void drop_made(struct arena *arena, struct judged_record *record, const struct looked_at *tree)
+static void drop_made(struct arena *arena, struct judged_record *record, const struct tree *tree)
 {
 	const struct names *names = &tree->before;
 	size_t present = 0, kept = 0;
@@ -83,45 +85,45 @@ static void drop_made(struct arena *arena, struct judged_record *record, const s
 
 static int by_name(const void *a, const void *b)
 {
-	return judged_compare((*(struct looked_at *const *)a)->judged, (*(struct looked_at *const *)b)->judged);
+	return judged_compare((*(struct tree *const *)a)->judged, (*(struct tree *const *)b)->judged);
 }
 
 /* The writable trees that have a record, in the order in which they are locked. NULL when memory is short. */
-static struct looked_at **recorded_trees(struct execution *execution, size_t *ret_count)
+static struct tree **recorded_trees(struct trees *trees, size_t *ret_count)
 {
-	struct looked_at **trees = arena_alloc(&execution->arena, (execution->profile.tree_count + 1) * sizeof(struct looked_at *));
+	struct tree **recorded = arena_alloc(trees->arena, (trees->count + 1) * sizeof(struct tree *));
 	size_t count = 0;
-	for (size_t i = 0; trees && i < execution->profile.tree_count; i++)
-		if (execution->profile.trees[i].judged)
-			trees[count++] = &execution->profile.trees[i];
+	for (size_t i = 0; recorded && i < trees->count; i++)
+		if (trees->items[i].judged)
+			recorded[count++] = &trees->items[i];
 	if (count)
-		qsort(trees, count, sizeof(struct looked_at *), by_name);
+		qsort(recorded, count, sizeof(struct tree *), by_name);
 	*ret_count = count;
-	return trees;
+	return recorded;
 }
 
 /* A directory that is granted twice has one record. */
-static bool is_known(const struct execution *execution, const struct judged *judged)
+static bool is_known(const struct trees *trees, const struct judged *judged)
 {
-	for (size_t i = 0; i < execution->profile.tree_count; i++) {
-		const struct judged *other = execution->profile.trees[i].judged;
+	for (size_t i = 0; i < trees->count; i++) {
+		const struct judged *other = trees->items[i].judged;
 		if (other && !judged_compare(other, judged))
 			return true;
 	}
 	return false;
 }
 
-static int open_records(struct execution *execution, struct cordon_error *err)
+static int open_records(struct trees *trees, struct cordon_error *err)
 {
-	for (size_t i = 0; i < execution->profile.tree_count; i++) {
-		struct looked_at *tree = &execution->profile.trees[i];
+	for (size_t i = 0; i < trees->count; i++) {
+		struct tree *tree = &trees->items[i];
 		struct judged *judged;
 		/* Nobody looks again at a directory that is made for one command. */
-		if (!tree->writable || (execution->session.disposable && tree->fd == execution->session.workspace_fd))
+		if (!tree->writable || (trees->facts.disposable && tree->fd == trees->facts.workspace_fd))
 			continue;
-		if (judged_open(execution->cordon->data_dir, tree->fd, tree->place.path, &judged, err) < 0)
+		if (judged_open(trees->facts.data_dir, tree->fd, tree->place.path, &judged, err) < 0)
 			return -1;
-		if (is_known(execution, judged))
+		if (is_known(trees, judged))
 			judged_free(judged);
 		else
 			tree->judged = judged;
@@ -130,18 +132,18 @@ static int open_records(struct execution *execution, struct cordon_error *err)
 }
 
 /* An earlier command's end was not judged: its cordon died, or there was not the time. */
-static int judge_earlier(struct execution *execution, struct looked_at **trees, size_t count, struct cordon_error *err)
+static int judge_earlier(struct trees *trees, struct tree **recorded, size_t count, struct cordon_error *err)
 {
-	struct judging *all = arena_alloc(&execution->arena, (count + 1) * sizeof(*all));
-	struct git_tree *items = arena_alloc(&execution->arena, (count + 1) * sizeof(*items));
+	struct judging *all = arena_alloc(trees->arena, (count + 1) * sizeof(*all));
+	struct git_tree *items = arena_alloc(trees->arena, (count + 1) * sizeof(*items));
 	size_t pending = 0;
 	if (!all || !items)
 		return fail_oom(err);
 	for (size_t i = 0; i < count; i++) {
 		struct judging *judging = &all[pending];
-		*judging = (struct judging){ .execution = execution, .tree = trees[i], .earlier = true };
-		if (judged_is_pending(trees[i]->judged) && judged_is_alone(trees[i]->judged) &&
-		    judged_load(trees[i]->judged, &judging->kept, &judging->record))
+		*judging = (struct judging){ .trees = trees, .tree = recorded[i], .earlier = true };
+		if (judged_is_pending(recorded[i]->judged) && judged_is_alone(recorded[i]->judged) &&
+		    judged_load(recorded[i]->judged, &judging->kept, &judging->record))
 			pending++;
 		else
 			arena_free(&judging->kept);
@@ -156,31 +158,31 @@ static int judge_earlier(struct execution *execution, struct looked_at **trees, 
 	return status < 0 ? fail_oom(err) : 0;
 }
 
-int judge_open(struct execution *execution, struct cordon_error *err)
+int trees_open_records(struct trees *trees, struct cordon_error *err)
 {
 	size_t count;
-	if (execution->dry)
+	if (trees->facts.dry)
 		return 0;
-	if (open_records(execution, err) < 0)
+	if (open_records(trees, err) < 0)
 		return -1;
-	struct looked_at **trees = recorded_trees(execution, &count);
-	if (!trees)
+	struct tree **recorded = recorded_trees(trees, &count);
+	if (!recorded)
 		return fail_oom(err);
 	for (size_t i = 0; i < count; i++)
-		if (judged_lock(trees[i]->judged, err) < 0)
+		if (judged_lock(recorded[i]->judged, err) < 0)
 			return -1;
-	return judge_earlier(execution, trees, count, err);
+	return judge_earlier(trees, recorded, count, err);
 }
 
 /* What is there now is its owner's, unless a command runs that may have made it. */
-static int take_record(struct execution *execution, struct looked_at *tree, struct cordon_error *err)
+static int take_record(struct trees *trees, struct tree *tree, struct cordon_error *err)
 {
 	struct judged_record record;
 	if (tree->unsettled || !judged_is_alone(tree->judged))
 		return 0;
-	if (!judged_load(tree->judged, &execution->arena, &record))
+	if (!judged_load(tree->judged, trees->arena, &record))
 		record = (struct judged_record){ 0 };
-	drop_made(&execution->arena, &record, tree);
+	drop_made(trees->arena, &record, tree);
 	record.names = tree->before;
 	record.planted = tree->planted;
 	record.told_count = 0;
@@ -190,37 +192,42 @@ static int take_record(struct execution *execution, struct looked_at *tree, stru
 	return 0;
 }
 
-int judge_begin(struct execution *execution, struct cordon_error *err)
+int trees_begin(struct trees *trees, struct cordon_error *err)
 {
-	if (execution->dry)
+	if (trees->facts.dry)
 		return 0;
-	for (size_t i = 0; i < execution->profile.tree_count; i++) {
-		struct looked_at *tree = &execution->profile.trees[i];
+	for (size_t i = 0; i < trees->count; i++) {
+		struct tree *tree = &trees->items[i];
 		if (!tree->judged)
 			continue;
-		if (take_record(execution, tree, err) < 0 || judged_begin(tree->judged, err) < 0)
+		if (take_record(trees, tree, err) < 0 || judged_begin(tree->judged, err) < 0)
 			return -1;
 		judged_unlock(tree->judged);
 	}
-	return quarantine_reserve(execution->cordon->data_dir, err);
+	return quarantine_reserve(trees->facts.data_dir, err);
 }
 
-void judge_free(struct execution *execution)
+void trees_free(struct trees *trees, bool started)
 {
 	struct cordon_error err;
-	for (size_t i = 0; i < execution->profile.tree_count; i++) {
-		struct looked_at *tree = &execution->profile.trees[i];
+	if (!trees)
+		return;
+	for (size_t i = 0; i < trees->count; i++) {
+		struct tree *tree = &trees->items[i];
 		/* A command that did not start left nothing. */
-		if (tree->judged && !execution->run.started && judged_lock(tree->judged, &err) == 0)
+		if (tree->judged && !started && judged_lock(tree->judged, &err) == 0)
 			judged_end(tree->judged, !tree->unsettled);
 		judged_free(tree->judged);
-		tree->judged = NULL;
+		if (tree->fd != trees->facts.workspace_fd)
+			close(tree->fd);
 	}
+	trees->count = 0;
+	cleanup_close(&trees->names.fd);
 }
 
 /* ---- After it --------------------------------------------------------------------------------------------------- */
 
-static struct judging *judging_of(struct judging *all, size_t count, const struct looked_at *tree)
+static struct judging *judging_of(struct judging *all, size_t count, const struct tree *tree)
 {
 	for (size_t i = 0; i < count; i++)
 		if (all[i].tree == tree)
@@ -231,7 +238,7 @@ static struct judging *judging_of(struct judging *all, size_t count, const struc
 void judge_compare_with(struct judging *all, size_t count)
 {
 	size_t recorded = 0;
-	struct looked_at **trees = count ? recorded_trees(all->execution, &recorded) : NULL;
+	struct tree **trees = count ? recorded_trees(all->trees, &recorded) : NULL;
 	for (size_t i = 0; i < count; i++)
 		all[i].record = (struct judged_record){ .names = all[i].tree->before, .planted = all[i].tree->planted };
 	for (size_t i = 0; trees && i < recorded; i++) {

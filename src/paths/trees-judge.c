@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "execute.h"
-#include "judge.h"
+#include "paths/trees.h"
+#include "paths/trees-judge.h"
 #include "session/beneath.h"
 #include "paths/index/look.h"
 #include "paths/planted/quarantine.h"
@@ -28,19 +28,19 @@ static int tell(struct judging *judging, const char *path, const char *note)
 	snprintf(what, sizeof(what), "%s%s%s", judging->tree->place.path, *path ? "/" : "", path);
 	if (judging->earlier)
 		note = arena_printf(&judging->arena, "left by an earlier command: %s", note);
-	return note ? run_add_denial(judging->execution, CORDON_WALL_PROTECTED, what, note, "") : -1;
+	return note ? denials_add(judging->trees->denials, judging->trees->arena, CORDON_WALL_PROTECTED, what, note, "") : -1;
 }
 
 /* The names, in what could be opened. */
 static int find_opened(struct judging *judging, struct names_search search, struct arena *arena, struct names *ret_names,
                        struct cordon_error *err)
 {
-	const struct looked_at *tree = judging->tree;
+	const struct tree *tree = judging->tree;
 	do {
 		arena_free(arena);
-		search.keep.mounts = execute_hear(judging->execution->cordon, true);
+		search.keep.mounts = judging->trees->facts.mounts(judging->trees->facts.mounts_arg);
 		planted_unlock_root(tree->fd);
-		if (tree_names_find(judging->execution, arena, tree, &search, ret_names, err) < 0)
+		if (tree_names_find(judging->trees, arena, tree, &search, ret_names, err) < 0)
 			return -1;
 	} while (names_now_us() < judging->deadline_us && planted_unlock(tree->fd, &tree->before, ret_names));
 	return 0;
@@ -96,7 +96,7 @@ static int tell_planted(struct judging *judging, const struct planted *planted)
 /* Looks again for names. */
 static int find_names(struct judging *judging, struct cordon_error *err)
 {
-	struct names_search search = { true, run_names_keep(judging->execution), NAMES_COMPLETE };
+	struct names_search search = { true, trees_keep(judging->trees), NAMES_COMPLETE };
 	search.keep.since_ns = judging->since_ns;
 	if (find_opened(judging, search, &judging->arena, &judging->after, err) < 0)
 		return -1;
@@ -105,18 +105,18 @@ static int find_names(struct judging *judging, struct cordon_error *err)
 	return look_behind_masks(judging, err);
 }
 
-/* Judges what is new or changed under a protected one. `trees` are all, `git` is this one. */
-static int judge_names(struct judging *judging, const struct git_trees *trees, const struct git_tree *git, struct cordon_error *err)
+/* Judges what is new or changed under a protected one. `all` are all trees, `git` is this one. */
+static int judge_names(struct judging *judging, const struct git_trees *all, const struct git_tree *git, struct cordon_error *err)
 {
 	const struct planted_before *before = &judging->record.planted;
 	struct planted *planted = &judging->planted;
-	if (planted_check(&judging->arena, trees, git, before, PLANTED_LOOK, planted, err) < 0)
+	if (planted_check(&judging->arena, all, git, before, PLANTED_LOOK, planted, err) < 0)
 		return -1;
 	if (planted->harmful) {
-		const struct execution *execution = judging->execution;
+		const struct trees *trees = judging->trees;
 		unsigned dropped = 0;
-		auto_close int place = quarantine_open(execution->cordon->data_dir, execution->audit.id, &dropped);
-		if (planted_check(&judging->arena, trees, git, before, place < 0 ? PLANTED_NO_QUARANTINE : place, planted, err) < 0)
+		auto_close int place = quarantine_open(trees->facts.data_dir, trees->facts.audit_id, &dropped);
+		if (planted_check(&judging->arena, all, git, before, place < 0 ? PLANTED_NO_QUARANTINE : place, planted, err) < 0)
 			return -1;
 		if (dropped && tell(judging, "", "quarantine was full: the oldest of what it held was removed") < 0)
 			return fail_oom(err);
@@ -153,9 +153,9 @@ int judge_trees(struct judging *all, struct git_tree *items, size_t count, bool 
 }
 
 /* Where nothing holds a link, or another command took that away, the next one does not know what is a secret. */
-static int report_lost_links(struct execution *execution)
+static int report_lost_links(struct trees *trees)
 {
-	const struct places *links = &execution->profile.links;
+	const struct places *links = &trees->links;
 	uint64_t deadline_us = names_now_us() + LINKS_US;
 	struct arena arena = { 0 };
 	int status = 0;
@@ -164,35 +164,33 @@ static int report_lost_links(struct execution *execution)
 		struct place now = { 0 };
 		struct strings way;
 		bool led = names_now_us() < deadline_us &&
-		           beneath_follow(&arena, was->alias, &execution->profile.roots, &now, &way) == 0;
+		           beneath_follow(&arena, was->alias, &trees->roots, &now, &way) == 0;
 		if (!led || strcmp(now.path, was->path))
-			status = run_add_denial(execution, CORDON_WALL_MASKED, was->alias,
+			status = denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, was->alias,
 			                        "no longer leads to what it did, which is not masked any more", "");
 		arena_free(&arena);
 	}
 	return status;
 }
 
-int run_judge(struct execution *execution)
+int trees_judge(struct trees *trees)
 {
-	size_t count = 0, most = execution->profile.tree_count;
-	if (!(execution->profile.profile.walls & WALL_BIT(PROTECTED)))
-		return 0;
-	struct judging *all = arena_alloc(&execution->arena, most * sizeof(*all));
-	struct git_tree *items = arena_alloc(&execution->arena, most * sizeof(*items));
+	size_t count = 0, most = trees->count;
+	struct judging *all = arena_alloc(trees->arena, most * sizeof(*all));
+	struct git_tree *items = arena_alloc(trees->arena, most * sizeof(*items));
 	if (!all || !items)
 		return -1;
 	for (size_t i = 0; i < most; i++) {
-		struct looked_at *tree = &execution->profile.trees[i];
+		struct tree *tree = &trees->items[i];
 		if (!tree->writable)
 			continue;
 		planted_forget_replaced(tree->fd, &tree->before);
-		all[count++] = (struct judging){ .execution = execution, .tree = tree };
+		all[count++] = (struct judging){ .trees = trees, .tree = tree };
 	}
 	judge_compare_with(all, count);
 	int status = judge_trees(all, items, count, false);
 	judge_settle(all, count);
 	for (size_t i = 0; i < count; i++)
 		judging_free(&all[i]);
-	return report_lost_links(execution) < 0 || own_files_judge(execution) < 0 ? -1 : status;
+	return report_lost_links(trees) < 0 || own_files_judge(trees) < 0 ? -1 : status;
 }

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "execute.h"
-#include "config/store.h"
+#include "paths/trees.h"
+#include "profile/profile.h"
 #include "session/beneath.h"
 
 struct own_file {
@@ -26,7 +26,7 @@ struct own_file {
 };
 
 struct holding {
-	struct execution *execution;
+	struct trees *trees;
 	struct profile_input *input;
 	struct own_file *own;
 };
@@ -36,7 +36,7 @@ struct holding {
 static int refuse_driver(const struct holding *holding, const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path, "the way to %s is in what the command may write, where the driver %s cannot keep it",
-	     holding->own->what, holding->execution->session.driver->name);
+	     holding->own->what, holding->trees->facts.driver.name);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
 }
@@ -55,10 +55,10 @@ static int refuse_whole(const struct own_file *own, const char *path, struct cor
 	return fail_remedy(err, "leave it out, or grant it to be read");
 }
 
-static int refuse_shown(const struct execution *execution, const char *path, struct cordon_error *err)
+static int refuse_shown(const struct trees *trees, const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path,
-	     "cordon's data is in what the command may read, where the driver %s cannot hide it", execution->session.driver->name);
+	     "cordon's data is in what the command may read, where the driver %s cannot hide it", trees->facts.driver.name);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
 }
@@ -73,8 +73,8 @@ static int add_once(struct arena *arena, struct strings *list, const char *path)
 /* `path` is of the way, or its end, as it is called inside a writable tree. */
 static int hold(const struct holding *holding, const char *path, bool is_end, struct cordon_error *err)
 {
-	const struct driver *driver = holding->execution->session.driver;
-	struct arena *arena = &holding->execution->arena;
+	const struct trees_driver *driver = &holding->trees->facts.driver;
+	struct arena *arena = holding->trees->arena;
 	struct profile_input *input = holding->input;
 	struct own_file *own = holding->own;
 	own->in_reach = true;
@@ -97,7 +97,7 @@ static int hold_beneath(const struct holding *holding, const struct place *root,
 {
 	if (!path[cut])
 		return is_end && !holding->own->is_data ? refuse_whole(holding->own, root->path, err) : 0;
-	const char *inside = arena_printf(&holding->execution->arena, "%s%s", root->path, path + cut);
+	const char *inside = arena_printf(holding->trees->arena, "%s%s", root->path, path + cut);
 	return inside ? hold(holding, inside, is_end, err) : fail_oom(err);
 }
 
@@ -110,7 +110,7 @@ static int hold_everywhere(const struct holding *holding, const char *path, bool
 	    !path_within(path, holding->input->workspace.path))
 		return 0;
 	for (size_t cut = strlen(path); cut; cut = (size_t)((const char *)memrchr(path, '/', cut) - path)) {
-		const char *above = arena_strndup(&holding->execution->arena, path, cut);
+		const char *above = arena_strndup(holding->trees->arena, path, cut);
 		if (!above)
 			return fail_oom(err);
 		const struct place *root = &holding->input->workspace;
@@ -126,80 +126,67 @@ static int hold_everywhere(const struct holding *holding, const char *path, bool
 
 /* Read access is enough to lock the ledger's files, which stops every other command, and to read the ledger's key. A private root
  * covers the data; without one it must not be in anything readable. */
-static int refuse_reads(struct execution *execution, const struct profile_input *input, const char *data, struct cordon_error *err)
+static int refuse_reads(struct trees *trees, const struct profile_input *input, const char *data, struct cordon_error *err)
 {
-	const struct driver *driver = execution->session.driver;
+	const struct trees_driver *driver = &trees->facts.driver;
 	if (driver->private_root || !driver->holds_writes)
 		return 0;
 	if (input->view == VIEW_HOST_READONLY)
-		return refuse_shown(execution, "/", err);
+		return refuse_shown(trees, "/", err);
 	for (size_t cut = strlen(data); cut; cut = (size_t)((const char *)memrchr(data, '/', cut) - data)) {
-		const char *above = arena_strndup(&execution->arena, data, cut);
+		const char *above = arena_strndup(trees->arena, data, cut);
 		struct stat info;
 		if (!above)
 			return fail_oom(err);
 		for (size_t i = 0; lstat(above, &info) == 0 && i < input->reads.count; i++)
 			if (input->reads.items[i].inode == info.st_ino && input->reads.items[i].device == info.st_dev)
-				return refuse_shown(execution, input->reads.items[i].path, err);
+				return refuse_shown(trees, input->reads.items[i].path, err);
 	}
 	return 0;
 }
 
-static int keep(struct execution *execution, struct profile_input *input, const char *what, const char *path, struct cordon_error *err)
+static int keep(struct trees *trees, struct profile_input *input, const char *what, const char *path, struct cordon_error *err)
 {
-	struct own_file *own = arena_alloc(&execution->arena, sizeof(*own));
+	struct own_file *own = arena_alloc(trees->arena, sizeof(*own));
 	struct strings way;
 	if (!own)
 		return fail_oom(err);
-	*own = (struct own_file){ .what = what, .is_data = path == execution->cordon->data_named, .next = execution->profile.own };
-	int led = beneath_way(&execution->arena, path, &own->end, &way);
+	*own = (struct own_file){ .what = what, .is_data = path == trees->facts.data_named, .next = trees->own };
+	int led = beneath_way(trees->arena, path, &own->end, &way);
 	if (led == -ENOMEM)
 		return fail_oom(err);
 	own->is_there = led == 0 && stat(own->end, &own->before) == 0;
-	const struct holding holding = { execution, input, own };
+	const struct holding holding = { trees, input, own };
 	for (size_t i = 0; i < way.count; i++)
 		if (hold_everywhere(&holding, way.items[i], false, err) < 0)
 			return -1;
 	if (hold_everywhere(&holding, own->end, true, err) < 0 ||
-	    (own->is_data && refuse_reads(execution, input, own->end, err) < 0))
+	    (own->is_data && refuse_reads(trees, input, own->end, err) < 0))
 		return -1;
-	own->in_reach |= !execution->session.driver->holds_writes || own->before.st_nlink > 1;
+	own->in_reach |= !trees->facts.driver.holds_writes || own->before.st_nlink > 1;
 	if (own->in_reach && !own->is_data)
-		execution->profile.own = own;
+		trees->own = own;
 	return 0;
 }
 
-struct configuration {
-	const char *files[2];           /* or NULL */
-};
-
-static struct configuration configuration_of(const struct cordon *cordon)
+int own_files_keep(struct trees *trees, struct profile_input *input, struct cordon_error *err)
 {
-	const struct config_files *files = config_store_files(cordon->config);
-	if (files->only)
-		return (struct configuration){ { files->only } };
-	return (struct configuration){ { files->system, files->user } };
-}
-
-int own_files_keep(struct execution *execution, struct profile_input *input, struct cordon_error *err)
-{
-	const struct configuration configuration = configuration_of(execution->cordon);
-	const char *manifest = execution->request->manifest;
+	const char *manifest = trees->facts.manifest;
 	uncleared char here[PATH_MAX];
 	if (manifest && *manifest != '/')
-		manifest = getcwd(here, sizeof(here)) ? arena_printf(&execution->arena, "%s/%s", here, manifest) : NULL;
-	if (execution->request->manifest && !manifest)
+		manifest = getcwd(here, sizeof(here)) ? arena_printf(trees->arena, "%s/%s", here, manifest) : NULL;
+	if (trees->facts.manifest && !manifest)
 		return fail_oom(err);
 	const struct {
 		const char *what, *path;
 	} rows[] = {
-		{ "cordon's configuration", configuration.files[0] },
-		{ "cordon's configuration", configuration.files[1] },
+		{ "cordon's configuration", trees->facts.config_files[0] },
+		{ "cordon's configuration", trees->facts.config_files[1] },
 		{ "the manifest", manifest },
-		{ "cordon's data", execution->cordon->data_named },
+		{ "cordon's data", trees->facts.data_named },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].path && keep(execution, input, rows[i].what, rows[i].path, err) < 0)
+		if (rows[i].path && keep(trees, input, rows[i].what, rows[i].path, err) < 0)
 			return -1;
 	return 0;
 }
@@ -216,10 +203,10 @@ static bool is_same(const struct own_file *own)
 	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
-int own_files_judge(struct execution *execution)
+int own_files_judge(struct trees *trees)
 {
-	for (const struct own_file *own = execution->profile.own; own; own = own->next)
-		if (!is_same(own) && run_add_denial(execution, CORDON_WALL_PROTECTED, own->end,
+	for (const struct own_file *own = trees->own; own; own = own->next)
+		if (!is_same(own) && denials_add(trees->denials, trees->arena, CORDON_WALL_PROTECTED, own->end,
 		                                    "decides about later commands, and was changed while this one ran: look at it", "") < 0)
 			return -1;
 	return 0;

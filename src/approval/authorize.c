@@ -1,7 +1,7 @@
 /* Judged is what the paths really are, not how they were named: a link inside a granted directory grants nothing of what
  * it leads to. A grant counts for a path only while that is still the file or directory it was when a human approved
  * it. */
-#include "permit.h"
+#include "approval/authorize.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include "policy/env.h"
 #include "session/beneath.h"
 #include "host/program.h"
+#include "session/registry.h"
 
 struct paths {
 	struct strings *list;
@@ -17,18 +18,18 @@ struct paths {
 };
 
 /* The set with every path as it really is. */
-static int canonical(struct execution *execution, struct capability_set *ret_set)
+static int canonical(const struct authorize_facts *facts, struct grants *grants, struct capability_set *ret_set)
 {
-	struct capability_set set = execution->capability.set;
+	struct capability_set set = grants->set;
 	const struct paths lists[] = {
-		{ &set.fs_read, &execution->capability.reads },      { &set.fs_write, &execution->capability.writes },
-		{ &set.devices, &execution->capability.devices },    { &set.sockets, &execution->capability.sockets },
-		{ &set.programs, &execution->capability.programs },
+		{ &set.fs_read, &grants->reads },      { &set.fs_write, &grants->writes },
+		{ &set.devices, &grants->devices },    { &set.sockets, &grants->sockets },
+		{ &set.programs, &grants->programs },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		*lists[i].list = (struct strings){ 0 };
 		for (size_t j = 0; j < lists[i].places->count; j++)
-			if (strings_add(&execution->arena, lists[i].list, lists[i].places->items[j].path) < 0)
+			if (strings_add(facts->arena, lists[i].list, lists[i].places->items[j].path) < 0)
 				return -1;
 	}
 	*ret_set = set;
@@ -87,18 +88,18 @@ static void name_hidden(const struct capability_set *excess, struct gate_questio
 }
 
 /* What goes beyond the baseline and every grant; *ret_beyond is false where nothing does. */
-static int find_excess(struct execution *execution, const struct capability_set *baseline,
+static int find_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
                        struct capability_set *ret_excess, struct gate_question *question, bool *ret_beyond,
                        struct cordon_error *err)
 {
-	struct arena *arena = &execution->arena;
-	const struct session_record *record = &execution->session.record;
+	struct arena *arena = facts->arena;
+	const struct session_record *record = facts->record;
 	struct capability_set wanted, *ceiling = arena_alloc(arena, sizeof(*ceiling));
 	*ret_beyond = false;
-	if (execution->session.one_off || (no_path_asked(&execution->capability.set, baseline) &&
-	                                   capability_within(&execution->capability.set, baseline, NULL, NULL)))
+	if (facts->one_off || (no_path_asked(&grants->set, baseline) &&
+	                                   capability_within(&grants->set, baseline, NULL, NULL)))
 		return 0;
-	if (!ceiling || canonical(execution, &wanted) < 0 || ceiling_of(arena, baseline, NULL, ceiling) < 0)
+	if (!ceiling || canonical(facts, grants, &wanted) < 0 || ceiling_of(arena, baseline, NULL, ceiling) < 0)
 		return fail_oom(err);
 	for (size_t i = 0; i < record->grant_count; i++) {
 		struct capability_set grant;
@@ -112,7 +113,7 @@ static int find_excess(struct execution *execution, const struct capability_set 
 	question->ceiling = ceiling;
 	if (*ret_beyond && capability_excess(arena, &wanted, ceiling, ret_excess) < 0)
 		return fail_oom(err);
-	if (granted_ask_hidden(execution, baseline, ret_excess, err) < 0)
+	if (by_name_excess(facts, grants, baseline, ret_excess, err) < 0)
 		return -1;
 	if (!*ret_beyond && (ret_excess->fs_read.count || ret_excess->fs_write.count))
 		name_hidden(ret_excess, question, ret_beyond);
@@ -121,18 +122,18 @@ static int find_excess(struct execution *execution, const struct capability_set 
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
 
-static int path_inside(struct execution *execution, const char **ret_path, struct cordon_error *err)
+static int path_inside(const struct authorize_facts *facts, const char **ret_path, struct cordon_error *err)
 {
-	struct arena *arena = &execution->arena;
-	const struct config *config = execution->session.config;
-	const struct strings *const sets[] = { &config->env_set, &execution->request->env };
+	struct arena *arena = facts->arena;
+	const struct config *config = facts->config;
+	const struct strings *const sets[] = { &config->env_set, &facts->about.env };
 	struct strings set = { 0 }, environment;
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
 		for (size_t j = 0; j < sets[i]->count; j++)
 			if (strings_add(arena, &set, sets[i]->items[j]) < 0)
 				return fail_oom(err);
 	const struct env_request wanted = { .set = &set, .tools_dir = config->tools_dir };
-	if (env_build(arena, request_environment(execution->request), &wanted, &environment, err) < 0)
+	if (env_build(arena, facts->environment, &wanted, &environment, err) < 0)
 		return -1;
 	*ret_path = "";
 	for (size_t i = 0; i < environment.count; i++)
@@ -141,14 +142,14 @@ static int path_inside(struct execution *execution, const char **ret_path, struc
 	return 0;
 }
 
-int permit_program(struct execution *execution, bool *ret_found, struct cordon_error *err)
+int authorize_program(const struct authorize_facts *facts, struct grants *grants, bool *ret_found, struct cordon_error *err)
 {
-	struct place *program = &execution->capability.program;
+	struct place *program = &grants->program;
 	const char *path;
 	if (!program->path) {
-		if (path_inside(execution, &path, err) < 0)
+		if (path_inside(facts, &path, err) < 0)
 			return -1;
-		program_find(&execution->arena, execution->request->argv.items[0], path, execution->cwd.path, program);
+		program_find(facts->arena, facts->about.argv->items[0], path, facts->about.cwd, program);
 	}
 	*ret_found = program->path != NULL;
 	return 0;
@@ -156,21 +157,21 @@ int permit_program(struct execution *execution, bool *ret_found, struct cordon_e
 
 /* Every path that the first word could mean: of a program that is found, both its names; else, since it may still be
  * one that is only there inside, in the session's home for instance, wherever it would be looked for. */
-static int name_program(struct execution *execution, struct strings *names, struct cordon_error *err)
+static int name_program(const struct authorize_facts *facts, struct grants *grants, struct strings *names, struct cordon_error *err)
 {
-	struct arena *arena = &execution->arena;
-	const struct place *program = &execution->capability.program;
-	const char *word = execution->request->argv.items[0], *path;
+	struct arena *arena = facts->arena;
+	const struct place *program = &grants->program;
+	const char *word = facts->about.argv->items[0], *path;
 	if (program->path && (strings_add(arena, names, program->path) < 0 ||
 	                      (program->alias && strings_add(arena, names, program->alias) < 0)))
 		return fail_oom(err);
 	if (program->path)
 		return 0;
 	if (strchr(word, '/')) {
-		const char *name = *word == '/' ? word : arena_printf(arena, "%s/%s", execution->cwd.path, word);
+		const char *name = *word == '/' ? word : arena_printf(arena, "%s/%s", facts->about.cwd, word);
 		return name && strings_add(arena, names, path_normalise(arena, name)) == 0 ? 0 : fail_oom(err);
 	}
-	if (path_inside(execution, &path, err) < 0)
+	if (path_inside(facts, &path, err) < 0)
 		return -1;
 	for (size_t length; *path; path += length + (path[length] == ':')) {
 		length = strcspn(path, ":");
@@ -182,16 +183,16 @@ static int name_program(struct execution *execution, struct strings *names, stru
 }
 
 /* The strictest of what the rules say about any of them. */
-static int judge_program(struct execution *execution, struct rule_verdict *ret_verdict, struct cordon_error *err)
+static int judge(const struct authorize_facts *facts, struct grants *grants, struct rule_verdict *ret_verdict, struct cordon_error *err)
 {
-	const struct tool_rules *rules = &execution->session.config->rules;
-	bool held = execution->session.driver->holds_writes;
+	const struct tool_rules *rules = &facts->config->rules;
+	bool held = facts->holds_writes;
 	struct strings names = { 0 };
 	struct rule_verdict strictest = { .decision = RULE_ALLOW }, verdict;
-	if (name_program(execution, &names, err) < 0)
-		return -1;
+	if (facts->file ? strings_add(facts->arena, &names, facts->file) < 0 : name_program(facts, grants, &names, err) < 0)
+		return facts->file ? fail_oom(err) : -1;
 	for (size_t i = 0; i < names.count; i++) {
-		if (rules_judge(&execution->arena, rules, "run", names.items[i], false, held, &verdict) < 0)
+		if (rules_judge(facts->arena, rules, facts->about.tool, names.items[i], facts->file, held, &verdict) < 0)
 			return fail_oom(err);
 		if (rule_is_stricter(verdict.decision, strictest.decision))
 			strictest = verdict;
@@ -208,78 +209,71 @@ static int refuse_by_rule(const struct rule_verdict *verdict, const char *progra
 }
 
 /* What is passed on besides what the configuration passes on to every command. */
-static int name_passed(struct execution *execution, struct strings *ret_names)
+static int name_passed(const struct authorize_facts *facts, struct grants *grants, struct strings *ret_names)
 {
-	const struct strings *const lists[] = { &execution->request->pass_env, &execution->capability.env_pass };
+	const struct strings *const lists[] = { facts->pass_env, &grants->env_pass };
 	struct strings names = { 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		for (size_t j = 0; j < lists[i]->count; j++)
-			if (strings_find(&execution->session.config->env_pass, lists[i]->items[j]) < 0 &&
+			if (strings_find(&facts->config->env_pass, lists[i]->items[j]) < 0 &&
 			    strings_find(&names, lists[i]->items[j]) < 0 &&
-			    strings_add(&execution->arena, &names, lists[i]->items[j]) < 0)
+			    strings_add(facts->arena, &names, lists[i]->items[j]) < 0)
 				return -1;
 	*ret_names = names;
 	return 0;
 }
 
-const struct approver *permit_approver(const struct execution *execution)
+int authorize_question(const struct authorize_facts *facts, struct grants *grants, struct gate_question *ret_question,
+                       struct cordon_error *err)
 {
-	return execution->request->has_approver ? &execution->request->approver : &execution->cordon->approver;
-}
-
-int permit_question(struct execution *execution, struct gate_question *ret_question, struct cordon_error *err)
-{
-	const struct strings *argv = &execution->request->argv;
-	bool found;
-	struct gate_question question = {
-		.session_id = execution->session.id, .audit_id = execution->audit.id, .tool = "run", .argv = argv,
-		.cwd = execution->cwd.path, .env = execution->request->env,
-		/* A job that is told something before it runs is told to end. */
-		.ended_fd = execution->session.job ? execution->session.job->control_fd : -1,
-		.approver = permit_approver(execution),
-	};
-	if (permit_program(execution, &found, err) < 0)
+	struct gate_question question = facts->about;
+	bool found = false;
+	if (!facts->file && authorize_program(facts, grants, &found, err) < 0)
 		return -1;
-	question.program = found ? execution->capability.program.path : argv->items[0];
-	if (name_passed(execution, &question.env_pass) < 0)
+	question.program = facts->file ? facts->file : found ? grants->program.path : facts->about.argv->items[0];
+	if (name_passed(facts, grants, &question.env_pass) < 0)
 		return fail_oom(err);
 	*ret_question = question;
 	return 0;
 }
 
-static int ask(struct execution *execution, const struct capability_set *baseline, struct capability_set *excess,
-               struct cordon_error *err)
+int authorize_decide(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
+                     struct authorization *ret, struct cordon_error *err)
 {
-	struct arena *arena = &execution->arena;
-	const struct config *config = execution->session.config;
+	const struct tool_rules *rules = &facts->config->rules;
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
-	struct gate_answer answer;
-	bool ruled = config->rules.count || config->rules.allowed_paths.count, beyond;
+	bool ruled = rules->count || rules->allowed_paths.count || (facts->file && rules->denied_paths.count), beyond;
 	struct gate_question question, named = { 0 };
-	if (find_excess(execution, baseline, excess, &named, &beyond, err) < 0)
+	*ret = (struct authorization){ 0 };
+	if (find_excess(facts, grants, baseline, &ret->excess, &named, &beyond, err) < 0)
 		return -1;
 	if (!ruled && !beyond)
 		return 0;
-	if (permit_question(execution, &question, err) < 0 || (ruled && judge_program(execution, &verdict, err) < 0))
+	if (authorize_question(facts, grants, &question, err) < 0 || (ruled && judge(facts, grants, &verdict, err) < 0))
 		return -1;
-	question.excess = excess;
+	question.excess = &ret->excess;
 	question.ceiling = named.ceiling;
 	question.excess_name = named.excess_name;
 	question.excess_subject = named.excess_subject;
 	if (verdict.decision == RULE_DENY)
 		return refuse_by_rule(&verdict, question.program, err);
 	if (verdict.decision == RULE_ASK)
-		question.rule = verdict.where ? arena_printf(arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
+		question.rule = verdict.where ? arena_printf(facts->arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
 	/* What is not run asks nobody: its profile is shown as if it had been approved. */
-	if (execution->dry || (!beyond && verdict.decision != RULE_ASK))
-		return 0;
-	execution->capability.asked = true;
-	const struct gate gate = cordon_gate(execution->cordon);
-	return gate_ask(&gate, arena, config, &question, &answer, err);
+	ret->ask = !facts->dry && (beyond || verdict.decision == RULE_ASK);
+	ret->question = question;
+	return 0;
 }
 
-int permit(struct execution *execution, const struct capability_set *baseline, struct cordon_error *err)
+int authorize(const struct authorize_facts *facts, const struct gate *gate, struct grants *grants,
+              const struct capability_set *baseline, bool *ret_asked, struct cordon_error *err)
 {
-	struct capability_set excess = { 0 };
-	return ask(execution, baseline, &excess, err) < 0 ? -1 : granted_note(execution, &excess, err);
+	struct authorization authorization;
+	struct gate_answer answer;
+	if (authorize_decide(facts, grants, baseline, &authorization, err) < 0)
+		return -1;
+	*ret_asked = authorization.ask;
+	if (authorization.ask && gate_ask(gate, facts->arena, facts->config, &authorization.question, &answer, err) < 0)
+		return -1;
+	return by_name_note(facts, grants, &authorization.excess, err);
 }

@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
-#include "permit.h"
+#include "approval/authorize.h"
 #include "session/beneath.h"
+#include "session/registry.h"
 #include "paths/index/globs.h"
 
 /* The granted paths of one kind: as they were written, and what they are. */
@@ -21,14 +22,14 @@ struct granted {
 	bool writable;
 };
 
-static struct granted granted_reads(const struct execution *execution)
+static struct granted granted_reads(const struct grants *grants)
 {
-	return (struct granted){ &execution->capability.set.fs_read, &execution->capability.reads, false };
+	return (struct granted){ &grants->set.fs_read, &grants->reads, false };
 }
 
-static struct granted granted_writes(const struct execution *execution)
+static struct granted granted_writes(const struct grants *grants)
 {
-	return (struct granted){ &execution->capability.set.fs_write, &execution->capability.writes, true };
+	return (struct granted){ &grants->set.fs_write, &grants->writes, true };
 }
 
 /* ---- protected -------------------------------------------------------------------------------------------------- */
@@ -40,13 +41,13 @@ static int refuse_protected(const char *path, struct cordon_error *err)
 	return fail_remedy(err, "write it yourself, or grant it to be read; which names these are: capabilities.protect");
 }
 
-int granted_refuse_protected(struct execution *execution, struct cordon_error *err)
+int by_name_refuse_protected(const struct authorize_facts *facts, struct grants *grants, struct cordon_error *err)
 {
-	const struct capability_set *set = &execution->capability.set;
-	const struct places *writes = &execution->capability.writes;
+	const struct capability_set *set = &grants->set;
+	const struct places *writes = &grants->writes;
 	const struct name_rules rules = { NULL, &set->protect, &set->exempt };
 	struct names_globs globs;
-	if (writes->count && names_globs_compile(&execution->arena, "/", &rules, &globs, err) < 0)
+	if (writes->count && names_globs_compile(facts->arena, "/", &rules, &globs, err) < 0)
 		return -1;
 	for (size_t i = 0; i < writes->count; i++) {
 		const struct place *place = &writes->items[i];
@@ -64,15 +65,15 @@ static bool lists(const struct capability_set *set, bool writable, const char *p
 	return strings_find(&set->fs_write, path) >= 0 || (!writable && strings_find(&set->fs_read, path) >= 0);
 }
 
-static bool was_chosen_by_link(struct execution *execution, const char *name, const struct place *place)
+static bool was_chosen_by_link(const struct authorize_facts *facts, struct grants *grants, const char *name, const struct place *place)
 {
 	struct strings directories;
 	if (!place->alias)
 		return false;
-	if (beneath_links(&execution->arena, name, place->path, &directories) < 0)
+	if (beneath_links(facts->arena, name, place->path, &directories) < 0)
 		return true;
 	for (size_t i = 0; i < directories.count; i++)
-		if (profile_is_writable(execution, directories.items[i]))
+		if (place_is_within(directories.items[i], facts->workspace, &grants->writes))
 			return true;
 	return false;
 }
@@ -88,15 +89,15 @@ static bool is_approved(const struct session_grant *grant, bool writable, const 
 }
 
 /* Did a person grant this very path? */
-static bool is_own_word(struct execution *execution, const struct granted *granted, size_t i)
+static bool granted_by_name(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, size_t i)
 {
-	const struct session_record *record = &execution->session.record;
+	const struct session_record *record = facts->record;
 	const struct place *place = &granted->places->items[i];
 	const char *name = granted->names->items[i];
-	bool one_off = execution->session.one_off;
+	bool one_off = facts->one_off;
 	if ((one_off || record->has_baseline) &&
-	    lists(one_off ? &execution->request->granted : &record->baseline, granted->writable, name) &&
-	    !was_chosen_by_link(execution, name, place))
+	    lists(one_off ? facts->requested : &record->baseline, granted->writable, name) &&
+	    !was_chosen_by_link(facts, grants, name, place))
 		return true;
 	for (size_t j = 0; !one_off && j < record->grant_count; j++)
 		if (is_approved(&record->grants[j], granted->writable, place))
@@ -104,10 +105,10 @@ static bool is_own_word(struct execution *execution, const struct granted *grant
 	return false;
 }
 
-static bool is_hidden(const struct execution *execution, const struct names_globs *globs, const char *path)
+static bool is_hidden(const struct authorize_facts *facts, struct grants *grants, const struct names_globs *globs, const char *path)
 {
-	const struct places *const trees[] = { &execution->capability.reads, &execution->capability.writes };
-	bool hidden = names_globs_hide(globs, execution->session.workspace.path, path);
+	const struct places *const trees[] = { &grants->reads, &grants->writes };
+	bool hidden = names_globs_hide(globs, facts->workspace->path, path);
 	for (size_t i = 0; i < ARRAY_SIZE(trees); i++)
 		for (size_t j = 0; j < trees[i]->count && !hidden; j++)
 			hidden = names_globs_hide(globs, trees[i]->items[j].path, path);
@@ -115,28 +116,28 @@ static bool is_hidden(const struct execution *execution, const struct names_glob
 }
 
 /* What the baseline names is not asked for, whatever it is. */
-static int add_hidden(struct execution *execution, const struct granted *granted, const struct strings *baseline,
+static int add_hidden(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, const struct strings *baseline,
                       const struct names_globs *globs, struct strings *excess)
 {
 	for (size_t i = 0; i < granted->places->count; i++) {
 		const char *path = granted->places->items[i].path;
 		if (strings_find(baseline, granted->names->items[i]) < 0 && strings_find(excess, path) < 0 &&
-		    is_hidden(execution, globs, path) && !is_own_word(execution, granted, i) && strings_add(&execution->arena, excess, path) < 0)
+		    is_hidden(facts, grants, globs, path) && !granted_by_name(facts, grants, granted, i) && strings_add(facts->arena, excess, path) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int granted_ask_hidden(struct execution *execution, const struct capability_set *baseline, struct capability_set *excess,
+int by_name_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline, struct capability_set *excess,
                        struct cordon_error *err)
 {
-	const struct granted reads = granted_reads(execution), writes = granted_writes(execution);
-	const struct name_rules rules = { &execution->capability.set.deny, NULL, NULL };
+	const struct granted reads = granted_reads(grants), writes = granted_writes(grants);
+	const struct name_rules rules = { &grants->set.deny, NULL, NULL };
 	struct names_globs globs;
-	if (names_globs_compile(&execution->arena, "/", &rules, &globs, err) < 0)
+	if (names_globs_compile(facts->arena, "/", &rules, &globs, err) < 0)
 		return -1;
-	return add_hidden(execution, &reads, &baseline->fs_read, &globs, &excess->fs_read) < 0 ||
-	       add_hidden(execution, &writes, &baseline->fs_write, &globs, &excess->fs_write) < 0 ? fail_oom(err) : 0;
+	return add_hidden(facts, grants, &reads, &baseline->fs_read, &globs, &excess->fs_read) < 0 ||
+	       add_hidden(facts, grants, &writes, &baseline->fs_write, &globs, &excess->fs_write) < 0 ? fail_oom(err) : 0;
 }
 
 /* A socket is not there to be read: it needs a grant of its own. */
@@ -146,24 +147,24 @@ static bool can_be_shown(const struct place *place)
 	return place->is_directory || (stat(place->path, &info) == 0 && S_ISREG(info.st_mode));
 }
 
-static int note(struct execution *execution, const struct granted *granted, const struct capability_set *approved)
+static int note(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, const struct capability_set *approved)
 {
 	for (size_t i = 0; i < granted->places->count; i++) {
 		const struct place *place = &granted->places->items[i];
-		if ((is_own_word(execution, granted, i) || lists(approved, granted->writable, place->path)) && can_be_shown(place) &&
-		    strings_add(&execution->arena, &execution->capability.own_word, place->path) < 0)
+		if ((granted_by_name(facts, grants, granted, i) || lists(approved, granted->writable, place->path)) && can_be_shown(place) &&
+		    strings_add(facts->arena, &grants->by_name, place->path) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int granted_note(struct execution *execution, const struct capability_set *excess, struct cordon_error *err)
+int by_name_note(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *excess, struct cordon_error *err)
 {
-	const struct granted reads = granted_reads(execution), writes = granted_writes(execution);
+	const struct granted reads = granted_reads(grants), writes = granted_writes(grants);
 	struct capability_set approved;
 	if (!reads.places->count && !writes.places->count)
 		return 0;
 	/* As people were shown it: without what a directory beside it covers. */
-	return capability_normalise(&execution->arena, excess, &approved, NULL) < 0 || note(execution, &reads, &approved) < 0 ||
-	       note(execution, &writes, &approved) < 0 ? fail_oom(err) : 0;
+	return capability_normalise(facts->arena, excess, &approved, NULL) < 0 || note(facts, grants, &reads, &approved) < 0 ||
+	       note(facts, grants, &writes, &approved) < 0 ? fail_oom(err) : 0;
 }

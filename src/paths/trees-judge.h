@@ -1,12 +1,12 @@
 /* Judging what commands left in the trees they could write: judge.c looks and judges, judge-record.c keeps the record that is
  * compared with (paths/planted/judged.h). */
 #pragma once
-#include "execute.h"
+#include "paths/trees.h"
 
 /* What looking at a tree takes is not the request's: a command may have left a great deal. */
 struct judging {
-	struct execution *execution;
-	struct looked_at *tree;
+	struct trees *trees;
+	struct tree *tree;
 	struct arena arena, behind;             /* of the names as the rules have them; of those that no mask hides */
 	struct arena kept;                      /* of the record */
 	bool locked;                            /* the tree's record is */

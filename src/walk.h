@@ -1,0 +1,268 @@
+/* The walk: six steps, always in this order. One field per step, filled by that step, read by later ones, changed by
+ * none. Each step is one file: 1-session.c … 6-audit.c. */
+#pragma once
+#include <stdatomic.h>
+
+#include "approval/gate.h"
+#include "approval/grants.h"
+#include "audit/ledger.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/denials.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/place.h"
+#include "driver/driver.h"
+#include "profile/profile.h"
+#include "request.h"
+#include "driver/linux/supervise.h"
+
+struct config_store;
+struct egress;
+struct host_tools_kept;
+struct host_view;
+struct job;
+struct job_place;
+struct json;
+struct names_memory;
+struct session_look;
+struct session_record;
+struct trees;
+struct vigil;
+
+/* The library's state: where its data is, the ledger, the configuration, whom to ask. */
+struct cordon {
+	struct arena arena;
+	pid_t owner;                            /* the process that opened it, and the only one that may use it */
+	const char *data_dir, *data_named;      /* what it is; what led there, by whatever links */
+	struct ledger *ledger;
+	struct config_store *config;
+	struct vigil *vigil;                    /* over what of the host the following know */
+	atomic_bool asked;                      /* for one command, */
+	atomic_bool stays;                      /* for more than one: what is found for one is kept for the next */
+	struct host_view *view;
+	struct host_tools_kept *tools;
+	struct names_memory *names;
+	struct approver approver;
+	pthread_mutex_t jobs_lock;              /* over the next: */
+	struct job *jobs;                       /* that run here, and that have run (job.c) */
+};
+
+/* What the approval gate works with. */
+static inline struct gate handle_gate(const struct cordon *cordon)
+{
+	return (struct gate){ cordon->data_dir, cordon->ledger, &cordon->approver };
+}
+
+/* The limit that ended a command, or one process of it; no name: none did. */
+struct limit_hit {
+	const char *name, *unit;
+	uint64_t used, allowed;
+};
+
+/* A command's connections. */
+struct egress_counts {
+	uint64_t connections, bytes_in, bytes_out, denied, failed;
+};
+
+/* The approver of the request, or the handle's. */
+static inline const struct approver *walk_approver(const struct cordon *cordon, const struct cordon_request *request)
+{
+	return request->has_approver ? &request->approver : &cordon->approver;
+}
+
+/* ---- The verdict ------------------------------------------------------------------------------------------------ */
+
+/* What steps 1 to 4 decided about one request. Each step fills its own part from the parts before it; when step 4 has returned,
+ * nothing changes any more. Everything is borrowed from the request's arena; the descriptors are closed with it. */
+struct verdict {
+	/* Step 1: which session, under which policy, where. */
+	struct verdict_session {
+		const char *id;                     /* of a one-off: its audit id */
+		bool one_off;                       /* no session was named: the request is granted what it asks for */
+		const struct session_record *record;        /* empty for a one-off */
+		const struct config *config;        /* the policy in force */
+		const char *note;                   /* what is wrong with a file of the configuration; or NULL */
+		const struct driver *driver;
+		enum view view;
+		struct place workspace;
+		int workspace_fd;                   /* -1: a dry walk of a session that has none yet */
+		const char *here;                   /* the caller's directory in it, where it was found from there; or NULL */
+		struct place git_common;            /* the repository of a linked worktree or submodule; no path: none */
+		bool own_workspace;                 /* made by cordon: no other session has files there */
+		const char *home, *home_source;     /* inside and outside; home_source NULL: in memory */
+	} session;
+	/* Step 2: the working directory. */
+	struct verdict_cwd {
+		const char *path;
+		int fd;                             /* the workspace's own, where it is the workspace */
+	} cwd;
+	/* Step 3: what it may reach. */
+	struct grants grants;
+	/* Step 4: the walls as data. Of a file tool, which has no process, it is empty. */
+	struct profile profile;
+};
+
+/* What every step is told: plain facts, all borrowed. */
+struct walk_facts {
+	struct arena *arena;
+	struct cordon *cordon;
+	const struct cordon_request *request;
+	const char *audit_id;
+	struct denials *denials;                /* gets what a step leaves out without refusing the request */
+	bool dry;                               /* steps 1 to 4 only: nothing is made, nobody is asked */
+	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
+};
+
+/* What the steps made or locked for this one request, released at its end. */
+struct walk_held {
+	int use_fd;                             /* lock on the session, so that it is not removed meanwhile; or -1 */
+	struct session_look *look;              /* the session's state when last looked at */
+	bool disposable;                        /* the workspace was made for this one command */
+	int home_fd;                            /* of home_source; or -1 */
+	const char *scratch;                    /* a directory for one command, removed at its end; or NULL */
+	int scratch_fd;                         /* locked while in use; or -1 */
+	struct job_place *job;                  /* the request's, where it is a job and has its place; or NULL */
+};
+
+/* ---- The walk --------------------------------------------------------------------------------------------------- */
+
+/* How far a walk has come. */
+enum walk_stage {
+	WALK_BEGIN,                             /* nothing is decided */
+	WALK_DECIDED,                           /* steps 1 to 4 are taken: the verdict is whole, and constant */
+	WALK_STARTED,                           /* the intent row is written, and the command runs */
+	WALK_ENDED,                             /* the command has ended, and its last row is written, or could not be */
+};
+
+struct execution {
+	struct arena arena;
+	struct cordon *cordon;
+	const struct cordon_request *request;
+	struct walk_facts facts;
+	enum walk_stage stage;
+	bool asked;                             /* a human was asked about this very request */
+	struct verdict verdict;
+	struct walk_held held;
+	struct trees *trees;                    /* names in the granted trees, before and after; NULL before step 4 */
+	struct denials denials;
+	struct {
+		struct cgroup group;                /* holds the limits; or none */
+		struct disk_watch disk;             /* holds the limit on disk space */
+		bool quota;                         /* so does the filesystem */
+		struct driver_facts facts;
+		struct launch launch;
+		struct patience patience;           /* for its program to be there */
+		struct driver_held held;
+		struct supervision supervision;
+		bool prepared, started;
+		const char *isolation[CORDON_WALL_MAX];
+		bool ended;                         /* it ran, and is over; then how: */
+		int exit_code, signal;              /* -1 where a signal ended it; or 0 */
+		struct captured streams[3];
+		struct cgroup_usage usage;
+		struct limit_hit limit_hit;
+		struct egress *egress;              /* the connections of a command that may reach listed hosts; or NULL */
+		struct egress_counts network;       /* afterwards, what these were */
+	} run;
+	struct {
+		char id[ID_SIZE];
+		bool intended;                      /* there is a row of this id, */
+		struct ledger_room room, network_room;      /* for those that follow, and for its connections */
+		struct cordon_error failed;         /* why its last row could not be written, or step 5 failed at its end; class 0: neither */
+		char *isolation;                    /* as the result row will say it, once it runs; or NULL */
+	} audit;
+};
+
+/* What the public header calls an execution: a walk that has come to its fifth step. */
+struct cordon_execution {
+	struct execution *walk;
+};
+
+/* Step 1. `held` gets what must be released even where the step fails. session_release() removes what was made for a one-off.
+ * session_wish(), while the command of a session runs: paused, it is stopped; ended, it is killed. */
+int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret,
+                 struct cordon_error *err) must_check;
+void session_release(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *session);
+enum supervise_wish session_wish(void *execution);
+/* Step 2. */
+struct cwd_facts {
+	struct arena *arena;
+	const char *cwd;                        /* as requested; NULL: `here`, or the workspace */
+	const char *here;                       /* where relative paths begin; NULL: in the workspace */
+	const struct place *workspace;
+	int workspace_fd;
+	const struct capability_set *granted[3];        /* whose paths are roots, too */
+};
+int cwd_step(const struct cwd_facts *facts, struct verdict_cwd *ret, struct cordon_error *err) must_check;
+/* Step 3. *ret_asked: a human was asked, whatever the answer. */
+int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict, struct grants *ret,
+                    bool *ret_asked, struct cordon_error *err) must_check;
+/* Step 4. *ret_trees is set even where the step fails. */
+int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict,
+                 struct trees **ret_trees, struct profile *ret, struct cordon_error *err) must_check;
+/* Step 5 has a start, events in between, and a finish. */
+int run_step_start(struct execution *execution, struct cordon_error *err) must_check;
+int run_step_finish(struct execution *execution, struct cordon_error *err) must_check;
+/* Before the first step, and at the end of everything: all that step 5 holds. */
+void run_init(struct execution *execution);
+void run_release(struct execution *execution);
+/* Of step 5, limits.c: after the driver has prepared; what holds them; whether what is required does; once the command
+ * runs; what became of them. */
+int limits_begin(struct execution *execution, struct cordon_error *err) must_check;
+void limits_describe(struct execution *execution);
+int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
+void limits_started(struct execution *execution);
+int limits_end(struct execution *execution, struct cordon_error *err) must_check;
+/* Out of memory: a session stops there until somebody has looked. */
+int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
+/* Does a command run without it, unless it is required? */
+bool limits_are_optional(enum cordon_wall wall);
+/* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
+ * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
+int egress_begin(struct execution *execution, struct cordon_error *err) must_check;
+void egress_started(struct execution *execution);
+int egress_end(struct execution *execution, struct cordon_error *err) must_check;
+void egress_free(struct execution *execution);
+/* What to tell of a command that failed as one does that has no network; or NULL. */
+const char *egress_hint(const struct execution *execution);
+/* Starts the request as a job, that a thread follows to its end (job.c). What the request names is kept as long. */
+int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id[ID_SIZE], struct cordon_error *err) must_check;
+/* Ends those that run here, and waits for them. */
+void job_end_all(struct cordon *cordon);
+/* The end of the walk: the finish of step 5, the result row of step 6, and the value that outlives both. Where
+ * something fails after the command ended, there is a result all the same, with the error in it. A second call gives the same
+ * once more and writes no row. */
+int result_take(struct execution *execution, struct cordon_result **ret_result, struct cordon_error *err) must_check;
+/* Step 6 writes before the command starts and after it ended; a refusal is recorded too. */
+int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
+/* While it runs: what the result row says that is known by then. */
+void audit_step_running(struct execution *execution);
+int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
+void audit_step_denial(struct execution *execution, struct cordon_error *err);
+/* Ends a row of one of the command's connections and writes it, if need be into the room that is reserved for those. */
+int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err) must_check;
+
+/* The driver of this name. `auto` is the strongest that holds here: as far as that is not known yet it is probed for, unless
+ * `dry`, where the default one stands for it. */
+int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct driver **ret_driver,
+                 struct cordon_error *err) must_check;
+
+/* Raises the walls of this request for real around a program that does nothing, in a directory of its own; without ledger
+ * and toolchains. The execution, with what held each wall, is to be freed; its request may be gone by then. */
+#define PROBE_PROGRAM "/bin/true"
+int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
+                  struct cordon_error *err) must_check;
+
+/* Takes in what the vigil is told, and which version of the mounts this is. `again`: in the same walk. */
+uint64_t handle_mounts(struct cordon *cordon, bool again);
+/* Refuses a handle that another process opened, of which this one is a copy. */
+int handle_check(const struct cordon *cordon, struct cordon_error *err) must_check;
+int walk_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
+             struct cordon_error *err) must_check;
+/* The walk, from where it is to the stage `until`. A refusal is recorded where the command was to start. Until WALK_ENDED, waits for
+ * the end of the command. A probe leaves no row. */
+int walk(struct execution *execution, enum walk_stage until, struct cordon_error *err) must_check;
+/* The error of something that failed after the command ran. Returns -1. */
+int walk_fail_after_run(const struct execution *execution, enum cordon_step step, struct cordon_error *err);
+void walk_free(struct execution *execution);
