@@ -182,6 +182,42 @@ static int find_baseline(const struct deciding *deciding, struct capability_set 
 	return 0;
 }
 
+/* The path that a file tool needs: itself, or its directory where there may be nothing yet. NULL: it is in the workspace. */
+static int tool_path(const struct deciding *deciding, const char *given, const char **ret_path, struct cordon_error *err)
+{
+	struct arena *arena = deciding->facts->arena;
+	const struct place *workspace = &deciding->session->workspace;
+	const char *joined = *given == '/' ? given : arena_printf(arena, "%s/%s", deciding->authorize.about.cwd, given);
+	const char *path = joined ? path_normalise(arena, joined) : NULL;
+	struct place place;
+	*ret_path = NULL;
+	if (!path)
+		return fail_oom(err);
+	if (path_within(path, workspace->path) || (workspace->alias && path_within(path, workspace->alias)))
+		return 0;
+	const char *slash = strrchr(path, '/');
+	if (deciding->facts->tool->may_miss && slash > path && beneath_resolve(arena, path, &place, NULL, NULL) < 0)
+		path = arena_strndup(arena, path, (size_t)(slash - path));
+	*ret_path = path;
+	return path ? 0 : fail_oom(err);
+}
+
+static int add_tool_paths(const struct deciding *deciding, struct capability_set *set, struct cordon_error *err)
+{
+	const struct walk_tool *tool = deciding->facts->tool;
+	struct capability_set wanted = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(tool->paths) && tool->paths[i]; i++) {
+		const char *path;
+		if (text_has_control(tool->paths[i]))
+			return fail(err, CORDON_E_INVALID_REQUEST, 0, tool->paths[i], "the path has a control character in it");
+		if (tool_path(deciding, tool->paths[i], &path, err) < 0)
+			return -1;
+		if (path && strings_add(deciding->facts->arena, tool->writes ? &wanted.fs_write : &wanted.fs_read, path) < 0)
+			return fail_oom(err);
+	}
+	return capability_merge(deciding->facts->arena, set, &wanted, set) < 0 ? fail_oom(err) : 0;
+}
+
 /* The request's own, and what the manifest it names declares for the command, if that is one it describes. */
 static int find_asked(const struct deciding *deciding, struct capability_set *ret_set, struct cordon_error *err)
 {
@@ -189,6 +225,8 @@ static int find_asked(const struct deciding *deciding, struct capability_set *re
 	struct arena *arena = deciding->facts->arena;
 	struct manifest manifest;
 	*ret_set = request->granted;
+	if (deciding->facts->tool)
+		return add_tool_paths(deciding, ret_set, err);
 	if (!request->manifest)
 		return 0;
 	if (manifest_read(arena, request->manifest, request_variable(request, "HOME"), &manifest, err) < 0)
@@ -310,15 +348,23 @@ static struct authorize_facts authorize_facts(const struct walk_facts *facts, co
 		.arena = facts->arena, .dry = facts->dry, .one_off = session->one_off, .record = session->record,
 		.config = session->config, .workspace = &session->workspace, .requested = &request->granted,
 		.holds_writes = session->driver->holds_writes, .environment = request_environment(request),
-		.pass_env = &request->pass_env,
+		.pass_env = &request->pass_env, .file = facts->tool ? facts->tool->paths[0] : NULL,
 		.about = {
-			.session_id = session->id, .audit_id = facts->audit_id, .tool = "run", .argv = &request->argv,
+			.session_id = session->id, .audit_id = facts->audit_id, .tool = facts->tool ? facts->tool->name : "run", .argv = &request->argv,
 			.cwd = verdict->cwd.path, .env = request->env,
 			.approver = walk_approver(facts->cordon, request),
 			/* Anything that a job is told before it runs means that it is to end. */
 			.ended_fd = held->job ? held->job->control_fd : -1,
 		},
 	};
+}
+
+int capability_question(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict,
+                        struct gate_question *ret_question, struct cordon_error *err)
+{
+	const struct authorize_facts authorize = authorize_facts(facts, held, verdict);
+	struct grants grants = verdict->grants;
+	return authorize_question(&authorize, &grants, ret_question, err);
 }
 
 int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict, struct grants *ret,

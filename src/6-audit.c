@@ -49,11 +49,20 @@ int audit_step_network_row_end(struct json *json, struct execution *execution, s
 	return end_row_in(json, execution, &execution->audit.network_room, err);
 }
 
+static size_t paths_length(const struct walk_tool *tool)
+{
+	size_t length = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(tool->paths); i++)
+		length += tool->paths[i] ? strlen(tool->paths[i]) : 0;
+	return length;
+}
+
 static int end_intent(struct json *json, struct execution *execution, struct cordon_error *err)
 {
 	const struct strings *argv = &execution->request->argv;
+	const struct walk_tool *tool = execution->facts.tool;
 	struct ledger_room *room = &execution->audit.room, *network = &execution->audit.network_room;
-	size_t bytes = ROOM_ROWS + ESCAPED_MAX * strlen(argv->items[0]);
+	size_t bytes = ROOM_ROWS + ESCAPED_MAX * (tool ? paths_length(tool) : strlen(argv->items[0]));
 	size_t network_bytes = execution->verdict.profile.egress.count ? ROOM_NETWORK : 0;
 	json_object_end(json);
 	size_t length = json->length;
@@ -87,6 +96,25 @@ static void write_command(struct json *json, const struct strings *argv)
 	json_array_end(json);
 	sha256_final(&state, hash);
 	json_key_string(json, "argv_sha256", sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash)));
+}
+
+static void write_tool(struct json *json, const struct walk_tool *tool)
+{
+	json_key_string(json, "tool", tool->name);
+	json_key(json, "paths");
+	json_array_begin(json);
+	for (size_t i = 0; i < ARRAY_SIZE(tool->paths) && tool->paths[i]; i++)
+		json_text(json, tool->paths[i]);
+	json_array_end(json);
+}
+
+/* The command or the call of a file tool. */
+static void write_what(struct json *json, const struct execution *execution)
+{
+	if (execution->facts.tool)
+		write_tool(json, execution->facts.tool);
+	else
+		write_command(json, &execution->request->argv);
 }
 
 static void write_capabilities(struct json *json, const struct capability_set *set)
@@ -141,7 +169,7 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 	if (write_note(execution, err) < 0)
 		return -1;
 	begin_row(&json, execution, "intent");
-	write_command(&json, &execution->request->argv);
+	write_what(&json, execution);
 	json_key_string(&json, "cwd", execution->verdict.cwd.path);
 	json_key_string(&json, "workspace", execution->verdict.session.workspace.path);
 	json_key_string(&json, "driver", execution->verdict.session.driver->name);
@@ -258,6 +286,15 @@ static int write_result_row(struct execution *execution, size_t denials_end, str
 	return end_row(&json, execution, err);
 }
 
+int audit_step_tool_result(struct execution *execution, uint64_t bytes, struct cordon_error *err)
+{
+	struct json json;
+	begin_row(&json, execution, "result");
+	write_tool(&json, execution->facts.tool);
+	json_key_uint(&json, "bytes", bytes);
+	return end_row(&json, execution, err);
+}
+
 int audit_step_result(struct execution *execution, struct cordon_error *err)
 {
 	struct cordon_error full;
@@ -285,7 +322,7 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	if (execution->stage < WALK_DECIDED)
 		(void)!write_note(execution, &unwritten);
 	begin_row(&json, execution, "denial");
-	write_command(&json, &execution->request->argv);
+	write_what(&json, execution);
 	write_job(&json, execution, "refused");
 	json_key(&json, "error");
 	error_write_json(&json, err);

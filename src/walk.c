@@ -11,13 +11,11 @@
 #include "session/jobs.h"
 #include "session/registry.h"
 
-int walk_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
-             struct cordon_error *err)
+static int make(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
+                struct cordon_error *err)
 {
 	if (handle_check(cordon, err) < 0)
 		return -1;
-	if (!request->argv.count)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
 	struct execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
@@ -37,6 +35,14 @@ int walk_new(struct cordon *cordon, const struct cordon_request *request, bool d
 	run_init(execution);
 	*ret_execution = execution;
 	return 0;
+}
+
+int walk_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
+             struct cordon_error *err)
+{
+	if (!request->argv.count)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, "", "there is no command to run");
+	return make(cordon, request, dry, ret_execution, err);
 }
 
 void walk_free(struct execution *execution)
@@ -106,25 +112,34 @@ static int fail_finish(struct execution *execution, bool record, struct cordon_e
 	return -1;
 }
 
-int walk(struct execution *execution, enum walk_stage until, struct cordon_error *err)
+/* Steps 1 to 3, which a file tool takes, too. */
+static int decide(struct execution *execution, bool record, struct cordon_error *err)
 {
 	const struct walk_facts *facts = &execution->facts;
-	struct walk_held *held = &execution->held;
 	struct verdict *verdict = &execution->verdict;
-	bool record = until >= WALK_STARTED && !facts->probe;
+	if (session_step(facts, &execution->held, &verdict->session, err) < 0)
+		return refuse(execution, CORDON_STEP_SESSION, record, err);
+	const struct cwd_facts where = {
+		facts->arena, facts->request->cwd, verdict->session.here, &verdict->session.workspace,
+		verdict->session.workspace_fd,
+		{ &facts->request->granted, &verdict->session.config->baseline, &verdict->session.record->baseline },
+	};
+	if (cwd_step(&where, &verdict->cwd, err) < 0)
+		return refuse(execution, CORDON_STEP_CWD, record, err);
+	if (capability_step(facts, &execution->held, verdict, &verdict->grants, &execution->asked, err) < 0)
+		return refuse(execution, CORDON_STEP_CAPABILITY, record, err);
+	return 0;
+}
+
+int walk(struct execution *execution, enum walk_stage until, struct cordon_error *err)
+{
+	struct verdict *verdict = &execution->verdict;
+	bool record = until >= WALK_STARTED && !execution->facts.probe;
 
 	if (execution->stage < WALK_DECIDED) {
-		if (session_step(facts, held, &verdict->session, err) < 0)
-			return refuse(execution, CORDON_STEP_SESSION, record, err);
-		const struct cwd_facts where = {
-			facts->arena, facts->request->cwd, verdict->session.here, &verdict->session.workspace, verdict->session.workspace_fd,
-			{ &facts->request->granted, &verdict->session.config->baseline, &verdict->session.record->baseline },
-		};
-		if (cwd_step(&where, &verdict->cwd, err) < 0)
-			return refuse(execution, CORDON_STEP_CWD, record, err);
-		if (capability_step(facts, held, verdict, &verdict->grants, &execution->asked, err) < 0)
-			return refuse(execution, CORDON_STEP_CAPABILITY, record, err);
-		if (profile_step(facts, held, verdict, &execution->trees, &verdict->profile, err) < 0)
+		if (decide(execution, record, err) < 0)
+			return -1;
+		if (profile_step(&execution->facts, &execution->held, verdict, &execution->trees, &verdict->profile, err) < 0)
 			return refuse(execution, CORDON_STEP_PROFILE, record, err);
 		execution->stage = WALK_DECIDED;
 	}
@@ -153,4 +168,54 @@ int walk(struct execution *execution, enum walk_stage until, struct cordon_error
 			return walk_fail_after_run(execution, CORDON_STEP_RUN, err);
 	}
 	return 0;
+}
+
+/* ---- file tools -------------------------------------------------------------------------------------------------- */
+
+/* A tool rule wants a human to be asked. */
+static int ask_about_rule(struct execution *execution, const char *rule, struct cordon_error *err)
+{
+	const struct capability_set nothing = { 0 };
+	const struct gate gate = handle_gate(execution->cordon);
+	struct gate_question question;
+	struct gate_answer answer;
+	if (!rule)
+		return 0;
+	if (capability_question(&execution->facts, &execution->held, &execution->verdict, &question, err) < 0)
+		return -1;
+	question.excess = &nothing;
+	question.rule = rule;
+	return gate_ask(&gate, &execution->arena, execution->verdict.session.config, &question, &answer, err);
+}
+
+static int walk_tool_steps(struct execution *execution, const struct walk_tool *tool, struct cordon_error *err)
+{
+	const struct verdict *verdict = &execution->verdict;
+	const char *rule = NULL;
+	uint64_t bytes = 0;
+	if (decide(execution, true, err) < 0)
+		return -1;
+	if (tool->judge(tool->arg, &execution->arena, verdict, &rule, err) < 0)
+		return refuse(execution, CORDON_STEP_PROFILE, true, err);
+	if (ask_about_rule(execution, rule, err) < 0)
+		return refuse(execution, CORDON_STEP_CAPABILITY, true, err);
+	execution->stage = WALK_DECIDED;
+	if (audit_step_intent(execution, err) < 0)
+		return refuse(execution, CORDON_STEP_AUDIT, true, err);
+	if (tool->act(tool->arg, &execution->arena, verdict, &bytes, err) < 0)
+		return refuse(execution, CORDON_STEP_RUN, true, err);
+	if (audit_step_tool_result(execution, bytes, err) < 0)
+		return refuse(execution, CORDON_STEP_AUDIT, false, err);
+	return 0;
+}
+
+int walk_tool(struct cordon *cordon, const struct cordon_request *request, const struct walk_tool *tool, struct cordon_error *err)
+{
+	struct execution *execution;
+	if (make(cordon, request, false, &execution, err) < 0)
+		return -1;
+	execution->facts.tool = tool;
+	int result = walk_tool_steps(execution, tool, err);
+	walk_free(execution);
+	return result;
 }

@@ -110,8 +110,25 @@ struct walk_facts {
 	const struct cordon_request *request;
 	const char *audit_id;
 	struct denials *denials;                /* gets what a step leaves out without refusing the request */
+	const struct walk_tool *tool;           /* a file tool; NULL: a command */
 	bool dry;                               /* steps 1 to 4 only: nothing is made, nobody is asked */
 	bool probe;                             /* cordon's own, to find out what holds: no configuration applies */
+};
+
+/* A file tool: it takes the walk as a command does, without a process. Step 3 asks for `paths` where they lie neither in the
+ * workspace, nor in the baseline, nor in an earlier grant; then they are among the grants' reads or writes, as roots of their
+ * own. All borrowed for the call. */
+struct walk_tool {
+	const char *name;                       /* in questions and rows: "read", "write", "rename" … */
+	const char *paths[2];                   /* as requested, relative to the working directory; NULL: none */
+	bool writes;                            /* it changes what is there */
+	bool may_miss;                          /* there may be nothing yet at a path, but its directory is */
+	/* Step 4: opens and judges the paths beneath the workspace and the granted roots. *ret_rule: why a tool rule wants a human to
+	 * be asked, in memory that lasts as long as `arg`; or NULL, as it is at first. */
+	int (*judge)(void *arg, struct arena *arena, const struct verdict *verdict, const char **ret_rule, struct cordon_error *err);
+	/* Step 5, after the intent row. *ret_bytes: read or written, for the result row. */
+	int (*act)(void *arg, struct arena *arena, const struct verdict *verdict, uint64_t *ret_bytes, struct cordon_error *err);
+	void *arg;
 };
 
 /* What the steps made or locked for this one request, released at its end. */
@@ -198,6 +215,9 @@ int cwd_step(const struct cwd_facts *facts, struct verdict_cwd *ret, struct cord
 /* Step 3. *ret_asked: a human was asked, whatever the answer. */
 int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict, struct grants *ret,
                     bool *ret_asked, struct cordon_error *err) must_check;
+/* What a human is told about the request, whatever is asked. */
+int capability_question(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict,
+                        struct gate_question *ret_question, struct cordon_error *err) must_check;
 /* Step 4. *ret_trees is set even where the step fails. */
 int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict,
                  struct trees **ret_trees, struct profile *ret, struct cordon_error *err) must_check;
@@ -238,6 +258,8 @@ int result_take(struct execution *execution, struct cordon_result **ret_result, 
 int audit_step_intent(struct execution *execution, struct cordon_error *err) must_check;
 /* While it runs: what the result row says that is known by then. */
 void audit_step_running(struct execution *execution);
+/* Of a file tool, that has no run. */
+int audit_step_tool_result(struct execution *execution, uint64_t bytes, struct cordon_error *err) must_check;
 int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
 /* Ends a row of one of the command's connections and writes it, if need be into the room that is reserved for those. */
@@ -263,6 +285,10 @@ int walk_new(struct cordon *cordon, const struct cordon_request *request, bool d
 /* The walk, from where it is to the stage `until`. A refusal is recorded where the command was to start. Until WALK_ENDED, waits for
  * the end of the command. A probe leaves no row. */
 int walk(struct execution *execution, enum walk_stage until, struct cordon_error *err) must_check;
+/* The whole walk of a file tool: steps 1 to 3, tool->judge, the intent row, tool->act, the result row. The request has no
+ * command; its other settings mean what they mean for one. A refusal is recorded, and so is a failure of `act`. */
+int walk_tool(struct cordon *cordon, const struct cordon_request *request, const struct walk_tool *tool,
+              struct cordon_error *err) must_check;
 /* The error of something that failed after the command ran. Returns -1. */
 int walk_fail_after_run(const struct execution *execution, enum cordon_step step, struct cordon_error *err);
 void walk_free(struct execution *execution);

@@ -189,10 +189,10 @@ static int judge(const struct authorize_facts *facts, struct grants *grants, str
 	bool held = facts->holds_writes;
 	struct strings names = { 0 };
 	struct rule_verdict strictest = { .decision = RULE_ALLOW }, verdict;
-	if (facts->file ? strings_add(facts->arena, &names, facts->file) < 0 : name_program(facts, grants, &names, err) < 0)
-		return facts->file ? fail_oom(err) : -1;
+	if (name_program(facts, grants, &names, err) < 0)
+		return -1;
 	for (size_t i = 0; i < names.count; i++) {
-		if (rules_judge(facts->arena, rules, facts->about.tool, names.items[i], facts->file, held, &verdict) < 0)
+		if (rules_judge(facts->arena, rules, facts->about.tool, names.items[i], false, held, &verdict) < 0)
 			return fail_oom(err);
 		if (rule_is_stricter(verdict.decision, strictest.decision))
 			strictest = verdict;
@@ -242,7 +242,8 @@ int authorize_decide(const struct authorize_facts *facts, struct grants *grants,
 {
 	const struct tool_rules *rules = &facts->config->rules;
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
-	bool ruled = rules->count || rules->allowed_paths.count || (facts->file && rules->denied_paths.count), beyond;
+	/* The rules about paths are for a file tool to judge, by the file that it has open. */
+	bool ruled = !facts->file && (rules->count || rules->allowed_paths.count), beyond;
 	struct gate_question question, named = { 0 };
 	*ret = (struct authorization){ 0 };
 	if (find_excess(facts, grants, baseline, &ret->excess, &named, &beyond, err) < 0)

@@ -1,5 +1,5 @@
 /* May this request have what it asks for? Within the session's baseline, else within an earlier grant, else a human is
- * asked; and what the tool rules say about the program, or about the path of a file tool. Part of step 3. */
+ * asked; and what the tool rules say about the program. Part of step 3. */
 #pragma once
 #include "approval/gate.h"
 #include "approval/grants.h"
@@ -19,7 +19,7 @@ struct authorize_facts {
 	bool holds_writes;                      /* the driver keeps programs from writing outside their grants */
 	/* What a human is told whatever the question is: session_id, audit_id, tool, argv, cwd, env, approver, ended_fd. */
 	struct gate_question about;
-	const char *file;                       /* a file tool: the absolute, canonical path it works on; NULL: a command */
+	const char *file;                       /* a file tool: the path it was called with, which judges the rules itself; NULL: a command */
 	char *const *environment;               /* the caller's */
 	const struct strings *pass_env;         /* variables that the request passes on */
 };
