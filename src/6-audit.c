@@ -117,6 +117,16 @@ static void write_what(struct json *json, const struct execution *execution)
 		write_command(json, &execution->request->argv);
 }
 
+/* No limit is null: no reader of the ledger has so large a number. */
+static void write_limit(struct json *json, const char *key, uint64_t limit)
+{
+	json_key(json, key);
+	if (limit == UINT64_MAX)
+		json_nil(json);
+	else
+		json_uint(json, limit);
+}
+
 static void write_capabilities(struct json *json, const struct capability_set *set)
 {
 	json_key(json, "capabilities");
@@ -129,9 +139,9 @@ static void write_capabilities(struct json *json, const struct capability_set *s
 	json_key_strings(json, "programs", set->programs.items, set->programs.count);
 	json_key_strings(json, "devices", set->devices.items, set->devices.count);
 	json_key_strings(json, "sockets", set->sockets.items, set->sockets.count);
-	json_key_uint(json, "memory_bytes", set->limits.memory_bytes);
-	json_key_uint(json, "processes", set->limits.processes);
-	json_key_uint(json, "wall_ms", set->limits.wall_ms);
+	write_limit(json, "memory_bytes", set->limits.memory_bytes);
+	write_limit(json, "processes", set->limits.processes);
+	write_limit(json, "wall_ms", set->limits.wall_ms);
 	json_object_end(json);
 }
 

@@ -171,6 +171,7 @@ static struct execution execution;
 static void begin(enum manner of_proxy, bool is_used)
 {
 	static struct config config;
+	static struct cordon_request request;
 	static struct egress_listener listener;
 	struct cordon_error err;
 	manner = of_proxy;
@@ -179,7 +180,7 @@ static void begin(enum manner of_proxy, bool is_used)
 	listener_fd = eventfd(is_used, EFD_CLOEXEC);
 	client_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
 	assert_true(listener_fd >= 0 && client_fd >= 0);
-	execution = (struct execution){ .verdict.session.config = &config };
+	execution = (struct execution){ .request = &request, .verdict.session.config = &config };
 	execution.verdict.profile.egress.listeners = &listener;
 	execution.verdict.profile.egress.count = 1;
 	assert_int_equal(egress_begin(&execution, &err), 0);
