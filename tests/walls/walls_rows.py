@@ -410,7 +410,7 @@ R("hostname", "names", ["hostname", "{hostname}"], "hostname", escapes("hostname
 # Without a control group there is nothing that counts a command's processes where it has no user namespace of its own.
 GROUPED = subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "support/probe", "cgroup"], capture_output=True).returncode == 0
 UNCOUNTED = CONTAINED if GROUPED else escapes("counted per user, not per command: limit_processes is none")
-R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED)
+R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED, options=["--processes", "64"])
 R("limit-memory", "limits", ["use-memory", "134217728"], "limit_memory", options=["--memory", "64M"])
 R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
 R("limit-disk", "limits", ["fill", "{ws}/large", "40", "{ws}/filled"], "limit_disk", options=["--disk", "4M"],
