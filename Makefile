@@ -45,7 +45,7 @@ test-platforms: deps-test
 	@tests/run build vm arm64
 test-everyday: deps-test
 	@packaging/apt-install deb everyday
-	@tests/run build install
+	@tests/run build install everyday everyday-root
 
 lint:
 	@packaging/apt-install build test
