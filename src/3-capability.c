@@ -10,6 +10,7 @@
 #include "config/manifest.h"
 #include "driver/linux/kernel-mounts.h"
 #include "host/plain-limits.h"
+#include "paths/index/globs.h"
 #include "session/beneath.h"
 #include "session/jobs.h"
 #include "session/registry.h"
@@ -161,7 +162,51 @@ static void use_plain_limits(const struct deciding *deciding, struct limits *ret
 	*ret_limits = set.limits;
 }
 
-/* What the configuration gives, and what the session was given on top when it was made. */
+static bool is_as_approved(const struct session_grant *grant, const struct place *place)
+{
+	for (size_t i = 0; i < grant->places.count; i++) {
+		const struct place *was = &grant->places.items[i];
+		if (!strcmp(was->path, place->path) && was->device == place->device && was->inode == place->inode)
+			return true;
+	}
+	return false;
+}
+
+/* Those of `paths` that are still what was approved. What is hidden by its name is for the commands that name it. */
+static int add_approved(const struct deciding *deciding, const struct session_grant *grant, const struct strings *paths,
+                        const struct names_globs *hidden, struct strings *ret_paths)
+{
+	struct place place;
+	for (size_t i = 0; i < paths->count; i++)
+		if (beneath_resolve(deciding->facts->arena, paths->items[i], &place, NULL, NULL) == 0 && is_as_approved(grant, &place) &&
+		    !names_globs_hide(hidden, "/", place.path) && strings_add(deciding->facts->arena, ret_paths, place.path) < 0)
+			return -1;
+	return 0;
+}
+
+/* What a human approved for the session is what all its later commands have, without asking for it. Limits are not: they
+ * were approved for one kind of command. */
+static int add_session_grants(const struct deciding *deciding, struct capability_set *set, struct cordon_error *err)
+{
+	const struct session_record *record = deciding->session->record;
+	const struct name_rules rules = { &set->deny, NULL, NULL };
+	struct names_globs hidden;
+	if (record->grant_count && names_globs_compile(deciding->facts->arena, "/", &rules, &hidden, err) < 0)
+		return -1;
+	for (size_t i = 0; i < record->grant_count; i++) {
+		const struct session_grant *grant = &record->grants[i];
+		struct capability_set more = { .network = grant->set.network, .hosts = grant->set.hosts };
+		if (add_approved(deciding, grant, &grant->set.fs_read, &hidden, &more.fs_read) < 0 ||
+		    add_approved(deciding, grant, &grant->set.fs_write, &hidden, &more.fs_write) < 0 ||
+		    add_approved(deciding, grant, &grant->set.devices, &hidden, &more.devices) < 0 ||
+		    add_approved(deciding, grant, &grant->set.sockets, &hidden, &more.sockets) < 0 ||
+		    capability_merge(deciding->facts->arena, set, &more, set) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+/* What the configuration gives, what the session was given on top when it was made, and what was approved for it since. */
 static int find_baseline(const struct deciding *deciding, struct capability_set *ret_set, struct cordon_error *err)
 {
 	const struct session_record *record = deciding->session->record;
@@ -172,6 +217,8 @@ static int find_baseline(const struct deciding *deciding, struct capability_set 
 		if (capability_merge(deciding->facts->arena, &set, &record->baseline, &set) < 0)
 			return fail_oom(err);
 	}
+	if (add_session_grants(deciding, &set, err) < 0)
+		return -1;
 	set.spawn = spawn;
 	if (deciding->facts->request->plain && deciding->session->one_off)
 		use_plain_limits(deciding, &set.limits);
@@ -282,20 +329,6 @@ static void narrow_network(const struct deciding *deciding, const struct capabil
 	}
 }
 
-/* Whoever approved a host for the session meant its later commands, too: they have it without naming it. */
-static int add_granted_hosts(const struct deciding *deciding, struct cordon_error *err)
-{
-	const struct session_record *record = deciding->session->record;
-	struct capability_set *set = &deciding->grants->set;
-	for (size_t i = 0; i < record->grant_count && set->network == NETWORK_HOSTS; i++) {
-		const struct capability_set hosts = { .network = record->grants[i].set.network,
-		                                      .hosts = record->grants[i].set.hosts };
-		if (hosts.network == NETWORK_HOSTS && capability_merge(deciding->facts->arena, set, &hosts, set) < 0)
-			return fail_oom(err);
-	}
-	return 0;
-}
-
 /* In a session a human may be asked about a host that was not granted, while the connection waits. */
 static int prepare_host_question(const struct deciding *deciding, struct cordon_error *err)
 {
@@ -384,6 +417,6 @@ int capability_step(const struct walk_facts *facts, const struct walk_held *held
 	if (!facts->request->plain)
 		use_usual_limits(&deciding, &asked.limits);
 	return resolve(&deciding, err) < 0 || authorize(&deciding.authorize, &gate, ret, &baseline, ret_asked, err) < 0 ||
-	       add_git_common(&deciding, err) < 0 || add_granted_hosts(&deciding, err) < 0 ||
+	       add_git_common(&deciding, err) < 0 ||
 	       prepare_host_question(&deciding, err) < 0 ? -1 : 0;
 }

@@ -155,6 +155,31 @@ def test_a_secret_is_asked_about_by_its_own_name(cordon, out, queue):
     assert refused(cordon, *show)["class"] == "capability_denied"
 
 
+def test_what_was_approved_for_the_session_is_there_for_its_later_commands(cordon, out, queue):
+    """Without being asked for again; but not what was put in its place, and not in another session."""
+    (out / "file").write_text("there\n")
+    process = ask(cordon, out)
+    answer(cordon, "approve", card_of(cordon)["id"], "--for-session")
+    assert end(process)[0] == 0
+    queue(queue=False)
+    look = ["--", "sh", "-c", f"cat {out}/file && touch {out}/second"]
+    assert cordon("run", "--session", "s", *look).stdout == "there\n" and (out / "second").exists()
+    assert cordon("run", "--session", "other", *look).returncode != 0
+    assert str(out) in json.dumps(json.loads(cordon("profile", "--session", "s", "--", "true").stdout))
+    out.rename(out.with_name("old"))
+    out.mkdir()
+    (out / "file").write_text("another\n")
+    assert cordon("run", "--session", "s", *look).stdout == ""
+
+
+def test_what_was_approved_once_is_gone(cordon, out, queue):
+    process = ask(cordon, out)
+    answer(cordon, "approve", card_of(cordon)["id"])
+    assert end(process)[0] == 0
+    queue(queue=False)
+    assert cordon("run", "--session", "s", "--", "ls", out).returncode != 0
+
+
 def test_a_grant_is_for_what_was_approved(cordon, out, queue):
     """Not for what is put in its place."""
     process = ask(cordon, out)
