@@ -287,6 +287,47 @@ const char *cordon_session_current(void);
 int cordon_run_current(const char *const *argv, struct cordon_result **ret_result, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
+/* ---- File tools ------------------------------------------------------------------------------------------------- */
+
+/* What a file tool is to do; a field that is 0 or NULL says nothing, and one that a tool does not know is not looked at. All is
+ * borrowed. Paths are absolute, or relative to the request's `cwd`; they must lie in the workspace or in a granted path, and no
+ * symbolic link leads out. */
+struct cordon_file {
+	const char *path;
+	const char *to;                 /* rename: the new name */
+	uint64_t offset, limit;         /* read: the first line, from 1, and how many; list, find, grep: how many at most */
+	bool bytes, numbers;            /* read: both count bytes, from 0; lines begin with their numbers */
+	const void *data;               /* write: the content; edit: the new text */
+	size_t length;
+	const char *old;                /* edit: the text that it replaces, which must be there once */
+	size_t old_length;
+	const char *version;            /* write, edit: only if this is still the file's version, as read told it */
+	bool create;                    /* write: only where there is nothing */
+	bool all;                       /* edit: every match; find, grep: also what .gitignore leaves out */
+	bool recursive;                 /* remove: a directory with what is in it */
+	bool replace;                   /* rename: also over a file that is there */
+	const char *pattern;            /* grep: a regular expression as cordon(1) has it */
+	bool fixed, ignore_case, names_only;    /* grep: a text; in either case; only which files */
+	const char *const *globs;       /* find, grep: names that are wanted, ended by NULL; or NULL: all */
+	const char *type;               /* find: "file", "directory" or "link" */
+	bool content_in_json;           /* read, send: `json` has it, too, that of send in base64 */
+};
+
+/* Read-only; the library's until cordon_file_result_unref(). */
+struct cordon_file_result {
+	const char *json;               /* what the tool has to say, by its own keys; and `tool`, `audit_id` */
+	const void *data;               /* of read and send, the content; else NULL */
+	size_t length;
+};
+
+/* Takes the walk as a command does, with the request's session, workspace, cwd and grants, but starts no process: an intent row
+ * before, a result row after, a denial row where it is refused. The request has no command. `tool` is read, write, edit, list,
+ * find, grep, stat, remove, mkdir, rename or send. What exists at one moment may be another at the next: a file is opened once, beneath
+ * its root, and what was opened is what is judged and used. Content is written beside a file, synced, and renamed into its place. */
+int cordon_file_call(struct cordon *cordon, const struct cordon_request *request, const char *tool, const struct cordon_file *file,
+                     struct cordon_file_result **ret_result, struct cordon_error *err) CORDON_MUST_CHECK;
+void cordon_file_result_unref(struct cordon_file_result *result);
+
 /* ---- Jobs: commands of a session that nobody waits for ------------------------------------------------------------ */
 
 /* Starts the request's command, of the session it names, as a job: it goes through the same steps, has no input, and until it

@@ -63,6 +63,18 @@ contained 'list what this machine runs' "ls -d /proc/$other/exe"
 contained 'make a namespace of its own' 'unshare --user true'
 
 echo
+echo "${bold}File tools, for an agent without a shell$plain"
+echo "  \$ cordon file grep hello"
+"$cordon" file grep hello > "$demo/out" 2>&1 || wrong=1
+sed 's/^/    /' "$demo/out"
+ln -s "$demo/home/.ssh/id_ed25519" notes.txt
+if "$cordon" file read notes.txt > "$demo/out" 2>&1 || grep -q 'not a real key' "$demo/out"; then
+	printf '  %s%-10s%s %s\n' "$red" ESCAPED "$plain" 'read through a link that leaves' && wrong=1
+else
+	printf '  %s%-10s%s %s: %s\n' "$green" contained "$plain" 'read through a link that leaves' "$(head -n 1 "$demo/out" | cut -c 1-90)"
+fi
+
+echo
 echo "${bold}What a program that calls cordon gets$plain"
 echo "  \$ cordon run --json -- echo done"
 "$cordon" run --json -- echo done > "$demo/out" 2>&1 || wrong=1

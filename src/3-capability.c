@@ -253,12 +253,15 @@ static int add_tool_paths(const struct deciding *deciding, struct capability_set
 {
 	const struct walk_tool *tool = deciding->facts->tool;
 	struct capability_set wanted = { 0 };
+	/* Naming a path is not granting it: a one-off has what its other settings say. */
+	if (deciding->session->one_off)
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(tool->paths) && tool->paths[i]; i++) {
 		const char *path;
-		if (text_has_control(tool->paths[i]))
-			return fail(err, CORDON_E_INVALID_REQUEST, 0, tool->paths[i], "the path has a control character in it");
 		if (tool_path(deciding, tool->paths[i], &path, err) < 0)
 			return -1;
+		if (path && text_has_control(path))
+			return fail(err, CORDON_E_INVALID_REQUEST, 0, tool->paths[i], "the path has a control character in it");
 		if (path && strings_add(deciding->facts->arena, tool->writes ? &wanted.fs_write : &wanted.fs_read, path) < 0)
 			return fail_oom(err);
 	}

@@ -196,7 +196,7 @@ static int walk_tool_steps(struct execution *execution, const struct walk_tool *
 	if (decide(execution, true, err) < 0)
 		return -1;
 	if (tool->judge(tool->arg, &execution->arena, verdict, &rule, err) < 0)
-		return refuse(execution, CORDON_STEP_PROFILE, true, err);
+		return refuse(execution, CORDON_STEP_CAPABILITY, true, err);
 	if (ask_about_rule(execution, rule, err) < 0)
 		return refuse(execution, CORDON_STEP_CAPABILITY, true, err);
 	execution->stage = WALK_DECIDED;
@@ -215,6 +215,8 @@ int walk_tool(struct cordon *cordon, const struct cordon_request *request, const
 	if (make(cordon, request, false, &execution, err) < 0)
 		return -1;
 	execution->facts.tool = tool;
+	if (tool->ret_audit_id)
+		memcpy(tool->ret_audit_id, execution->audit.id, ID_SIZE);
 	int result = walk_tool_steps(execution, tool, err);
 	walk_free(execution);
 	return result;

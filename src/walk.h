@@ -129,6 +129,7 @@ struct walk_tool {
 	/* Step 5, after the intent row. *ret_bytes: read or written, for the result row. */
 	int (*act)(void *arg, struct arena *arena, const struct verdict *verdict, uint64_t *ret_bytes, struct cordon_error *err);
 	void *arg;
+	char *ret_audit_id;                     /* of ID_SIZE, set before step 1; or NULL */
 };
 
 /* What the steps made or locked for this one request, released at its end. */

@@ -77,6 +77,9 @@ bool files_is_hidden(const struct files *files, const struct files_root *root, c
 {
 	char above[PATH_MAX];
 	size_t length = strcmp(root->path, "/") ? strlen(root->path) : 0;
+	for (size_t i = 0; files->hidden && i < files->hidden->count; i++)
+		if (path_within(path, files->hidden->items[i]) && !path_within(root->path, files->hidden->items[i]))
+			return true;
 	if (!files->globs || !path_within(path, root->path))
 		return false;
 	while (path[length]) {

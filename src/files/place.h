@@ -35,6 +35,7 @@ struct files {
 	size_t root_count;
 	const char *cwd;                /* canonical, beneath a root: where relative paths begin */
 	const struct names_globs *globs;        /* compiled for "/", `deny` whatever the case; or NULL */
+	const struct strings *hidden;   /* trees that are cordon's own or other sessions': hidden unless the root lies in one; or NULL */
 	const struct tool_rules *rules; /* or NULL */
 	const char *tool;               /* by which name the rules know it: "read", "write", … */
 };

@@ -1,6 +1,7 @@
 /* Commands with actions: see action.h. */
 #include "door/cli/action.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -65,13 +66,28 @@ static bool has_list(const struct action *actions, size_t count)
 	return false;
 }
 
+/* How many operands it takes, and how many it must be given; *ret_missing is what the one after `given` is called. */
+static void count_operands(const struct action *action, size_t given, char ret_missing[64], size_t *ret_least, size_t *ret_most)
+{
+	*ret_least = *ret_most = 1;
+	for (const char *at = action->operand; at; at = *at == '\n' ? at + 1 : NULL) {
+		size_t length = strcspn(at, "\n");
+		if (++*ret_most == given + 1)
+			snprintf(ret_missing, 64, "%.*s", (int)length, at);
+		*ret_least += length > 0;
+		at += length;
+	}
+}
+
 static int check_words(enum command_id command, const struct action *action, bool listed, const struct options *options,
                        struct cordon_error *err)
 {
-	size_t most = action->operand ? 2 : 1, least = action->operand && *action->operand ? 2 : 1;
+	size_t most, least;
+	char missing[64] = "";
+	count_operands(action, options->operand_count, missing, &least, &most);
 	const char *name = commands[command].name;
 	if (options->operand_count < least) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", action->operand);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", missing);
 		/* What is made gets a name of one's own choice. */
 		return fail_remedy(err, listed && !action->takes_settings ? "see cordon %s list" : "see cordon help %s", name);
 	}

@@ -4,7 +4,7 @@
 
 struct action {
 	const char *name;
-	const char *operand;            /* what it must be given, as an error calls it, or "" for what it may be; NULL: nothing */
+	const char *operand;            /* what it must be given, as an error calls it, or "" for what it may be; NULL: nothing. A line for each */
 	bool takes_settings;            /* the options that go to the library with a request */
 	const char *options;            /* further ones that it takes: their names, separated by spaces */
 	/* Says what there is to say, and returns 0, a negative number, or the exit status of an answer that is no. */

@@ -27,6 +27,11 @@ static void print_result(const json_t *row)
 	printf(", %ld ms", json_read_number(row, "duration_ms"));
 }
 
+static void print_tool_result(const json_t *row)
+{
+	printf("%ld bytes", json_read_number(row, "bytes"));
+}
+
 static void print_error(const json_t *row)
 {
 	const json_t *error = json_object_get(row, "error");
@@ -66,7 +71,7 @@ static void print_outcome(const json_t *row, const char *kind)
 		const char *const *members;
 	} outcomes[] = {
 		{ "intent", NULL, MEMBERS("driver") },
-		{ "result", print_result, NULL },
+		{ "result", json_object_get(row, "tool") ? print_tool_result : print_result, NULL },
 		{ "denial", print_error, NULL },
 		{ "approval", NULL, MEMBERS("outcome", "scope", "reason") },
 		{ "session", NULL, MEMBERS("change", "state", "why") },
@@ -88,6 +93,15 @@ static void print_outcome(const json_t *row, const char *kind)
 	print_members(row, MEMBERS("change", "outcome", "note", "reason"));
 }
 
+/* The program, or the file tool with its path. */
+static void print_subject(const json_t *row)
+{
+	char text[256];
+	const char *tool = json_read_text(row, "tool"), *path = json_read_string(json_array_get(json_object_get(row, "paths"), 0));
+	snprintf(text, sizeof(text), "file %s %s", tool, path);
+	cell_print(*tool && path ? text : json_read_text(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
+}
+
 void audit_print_row(const char *text)
 {
 	auto_json json_t *row = json_read(text);
@@ -95,7 +109,7 @@ void audit_print_row(const char *text)
 	cell_print(json_read_text(row, "time"), 24, 26);
 	cell_print(json_read_text(row, "row"), KIND_WIDTH, KIND_WIDTH + 2);
 	cell_print(json_read_text(row, "session"), SESSION_WIDTH, SESSION_WIDTH + 2);
-	cell_print(json_read_text(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
+	print_subject(row);
 	print_outcome(row, json_read_text(row, "row"));
 	if (*json_read_text(row, "job")) {
 		printf(", job ");

@@ -27,6 +27,7 @@ const char *const option_group_names[] = {
 	[GROUP_LIMITS] = "Limits",
 	[GROUP_SESSIONS] = "Sessions",
 	[GROUP_JOBS] = "Jobs",
+	[GROUP_FILES] = "Files",
 	[GROUP_LEDGER] = "The ledger",
 	[GROUP_WALLS] = "Walls",
 	[GROUP_OUTPUT] = "Output",

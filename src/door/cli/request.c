@@ -109,3 +109,24 @@ int request_session_settings(const struct options *options, struct cordon_reques
 	*ret_request = request;
 	return 0;
 }
+
+static int fill_all(struct cordon_request *request, const struct options *options, struct cordon_error *err)
+{
+	for (size_t i = 0; i < options->given_count; i++)
+		if (options->given[i].option->actor == OPTION_REQUEST && set_option(request, &options->given[i], NULL, err) < 0)
+			return -1;
+	return set_workspace(request, options, NULL, !options_value(options, "session"), err);
+}
+
+int request_file_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	if (fill_all(request, options, err) < 0) {
+		cordon_request_unref(request);
+		return -1;
+	}
+	*ret_request = request;
+	return 0;
+}

@@ -13,3 +13,6 @@ int request_settings(const struct options *options, struct cordon_request **ret_
 /* The same with the current directory as the workspace, unless another was named. */
 int request_session_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
 	must_check;
+/* The settings of a command, with its session, but no command: for file tools. */
+int request_file_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+	must_check;
