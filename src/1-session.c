@@ -17,12 +17,9 @@
 #include "session/session-row.h"
 #include "host/git-tree.h"
 #include "session/jobs.h"
+#include "session/home.h"
 #include "session/workspace.h"
 #include "walk.h"
-
-#define HOME_INSIDE "/home/cordon"
-/* All of the host's tree is shown read-only there, so a home can only be where memory is mounted anyway. */
-#define HOME_IN_WHOLE_VIEW "/tmp/home"
 
 /* The step in progress. */
 struct resolving {
@@ -280,7 +277,11 @@ static int choose_home(struct resolving *resolving, struct cordon_error *err)
 		resolving->session->home = resolving->session->workspace.path;
 		return 0;
 	}
-	resolving->session->home = resolving->session->view == VIEW_HOST_READONLY ? HOME_IN_WHOLE_VIEW : HOME_INSIDE;
+	const bool whole = resolving->session->view == VIEW_HOST_READONLY;
+	resolving->session->home = whole ? HOME_IN_WHOLE_VIEW : HOME_INSIDE;
+	if (!resolving->facts->probe && home_choose(resolving->facts->arena, request_variable(resolving->facts->request, "HOME"), geteuid(), whole,
+	                                            &resolving->session->home, &resolving->session->home_alias, err) < 0)
+		return -1;
 	if (resolving->session->one_off)
 		return 0;
 	struct place place;

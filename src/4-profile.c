@@ -1,6 +1,7 @@
 /* Step 4: the walls as data. Gathers the facts (what the host has, which names must be hidden, which toolchains are
  * there) and hands them to profile/, which makes no system call. */
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -13,6 +14,7 @@
 #include "host/tools.h"
 #include "host/view.h"
 #include "host/host.h"
+#include "session/home.h"
 #include "session/scratch.h"
 #include "walk.h"
 
@@ -79,7 +81,7 @@ static int make_environment(const struct profiling *profiling, const struct stri
 		return fail_oom(err);
 	const struct env_request wanted = {
 		.passthrough = &pass, .set = &set, .toolchains = toolchains, .tools_dir = config->tools_dir, .user = input->user,
-		.home = input->home, .workspace = input->workspace.path, .session_id = input->session_id,
+		.home = input->home_alias ? input->home_alias : input->home, .workspace = input->workspace.path, .session_id = input->session_id,
 		.sandbox_id = input->sandbox_id, .driver = profiling->verdict->session.driver->name,
 		.network = network_mode_names[profiling->verdict->grants.set.network], .tmpdir = input->scratch,
 		.proxy = profiling->verdict->grants.set.network == NETWORK_HOSTS ? EGRESS_PROXY_URL : NULL,
@@ -103,6 +105,7 @@ static int make_scratch(const struct profiling *profiling, struct profile_input 
 	                                    &profiling->held->scratch_fd, err) < 0)
 		return -1;
 	profiling->held->scratch = input->scratch = path;
+	input->home_alias = NULL;
 	if (strcmp(input->home, input->workspace.path))
 		input->home = input->home_source ? input->home_source : path;
 	return 0;
@@ -142,7 +145,7 @@ static struct trees_facts trees_facts(const struct profiling *profiling)
 		.project_deny = &session->config->project_deny, .project_protect = &session->config->project_protect,
 		.read_only = &session->config->read_only,
 		.config_files = { files->only ? files->only : files->system, files->only ? NULL : files->user },
-		.manifest = facts->request->manifest, .home = request_variable(facts->request, "HOME"),
+		.manifest = facts->request->manifest, .home = request_variable(facts->request, "HOME"), .private_home = session->home,
 		.driver = { session->driver->name, session->driver->private_root, session->driver->holds_writes,
 		            session->driver->keeps_names },
 		/* A directory made for one command is searched once. */
@@ -173,6 +176,7 @@ static struct profile_input profile_input(const struct profiling *profiling)
 		.cwd = verdict->cwd.path,
 		.home = session->home,
 		.home_source = session->home_source,
+		.home_alias = session->home_alias,
 		.data_dir = cordon->data_dir,
 		.user = root ? "user" : host_view_user(profiling->facts->arena, cordon->view, profiling->mounts, geteuid()),
 		.uid = root ? IDMAP_INSIDE : geteuid(),
@@ -183,6 +187,58 @@ static struct profile_input profile_input(const struct profiling *profiling)
 		.required = session->config->required_limits,
 		.cgroup = session->config->cgroup,
 	};
+}
+
+/* Commands have a home of their own where the caller's is: under the name of what was judged there could be another program. */
+static int check_program(const struct place *program, const struct profile_input *input, struct cordon_error *err)
+{
+	const char *path = program->path;
+	if (!path || !input->abilities.private_root || !strcmp(input->home, input->workspace.path) || !path_within(path, input->home))
+		return 0;
+	bool shown = place_is_within(path, &input->workspace, &input->reads) || place_is_within(path, &input->workspace, &input->writes);
+	for (size_t i = 0; i < input->shown.count; i++)
+		shown = shown || path_within(path, input->shown.items[i].path);
+	if (shown)
+		return 0;
+	fail(err, CORDON_E_PROGRAM_NOT_FOUND, 0, path, "the program is in the home directory, of which commands see nothing that is not granted");
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "grant it: --read %s", path);
+}
+
+static int add_home_links(struct arena *arena, const struct places *grants, struct places *points)
+{
+	for (size_t i = 0; i < grants->count; i++) {
+		const struct place link = { .path = grants->items[i].alias, .alias = grants->items[i].path };
+		if (link.path && places_add(arena, points, &link) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The session's home is on disk, and commands have written to it. */
+static int make_home_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
+                            struct cordon_error *err)
+{
+	struct arena *arena = profiling->facts->arena;
+	struct place workspace = input->workspace;
+	const struct places named = { &workspace, 1, 1 };
+	struct places points = { 0 };
+	struct stat info;
+	if (profiling->facts->dry || profiling->held->home_fd < 0 || !input->abilities.private_root)
+		return 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct mount_op *op = &plan->ops[i];
+		if (op->kind != MOUNT_BIND || !path_within(op->target, input->home) || !strcmp(op->target, input->home) ||
+		    lstat(op->source, &info) < 0)
+			continue;
+		const struct place point = { .path = op->target, .is_directory = S_ISDIR(info.st_mode) };
+		if (places_add(arena, &points, &point) < 0)
+			return fail_oom(err);
+	}
+	if (add_home_links(arena, &named, &points) < 0 || add_home_links(arena, &input->reads, &points) < 0 ||
+	    add_home_links(arena, &input->writes, &points) < 0)
+		return fail_oom(err);
+	return home_make_points(profiling->held->home_fd, input->home, &points, err);
 }
 
 int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict,
@@ -204,10 +260,12 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 	    trees_find(trees, &input, err) < 0 || trees_keep_read_only(trees, &input, err) < 0 ||
 	    own_files_keep(trees, &input, err) < 0 || find_toolchains(&profiling, &input, &toolchains, err) < 0 ||
 	    find_program_parts(&profiling, &input, err) < 0 || make_environment(&profiling, &toolchains, &input, err) < 0 ||
-	    trees_mask_whole_view(trees, &input, err) < 0)
+	    trees_mask_whole_view(trees, &input, err) < 0 || check_program(&verdict->grants.program, &input, err) < 0)
 		return -1;
 	if (profile_make(arena, &input, ret) < 0)
 		return fail_oom(err);
+	if (make_home_points(&profiling, &input, &ret->mounts, err) < 0)
+		return -1;
 	if (verdict->grants.set.network == NETWORK_HOSTS && egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0)
 		return -1;
 #ifdef CORDON_UNWALL

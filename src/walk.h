@@ -91,6 +91,7 @@ struct verdict {
 		struct place git_common;            /* the repository of a linked worktree or submodule; no path: none */
 		bool own_workspace;                 /* made by cordon: no other session has files there */
 		const char *home, *home_source;     /* inside and outside; home_source NULL: in memory */
+		const char *home_alias;             /* a link to it that the caller knows; or NULL */
 	} session;
 	/* Step 2: the working directory. */
 	struct verdict_cwd {

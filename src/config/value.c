@@ -213,7 +213,7 @@ static int read_name_entry(const struct config_reader *reader, const struct conf
 	struct cordon_error why;
 	(void)row;
 	*ret_entry = at->text;
-	return env_check_name(at->text, at->length, &why) < 0 ? toml_fail(err, reader->file, at, "%s", why.reason) : 0;
+	return env_check_pattern(at->text, &why) < 0 ? toml_fail(err, reader->file, at, "%s", why.reason) : 0;
 }
 
 static int read_toolchain_entry(const struct config_reader *reader, const struct config_row *row,

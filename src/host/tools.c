@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "host/git-identity.h"
+#include "host/git-user.h"
 #include "host/toolchain.h"
 #include "session/beneath.h"
 
@@ -122,7 +123,11 @@ static int find_all(struct arena *arena, const struct host_tools_request *reques
 	if (git_identity(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, post, &name,
 	                 &email, err) < 0)
 		return -1;
-	if ((name || email) && !(tools->git_config = git_identity_text(arena, name, email)))
+	const char *settings, *identity = git_identity_text(arena, name, email);
+	if (!identity || git_user_settings(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, post,
+	                                   &settings) < 0)
+		return fail_oom(err);
+	if ((name || email || settings) && !(tools->git_config = arena_printf(arena, "%s%s", identity, settings ? settings : "")))
 		return fail_oom(err);
 	return 0;
 }

@@ -310,7 +310,9 @@ static int add_roots(struct arena *arena, const struct places *places, struct st
 static bool find_home(struct trees *trees, enum view view, struct place *ret_home)
 {
 	const char *named = view == VIEW_HOST_READONLY ? trees->facts.home : NULL;
-	return named && beneath_resolve(trees->arena, named, ret_home, NULL, NULL) == 0 && ret_home->path[1];
+	/* Covered by a private one, it is not to be seen. */
+	return named && beneath_resolve(trees->arena, named, ret_home, NULL, NULL) == 0 && ret_home->path[1] &&
+	       strcmp(ret_home->path, trees->facts.private_home);
 }
 
 static int find_roots(struct trees *trees, enum view view)

@@ -36,6 +36,7 @@ struct trees_facts {
 	const struct strings *read_only;        /* paths that the configuration keeps read-only */
 	const char *config_files[2], *manifest; /* that decide about later commands; or NULL */
 	const char *home;                       /* the caller's HOME; or NULL */
+	const char *private_home;               /* the command's own, inside */
 	struct trees_driver {
 		const char *name;
 		bool private_root, holds_writes, keeps_names;

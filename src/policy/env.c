@@ -38,7 +38,8 @@ static const struct {
 	{ "CORDON_*", "such names are set by cordon only" },
 };
 
-static const char *const from_caller[] = { "PATH", "LANG", "LC_*", "TERM", "TZ" };
+static const char *const from_caller[] = { "PATH", "LANG", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI", "EDITOR",
+                                           "PAGER", "TZ" };
 
 static bool matches(const char *pattern, const char *name, size_t length)
 {
@@ -126,14 +127,43 @@ static int add_from_caller(struct arena *arena, char *const *caller, struct stri
 	return 0;
 }
 
+int env_check_pattern(const char *pattern, struct cordon_error *err)
+{
+	size_t length = strlen(pattern);
+	const char *star = strchr(pattern, '*');
+	if (star && (star[1] || star == pattern))
+		return refuse(pattern, length, "a '*' can only stand at the end of a name that begins with something", err);
+	return env_check_name(pattern, length, err);
+}
+
+/* Every variable of the caller's that begins so; of these, such as a request cannot name are left out. */
+static int add_prefix(struct arena *arena, char *const *caller, const char *prefix, size_t length, struct strings *environment,
+                      struct cordon_error *err)
+{
+	for (char *const *at = caller; at && *at; at++) {
+		size_t name_length = strcspn(*at, "=");
+		if (strncmp(*at, prefix, length) || !(*at)[name_length] || !strncmp(*at, "PATH=", 5) ||
+		    env_check_name(*at, name_length, NULL) < 0)
+			continue;
+		if (put(arena, environment, arena_strdup(arena, *at), name_length, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int add_passthrough(struct arena *arena, char *const *caller, const struct strings *names,
                            struct strings *environment, struct cordon_error *err)
 {
 	for (size_t i = 0; names && i < names->count; i++) {
 		const char *name = names->items[i];
 		size_t length = strlen(name);
-		if (env_check_name(name, length, err) < 0)
+		if (env_check_pattern(name, err) < 0)
 			return -1;
+		if (name[length - 1] == '*') {
+			if (add_prefix(arena, caller, name, length - 1, environment, err) < 0)
+				return -1;
+			continue;
+		}
 		/* Taken already; taking it again would undo what toolchains added. */
 		if (!strcmp(name, "PATH"))
 			continue;
@@ -216,6 +246,15 @@ static int finish_path(struct arena *arena, const char *tools_dir, struct string
 	return put(arena, environment, path, 4, err);
 }
 
+static bool is_given(const struct strings *environment, size_t count, const char *name)
+{
+	size_t length = strlen(name);
+	for (size_t i = 0; i < count; i++)
+		if (!strncasecmp(environment->items[i], name, length) && environment->items[i][length] == '=')
+			return true;
+	return false;
+}
+
 static int inject(struct arena *arena, const struct env_request *request, struct strings *environment,
                   struct cordon_error *err)
 {
@@ -241,8 +280,10 @@ static int inject(struct arena *arena, const struct env_request *request, struct
 		{ "all_proxy", request->proxy },
 		{ "no_proxy", request->proxy ? NO_PROXY : NULL },
 	};
+	const size_t given = environment->count;
 	for (size_t i = 0; i < ARRAY_SIZE(injected); i++) {
-		if (!injected[i].value)
+		/* What was asked for by name is the caller's; of the proxy's variables, in either spelling. */
+		if (!injected[i].value || is_given(environment, given, injected[i].name))
 			continue;
 		char *text = arena_printf(arena, "%s=%s", injected[i].name, injected[i].value);
 		if (put(arena, environment, text, strlen(injected[i].name), err) < 0)
@@ -269,13 +310,17 @@ int env_build(struct arena *arena, char *const *caller, const struct env_request
 int env_hide(struct arena *arena, const struct strings *entries, struct strings *environment, struct cordon_error *err)
 {
 	for (size_t i = 0; i < entries->count; i++) {
-		size_t length = strcspn(entries->items[i], "=");
-		const char **slot = find(environment, entries->items[i], length);
-		if (!slot || !strncmp(*slot, "PATH=", 5))
-			continue;
-		*slot = arena_printf(arena, "%.*s=" ENV_HIDDEN, (int)length, entries->items[i]);
-		if (!*slot)
-			return fail_oom(err);
+		size_t length = strcspn(entries->items[i], "=*");
+		bool prefix = entries->items[i][length] == '*';
+		for (size_t j = 0; j < environment->count; j++) {
+			const char **slot = &environment->items[j];
+			size_t name_length = strcspn(*slot, "=");
+			if (strncmp(*slot, entries->items[i], length) || (!prefix && name_length != length) || !strncmp(*slot, "PATH=", 5))
+				continue;
+			*slot = arena_printf(arena, "%.*s=" ENV_HIDDEN, (int)name_length, *slot);
+			if (!*slot)
+				return fail_oom(err);
+		}
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
 
 /* Everything is borrowed for the call. Lists may be NULL, and so may what is marked. */
 struct env_request {
-	const struct strings *passthrough;      /* names to take from the caller's environment, where they are set there */
+	const struct strings *passthrough;      /* names, or PREFIX*, to take from the caller's environment where they are set there */
 	const struct strings *set;              /* NAME=VALUE */
 	const struct strings *toolchains;       /* NAME=VALUE; PATH adds to the end of the caller's instead of replacing it */
 	const char *tools_dir;                  /* its bin/ comes first on PATH; or NULL */
@@ -18,14 +18,17 @@ struct env_request {
 	const char *proxy;                      /* the URL for HTTP_PROXY and its like; or NULL */
 };
 
-/* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, LC_*, TERM, TZ), toolchains,
- * passthrough, set, and last what cordon itself sets. Each name occurs once. An error names the variable and never
+/* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, TERM and the like), toolchains, passthrough,
+ * set. Last, what cordon itself sets, but for what is there by then; CORDON_* cannot be. Each name occurs once. An error names the variable and never
  * shows its value. `caller` is an environ, or NULL; the strings in *ret_environment live in the arena. */
 int env_build(struct arena *arena, char *const *caller, const struct env_request *request,
               struct strings *ret_environment, struct cordon_error *err) must_check;
 
 /* May a request, configuration or toolchain name this variable? If not, the error says why. */
 int env_check_name(const char *name, size_t length, struct cordon_error *err) must_check;
+
+/* Likewise a name of `passthrough`. */
+int env_check_pattern(const char *pattern, struct cordon_error *err) must_check;
 
 /* Puts ENV_HIDDEN in the place of the values of these, NAME or NAME=VALUE: for what is shown to people. PATH stays. */
 #define ENV_HIDDEN "(hidden)"

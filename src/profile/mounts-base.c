@@ -195,9 +195,15 @@ static bool is_any_beneath(const struct places *places, const char *root)
 bool mounts_has_var_tmp(const struct profile_input *input)
 {
 	struct place workspace = input->workspace;
-	return input->view == VIEW_HOST_READONLY || is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") ||
+	return input->view == VIEW_HOST_READONLY || path_within(input->home, "/var/tmp") || is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") ||
 	       is_any_beneath(&input->reads, "/var/tmp") || is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
 	       path_within(input->data_dir, "/var/tmp");
+}
+
+/* Beneath what is mounted after the base? Then so is a mount point there. */
+static bool is_in_memory(const struct profile_input *input, const char *path)
+{
+	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || (mounts_has_var_tmp(input) && path_within(path, "/var/tmp"));
 }
 
 int mounts_add_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
@@ -208,7 +214,8 @@ int mounts_add_points(struct arena *arena, const struct profile_input *input, st
 			return -1;
 	bool own = mounts_has_var_tmp(input);
 	if (!mounts_add(arena, plan, own ? MOUNT_DIRECTORY : MOUNT_LINK, "/var/tmp", own ? NULL : "/tmp", 0) ||
-	    (strcmp(input->home, input->workspace.path) && !mounts_add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0)))
+	    (strcmp(input->home, input->workspace.path) && !is_in_memory(input, input->home) &&
+	     mounts_add_point(arena, plan, input->home, true) < 0))
 		return -1;
 	return add_device_points(arena, input, plan);
 }
@@ -248,7 +255,7 @@ int mounts_add_home(struct arena *arena, const struct profile_input *input, stru
 {
 	if (!strcmp(input->home, input->workspace.path))
 		return 0;
-	if (path_within(input->home, "/tmp") && !mounts_add(arena, plan, MOUNT_DIRECTORY, input->home, NULL, 0))
+	if (is_in_memory(input, input->home) && mounts_add_point(arena, plan, input->home, true) < 0)
 		return -1;
 	if (!input->home_source)
 		return mounts_add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);

@@ -147,7 +147,8 @@ static int add_grant_points(struct arena *arena, const struct profile_input *inp
 		if (!is_in_scratch(input, covered, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
 			return -1;
 	}
-	return 0;
+	const struct place home = { .path = input->home, .alias = input->home_alias };
+	return home.alias && !is_in_scratch(input, covered, home.alias) ? add_alias(arena, plan, &home) : 0;
 }
 
 static int add_grant(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
@@ -196,7 +197,7 @@ static int add_shown(struct arena *arena, const struct profile_input *input, str
 		const struct host_entry *entry = &input->shown.items[i];
 		if (is_in_scratch(input, false, entry->path) != late)
 			continue;
-		if (!mounts_add(arena, plan, entry->kind == HOST_FILE ? MOUNT_FILE : MOUNT_DIRECTORY, entry->path, NULL, 0))
+		if (mounts_add_point(arena, plan, entry->path, entry->kind != HOST_FILE) < 0)
 			return -1;
 		struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, entry->path, entry->source, flags);
 		if (!op)
@@ -205,6 +206,14 @@ static int add_shown(struct arena *arena, const struct profile_input *input, str
 		op->inode = entry->inode;
 	}
 	return 0;
+}
+
+/* Where the caller knows the home by a link in what is mounted after the base. */
+static int add_home_alias(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
+{
+	const struct place home = { .path = input->home, .alias = input->home_alias };
+	bool late = home.alias && input->view != VIEW_HOST_READONLY && is_in_scratch(input, false, home.alias);
+	return late ? add_alias(arena, plan, &home) : 0;
 }
 
 /* ---- what wins over every grant --------------------------------------------------------------------------------- */
@@ -361,7 +370,7 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || mounts_add_proc(arena, input, &plan) < 0 ||
 	    mounts_add_devices(arena, input, &plan, exec) < 0 || mounts_add_tmp(arena, input, &plan, exec) < 0 ||
 	    mounts_add_run(arena, input, &plan, exec) < 0 ||
-	    mounts_add_home(arena, input, &plan, exec) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
+	    mounts_add_home(arena, input, &plan, exec) < 0 || add_home_alias(arena, input, &plan) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
 	    add_grants(arena, input, grants, count, &plan, exec) < 0 || mounts_replace_texts(arena, input, &plan) < 0)
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)

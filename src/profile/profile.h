@@ -99,6 +99,7 @@ struct profile_input {
 	struct strings libraries;       /* directories that programs map code from */
 	const char *cwd;
 	const char *home, *home_source; /* inside, and outside (NULL: in memory) */
+	const char *home_alias;         /* a link that leads there, by which the caller knows it; or NULL */
 	const char *scratch;            /* without a private root: the command's own directory for temporary files */
 	const char *data_dir;           /* cordon's own data, never shown */
 	struct host_entries host;

@@ -100,6 +100,16 @@ static const struct {
 	{ "/var", false },  { "/var/tmp", false }, { "/var/lib", false }, { "/var/run", true },
 };
 
+bool workspace_is_system(const char *path)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(system_places); i++) {
+		const char *system = system_places[i].path;
+		if (!strcmp(path, system) || (system_places[i].beneath && path_within(path, system)))
+			return true;
+	}
+	return false;
+}
+
 /* What they hold is masked wherever it is found; as a workspace it would be laid open. */
 static bool is_secret(const char *path)
 {
@@ -118,11 +128,8 @@ static const char *refusal(const struct place *place, const struct stat *info, c
 	const char *path = place->path;
 	if (!S_ISDIR(info->st_mode))
 		return "a workspace must be a directory";
-	for (size_t i = 0; i < ARRAY_SIZE(system_places); i++) {
-		const char *system = system_places[i].path;
-		if (!strcmp(path, system) || (system_places[i].beneath && path_within(path, system)))
-			return "a system directory cannot be a workspace";
-	}
+	if (workspace_is_system(path))
+		return "a system directory cannot be a workspace";
 	if (home && path_within(home, path))
 		return "a home directory itself, or what contains it, cannot be a workspace";
 	if (!strncmp(path, "/home/", 6) && !strchr(path + 6, '/'))

@@ -20,6 +20,9 @@ const char *workspace_home(struct arena *arena, const char *home);
 int workspace_named(struct arena *arena, const char *path, const char *data_dir, const char *home,
                     struct place *ret_place, int *ret_fd, struct cordon_error *err) must_check;
 
+/* A directory of the system's, or beneath one of which everything is. */
+bool workspace_is_system(const char *path);
+
 /* The error for a path in, or around, the directory where the workspaces of sessions are made. `root` may be NULL, or a
  * link. */
 int workspace_refuse_among(struct arena *arena, const char *path, const char *root, struct cordon_error *err) must_check;

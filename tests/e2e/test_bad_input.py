@@ -51,7 +51,8 @@ def test_a_path_through_a_file(cordon):
 
 
 @pytest.mark.parametrize("option", ["--read", "--write", "--device", "--socket", "--program"])
-@pytest.mark.parametrize("path", ["new\nline", "/new\nline", "/tab\there", "/esc\x1b[m"], ids=repr)
+@pytest.mark.parametrize("path", ["new\nline", "/new\nline", "/tab\there", "/esc\x1b[m", "~/new\nline"],
+                         ids=repr)
 def test_a_path_that_is_malformed(cordon, option, path):
     error = refused_unwalked(cordon, option, path, "--", "touch", "made")
     assert error["class"] == "invalid_request"
@@ -583,16 +584,23 @@ def test_something_else_stands_where_the_ledger_belongs(cordon, where, kind, mak
 
 @pytest.mark.parametrize("unset", [("XDG_DATA_HOME",), ("XDG_DATA_HOME", "HOME"), ("HOME",)], ids="-".join)
 def test_without_home_and_data_home(cordon, tmp_path, unset):
-    home = tmp_path / "home"
+    """Then the home is that of /etc/passwd, for which another file is mounted here."""
+    home, passwd = tmp_path / "home", tmp_path / "passwd"
     home.mkdir()
+    passwd.write_text(f"someone:x:{os.geteuid()}:{os.getegid()}::{home}:/bin/sh\n")
     env = {key: value for key, value in {**cordon.env, "HOME": str(home)}.items() if key not in unset}
-    done = cordon("run", "--json", "-c", "touch done; rm done; echo $HOME", env=env)
-    if unset == ("XDG_DATA_HOME", "HOME"):
+    own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+    drop = [] if os.geteuid() == 0 else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"]
+    wrapper = [*own, "sh", "-ec", f'mount --bind "{passwd}" /etc/passwd; exec "$@"', "-", *drop]
+    done = cordon("run", "--json", "-c", "touch done; rm done; echo $HOME", env=env, wrapper=wrapper)
+    assert done.returncode == 0 and json.loads(done.stdout)["stdout"] == f"{home}\n", done.stdout
+    passwd.write_text("someone:x:4000000:4000000::/nowhere:/bin/sh\n")
+    if "HOME" in unset:
+        done = cordon("run", "--json", "-c", "true", env=env, wrapper=wrapper)
         error = json.loads(done.stdout)["error"]
-        assert done.returncode == 125 and error["class"] == "audit_unavailable" and "HOME" in error["reason"]
-        return
-    assert done.returncode == 0 and json.loads(done.stdout)["stdout"] == "/home/cordon\n", done.stdout
-    ledger = (home / ".local/share" if "HOME" not in unset else cordon.data) / "cordon/ledger"
+        assert done.returncode == 125 and "HOME" in error["reason"], error
+        assert error["class"] == ("audit_unavailable" if "XDG_DATA_HOME" in unset else "invalid_request"), error
+    ledger = (home / ".local/share" if "XDG_DATA_HOME" in unset else cordon.data) / "cordon/ledger"
     assert len(list(ledger.glob("*.jsonl"))) == 1
     assert ledger.stat().st_mode & 0o777 == 0o700 and next(ledger.iterdir()).stat().st_mode & 0o777 == 0o600
 

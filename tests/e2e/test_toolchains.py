@@ -113,7 +113,7 @@ def test_what_tools_write_goes_to_the_private_home(cordon, home):
     script(home / ".cargo/bin/cargo9", "#!/bin/sh\nmkdir -p $CARGO_HOME/registry && echo $CARGO_HOME\n")
     (home / ".cargo/credentials.toml").write_text("token = 'hunter2'\n")
     cordon.env["PATH"] = f"{home}/.cargo/bin:{SYSTEM_PATH}"
-    assert run(cordon, f"cargo9; ls -A {home}/.cargo") == "/home/cordon/.cargo\nbin\n"
+    assert run(cordon, f"cargo9; ls -A {home}/.cargo") == f"{home}/.cargo\nbin\nregistry\n"
     assert sorted(path.name for path in (home / ".cargo").iterdir()) == ["bin", "credentials.toml"]
 
 

@@ -120,12 +120,12 @@ static struct profile_input standard(struct arena *arena)
 		.sandbox_id = "00000000000000000000000000",
 		.workspace = DIRECTORY("/home/ada/project"),
 		.cwd = "/home/ada/project",
-		.home = "/home/cordon",
+		.home = "/home/ada",
 		.data_dir = "/home/ada/.local/share/cordon",
 		.host = { host_items, COUNT(host_items), COUNT(host_items) },
 		.user = "ada", .uid = 1000, .gid = 1000,
 		.argv = texts("make", "test", NULL),
-		.environment = texts("PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/cordon", "TMPDIR=/tmp", NULL),
+		.environment = texts("PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/ada", "TMPDIR=/tmp", NULL),
 	};
 }
 

@@ -8,7 +8,7 @@ from old_kernel_lab import IS_ROOT, needs
 # A mount namespace of our own to put mounts in, as the same user; then the privileges that took are dropped again.
 OWN_MOUNTS = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
 DROP = [] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
-WRITABLE_PLACES = {"/proc", "/tmp", "/var/tmp", "/run", "/dev/shm", "/dev/pts", "/home/cordon", "/tmp/home"}
+WRITABLE_PLACES = {"/proc", "/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", os.path.realpath(os.environ["HOME"]), "/tmp/home"}
 NODES = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
 
 

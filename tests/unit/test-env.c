@@ -91,7 +91,7 @@ static void later_sources_win(void **state)
 	struct env_request request = usual;
 	request.toolchains = LIST("A=tool", "B=tool", "C=tool", "GOROOT=/go", "LANG=tool");
 	request.passthrough = LIST("B", "C", "D", "EMPTY", "UNSET", "PATH");
-	request.set = LIST("C=set", "HOME=/stolen", "TMPDIR=/stolen", "USER=root", "X==", "Y=", "X=2");
+	request.set = LIST("C=set", "HOME=/mine", "TMPDIR=/mine/tmp", "USER=root", "X==", "Y=", "X=2");
 	struct strings environment = build(caller, &request);
 	assert_string_equal(value(&environment, "TERM"), "caller");
 	assert_string_equal(value(&environment, "LANG"), "tool");
@@ -103,9 +103,41 @@ static void later_sources_win(void **state)
 	assert_string_equal(value(&environment, "X"), "2");
 	assert_string_equal(value(&environment, "Y"), "");
 	assert_null(value(&environment, "UNSET"));
-	assert_string_equal(value(&environment, "HOME"), "/home/w");
-	assert_string_equal(value(&environment, "TMPDIR"), "/tmp");
-	assert_string_equal(value(&environment, "USER"), "agent");
+	/* What is asked for by name is not dropped, also where cordon would set it. */
+	assert_string_equal(value(&environment, "HOME"), "/mine");
+	assert_string_equal(value(&environment, "TMPDIR"), "/mine/tmp");
+	assert_string_equal(value(&environment, "USER"), "root");
+	assert_string_equal(value(&environment, "LOGNAME"), "agent");
+}
+
+static void prefixes(void **state)
+{
+	(void)state;
+	char *caller[] = { (char[]){ "FOO_A=1" }, (char[]){ "FOO_B=2" }, (char[]){ "FOO_=3" }, (char[]){ "FOO=4" }, (char[]){ "foo_c=5" },
+		(char[]){ "L_X=6" }, (char[]){ "LD_PRELOAD=/evil.so" }, (char[]){ "CORDON_X=7" }, (char[]){ "PATH=/p" }, (char[]){ "BASH_ENV=x" }, NULL };
+	struct env_request request = usual;
+	request.passthrough = LIST("FOO_*", "L*", "C*", "P*", "B*");
+	struct strings environment = build(caller, &request);
+	assert_string_equal(value(&environment, "FOO_A"), "1");
+	assert_string_equal(value(&environment, "FOO_B"), "2");
+	assert_string_equal(value(&environment, "FOO_"), "3");
+	assert_string_equal(value(&environment, "L_X"), "6");
+	assert_null(value(&environment, "FOO"));
+	assert_null(value(&environment, "foo_c"));
+	assert_null(value(&environment, "LD_PRELOAD"));
+	assert_null(value(&environment, "CORDON_X"));
+	assert_null(value(&environment, "BASH_ENV"));
+	assert_int_equal(env_hide(&arena, LIST("FOO_*"), &environment, NULL), 0);
+	assert_string_equal(value(&environment, "FOO_A"), ENV_HIDDEN);
+	assert_string_equal(value(&environment, "FOO_"), ENV_HIDDEN);
+	assert_string_equal(value(&environment, "L_X"), "6");
+	static const char *const bad[] = { "*", "A*B", "**", "A**", "LD_*", "CORDON_*", "" };
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct cordon_error err;
+		request.passthrough = LIST(bad[i]);
+		assert_int_equal(env_build(&arena, caller, &request, &environment, &err), -1);
+		assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	}
 }
 
 static void proxy(void **state)
@@ -119,6 +151,14 @@ static void proxy(void **state)
 	assert_string_equal(value(&environment, "HTTP_PROXY"), "http://caller:1");
 	assert_null(value(&environment, "HTTPS_PROXY"));
 	request.proxy = EGRESS_PROXY_URL;
+	environment = build(caller, &request);
+	/* The caller's own, in either spelling; the rest is cordon's. */
+	assert_string_equal(value(&environment, "HTTP_PROXY"), "http://caller:1");
+	assert_null(value(&environment, "http_proxy"));
+	assert_string_equal(value(&environment, "no_proxy"), "*");
+	assert_null(value(&environment, "NO_PROXY"));
+	assert_string_equal(value(&environment, "HTTPS_PROXY"), "http://198.18.0.1:3128");
+	request.passthrough = NULL;
 	environment = build(caller, &request);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_string_equal(value(&environment, names[i]), "http://198.18.0.1:3128");
@@ -252,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(built_from_nothing),
 		cmocka_unit_test(later_sources_win),
+		cmocka_unit_test(prefixes),
 		cmocka_unit_test(proxy),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(names_that_are_none),

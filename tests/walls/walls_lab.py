@@ -226,7 +226,7 @@ class Lab:
         self.run_batch(rows, mode, before=["--inline"])
 
     def run_far(self, rows, mode):
-        """With a home that is not beneath /tmp, which is always private."""
+        """With files that are not beneath /tmp, which is always private."""
         with self.world.far():
             self.run_batch(rows, mode)
 

@@ -100,7 +100,7 @@ R("masked-exchange", "masked", ["exchange", "{ws}/conf5/.env", "{ws}/conf5/other
 R("masked-unlink", "masked", ["unlink", "{ws}/conf6/.env"], MASKS, NO_MASK)
 R("masked-write", "masked", ["append", "{ws}/conf7/.env"], MASKS, NO_MASK)
 R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK, options=["--read", "{granted}"])
-R("masked-host-view", "masked", ["read", "{far}/.ssh/id_ed25519", "{text}"], "masked_names,identity", refused("spawn_sandbox_unavailable"),
+R("masked-host-view", "masked", ["read", "{far_secret}", "{text}"], "masked_names,identity", refused("spawn_sandbox_unavailable"),
   options=["--view", "host-readonly"], how="far")
 R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], MOUNTING)
 
@@ -193,7 +193,8 @@ R("env-agent", "environment", ["variable", "SSH_AUTH_SOCK", "{text}"], BARE)
 R("env-preload", "environment", ["variable", "LD_PRELOAD", "{text}"], BARE)
 R("env-bash", "environment", ["variable", "BASH_ENV", "{text}"], BARE)
 R("env-python", "environment", ["variable", "PYTHONPATH", "{text}"], BARE)
-R("env-home", "environment", ["variable", "HOME", "{home}"], BARE)
+# HOME is the path of the caller's own home; what is there is not.
+R("env-home", "environment", ["list", "{home}", ".bash_history"], FILES)
 R("env-of-cordon", "environment", ["environments", "{text}"], LOCAL)
 
 # ---- processes -------------------------------------------------------------------------------------------------------

@@ -229,16 +229,21 @@ class World:
 
     @contextlib.contextmanager
     def far(self):
-        """A home beneath the account's own directory, for as long as it is needed."""
-        home = pathlib.Path(tempfile.mkdtemp(prefix=".cordon-walls-", dir=pwd.getpwuid(os.geteuid()).pw_dir))
-        before = self.env["HOME"]
+        """A file in the account's own directory and one in a place of secrets there, for as long as they are needed. HOME is elsewhere:
+        what it names is covered by a private home."""
+        account = pathlib.Path(pwd.getpwuid(os.geteuid()).pw_dir)
+        home, place = pathlib.Path(tempfile.mkdtemp(prefix=".cordon-walls-", dir=account)), account / ".config/op"
+        made = [path for path in (place, place.parent) if not path.exists()]
+        secret = place / home.name
         try:
-            write(home / ".ssh/id_ed25519", self.text, 0o600)
+            write(secret, self.text, 0o600)
             write(home / "file", "as it was\n")
-            self.names["far"] = self.env["HOME"] = str(home)
+            self.names.update(far=str(home), far_secret=str(secret))
             yield
         finally:
-            self.env["HOME"] = before
+            secret.unlink()
+            for path in made:
+                path.rmdir()
             shutil.rmtree(home)
 
     # ---- workspaces ----

@@ -1,12 +1,15 @@
 /* The program `cordon`: a table of commands. */
 #include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/passwd.h"
 #include "door/cli/cli.h"
 #include "door/cli/report.h"
 
@@ -28,6 +31,15 @@ static bool ensure_descriptors(void)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
 			return false;
 	return true;
+}
+
+/* Without HOME, the user's entry in /etc/passwd says where it is; a user who has none is told to set it where it matters. */
+static void ensure_home(void)
+{
+	char home[PATH_MAX];
+	const char *given = getenv("HOME");
+	if ((!given || !*given) && passwd_home(PASSWD_FILE, geteuid(), home, sizeof(home)))
+		setenv("HOME", home, 1);
 }
 
 static int refuse_word(const char *word)
@@ -68,6 +80,7 @@ int main(int argc, char **argv)
 {
 	if (!ensure_descriptors())
 		return STATUS_REFUSED;
+	ensure_home();
 	/* Most of what this program does ends with it: memory is not given back in between, and not asked for bit by bit. */
 	mallopt(M_TRIM_THRESHOLD, HEAP_KEPT);
 	mallopt(M_TOP_PAD, HEAP_STEP);
