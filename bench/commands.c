@@ -3,6 +3,9 @@
  *
  *     commands times RUNS REST-US     how long each takes: a line "SUBJECT WAY p50 p90 p99", in microseconds
  *     commands rate SECONDS           one after another without a rest: a line "SUBJECT WAY N", per second
+ *     commands cpu COUNT [PID…]       processor time of each: a line "SUBJECT WAY N", in microseconds. It is that of the whole
+ *                                     machine, so that init, proxy, daemon and what the kernel tidies up later are counted; the time
+ *                                     of the processes PID is not
  *
  * Read from stdin, a line each, words separated by tabs:
  *
@@ -29,6 +32,8 @@ extern char **environ;
 
 enum { LINES_MAX = 40, WORDS_MAX = 60 };
 #define SLICE_US 50000.0
+#define CPU_ROUNDS 3
+#define SETTLE_US 150000                /* the kernel takes network namespaces down later, in threads of its own */
 
 /* A line of stdin. */
 struct line {
@@ -137,6 +142,55 @@ static void measure_rate(const char *label, const struct variant *variants, size
 	fflush(stdout);
 }
 
+/* Processor time of the whole machine in clock ticks: user, nice, system, irq, softirq. */
+static double machine_ticks(void)
+{
+	unsigned long long user, nice, system, idle, wait, irq, softirq;
+	FILE *file = fopen("/proc/stat", "re");
+	if (!file || fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &wait, &irq, &softirq) != 7)
+		give_up("/proc/stat cannot be read");
+	fclose(file);
+	return (double)(user + nice + system + irq + softirq);
+}
+
+static double process_ticks(const char *pid)
+{
+	char path[64], text[1024] = "";
+	unsigned long long user = 0, system = 0;
+	snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+	FILE *file = fopen(path, "re");
+	const char *rest = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+	if (!rest || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) != 2)
+		give_up("%s cannot be read", path);
+	fclose(file);
+	return (double)(user + system);
+}
+
+static double ticks_without(char **pids)
+{
+	double ticks = machine_ticks();
+	for (; *pids; pids++)
+		ticks -= process_ticks(*pids);
+	return ticks;
+}
+
+static void measure_cpu(const char *label, const struct variant *variants, size_t count, size_t commands, char **pids)
+{
+	double ticks[LINES_MAX] = { 0 };
+	for (int round = 0; round < CPU_ROUNDS; round++)
+		for (size_t i = 0; i < count; i++) {
+			double start = ticks_without(pids);
+			for (size_t ran = 0; ran < commands; ran++)
+				variants[i].run(variants[i].arg);
+			usleep(SETTLE_US);
+			ticks[i] += ticks_without(pids) - start;
+		}
+	for (size_t i = 0; i < count; i++)
+		printf("%s %s\t%.0f\n", label, variants[i].name,
+		       ticks[i] / (double)sysconf(_SC_CLK_TCK) * 1e6 / (double)(CPU_ROUNDS * commands));
+	fflush(stdout);
+}
+
 static bool read_line(struct line *line)
 {
 	static char text[65536];
@@ -188,6 +242,8 @@ static void measure(const struct line *lines, size_t count, const struct line *s
 	}
 	if (strcmp(argv[1], "times") == 0)
 		interleave(subject->words[1], variants, found, strtoul(argv[2], NULL, 10), (unsigned)atoi(argv[3]));
+	else if (strcmp(argv[1], "cpu") == 0)
+		measure_cpu(subject->words[1], variants, found, strtoul(argv[2], NULL, 10), argv + 3);
 	else
 		measure_rate(subject->words[1], variants, found, atof(argv[2]));
 	for (size_t i = 0; i < found; i++)
@@ -209,8 +265,9 @@ int main(int argc, char **argv)
 {
 	static struct line lines[LINES_MAX];
 	size_t count = 0;
-	if (argc != (argc > 1 && strcmp(argv[1], "times") == 0 ? 4 : 3) || atoi(argv[2]) < 1)
-		give_up("usage: commands times RUNS REST-US | rate SECONDS");
+	bool is_times = argc == 4 && strcmp(argv[1], "times") == 0, is_rate = argc == 3 && strcmp(argv[1], "rate") == 0;
+	if ((!is_times && !is_rate && !(argc >= 3 && strcmp(argv[1], "cpu") == 0)) || atoi(argv[2]) < 1)
+		give_up("usage: commands times RUNS REST-US | rate SECONDS | cpu COUNT [PID...]");
 	while (count < LINES_MAX && read_line(&lines[count]))
 		count++;
 	keep_streams_apart();

@@ -12,7 +12,7 @@ class Part:
     def __init__(self, name, title):
         self.name, self.title = name, title
         self.header, self.rows, self.notes, self.goals = [], [], [], []
-        self.times = {}  # {(subject, way): [p50, p90, p99]}, for the chart
+        self.times, self.condition = {}, ""  # {(subject, way): [p50, p90, p99]}, for the chart; "idle" or "busy"
 
     def goal(self, what, value, sign, bound, unit):
         """`value` None: not measured."""

@@ -2,9 +2,7 @@
 import os
 import pathlib
 import re
-import struct
 import subprocess
-import zlib
 
 import pytest
 
@@ -19,21 +17,6 @@ def bench(place, **settings):
                           env={**os.environ, "BUILD": BUILD, "BENCH_RUNS": "3", "BENCH_RESULTS": str(place), **settings})
 
 
-def pixels(png):
-    """Width, height, and the rows of a PNG as three bytes a pixel; its sums are checked."""
-    assert png[:8] == b"\x89PNG\r\n\x1a\n"
-    chunks, at = {}, 8
-    while at < len(png):
-        length, kind = struct.unpack(">I4s", png[at:at + 8])
-        data = png[at + 8:at + 8 + length]
-        assert struct.unpack(">I", png[at + 8 + length:at + 12 + length])[0] == zlib.crc32(kind + data)
-        chunks[kind], at = data, at + 12 + length
-    width, height, *form = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    rows = zlib.decompress(chunks[b"IDAT"])
-    assert form == [8, 2, 0, 0, 0] and len(rows) == height * (1 + 3 * width) and b"IEND" in chunks
-    return width, height, rows
-
-
 def test_it_measures_and_writes_a_table_and_a_chart(tmp_path):
     before = set(pathlib.Path("/tmp").glob("cordon-bench.*"))
     done = bench(tmp_path / "results", BENCH_ONLY="commands")
@@ -45,10 +28,19 @@ def test_it_measures_and_writes_a_table_and_a_chart(tmp_path):
             found = re.search(rf"^\| `{re.escape(subject)}` \| {way} \| ([\d,.]+) \| ([\d,.]+) \| ([\d,.]+) \| ([\d.]+) ", text, re.MULTILINE)
             p50, p90, p99, ratio = (float(number.replace(",", "")) for number in found.groups())
             assert 0 < p50 <= p90 <= p99 and (ratio == 1) == (way == "bare"), found.group()
-    assert re.search(r"^\| `/bin/true`, cordon library, one-shot \| [\d.]+ × bare \| ≤ 2.50 × bare \| (met|\*\*NOT MET\*\*) \|$", text, re.MULTILINE)
-    width, height, rows = pixels((tmp_path / "results/results.png").read_bytes())
-    assert width > 500 and height > 200 and bytes((0, 107, 164)) * 20 in rows, "no bar of ours"
+    assert re.search(r"^\| `/bin/true`, cordon library, session, idle \| [\d.]+ × bare \| ≤ 1.25 × bare \| (met|\*\*NOT MET\*\*) \|$", text, re.MULTILINE)
+    assert (tmp_path / "results/results.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert set(pathlib.Path("/tmp").glob("cordon-bench.*")) <= before
+
+
+def test_it_measures_a_busy_machine_and_processor_time(tmp_path):
+    done = bench(tmp_path / "results", BENCH_ONLY="busy rate")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| `/bin/true`, cordon library, session, busy \| [\d.]+ × bare \| ≤ 1.40 × bare \|", done.stdout, re.MULTILINE)
+    rows = re.findall(r"^\| `(/bin/true|no-op)` \| ([^|]+) \| ([\d,.]+) \| ([\d.]+) \| ([\d,.]+) \| ([\d,.]+) \| ([\d.]+) \| ([\d,.]+) \|$",
+                      done.stdout, re.MULTILINE)
+    assert {"bare", "cordon library, one-shot", "cordon library, session"} <= {row[1] for row in rows}, done.stdout
+    assert all(float(rate.replace(",", "")) > 0 for row in rows for rate in (row[2], row[5]))
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "bench").glob("*.c")))
