@@ -435,10 +435,17 @@ def test_a_result_that_would_not_fit(cordon):
     assert [row["row"] for row in rows(cordon)] == before
 
 
-def test_no_room_for_a_file_in_memory(cordon):
-    """init is one, of 22.5 kB; a limit on the size of files must not end the caller."""
-    error = cordon.refused("--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (22016, 22016)))
-    assert error["class"] == "spawn_sandbox_unavailable" and "too large" in error["reason"]
+def test_a_limit_on_the_size_of_files_does_not_end_the_caller(cordon):
+    """Whatever it is that does not fit, a row of the ledger or the init program in memory, it is told; and what fits, runs."""
+    statuses = set()
+    for most in (*range(512, 32768, 1536), 1 << 20):
+        done = cordon("run", "--json", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        statuses.add(done.returncode)
+        if done.returncode:
+            error = json.loads(done.stdout)["error"]
+            assert done.returncode == 125 and error["class"] in ("audit_unavailable", "spawn_sandbox_unavailable"), error
+            assert "too large" in error["reason"] or "size" in error["reason"], error
+    assert statuses == {0, 125}
 
 
 FULL = """
