@@ -28,7 +28,7 @@ struct names_memory;
 struct session_look;
 struct session_record;
 struct trees;
-struct vigil;
+struct host_watch;
 
 /* The library's state: where its data is, the ledger, the configuration, whom to ask. */
 struct cordon {
@@ -37,7 +37,7 @@ struct cordon {
 	const char *data_dir, *data_named;      /* what it is; what led there, by whatever links */
 	struct ledger *ledger;
 	struct config_store *config;
-	struct vigil *vigil;                    /* over what of the host the following know */
+	struct host_watch *host_watch;                    /* over what of the host the following know */
 	atomic_bool asked;                      /* for one command, */
 	atomic_bool stays;                      /* for more than one: what is found for one is kept for the next */
 	struct host_view *view;
@@ -278,7 +278,7 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err) must_check;
 
-/* Takes in what the vigil is told, and which version of the mounts this is. `again`: in the same walk. */
+/* Takes in what the host_watch is told, and which version of the mounts this is. `again`: in the same walk. */
 uint64_t handle_mounts(struct cordon *cordon, bool again);
 /* Refuses a handle that another process opened, of which this one is a copy. */
 int handle_check(const struct cordon *cordon, struct cordon_error *err) must_check;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "audit/ledger.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "config/store.h"
 #include "driver/linux/kernel-mounts.h"
 #include "driver/linux/linger.h"
@@ -22,17 +22,17 @@ int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon
 	cordon->owner = getpid();
 	cordon->approver.interrupt_fd = -1;
 	pthread_mutex_init(&cordon->jobs_lock, NULL);
-	if (!(cordon->vigil = vigil_new()) || !(cordon->view = host_view_new(cordon->vigil)) ||
-	    !(cordon->tools = host_tools_new(cordon->vigil)) || !(cordon->names = names_memory_new(cordon->vigil))) {
+	if (!(cordon->host_watch = host_watch_new()) || !(cordon->view = host_view_new(cordon->host_watch)) ||
+	    !(cordon->tools = host_tools_new(cordon->host_watch)) || !(cordon->names = names_memory_new(cordon->host_watch))) {
 		cordon_unref(cordon);
 		return fail_oom(err);
 	}
 	/* A program that runs one command and ends has nothing of what is watched, and would wait some 20 ms for the end of it. */
-	vigil_sleep(cordon->vigil, true);
+	host_watch_pause(cordon->host_watch, true);
 	if (workspace_data_dir(&cordon->arena, options ? options->data_dir : NULL, &cordon->data_dir, &cordon->data_named, err) < 0 ||
 	    ledger_open(cordon->data_dir, false, &cordon->ledger, err) < 0 ||
 	    config_store_open(cordon->data_dir, options ? options->config : NULL, &cordon->config, err) < 0 ||
-	    config_store_watch(cordon->config, cordon->vigil, err) < 0) {
+	    config_store_watch(cordon->config, cordon->host_watch, err) < 0) {
 		cordon_unref(cordon);
 		return -1;
 	}
@@ -63,7 +63,7 @@ void cordon_unref(struct cordon *cordon)
 	names_memory_free(cordon->names);
 	host_tools_free(cordon->tools);
 	host_view_free(cordon->view);
-	vigil_free(cordon->vigil);
+	host_watch_free(cordon->host_watch);
 	arena_free(&cordon->arena);
 	free(cordon);
 	/* Last: init is on its way out meanwhile. */
@@ -84,10 +84,10 @@ uint64_t handle_mounts(struct cordon *cordon, bool again)
 {
 	if (!again && atomic_exchange(&cordon->asked, true)) {
 		atomic_store(&cordon->stays, true);
-		vigil_sleep(cordon->vigil, false);
+		host_watch_pause(cordon->host_watch, false);
 	}
 	/* Where nothing is watched yet, nothing is compared with it either. */
-	if (!vigil_hear(cordon->vigil) && !atomic_load(&cordon->stays))
+	if (!host_watch_poll(cordon->host_watch) && !atomic_load(&cordon->stays))
 		return 0;
 	return again ? kernel_mounts_version_again() : kernel_mounts_version();
 }

@@ -3,7 +3,7 @@
  * without it. What is wrong is `config_invalid` at FILE:LINE:COLUMN, with the nearest key where one was misspelt. */
 #pragma once
 #include "base/arena.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "base/cleanup.h"
 #include "policy/address.h"
 #include "policy/capability.h"
@@ -74,7 +74,7 @@ enum config_keeping { CONFIG_KEEP, CONFIG_KEEP_NOTHING, CONFIG_KEEP_UNSAID };
 int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store,
                       struct cordon_error *err) must_check;
 /* From now on they are watched, in a process that will ask again. */
-int config_store_watch(struct config_store *store, struct vigil *vigil, struct cordon_error *err) must_check;
+int config_store_watch(struct config_store *store, struct host_watch *host_watch, struct cordon_error *err) must_check;
 void config_store_unref(struct config_store *store);
 
 /* The settings for the next command of this session (NULL: a one-off), in the workspace `workspace_fd` (-1: not known

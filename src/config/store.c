@@ -46,7 +46,7 @@ struct config_store {
 	struct snapshot *snapshots[SNAPSHOTS_MAX];
 	uint64_t ticks;
 	/* Over the two files; or NULL. The workspace's file is looked at each time. */
-	struct vigil_post *post;
+	struct host_watch_set *watches;
 };
 
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
@@ -112,10 +112,10 @@ int config_store_open(const char *data_dir, const char *only, struct config_stor
 	return result;
 }
 
-int config_store_watch(struct config_store *store, struct vigil *vigil, struct cordon_error *err)
+int config_store_watch(struct config_store *store, struct host_watch *host_watch, struct cordon_error *err)
 {
-	store->post = vigil_post_new(vigil);
-	return store->post ? 0 : fail_oom(err);
+	store->watches = host_watch_set_new(host_watch);
+	return store->watches ? 0 : fail_oom(err);
 }
 
 const struct config_files *config_store_files(const struct config_store *store)
@@ -135,7 +135,7 @@ void config_store_unref(struct config_store *store)
 	free(store->projects);
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		config_watched_free(&store->files[i]);
-	vigil_post_free(store->post);
+	host_watch_set_free(store->watches);
 	config_version_unref(store->defaults);
 	pthread_mutex_destroy(&store->mutex);
 	arena_free(&store->arena);
@@ -359,14 +359,14 @@ static int with_note(struct snapshot **snapshot, struct arena *arena, const char
 /* Are all but the workspace's as they were when this was last asked? If not, they are watched from here on. */
 static bool are_unchanged(struct config_store *store, uint64_t mounts)
 {
-	if (!store->post)
+	if (!store->watches)
 		return false;
-	if (vigil_stands(store->post, mounts))
+	if (host_watch_unchanged(store->watches, mounts))
 		return true;
-	vigil_begin(store->post, mounts);
+	host_watch_begin(store->watches, mounts);
 	for (size_t i = 0; i < ARRAY_SIZE(store->files); i++)
 		if (store->files[i].path)
-			vigil_watch(store->post, store->files[i].path);
+			host_watch_path(store->watches, store->files[i].path);
 	return false;
 }
 

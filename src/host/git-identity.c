@@ -184,10 +184,10 @@ int git_identity_parse(struct arena *arena, const char *text, size_t length, con
 	return 0;
 }
 
-static int read_file(struct arena *arena, const char *path, struct vigil_post *post, const char **name, const char **email)
+static int read_file(struct arena *arena, const char *path, struct host_watch_set *watches, const char **name, const char **email)
 {
 	struct stat st;
-	vigil_watch(post, path);
+	host_watch_path(watches, path);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !st.st_size)
 		return 0;
@@ -204,14 +204,14 @@ static int read_file(struct arena *arena, const char *path, struct vigil_post *p
 	return git_identity_parse(arena, text, length, name, email);
 }
 
-static int read_beneath(struct arena *arena, const char *directory, const char *file, struct vigil_post *post,
+static int read_beneath(struct arena *arena, const char *directory, const char *file, struct host_watch_set *watches,
                         const char **name, const char **email)
 {
 	uncleared char path[PATH_MAX];
 	int length = directory && *directory == '/' ? snprintf(path, sizeof(path), "%s/%s", directory, file) : 0;
 	if (length <= 0 || (size_t)length >= sizeof(path))
 		return 0;
-	return read_file(arena, path, post, name, email);
+	return read_file(arena, path, watches, name, email);
 }
 
 static const char *variable(const char *const *environment, const char *name)
@@ -224,16 +224,16 @@ static const char *variable(const char *const *environment, const char *name)
 }
 
 int git_identity(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
-                 struct vigil_post *post, const char **ret_name, const char **ret_email, struct cordon_error *err)
+                 struct host_watch_set *watches, const char **ret_name, const char **ret_email, struct cordon_error *err)
 {
 	const char *name = NULL, *email = NULL, *file = variable(environment, "GIT_CONFIG_GLOBAL");
 	bool has_xdg = xdg_config_home && *xdg_config_home;
 	int r;
 	if (file)
-		r = *file == '/' ? read_file(arena, file, post, &name, &email) : 0;
+		r = *file == '/' ? read_file(arena, file, watches, &name, &email) : 0;
 	else if ((r = read_beneath(arena, has_xdg ? xdg_config_home : home, has_xdg ? "git/config" : ".config/git/config",
-	                           post, &name, &email)) == 0)
-		r = read_beneath(arena, home, ".gitconfig", post, &name, &email);
+	                           watches, &name, &email)) == 0)
+		r = read_beneath(arena, home, ".gitconfig", watches, &name, &email);
 	if (r < 0)
 		return fail_oom(err);
 	const char *own_name = variable(environment, "GIT_AUTHOR_NAME");

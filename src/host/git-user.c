@@ -116,10 +116,10 @@ void git_user_parse(struct git_user *user, const char *bytes, size_t length)
 	(void)!git_syntax_read(bytes, length, take, user);
 }
 
-static void read_file(struct git_user *user, const char *path, struct vigil_post *post)
+static void read_file(struct git_user *user, const char *path, struct host_watch_set *watches)
 {
 	struct stat info;
-	vigil_watch(post, path);
+	host_watch_path(watches, path);
 	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size <= 0 || info.st_size > GIT_SYNTAX_SIZE_MAX)
 		return;
@@ -130,12 +130,12 @@ static void read_file(struct git_user *user, const char *path, struct vigil_post
 	user->failed = user->failed || !text;
 }
 
-static void read_beneath(struct git_user *user, const char *directory, const char *name, struct vigil_post *post)
+static void read_beneath(struct git_user *user, const char *directory, const char *name, struct host_watch_set *watches)
 {
 	uncleared char path[PATH_MAX];
 	int length = directory && *directory == '/' ? snprintf(path, sizeof(path), "%s/%s", directory, name) : 0;
 	if (length > 0 && (size_t)length < sizeof(path))
-		read_file(user, path, post);
+		read_file(user, path, watches);
 }
 
 static const char *variable(const char *const *environment, const char *name)
@@ -148,7 +148,7 @@ static const char *variable(const char *const *environment, const char *name)
 }
 
 int git_user_settings(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
-                      struct vigil_post *post, const char **ret_text)
+                      struct host_watch_set *watches, const char **ret_text)
 {
 	const char *file = variable(environment, "GIT_CONFIG_GLOBAL");
 	bool has_xdg = xdg_config_home && *xdg_config_home;
@@ -156,10 +156,10 @@ int git_user_settings(struct arena *arena, const char *home, const char *xdg_con
 	*ret_text = NULL;
 	if (file && *file) {
 		if (*file == '/')
-			read_file(&user, file, post);
+			read_file(&user, file, watches);
 	} else {
-		read_beneath(&user, has_xdg ? xdg_config_home : home, has_xdg ? "git/config" : ".config/git/config", post);
-		read_beneath(&user, home, ".gitconfig", post);
+		read_beneath(&user, has_xdg ? xdg_config_home : home, has_xdg ? "git/config" : ".config/git/config", watches);
+		read_beneath(&user, home, ".gitconfig", watches);
 	}
 	if (user.failed)
 		return -1;

@@ -4,12 +4,12 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 
 /* *ret_text: settings of the files that git_identity() looks at, as the text of a configuration, with a comment that names what
  * was left out; NULL where there are none. -1 when memory is short. */
 int git_user_settings(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
-                      struct vigil_post *post, const char **ret_text) must_check;
+                      struct host_watch_set *watches, const char **ret_text) must_check;
 
 /* The same of these bytes, added to what `user` has. What git would refuse to parse ends it. */
 struct git_user {

@@ -24,7 +24,7 @@
 
 struct search {
 	struct arena *arena;
-	struct vigil_post *post;
+	struct host_watch_set *watches;
 	struct host_entries *entries;
 	size_t looked_at, first;        /* for one entry of the view; `first`: how many were shown before it */
 };
@@ -109,7 +109,7 @@ static bool next_entry(struct search *search, struct reader *reader, const char 
 
 static int open_directory(struct search *search, const char *source)
 {
-	vigil_watch_names(search->post, source);
+	host_watch_names(search->watches, source);
 	return open(source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -196,10 +196,10 @@ static int add_entry(struct search *search, const struct host_entry *entry, bool
 	return S_ISDIR(info.st_mode) ? add_directory(search, entry->path, entry->source, 0) : append(search, entry);
 }
 
-int host_public_keep(struct arena *arena, struct vigil_post *post, struct host_entries *entries)
+int host_public_keep(struct arena *arena, struct host_watch_set *watches, struct host_entries *entries)
 {
 	struct host_entries public = { 0 };
-	struct search search = { .arena = arena, .post = post, .entries = &public };
+	struct search search = { .arena = arena, .watches = watches, .entries = &public };
 	const bool etc_is_reachable = is_reachable("/etc/");
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct host_entry *entry = &entries->items[i];

@@ -5,12 +5,12 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/place.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 
 /* Replaces each entry of /etc by itself, by those parts of it that are public, or by nothing. Links, and entries
- * elsewhere, stay. What is looked at is watched by `post` (may be NULL). Strings are borrowed from `entries` or
+ * elsewhere, stay. What is looked at is watched by `watches` (may be NULL). Strings are borrowed from `entries` or
  * allocated in `arena`. -1 when memory is short. */
-int host_public_keep(struct arena *arena, struct vigil_post *post, struct host_entries *entries) must_check;
+int host_public_keep(struct arena *arena, struct host_watch_set *watches, struct host_entries *entries) must_check;
 
 /* Changes whenever a small public file changes; 0 for other files. */
 uint64_t host_file_stamp(const struct stat *info);

@@ -56,7 +56,7 @@ static bool is_somebodys_home(const struct judge *judge, const char *path)
 		int length = snprintf(mark, sizeof(mark), "%s/%s", path, home_marks[i]);
 		if (length < 0 || (size_t)length >= sizeof(mark))
 			return true;
-		vigil_watch(judge->post, mark);
+		host_watch_path(judge->watches, mark);
 		if (!access(mark, F_OK))
 			return true;
 	}

@@ -3,12 +3,12 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/vigil.h"
+#include "base/host-watch.h"
 
 /* The caller's home as it is named and as it is; either may be NULL. Borrowed. */
 struct judge {
 	const char *home, *home_real;
-	struct vigil_post *post;        /* watches what is looked at; or NULL */
+	struct host_watch_set *watches;        /* watches what is looked at; or NULL */
 };
 
 /* May something be put at this path inside? Of the name only; asks nothing of the file system. */

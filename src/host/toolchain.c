@@ -51,13 +51,13 @@ struct finder {
 /* Every path is made known before it is looked at. */
 static bool is_there(const struct finder *finder, const char *path)
 {
-	vigil_watch(finder->judge.post, path);
+	host_watch_path(finder->judge.watches, path);
 	return access(path, F_OK) == 0;
 }
 
 static bool find_real(const struct finder *finder, const char *path, char real[static PATH_MAX])
 {
-	vigil_watch(finder->judge.post, path);
+	host_watch_path(finder->judge.watches, path);
 	return realpath(path, real);
 }
 
@@ -118,7 +118,7 @@ static struct strings expand(struct finder *finder, const char *pattern)
 	const char *slash = memrchr(pattern, '/', (size_t)(star - pattern));
 	char *directory = arena_strndup(finder->arena, pattern, (size_t)(slash - pattern));
 	if (directory)
-		vigil_watch_names(finder->judge.post, directory);
+		host_watch_names(finder->judge.watches, directory);
 	DIR *stream = directory ? opendir(directory) : NULL;
 	finder->failed |= !directory;
 	if (!stream)
@@ -440,9 +440,9 @@ static void finish(struct finder *finder, struct toolchains *ret)
 }
 
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   const struct strings *writable, struct vigil_post *post, struct toolchains *ret, struct cordon_error *err)
+                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret, struct cordon_error *err)
 {
-	struct finder finder = { .arena = arena, .environment = environment, .writable = writable, .judge = { .post = post } };
+	struct finder finder = { .arena = arena, .environment = environment, .writable = writable, .judge = { .watches = watches } };
 	struct toolchains found;
 	size_t count;
 	const struct toolchain *rows = toolchain_rows(&count);
@@ -452,7 +452,7 @@ int toolchain_find(struct arena *arena, const char *home, const char *const *env
 		finder.judge.home = path_normalise(arena, home);
 		finder.failed |= !finder.judge.home;
 		finder.home_length = finder.judge.home ? strlen(finder.judge.home) : 0;
-		if (finder.judge.home && !vigil_watches(post))
+		if (finder.judge.home && !host_watch_is_active(watches))
 			list_home(&finder);
 	}
 	split_path(&finder);

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "cordon.h"
 
 struct toolchains {
@@ -22,10 +22,10 @@ struct toolchains {
 
 /* `home` and `environment` (K=V, ended by NULL) are the caller's; either may be NULL. `chosen`: NULL is all, an empty
  * list none; an unknown name is invalid_request. `writable` (or NULL): what commands can change; a root in there is not
- * looked at, since its links lead wherever a command wants them to. A root that would show too much is passed over in silence. `post` (or NULL)
+ * looked at, since its links lead wherever a command wants them to. A root that would show too much is passed over in silence. `watches` (or NULL)
  * watches all that the answer comes from. */
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   const struct strings *writable, struct vigil_post *post, struct toolchains *ret, struct cordon_error *err)
+                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret, struct cordon_error *err)
 	must_check;
 
 /* Adds `found->environment` to `list`, its "~/" written as `inside_home`. */

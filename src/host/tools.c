@@ -1,5 +1,5 @@
 /* See host-tools.h. A few answers are kept, since a process may run commands of callers whose environments differ; the one
- * that was used longest ago makes room. An answer is its request's, word for word, and stands as long as its post does. */
+ * that was used longest ago makes room. An answer is its request's, word for word, and stands as long as its watches does. */
 #include "host/tools.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 
 struct answer {
 	struct arena arena;
-	struct vigil_post *post;
+	struct host_watch_set *watches;
 	struct host_tools_request request;
 	struct strings environment, chosen, writable;   /* of the request */
 	bool known;
@@ -26,24 +26,24 @@ struct answer {
 
 struct host_tools_kept {
 	pthread_mutex_t mutex;
-	struct vigil *vigil;
+	struct host_watch *host_watch;
 	uint64_t clock;
 	struct answer answers[KEPT_MAX];
 };
 
-struct host_tools_kept *host_tools_new(struct vigil *vigil)
+struct host_tools_kept *host_tools_new(struct host_watch *host_watch)
 {
 	struct host_tools_kept *kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		return NULL;
-	kept->vigil = vigil;
+	kept->host_watch = host_watch;
 	pthread_mutex_init(&kept->mutex, NULL);
 	return kept;
 }
 
 static void forget(struct answer *answer)
 {
-	vigil_post_free(answer->post);
+	host_watch_set_free(answer->watches);
 	arena_free(&answer->arena);
 	*answer = (struct answer){ 0 };
 }
@@ -76,11 +76,11 @@ static int add_shown(struct arena *arena, struct host_entries *shown, const stru
 	return 0;
 }
 
-static int show(struct arena *arena, const char *path, const char *workspace, struct vigil_post *post,
+static int show(struct arena *arena, const char *path, const char *workspace, struct host_watch_set *watches,
                 struct host_entries *shown)
 {
 	struct place place;
-	vigil_watch(post, path);
+	host_watch_path(watches, path);
 	if (path_within(path, workspace) || beneath_resolve(arena, path, &place, NULL, NULL) < 0)
 		return 0;
 	return add_shown(arena, shown, &(struct host_entry){ .path = path, .source = place.path,
@@ -88,10 +88,10 @@ static int show(struct arena *arena, const char *path, const char *workspace, st
 	                                                     .device = place.device, .inode = place.inode });
 }
 
-static int mask(struct arena *arena, const char *path, struct vigil_post *post, struct places *masked)
+static int mask(struct arena *arena, const char *path, struct host_watch_set *watches, struct places *masked)
 {
 	struct stat info;
-	vigil_watch(post, path);
+	host_watch_path(watches, path);
 	if (stat(path, &info) < 0)
 		return 0;
 	return places_add(arena, masked, &(struct place){ .path = path, .is_directory = S_ISDIR(info.st_mode) });
@@ -106,25 +106,25 @@ static const char *variable(const char *const *environment, const char *name)
 	return NULL;
 }
 
-static int find_all(struct arena *arena, const struct host_tools_request *request, struct vigil_post *post,
+static int find_all(struct arena *arena, const struct host_tools_request *request, struct host_watch_set *watches,
                     struct host_tools *tools, struct cordon_error *err)
 {
 	const char *home = variable(request->environment, "HOME"), *name, *email;
 	struct toolchains found;
-	if (toolchain_find(arena, home, request->environment, request->chosen, request->writable, post, &found, err) < 0 ||
+	if (toolchain_find(arena, home, request->environment, request->chosen, request->writable, watches, &found, err) < 0 ||
 	    toolchain_environment(arena, &found, request->inside_home, &tools->environment, err) < 0)
 		return -1;
 	for (size_t i = 0; i < found.show.count; i++)
-		if (show(arena, found.show.items[i], request->workspace, post, &tools->shown) < 0)
+		if (show(arena, found.show.items[i], request->workspace, watches, &tools->shown) < 0)
 			return fail_oom(err);
 	for (size_t i = 0; i < found.mask.count; i++)
-		if (mask(arena, found.mask.items[i], post, &tools->masked) < 0)
+		if (mask(arena, found.mask.items[i], watches, &tools->masked) < 0)
 			return fail_oom(err);
-	if (git_identity(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, post, &name,
+	if (git_identity(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, watches, &name,
 	                 &email, err) < 0)
 		return -1;
 	const char *settings, *identity = git_identity_text(arena, name, email);
-	if (!identity || git_user_settings(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, post,
+	if (!identity || git_user_settings(arena, home, variable(request->environment, "XDG_CONFIG_HOME"), request->environment, watches,
 	                                   &settings) < 0)
 		return fail_oom(err);
 	if ((name || email || settings) && !(tools->git_config = arena_printf(arena, "%s%s", identity, settings ? settings : "")))
@@ -132,14 +132,14 @@ static int find_all(struct arena *arena, const struct host_tools_request *reques
 	return 0;
 }
 
-/* `post` may be NULL. */
-static int look(struct arena *arena, const struct host_tools_request *request, struct vigil_post *post,
+/* `watches` may be NULL. */
+static int look(struct arena *arena, const struct host_tools_request *request, struct host_watch_set *watches,
                 struct host_tools *ret_tools, struct cordon_error *err)
 {
 	struct host_tools tools = { 0 };
-	if (request->tools_dir && show(arena, request->tools_dir, request->workspace, post, &tools.shown) < 0)
+	if (request->tools_dir && show(arena, request->tools_dir, request->workspace, watches, &tools.shown) < 0)
 		return fail_oom(err);
-	if (!request->only_tools_dir && find_all(arena, request, post, &tools, err) < 0)
+	if (!request->only_tools_dir && find_all(arena, request, watches, &tools, err) < 0)
 		return -1;
 	*ret_tools = tools;
 	return 0;
@@ -167,11 +167,11 @@ static bool same_text(const char *a, const char *b)
 	return !a == !b && (!a || !strcmp(a, b));
 }
 
-/* All but the version, which the post compares. */
+/* All but the version, which the watches compares. */
 static bool is_about(const struct answer *answer, const struct host_tools_request *request)
 {
 	const struct host_tools_request *own = &answer->request;
-	return answer->post && own->user == request->user && own->only_tools_dir == request->only_tools_dir &&
+	return answer->watches && own->user == request->user && own->only_tools_dir == request->only_tools_dir &&
 	       same_text(own->workspace, request->workspace) && same_text(own->inside_home, request->inside_home) &&
 	       same_text(own->tools_dir, request->tools_dir) && same_strings(own->chosen, request->chosen) &&
 	       same_strings(own->writable, request->writable) && same_list(own->environment, request->environment);
@@ -230,12 +230,12 @@ static int renew(struct host_tools_kept *kept, struct answer *answer, const stru
 {
 	answer->known = false;
 	arena_free(&answer->arena);
-	if ((!answer->post && !(answer->post = vigil_post_new(kept->vigil))) || keep_request(answer, request) < 0) {
+	if ((!answer->watches && !(answer->watches = host_watch_set_new(kept->host_watch))) || keep_request(answer, request) < 0) {
 		forget(answer);
 		return fail_oom(err);
 	}
-	vigil_begin(answer->post, request->mounts);
-	if (look(&answer->arena, &answer->request, answer->post, &answer->tools, err) < 0) {
+	host_watch_begin(answer->watches, request->mounts);
+	if (look(&answer->arena, &answer->request, answer->watches, &answer->tools, err) < 0) {
 		forget(answer);
 		return -1;
 	}
@@ -269,7 +269,7 @@ int host_tools_find(struct arena *arena, struct host_tools_kept *kept, const str
 	struct host_tools tools;
 	pthread_mutex_lock(&kept->mutex);
 	struct answer *answer = find_answer(kept, request);
-	int status = answer->known && vigil_stands(answer->post, request->mounts) ? 0 : renew(kept, answer, request, err);
+	int status = answer->known && host_watch_unchanged(answer->watches, request->mounts) ? 0 : renew(kept, answer, request, err);
 	answer->used = ++kept->clock;
 	if (status == 0 && copy_tools(arena, &answer->tools, &tools) < 0)
 		status = fail_oom(err);

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/place.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 
 /* What it is about; all borrowed. Two that are alike in every part have the same answer. */
 struct host_tools_request {
@@ -28,7 +28,7 @@ struct host_tools {
 
 struct host_tools_kept;
 /* Shared by threads. NULL when memory is short. */
-struct host_tools_kept *host_tools_new(struct vigil *vigil);
+struct host_tools_kept *host_tools_new(struct host_watch *host_watch);
 void host_tools_free(struct host_tools_kept *kept);
 
 int host_tools_find(struct arena *arena, struct host_tools_kept *kept, const struct host_tools_request *request,

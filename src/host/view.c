@@ -2,7 +2,7 @@
  * is where it leads into the view, and replaced by what it leads to where it does not (a resolv.conf that points into
  * /run).
  *
- * What was found is kept between commands, and stands while nothing is heard of a change (base/vigil.h). Where nothing
+ * What was found is kept between commands, and stands while nothing is heard of a change (base/host-watch.h). Where nothing
  * can be heard: a name in / or /etc cannot come, go or be replaced without changing that directory, so while both are as
  * they were, only what may change by itself is looked at again: regular files, what leads out of the view, and names that
  * lie deeper. */
@@ -39,8 +39,8 @@ struct name {
 
 struct host_view {
 	pthread_mutex_t mutex;
-	struct vigil_post *post;
-	uint64_t era;                           /* how often the post was begun */
+	struct host_watch_set *watches;
+	uint64_t era;                           /* how often the watches was begun */
 	struct arena entries_arena;
 	struct host_entries entries;            /* what was found last */
 	struct arena arena;
@@ -51,7 +51,7 @@ struct host_view {
 	size_t name_count;
 	struct {
 		bool known;
-		uint64_t era;                   /* of the post, when it was read */
+		uint64_t era;                   /* of the watches, when it was read */
 		unsigned uid;
 		struct stat file;               /* /etc/passwd when it was read */
 		char name[HOST_USER_MAX + 1];
@@ -88,7 +88,7 @@ static int add_link(struct arena *arena, const struct host_view *view, const cha
 		                                  .kind = HOST_LINK };
 		return ret_entry->link ? 0 : -1;
 	}
-	vigil_watch(view->post, path);
+	host_watch_path(view->watches, path);
 	*ret_use = length > 0 && realpath(path, real) && stat(real, &info) == 0;
 	if (!*ret_use)
 		return 0;
@@ -131,10 +131,10 @@ static int look(struct arena *arena, const struct host_view *view, const char *p
 	return 0;
 }
 
-struct host_view *host_view_new(struct vigil *vigil)
+struct host_view *host_view_new(struct host_watch *host_watch)
 {
 	struct host_view *view = calloc(1, sizeof(*view));
-	if (!view || !(view->post = vigil_post_new(vigil))) {
+	if (!view || !(view->watches = host_watch_set_new(host_watch))) {
 		free(view);
 		return NULL;
 	}
@@ -146,7 +146,7 @@ void host_view_free(struct host_view *view)
 {
 	if (!view)
 		return;
-	vigil_post_free(view->post);
+	host_watch_set_free(view->watches);
 	arena_free(&view->entries_arena);
 	arena_free(&view->arena);
 	pthread_mutex_destroy(&view->mutex);
@@ -188,7 +188,7 @@ static int list_names(struct host_view *view, const struct strings *extra)
 static void watch_names(struct host_view *view)
 {
 	for (size_t i = 0; i < view->name_count; i++)
-		vigil_watch_link(view->post, view->names[i].path);
+		host_watch_link(view->watches, view->names[i].path);
 }
 
 static int look_at_names(struct host_view *view)
@@ -251,19 +251,19 @@ static int look_again(struct host_view *view, const struct strings *extra)
 			return -1;
 		view->entries.count += use;
 	}
-	return host_public_keep(arena, view->post, &view->entries);
+	return host_public_keep(arena, view->watches, &view->entries);
 }
 
 /* Whether what is known stands; where not, all of it is watched from here on. */
 static bool stands(struct host_view *view, const struct strings *extra, uint64_t mounts)
 {
-	if (vigil_stands(view->post, mounts) && strings_same(&view->extra, extra))
+	if (host_watch_unchanged(view->watches, mounts) && strings_same(&view->extra, extra))
 		return true;
-	vigil_begin(view->post, mounts);
+	host_watch_begin(view->watches, mounts);
 	view->era++;
 	view->entries.items = NULL;
-	vigil_watch(view->post, HOST_PASSWD);
-	vigil_watch_names(view->post, "/etc");
+	host_watch_path(view->watches, HOST_PASSWD);
+	host_watch_names(view->watches, "/etc");
 	return false;
 }
 
@@ -310,8 +310,8 @@ int host_base_view(struct arena *arena, struct host_view *view, const struct str
 static const char *find_user(struct arena *arena, struct host_view *view, uint64_t mounts, unsigned uid)
 {
 	struct stat file = { 0 };
-	/* The base view begins the post, once for each command: who runs a single one watches nothing. */
-	if (vigil_stands(view->post, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
+	/* The base view begins the watches, once for each command: who runs a single one watches nothing. */
+	if (host_watch_unchanged(view->watches, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
 		return arena_strdup(arena, view->user.name);
 	bool there = stat(HOST_PASSWD, &file) == 0;
 	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file)) {

@@ -4,12 +4,12 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/place.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 
-/* What was found, kept between commands; shared by threads. NULL when memory is short. What the vigil has heard by then is
+/* What was found, kept between commands; shared by threads. NULL when memory is short. What the host_watch has heard by then is
  * what counts; `mounts` is the version of its posts. */
 struct host_view;
-struct host_view *host_view_new(struct vigil *vigil);
+struct host_view *host_view_new(struct host_watch *host_watch);
 void host_view_free(struct host_view *view);
 
 /* What of the system base view is here, and whether it is a directory, a file or a link. `extra`: paths that sandbox.etc

@@ -24,7 +24,7 @@
 char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
 int workspace_fd = -1;
 struct config_store *store;
-struct vigil *vigil;
+struct host_watch *host_watch;
 
 void ground_open_store(void)
 {
@@ -32,7 +32,7 @@ void ground_open_store(void)
 	const struct config_files files = { .system = system_file, .user = user_file, .home = "/home/me" };
 	config_store_unref(store);
 	store = NULL;
-	if (config_store_open_files(data, &files, &store, &err) < 0 || (vigil && config_store_watch(store, vigil, &err) < 0))
+	if (config_store_open_files(data, &files, &store, &err) < 0 || (host_watch && config_store_watch(store, host_watch, &err) < 0))
 		fail_msg("%s", err.reason);
 }
 
@@ -55,8 +55,8 @@ int ground_setup(void **state)
 
 int ground_setup_watched(void **state)
 {
-	vigil = vigil_new();
-	assert_non_null(vigil);
+	host_watch = host_watch_new();
+	assert_non_null(host_watch);
 	return ground_setup(state);
 }
 
@@ -65,8 +65,8 @@ int ground_teardown(void **state)
 	(void)state;
 	config_store_unref(store);
 	store = NULL;
-	vigil_free(vigil);
-	vigil = NULL;
+	host_watch_free(host_watch);
+	host_watch = NULL;
 	close(workspace_fd);
 	remove_tree(AT_FDCWD, root);
 	return 0;
@@ -74,8 +74,8 @@ int ground_teardown(void **state)
 
 uint64_t ground_hear(void)
 {
-	if (vigil)
-		vigil_hear(vigil);
+	if (host_watch)
+		host_watch_poll(host_watch);
 	return 1;
 }
 

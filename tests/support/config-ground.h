@@ -9,7 +9,7 @@
 extern char root[64], data[80], system_file[80], user_file[80], workspace[80], project_file[96];
 extern int workspace_fd;
 extern struct config_store *store;
-extern struct vigil *vigil;             /* over its files; or NULL */
+extern struct host_watch *host_watch;             /* over its files; or NULL */
 
 void ground_open_store(void);
 int ground_setup(void **state);

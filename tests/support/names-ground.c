@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "cordon.h"
 #include "local-ground.h"
 #include "names-ground.h"
@@ -44,9 +44,9 @@ int ground_setup_memory(void **state)
 {
 	ground_setup(state);
 	struct ground *ground = *state;
-	ground->vigil = vigil_new();
-	assert_non_null(ground->vigil);
-	ground->memory = names_memory_new(ground->vigil);
+	ground->host_watch = host_watch_new();
+	assert_non_null(ground->host_watch);
+	ground->memory = names_memory_new(ground->host_watch);
 	assert_non_null(ground->memory);
 	return 0;
 }
@@ -56,7 +56,7 @@ int ground_teardown(void **state)
 	struct ground *ground = *state;
 	char command[256];
 	names_memory_free(ground->memory);
-	vigil_free(ground->vigil);
+	host_watch_free(ground->host_watch);
 	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", ground->root, ground->root, ground->cache);
 	int status = system(command);
 	close(ground->root_fd);
@@ -100,8 +100,8 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 	struct cordon_error err = { 0 };
 	struct names_place place = { .tried = true, .fd = ground->cache_fd };
 	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL };
-	if (ground->vigil)
-		vigil_hear(ground->vigil);
+	if (ground->host_watch)
+		host_watch_poll(ground->host_watch);
 	if (names_find(&ground->arena, ground->root_fd, ground->root, &rules, &keep, budget_us, &ground->names, &err) < 0)
 		fail_msg("%s", err.reason);
 	return &ground->names;

@@ -14,7 +14,7 @@ struct ground {
 	struct arena arena;
 	struct names names;
 	struct strings deny, protect, exempt;
-	struct vigil *vigil;            /* or NULL: nothing is kept in memory */
+	struct host_watch *host_watch;            /* or NULL: nothing is kept in memory */
 	struct names_memory *memory;
 };
 

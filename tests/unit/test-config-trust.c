@@ -105,8 +105,8 @@ static void the_only_file_must_be_good(void **state)
 	ground_put(user_file, "broken");
 	config_store_unref(store);
 	assert_int_equal(config_store_open_files(data, &files, &store, &err), 0);
-	if (vigil)
-		assert_int_equal(config_store_watch(store, vigil, &err), 0);
+	if (host_watch)
+		assert_int_equal(config_store_watch(store, host_watch, &err), 0);
 	ground_expect_refused("only.toml", "cannot read");
 	ground_put(only, "limits.memory = \"70M\"\n");
 	ground_expect(70, NULL);

@@ -52,12 +52,12 @@ static int teardown(void **state)
 	return system(command) == 0 ? free_arena(state) : -1;
 }
 
-static struct host_entries keep(enum host_kind kind, const char *path, const char *source, struct vigil_post *post)
+static struct host_entries keep(enum host_kind kind, const char *path, const char *source, struct host_watch_set *watches)
 {
 	struct host_entry *entry = arena_alloc(&arena, sizeof(*entry));
 	*entry = (struct host_entry){ .path = path, .source = source, .kind = kind };
 	struct host_entries entries = { entry, 1, 1 };
-	assert_int_equal(host_public_keep(&arena, post, &entries), 0);
+	assert_int_equal(host_public_keep(&arena, watches, &entries), 0);
 	return entries;
 }
 
@@ -173,26 +173,26 @@ static void what_lies_beyond_a_bound_is_not_shown(void **state)
 static void a_change_is_told(void **state)
 {
 	(void)state;
-	struct vigil *vigil = vigil_new();
-	struct vigil_post *post = vigil_post_new(vigil);
+	struct host_watch *host_watch = host_watch_new();
+	struct host_watch_set *watches = host_watch_set_new(host_watch);
 	make_directory("ssl", 0755);
 	make_directory("ssl/certs", 0755);
 	make_file("ssl/certs/a.crt", 0644);
 	for (int time = 0; time < 2; time++) {
-		vigil_hear(vigil);
-		vigil_begin(post, 1);
-		assert_int_equal(keep(HOST_DIRECTORY, "/etc/ssl", at("ssl"), post).count, 1);
+		host_watch_poll(host_watch);
+		host_watch_begin(watches, 1);
+		assert_int_equal(keep(HOST_DIRECTORY, "/etc/ssl", at("ssl"), watches).count, 1);
 	}
-	vigil_hear(vigil);
-	bool stood = vigil_stands(post, 1);
+	host_watch_poll(host_watch);
+	bool stood = host_watch_unchanged(watches, 1);
 	assert_int_equal(chmod(at("ssl/certs/a.crt"), 0600), 0);
-	vigil_hear(vigil);
-	assert_false(vigil_stands(post, 1));
+	host_watch_poll(host_watch);
+	assert_false(host_watch_unchanged(watches, 1));
 	assert_int_equal(keep(HOST_DIRECTORY, "/etc/ssl", at("ssl"), NULL).count, 2);
 	if (!stood)
 		print_message("nothing can be watched here\n");
-	vigil_post_free(post);
-	vigil_free(vigil);
+	host_watch_set_free(watches);
+	host_watch_free(host_watch);
 }
 
 int main(void)

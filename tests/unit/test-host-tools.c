@@ -69,13 +69,13 @@ static const char *ask(struct arena *arena, struct host_tools_kept *kept, const 
 /* One who never saw this before. */
 static const char *ask_anew(struct arena *arena, const struct host_tools_request *request)
 {
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_tools_kept *kept = host_tools_new(vigil);
+	struct host_watch *host_watch = host_watch_new();
+	assert_non_null(host_watch);
+	struct host_tools_kept *kept = host_tools_new(host_watch);
 	assert_non_null(kept);
 	const char *text = ask(arena, kept, request);
 	host_tools_free(kept);
-	vigil_free(vigil);
+	host_watch_free(host_watch);
 	return text;
 }
 
@@ -121,15 +121,15 @@ static void a_change_is_seen_at_once(void **state)
 		.tools_dir = tools_dir, .mounts = 1,
 	};
 	struct arena arena = { 0 };
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_tools_kept *kept = host_tools_new(vigil);
+	struct host_watch *host_watch = host_watch_new();
+	assert_non_null(host_watch);
+	struct host_tools_kept *kept = host_tools_new(host_watch);
 	assert_non_null(kept);
 	const char *before = ask(&arena, kept, &request);
 	assert_string_equal(before, ask(&arena, kept, &request));
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		sh(changes[i].change);
-		vigil_hear(vigil);
+		host_watch_poll(host_watch);
 		const char *after = ask(&arena, kept, &request), *anew = ask_anew(&arena, &request);
 		if (strcmp(after, anew) || !strcmp(after, before) != changes[i].same)
 			fail_msg("%s: kept\n%sand found\n%s", changes[i].change, after, anew);
@@ -137,7 +137,7 @@ static void a_change_is_seen_at_once(void **state)
 		before = after;
 	}
 	host_tools_free(kept);
-	vigil_free(vigil);
+	host_watch_free(host_watch);
 	arena_free(&arena);
 }
 
@@ -148,9 +148,9 @@ static void each_request_has_its_own_answer(void **state)
 	enum { PEOPLE = 11 };
 	char names[PEOPLE][64], home[PATH_MAX + 16];
 	struct arena arena = { 0 };
-	struct vigil *vigil = vigil_new();
-	assert_non_null(vigil);
-	struct host_tools_kept *kept = host_tools_new(vigil);
+	struct host_watch *host_watch = host_watch_new();
+	assert_non_null(host_watch);
+	struct host_tools_kept *kept = host_tools_new(host_watch);
 	assert_non_null(kept);
 	snprintf(home, sizeof(home), "HOME=%s/home", top);
 	for (int time = 0; time < 3; time++)
@@ -167,7 +167,7 @@ static void each_request_has_its_own_answer(void **state)
 			assert_string_equal(text, ask_anew(&arena, &request));
 		}
 	host_tools_free(kept);
-	vigil_free(vigil);
+	host_watch_free(host_watch);
 	arena_free(&arena);
 }
 

@@ -13,14 +13,14 @@
 
 #include "arena-ground.h"
 
-static struct vigil *vigil;
+static struct host_watch *host_watch;
 static const struct strings none;
 
 static int setup(void **state)
 {
-	vigil = vigil_new();
-	assert_non_null(vigil);
-	*state = host_view_new(vigil);
+	host_watch = host_watch_new();
+	assert_non_null(host_watch);
+	*state = host_view_new(host_watch);
 	assert_non_null(*state);
 	return 0;
 }
@@ -28,7 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	host_view_free(*state);
-	vigil_free(vigil);
+	host_watch_free(host_watch);
 	return free_arena(state);
 }
 
@@ -103,11 +103,11 @@ static void one_command_watches_nothing(void **state)
 	struct cordon_error err;
 	struct host_entries entries;
 	for (int command = 0; command < 2; command++) {
-		assert_int_equal(vigil_hear(vigil), false);
+		assert_int_equal(host_watch_poll(host_watch), false);
 		assert_non_null(host_view_user(&arena, view, 1, geteuid()));
 		assert_int_equal(host_base_view(&arena, view, &none, 1, &entries, &err), 0);
 	}
-	assert_int_equal(vigil_hear(vigil), true);
+	assert_int_equal(host_watch_poll(host_watch), true);
 	for (int command = 0; command < 3; command++)
 		assert_string_equal(host_view_user(&arena, view, 1, geteuid()), host_user_name(&arena, geteuid()));
 }

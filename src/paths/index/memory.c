@@ -26,25 +26,25 @@ struct kept {
 
 struct names_memory {
 	pthread_mutex_t mutex;
-	struct vigil *vigil;
+	struct host_watch *host_watch;
 	struct kept *kept[TREES_MAX];
 	size_t count;
 	uint64_t clock;
 };
 
-struct names_memory *names_memory_new(struct vigil *vigil)
+struct names_memory *names_memory_new(struct host_watch *host_watch)
 {
 	struct names_memory *memory = calloc(1, sizeof(*memory));
 	if (!memory)
 		return NULL;
-	memory->vigil = vigil;
+	memory->host_watch = host_watch;
 	pthread_mutex_init(&memory->mutex, NULL);
 	return memory;
 }
 
 static void forget(struct kept *kept)
 {
-	vigil_post_free(kept->tree.post);
+	host_watch_set_free(kept->tree.watches);
 	names_table_free(&kept->tree.table);
 	arena_free(&kept->tree.arena);
 	pthread_mutex_destroy(&kept->busy);
@@ -89,7 +89,7 @@ static int copy_list(struct arena *arena, const struct strings *from, struct str
 	return 0;
 }
 
-static struct kept *kept_new(struct vigil *vigil, const struct names_memory_key *key)
+static struct kept *kept_new(struct host_watch *host_watch, const struct names_memory_key *key)
 {
 	struct kept *kept = calloc(1, sizeof(*kept));
 	if (!kept)
@@ -99,8 +99,8 @@ static struct kept *kept_new(struct vigil *vigil, const struct names_memory_key 
 	kept->key = *key;
 	kept->key.rules = &kept->rules;
 	kept->key.root_path = arena_strdup(arena, key->root_path);
-	kept->tree.post = vigil_post_new(vigil);
-	if (kept->key.root_path && kept->tree.post &&
+	kept->tree.watches = host_watch_set_new(host_watch);
+	if (kept->key.root_path && kept->tree.watches &&
 	    copy_list(arena, key->rules->deny, &kept->deny, &kept->rules.deny) == 0 &&
 	    copy_list(arena, key->rules->protect, &kept->protect, &kept->rules.protect) == 0 &&
 	    copy_list(arena, key->rules->exempt, &kept->exempt, &kept->rules.exempt) == 0)
@@ -128,7 +128,7 @@ static struct kept *find(struct names_memory *memory, const struct names_memory_
 	for (size_t i = 0; i < memory->count; i++)
 		if (is_about(memory->kept[i], key))
 			return memory->kept[i];
-	struct kept *kept = kept_new(memory->vigil, key), **room = kept ? make_room(memory) : NULL;
+	struct kept *kept = kept_new(memory->host_watch, key), **room = kept ? make_room(memory) : NULL;
 	if (room)
 		return *room = kept;
 	if (kept)
@@ -173,13 +173,13 @@ static bool was_told(const int *changed, int count, int watch)
 
 bool names_memory_load(struct names_tree *tree, uint64_t mounts, struct names_walk *walk)
 {
-	int changed[VIGIL_CHANGED_MAX], count = vigil_take_changed(tree->post, mounts, changed);
+	int changed[HOST_WATCH_CHANGED_MAX], count = host_watch_take_changed(tree->watches, mounts, changed);
 	struct names_table *table = &tree->table;
 	if (count < 0) {
-		vigil_begin(tree->post, mounts);
+		host_watch_begin(tree->watches, mounts);
 		table->watch_count = 0;
 	}
-	walk->post = vigil_watches(tree->post) ? tree->post : NULL;
+	walk->watches = host_watch_is_active(tree->watches) ? tree->watches : NULL;
 	if (!table->directory_count)
 		return false;
 	for (size_t i = 0; i < table->watch_count; i++) {
@@ -213,7 +213,7 @@ static void drop_dead(struct names_tree *tree, const struct names_table *before,
 	for (size_t i = 0; i < before->watch_count; i++)
 		if (before->watches[i] >= 0 && (before->directories[i].flags & NAMES_DEAD) &&
 		    !bsearch(&before->watches[i], living, count, sizeof(*living), by_number))
-			vigil_unwatch(tree->post, before->watches[i]);
+			host_watch_remove(tree->watches, before->watches[i]);
 }
 
 static bool is_as_loaded(const struct names_table *table)
@@ -239,7 +239,7 @@ void names_memory_store(struct names_tree *tree, struct names_walk *walk, const 
 	}
 	/* Without a table nothing is known, and what is still watched is begun anew. */
 	if (table->directory_count > DIRECTORIES_MAX || names_table_pack(table, &packed) < 0) {
-		vigil_begin(tree->post, 0);
+		host_watch_begin(tree->watches, 0);
 		return;
 	}
 	drop_dead(tree, table, &packed);

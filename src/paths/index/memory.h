@@ -1,8 +1,8 @@
 /* The tables of trees that one process looks at again and again, and which of their directories need no look because nothing
- * was told of them (base/vigil.h). Shared by threads. */
+ * was told of them (base/host-watch.h). Shared by threads. */
 #pragma once
 #include "base/arena.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "paths/index/table.h"
 #include "paths/index/walk.h"
 #include "paths/index/names.h"
@@ -20,7 +20,7 @@ struct names_tree {
 	struct names_progress progress;
 	struct names_globs globs;       /* compiled from the rules, when first needed */
 	struct arena arena;             /* of these and of the key */
-	struct vigil_post *post;
+	struct host_watch_set *watches;
 };
 
 /* The tree of this key, alone: nobody else has it until it is given back. NULL: there is none to be had. */

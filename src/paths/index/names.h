@@ -55,7 +55,7 @@ struct name_rules {
 
 /* Where what was found is kept. All may be left out. */
 struct names_memory;
-struct vigil;
+struct host_watch;
 /* A directory that only cordon can write, opened when it is first asked for, and made if that may be. */
 struct names_place {
 	const char *path;
@@ -64,12 +64,12 @@ struct names_place {
 };
 struct names_keep {
 	struct names_place *place;      /* of the files; or NULL */
-	struct names_memory *memory;    /* of a process that will look again; what its vigil has heard by then is what counts */
+	struct names_memory *memory;    /* of a process that will look again; what its host_watch has heard by then is what counts */
 	uint64_t mounts;                /* the version for that */
 	int64_t since_ns;               /* on the clock of change times: see struct name; 0: nothing counts as older */
 };
 /* NULL when memory is short. Shared by threads. */
-struct names_memory *names_memory_new(struct vigil *vigil);
+struct names_memory *names_memory_new(struct host_watch *host_watch);
 void names_memory_free(struct names_memory *memory);
 
 /* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the rules.

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/vigil.h"
+#include "base/host-watch.h"
 #include "paths/index/listing.h"
 #include "paths/index/look.h"
 
@@ -182,9 +182,9 @@ static int take_listing(struct names_walk *walk, struct names_listing *listing, 
 /* Before it is looked at, and by the descriptor it is looked at by. */
 static int begin_watch(struct names_walk *walk, uint32_t directory, int fd)
 {
-	if (!walk->post)
+	if (!walk->watches)
 		return 0;
-	int watch = vigil_watch_open(walk->post, fd);
+	int watch = host_watch_fd(walk->watches, fd);
 	return names_table_set_watch(&walk->table, directory, watch < 0 ? NAMES_NOT_TO_BE_WATCHED : watch);
 }
 
@@ -225,7 +225,7 @@ static bool is_unchanged(struct names_walk *walk, uint32_t directory)
 {
 	const struct names_directory *at = &walk->table.directories[directory];
 	struct names_stat stat;
-	bool there, to_be_watched = walk->post && names_table_watch(&walk->table, directory) == NAMES_NOT_WATCHED;
+	bool there, to_be_watched = walk->watches && names_table_watch(&walk->table, directory) == NAMES_NOT_WATCHED;
 	names_table_path(&walk->table, directory, walk->path);
 	if (!to_be_watched) {
 		there = names_stat(walk->root_fd, walk->path, &stat);

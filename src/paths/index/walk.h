@@ -15,7 +15,7 @@ struct names_walk {
 	int root_fd;
 	const char *root_path;
 	struct names_globs globs;
-	struct vigil_post *post;        /* watches each directory before it is looked at; or NULL */
+	struct host_watch_set *watches;        /* watches each directory before it is looked at; or NULL */
 	uint32_t user;
 	struct names_table table;
 	uint64_t deadline_us;           /* of reading; on names_now_us()'s clock */

@@ -1,5 +1,5 @@
-/* The way to a path: see vigil.h. Each directory on it is claimed for the next name before that is looked at, so what changes
- * meanwhile is told; a link leads on. */
+/* The way to a path: see host-watch.h. In each directory the next name is claimed before it is examined, so a change in
+ * between is reported. Symbolic links are followed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/vigil-claim.h"
+#include "base/host-watch-claim.h"
 
 #define LINKS_MAX 40
 
@@ -31,17 +31,17 @@ static bool is_local(const struct statfs *info)
 	return false;
 }
 
-bool vigil_is_local(int fd)
+bool host_watch_is_local(int fd)
 {
 	struct statfs info;
 	return fstatfs(fd, &info) == 0 && is_local(&info);
 }
 
-/* What is watched: a directory for `name` in it. 1: it cannot be passed, so that what is beneath it does not matter; the
- * directory it lies in tells of a change of that. */
-static int watch_directory(struct vigil_post *post, const char *path, const char *name)
+/* What is watched: a directory for `name` in it. 1: it cannot be passed, so that what is beneath it does not matter;
+ * the directory it lies in tells of a change of that. */
+static int watch_directory(struct host_watch_set *watches, const char *path, const char *name)
 {
-	int watch = vigil_claim(post, path, VIGIL_DIRECTORY, name);
+	int watch = host_watch_claim(watches, path, HOST_WATCH_DIRECTORY, name);
 	if (watch == -EACCES && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 && errno == EACCES)
 		return 1;
 	struct statfs info;
@@ -49,16 +49,16 @@ static int watch_directory(struct vigil_post *post, const char *path, const char
 }
 
 /* A file that cannot be read has no contents for us; its directory tells if that changes. */
-static int watch_file(struct vigil_post *post, const char *path)
+static int watch_file(struct host_watch_set *watches, const char *path)
 {
-	int watch = vigil_claim(post, path, VIGIL_FILE, "");
+	int watch = host_watch_claim(watches, path, HOST_WATCH_FILE, "");
 	return watch >= 0 || watch == -EACCES ? 0 : -1;
 }
 
 /* The way so far, without a link in it ("" is the root), and what is left of the path. */
 struct way {
 	char at[PATH_MAX], rest[PATH_MAX];
-	enum vigil_end end;
+	enum host_watch_end end;
 	int links;
 };
 
@@ -91,7 +91,7 @@ static int follow_link(struct way *way, size_t before)
 }
 
 /* One component. 1: the way ends here, or nothing is there. */
-static int step(struct vigil_post *post, struct way *way)
+static int step(struct host_watch_set *watches, struct way *way)
 {
 	uncleared char name[NAME_MAX + 1];
 	struct stat info;
@@ -105,7 +105,7 @@ static int step(struct vigil_post *post, struct way *way)
 			*slash = '\0';
 		return 0;
 	}
-	status = watch_directory(post, before ? way->at : "/", name);
+	status = watch_directory(watches, before ? way->at : "/", name);
 	if (status != 0)
 		return status;
 	size_t length = strlen(name);
@@ -116,14 +116,14 @@ static int step(struct vigil_post *post, struct way *way)
 	if (lstat(way->at, &info) < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? 1 : -1;
 	if (S_ISLNK(info.st_mode))
-		return way->end == VIGIL_END_LINK && !*way->rest ? 1 : follow_link(way, before);
+		return way->end == HOST_WATCH_END_LINK && !*way->rest ? 1 : follow_link(way, before);
 	if (S_ISDIR(info.st_mode))
 		return 0;
-	status = watch_file(post, way->at);
+	status = watch_file(watches, way->at);
 	return status < 0 ? -1 : 1;
 }
 
-int vigil_claim_way(struct vigil_post *post, const char *path, enum vigil_end kind)
+int host_watch_claim_way(struct host_watch_set *watches, const char *path, enum host_watch_end kind)
 {
 	uncleared struct way way;
 	struct stat info;
@@ -136,25 +136,25 @@ int vigil_claim_way(struct vigil_post *post, const char *path, enum vigil_end ki
 	way.end = kind;
 	way.links = 0;
 	while (status == 0)
-		status = step(post, &way);
+		status = step(watches, &way);
 	if (status < 0)
 		return -1;
 	const char *end = *way.at ? way.at : "/";
 	bool is_directory = lstat(end, &info) == 0 && S_ISDIR(info.st_mode);
-	return is_directory && watch_directory(post, end, kind == VIGIL_END_NAMES ? NULL : "") < 0 ? -1 : 0;
+	return is_directory && watch_directory(watches, end, kind == HOST_WATCH_END_NAMES ? NULL : "") < 0 ? -1 : 0;
 }
 
-void vigil_watch(struct vigil_post *post, const char *path)
+void host_watch_path(struct host_watch_set *watches, const char *path)
 {
-	vigil_watch_way(post, path, VIGIL_END_FILE);
+	host_watch_way(watches, path, HOST_WATCH_END_FILE);
 }
 
-void vigil_watch_link(struct vigil_post *post, const char *path)
+void host_watch_link(struct host_watch_set *watches, const char *path)
 {
-	vigil_watch_way(post, path, VIGIL_END_LINK);
+	host_watch_way(watches, path, HOST_WATCH_END_LINK);
 }
 
-void vigil_watch_names(struct vigil_post *post, const char *directory)
+void host_watch_names(struct host_watch_set *watches, const char *directory)
 {
-	vigil_watch_way(post, directory, VIGIL_END_NAMES);
+	host_watch_way(watches, directory, HOST_WATCH_END_NAMES);
 }
