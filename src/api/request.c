@@ -1,5 +1,5 @@
 /* Requests: text settings into a struct. The spelling of a value is checked here; whether it may be had is for the walk. */
-#include "request.h"
+#include "walk.h"
 
 #include <errno.h>
 #include <stdio.h>
