@@ -96,7 +96,7 @@ static int judge(void *arg, struct arena *arena, const struct verdict *verdict, 
 			return fail_oom(err);
 	walk->files = (struct files){
 		.arena = arena, .roots = walk->roots, .root_count = walk->root_count, .cwd = verdict->cwd.path, .globs = &walk->globs,
-		.hidden = &walk->hidden, .rules = &verdict->session.config->rules,
+		.deny = &set->deny, .hidden = &walk->hidden, .rules = &verdict->session.config->rules,
 	};
 	walk->called = true;
 	if (files_call_open(&walk->files, walk->tool, walk->arguments, walk->audit_id, &walk->call, err) < 0)

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "paths/index/look.h"
+#include "paths/index/shown.h"
 #include "session/beneath.h"
 
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
@@ -73,7 +74,7 @@ int files_require_directory(const struct files_place *place, struct cordon_error
 
 /* ---- judging ---------------------------------------------------------------------------------------------------- */
 
-bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path)
+static bool is_hidden_by_name(const struct files *files, const struct files_root *root, const char *path)
 {
 	char above[PATH_MAX];
 	size_t length = strcmp(root->path, "/") ? strlen(root->path) : 0;
@@ -92,6 +93,25 @@ bool files_is_hidden(const struct files *files, const struct files_root *root, c
 			return true;
 	}
 	return false;
+}
+
+/* By what it is and has in it, as for a command. */
+static bool is_shown(const struct files *files, const struct files_root *root, const char *path)
+{
+	size_t length = strcmp(root->path, "/") ? strlen(root->path) : 0;
+	struct name name = { .kind = NAME_MASKED, .path = path + length + 1 };
+	struct names names = { .items = &name, .count = 1 };
+	return files->deny && path[length] && shown_judge(files->arena, root->fd, root->path, files->deny, &names) == 0 && name.is_shown;
+}
+
+bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path)
+{
+	char above[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	if (!is_hidden_by_name(files, root, path))
+		return false;
+	snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+	return is_hidden_by_name(files, root, above) || !is_shown(files, root, path);
 }
 
 bool files_is_protected(const struct files *files, const char *path, bool is_directory)

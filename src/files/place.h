@@ -35,6 +35,7 @@ struct files {
 	size_t root_count;
 	const char *cwd;                /* canonical, beneath a root: where relative paths begin */
 	const struct names_globs *globs;        /* compiled for "/", `deny` whatever the case; or NULL */
+	const struct strings *deny;     /* the globs as they were written: what of the default ones is shown all the same (shown.h); or NULL */
 	const struct strings *hidden;   /* trees that are cordon's own or other sessions': hidden unless the root lies in one; or NULL */
 	const struct tool_rules *rules; /* or NULL */
 	const char *tool;               /* by which name the rules know it: "read", "write", … */
@@ -73,7 +74,7 @@ const char *files_kind(mode_t mode);
 /* Opens what is held, itself, never by its name. A descriptor, or a negative errno. */
 int files_reopen(int fd, int flags) must_check;
 
-/* Is the path beneath the root hidden by a deny glob, by its own name or a directory's above it? */
+/* Is the path beneath the root hidden by a deny glob, by its own name or a directory's above it, and not shown for what is in it? */
 bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path);
 /* May a tool change what is there? Protected names, whatever the case. */
 bool files_is_protected(const struct files *files, const char *path, bool is_directory);

@@ -10,6 +10,7 @@
 #include "paths/trees.h"
 #include "session/beneath.h"
 #include "paths/index/look.h"
+#include "paths/index/shown.h"
 #include "host/whole-view.h"
 #include "profile/profile.h"
 
@@ -142,8 +143,25 @@ static int take_mask(struct trees *trees, const struct name *name, const struct 
 {
 	if (places_add(trees->arena, &input->masked, place) < 0)
 		return -1;
+	if (name->kind == NAME_MASKED && !name->is_closed && !trees->hidden_count++)
+		trees->hidden = place->path;
 	return name->kind == NAME_MASKED && (tell_hidden(trees, &trees->facts.reads, "--read", place) < 0 ||
 	                                     tell_hidden(trees, &trees->facts.writes, "--write", place) < 0) ? -1 : 0;
+}
+
+int trees_tell_hidden(struct trees *trees)
+{
+	const char *note = "hidden from the command, since such names hold secrets";
+	if (!trees || !trees->hidden_count)
+		return 0;
+	/* A grant that a mask took back is said already. */
+	for (size_t i = 0; i < trees->denials->count; i++)
+		if (!strcmp(trees->denials->items[i].wall, cordon_wall_name(CORDON_WALL_MASKED)))
+			return 0;
+	if (trees->hidden_count > 1)
+		note = arena_printf(trees->arena, "%s; %zu more are, too", note, trees->hidden_count - 1);
+	const char *grant = arena_printf(trees->arena, "--read %s", trees->hidden);
+	return !note || !grant ? -1 : denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, trees->hidden, note, grant);
 }
 
 static int take_name(struct trees *trees, const struct tree *tree, const struct name *name,
@@ -151,7 +169,7 @@ static int take_name(struct trees *trees, const struct tree *tree, const struct 
 {
 	struct place place = { .is_directory = name->is_directory };
 	struct strings way = { 0 };
-	if (name->kind == NAME_JUDGED)
+	if (name->kind == NAME_JUDGED || name->is_shown)
 		return 0;
 	const char *link = place.path = arena_printf(trees->arena, "%s/%s", tree->place.path, name->path);
 	if (!link)
@@ -228,7 +246,7 @@ static int add_tree(struct trees *trees, const struct place *place, int fd, bool
 
 static bool is_covered(const struct tree *tree, const struct name *name)
 {
-	return name->kind != NAME_JUDGED && (name->kind != NAME_FIFO || !tree->writable);
+	return name->kind != NAME_JUDGED && !name->is_shown && (name->kind != NAME_FIFO || !tree->writable);
 }
 
 static size_t count_covers(const struct tree *tree)
@@ -269,7 +287,11 @@ struct names_keep trees_keep(struct trees *trees)
 static int search(struct trees *trees, struct tree *tree, struct profile_input *input, struct cordon_error *err)
 {
 	const struct names_search search = { true, trees_keep(trees), NAMES_BUDGET_US };
-	if (tree_names_find(trees, trees->arena, tree, &search, &tree->before, err) < 0 || make_room(trees, tree, err) < 0)
+	if (tree_names_find(trees, trees->arena, tree, &search, &tree->before, err) < 0)
+		return -1;
+	if (shown_judge(trees->arena, tree->fd, tree->place.path, &trees->facts.set->deny, &tree->before) < 0)
+		return fail_oom(err);
+	if (make_room(trees, tree, err) < 0)
 		return -1;
 	return take_names(trees, tree, input, err);
 }

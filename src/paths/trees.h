@@ -65,6 +65,8 @@ struct trees {
 	size_t count;
 	struct strings roots;                   /* these trees by all their names */
 	struct places links;                    /* masked names that are links, as `alias`: what they led to */
+	size_t hidden_count;                    /* names that are masked because they may hold secrets; one of them: */
+	const char *hidden;
 	uint64_t links_us;                      /* time spent following links */
 	struct own_file *own;                   /* cordon's own files that the command might change; or NULL */
 	struct names_place names;               /* the cache on disk */
@@ -79,6 +81,8 @@ int trees_mask_whole_view(struct trees *trees, struct profile_input *input, stru
 /* own-files.c: refuses where a file that decides about later commands could be made or changed by this one. */
 int own_files_keep(struct trees *trees, struct profile_input *input, struct cordon_error *err) must_check;
 
+/* After the command has failed: says what was hidden from it. -1 when memory is short. */
+int trees_tell_hidden(struct trees *trees) must_check;
 /* After the command has ended. -1 when memory is short: what was left could not be told. */
 int trees_judge(struct trees *trees) must_check;
 /* `started`: the command ran. NULL is allowed. */

@@ -58,7 +58,7 @@ _Static_assert(ARRAY_SIZE(limits) * sizeof(uint64_t) == sizeof(struct limits), "
 
 /* Secrets that lie about in projects and homes. */
 static const char *const baseline_deny[] = {
-	"**/.env", "**/.env.*", "**/*.pem", "**/id_rsa*", "**/id_ed25519*",
+	"**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/id_rsa*", "**/id_ed25519*",
 	"**/.ssh", "**/.aws", "**/.gnupg", "**/.netrc",
 };
 

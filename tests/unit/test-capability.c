@@ -29,7 +29,7 @@ static void the_baseline(void **state)
 	                 set.devices.count + set.sockets.count, 0);
 	const struct limits limits = { 2147483648u, 100, 64, 1073741824, 60000, 1048576, 262144, 1024, 268435456 };
 	assert_memory_equal(&set.limits, &limits, sizeof(limits));
-	static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/id_rsa*", "**/id_ed25519*", "**/.ssh",
+	static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/id_rsa*", "**/id_ed25519*", "**/.ssh",
 		"**/.aws", "**/.gnupg", "**/.netrc" };
 	assert_int_equal(set.deny.count, ARRAY_SIZE(deny));
 	for (size_t i = 0; i < ARRAY_SIZE(deny); i++)

@@ -252,9 +252,11 @@ class World:
         shutil.rmtree(self.base / f"w{self.workspaces}", ignore_errors=True)
         self.workspaces += 1
         ws = self.base / f"w{self.workspaces}"
-        for name in (".env", "conf/.env.local", "keys/server.pem", "keys/id_rsa_work", ".ssh/config", ".netrc",
+        for name in (".env", "conf/.env.local", "keys/id_rsa_work", ".ssh/config", ".netrc",
                      *(f"conf{i}/.env" for i in (2, 3, 5, 6, 7, 8))):
             write(ws / name, self.text)
+        for name in ("keys/server.pem", "keys/tls.key"):
+            write(ws / name, f"-----BEGIN PRIVATE KEY-----\n{self.text}\n-----END PRIVATE KEY-----\n")
         for name in ("notes", "conf5/other"):
             write(ws / name, "as it was\n")
         for i in range(1, 13):
@@ -268,6 +270,7 @@ class World:
         for name, target in {"link-out": "outside/secret", "link-file": "outside/file", "link-dir": "outside"}.items():
             (ws / name).symlink_to(self.base / target)
         (ws / "link-env").symlink_to(".env")
+        (ws / ".env.example").symlink_to(".env")
         shutil.copy(self.attempt, ws / "tool")
         self.listen_at(ws / "socket")
         return ws

@@ -99,7 +99,7 @@ static void print_subject(const json_t *row)
 	char text[256];
 	const char *tool = json_read_text(row, "tool"), *path = json_read_string(json_array_get(json_object_get(row, "paths"), 0));
 	snprintf(text, sizeof(text), "file %s %s", tool, path);
-	cell_print(*tool && path ? text : json_read_text(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
+	cell_print(*tool ? text : json_read_text(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
 }
 
 void audit_print_row(const char *text)

@@ -26,6 +26,7 @@ struct name {
 	bool is_directory;
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
 	bool is_fifo;                   /* of whatever kind */
+	bool is_shown;                  /* masked by its name, but not to be hidden: shown.h */
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
 	bool is_older;                  /* neither it nor the way to it has changed since names_keep.since_ns */
 	uint64_t device, inode;         /* but for files that are masked, and sockets: what was there when it was found */

@@ -1,0 +1,18 @@
+/* Which names that a default `deny` glob means are shown all the same, since hiding them breaks work and keeps nothing secret. Judged at
+ * each start, by what the file is and has in it:
+ *
+ *   .env.example and its like       by the name, if it is a regular file with no other name
+ *   *.pem and *.key                 without a private key in it
+ *   any of them                     up to 1 MiB, with the content that the git index of its repository names for it
+ *
+ * What a glob of somebody's own means is hidden, whatever it has in it. What cannot be judged is hidden. */
+#pragma once
+#include "paths/index/names.h"
+
+#define SHOWN_CONTENT_MAX (1u << 20)
+
+/* Sets `is_shown` of names; `deny` is what they were found by. -1 when memory is short. */
+int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, struct names *names) must_check;
+
+/* Does a file of this content hold a private key, or may it? */
+bool shown_has_private_key(const char *content, size_t length);
