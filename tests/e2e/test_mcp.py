@@ -97,7 +97,9 @@ def any_client(client, request):
 def test_tools_are_listed_in_a_fixed_order_with_schemas(any_client):
     result = any_client.call("tools/list")["result"]
     assert [tool["name"] for tool in result["tools"]] == [tool["name"] for tool in any_client.call("tools/list")["result"]["tools"]]
-    assert [tool["name"] for tool in result["tools"]][:2] == ["shell", "exec"]
+    assert [tool["name"] for tool in result["tools"]] == [
+        "shell", "exec", "job_start", "job_list", "job_poll", "job_wait", "job_kill", "read_file", "write_file", "edit_file",
+        "list_directory", "find_files", "grep", "request_capability", "preflight"]
     for tool in result["tools"]:
         assert tool["inputSchema"]["type"] == tool["outputSchema"]["type"] == "object"
         assert set(tool["annotations"]) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
@@ -184,6 +186,40 @@ def test_preflight_runs_nothing(any_client, cordon, tmp_path):
     assert any_client.tool("preflight", command="touch made")["structuredContent"]["allowed"] is True
     assert not list(cordon.workspace.glob("made"))
     assert any_client.tool("preflight", command="true", cwd="/etc")["structuredContent"]["allowed"] is False
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------
+
+def test_files_are_written_read_edited_and_found(cordon, any_client):
+    written = any_client.tool("write_file", path="src/a.c", content="one\ntwo\n")
+    assert written["isError"], "its directory is not there"
+    assert not any_client.tool("shell", command="mkdir src")["isError"]
+    assert not any_client.tool("write_file", path="src/a.c", content="one\ntwo\n")["isError"]
+    assert (cordon.workspace / "src/a.c").read_text() == "one\ntwo\n"
+    read = any_client.tool("read_file", path="src/a.c", offset=2, limit=1)["structuredContent"]
+    assert read["content"] == "two\n"
+    assert not any_client.tool("edit_file", path="src/a.c", old_text="two", new_text="2", if_version=read["version"])["isError"]
+    assert any_client.tool("edit_file", path="src/a.c", old_text="2", new_text="3", if_version=read["version"])["isError"]
+    assert any_client.tool("edit_file", path="src/a.c", old_text="absent", new_text="3")["isError"]
+    assert (cordon.workspace / "src/a.c").read_text() == "one\n2\n"
+    assert [each["name"] for each in any_client.tool("list_directory")["structuredContent"]["entries"]] == ["src"]
+    assert "src/a.c" in json.dumps(any_client.tool("find_files", globs=["*.c"])["structuredContent"])
+    found = any_client.tool("grep", pattern="^o.e", globs=["*.c"])["structuredContent"]["matches"]
+    assert [(each["path"], each["line"]) for each in found] == [("src/a.c", 1)]
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../outside", "link", ".env", ".git/hooks/pre-commit"])
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_file_tool_does_not_leave_the_workspace_and_keeps_hidden_and_protected_names(cordon, client, path, era):
+    unasked = client(era=era, elicitation=False)
+    (cordon.workspace / ".env").write_text("KEY=1\n")
+    (cordon.workspace / ".git/hooks").mkdir(parents=True)
+    (cordon.workspace / "link").symlink_to("/etc/passwd")
+    for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("edit_file", {"old_text": "root", "new_text": "x"})):
+        result = unasked.tool(tool, path=path, **more)
+        assert result["isError"] and "structuredContent" not in result, (tool, result)
+        assert "error" in json.loads(result["content"][0]["text"])
+    assert (cordon.workspace / ".env").read_text() == "KEY=1\n" and not (cordon.workspace / ".git/hooks/pre-commit").exists()
 
 
 # ---- approval ----------------------------------------------------------------------------------------------------------

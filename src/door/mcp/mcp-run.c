@@ -52,7 +52,7 @@ static const struct rpc_param preflight_params[] = {
 	{ "fs_write", RPC_TEXTS, false, NULL }, { "hosts", RPC_TEXTS, false, NULL }, { NULL, RPC_TEXT, false, NULL },
 };
 
-static int check(struct mcp_call *call, const struct rpc_param *params, struct cordon_error *err)
+int mcp_check(struct mcp_call *call, const struct rpc_param *params, struct cordon_error *err)
 {
 	if (call->arguments)
 		return rpc_check(call->arguments, params, err);
@@ -107,6 +107,7 @@ static int set_command(struct mcp_call *call, struct cordon_request *request, st
 	return cordon_request_command(request, argv, err);
 }
 
+/* What every request of a call has, with a command or without. */
 static int fill(struct mcp_call *call, struct cordon_request *request, struct cordon_error *err)
 {
 	const char *session, *cwd = text_of(call, "cwd");
@@ -121,16 +122,29 @@ static int fill(struct mcp_call *call, struct cordon_request *request, struct co
 	/* Without an approver of ours, the configuration says whether cordon approvals can be waited for. */
 	bool asks = call->elicits && !call->server->options->own_approver;
 	cordon_request_approver(request, asks ? mcp_elicit : NULL, call, call->wake_fd, 0);
-	return set_lists(call, request, err) < 0 ? -1 : set_command(call, request, err);
+	return 0;
+}
+
+int mcp_request(struct mcp_call *call, struct cordon_request **ret_request, struct cordon_error *err)
+{
+	struct cordon_request *request;
+	if (cordon_request_new(&request, err) < 0)
+		return -1;
+	if (fill(call, request, err) < 0) {
+		cordon_request_unref(request);
+		return -1;
+	}
+	*ret_request = request;
+	return 0;
 }
 
 static int request_new(struct mcp_call *call, const struct rpc_param *params, struct cordon_request **ret_request,
                        struct cordon_error *err)
 {
 	struct cordon_request *request;
-	if (check(call, params, err) < 0 || cordon_request_new(&request, err) < 0)
+	if (mcp_check(call, params, err) < 0 || mcp_request(call, &request, err) < 0)
 		return -1;
-	if (fill(call, request, err) < 0) {
+	if (set_lists(call, request, err) < 0 || set_command(call, request, err) < 0) {
 		cordon_request_unref(request);
 		return -1;
 	}
@@ -335,7 +349,7 @@ int mcp_job_list(struct mcp_call *call, char **ret_json, bool *ret_failed, struc
 {
 	const char *session;
 	(void)ret_failed;
-	if (check(call, no_params, err) < 0 || mcp_session(call->server, &session, err) < 0)
+	if (mcp_check(call, no_params, err) < 0 || mcp_session(call->server, &session, err) < 0)
 		return -1;
 	return cordon_job_list(call->server->cordon, session, ret_json, err);
 }
@@ -345,7 +359,7 @@ static int check_job(struct mcp_call *call, const struct rpc_param *params, stru
 {
 	const char *session, *id;
 	auto_free char *text = NULL;
-	if (check(call, params, err) < 0 || mcp_session(call->server, &session, err) < 0 ||
+	if (mcp_check(call, params, err) < 0 || mcp_session(call->server, &session, err) < 0 ||
 	    cordon_job_list(call->server->cordon, session, &text, err) < 0)
 		return -1;
 	json_t *list = json_loads(text, 0, NULL), *each;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "door/mcp/mcp-file.h"
 #include "door/mcp/mcp-run.h"
 
 #define OBJECT(properties, required) "{\"type\":\"object\",\"properties\":{" properties "},\"required\":[" required "]}"
@@ -29,6 +30,12 @@
 		"\"grant\":{\"type\":\"string\",\"description\":\"the smallest grant that would allow it\"}", \
 		"\"what\",\"wall\"") "}", \
 	"\"exit_code\",\"stdout\",\"stderr\",\"denials\",\"audit_id\"")
+
+#define PATH_GIVEN TEXT("path", "absolute, or relative to the workspace")
+#define FILE_VERSION TEXT("if_version", "only if the file still has the version that read_file returned")
+#define FILE_RESULT(properties, required) OBJECT("\"path\":{\"type\":\"string\"}" properties, "\"path\"" required)
+#define FILE_LIST(name) FILE_RESULT(",\"" name "\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},\"more\":{\"type\":\"boolean\"}", \
+                                    ",\"" name "\"")
 
 #define JOB_RESULT OBJECT("\"id\":{\"type\":\"string\"},\"state\":{\"type\":\"string\",\"enum\":[\"running\",\"ended\",\"lost\"]}", "\"id\"")
 #define JOB_ID TEXT("id", "the job's id, as job_start returned it")
@@ -65,6 +72,32 @@ const struct mcp_tool mcp_tools[] = {
 	  CLOSED(JOB_ID "," WHOLE("signal", "the signal's number; default: SIGTERM, and SIGKILL 3 s later"), "\"id\""),
 	  OBJECT("\"ended\":{\"type\":\"boolean\"}", "\"ended\""),
 	  false, true, true, false, mcp_job_kill },
+	{ "read_file", "Read a file", "Reads a text file, or some of its lines.",
+	  CLOSED(PATH_GIVEN "," WHOLE("offset", "first line, from 1") "," WHOLE("limit", "how many lines") ","
+	         FLAG("line_numbers", "begin each line with its number"), "\"path\""),
+	  FILE_RESULT(",\"content\":{\"type\":\"string\"},\"version\":{\"type\":\"string\"}", ""),
+	  true, false, true, false, mcp_file },
+	{ "write_file", "Write a file", "Replaces a file, or makes it, in one step.",
+	  CLOSED(PATH_GIVEN "," TEXT("content", "the whole content") "," FLAG("create_only", "refuse to replace a file") "," FILE_VERSION,
+	         "\"path\",\"content\""), FILE_RESULT("", ""),
+	  false, true, true, false, mcp_file },
+	{ "edit_file", "Edit a file", "Replaces a text that is in the file exactly once, or with all wherever it is.",
+	  CLOSED(PATH_GIVEN "," TEXT("old_text", "the text to replace") "," TEXT("new_text", "what replaces it") ","
+	         FLAG("all", "replace every match") "," FILE_VERSION, "\"path\",\"old_text\",\"new_text\""), FILE_RESULT("", ""),
+	  false, true, false, false, mcp_file },
+	{ "list_directory", "List a directory", "Lists the entries of a directory.",
+	  CLOSED(PATH_GIVEN "," WHOLE("limit", "how many at most"), ""), FILE_LIST("entries"),
+	  true, false, true, false, mcp_file },
+	{ "find_files", "Find files", "Finds files by their names, without what .gitignore leaves out.",
+	  CLOSED(PATH_GIVEN "," TEXTS("globs", "names that are wanted, such as *.c") "," TEXT("type", "file, directory or link") ","
+	         WHOLE("limit", "how many at most") "," FLAG("include_ignored", "also what .gitignore leaves out"), ""), FILE_LIST("files"),
+	  true, false, true, false, mcp_file },
+	{ "grep", "Search in files", "Finds lines that match a regular expression, without what .gitignore leaves out.",
+	  CLOSED(TEXT("pattern", "a regular expression without back references") "," PATH_GIVEN ","
+	         TEXTS("globs", "names of files to search") "," FLAG("ignore_case", "in either case") ","
+	         FLAG("fixed", "the pattern is a text") "," FLAG("names_only", "only which files") "," WHOLE("limit", "how many at most"),
+	         "\"pattern\""), FILE_RESULT(",\"matches\":{\"type\":\"array\"},\"more\":{\"type\":\"boolean\"}", ""),
+	  true, false, true, false, mcp_file },
 	{ "request_capability", "Ask for more",
 	  "Asks the human for paths to read or write, or hosts to reach, beyond what the session has. If the answer is for the session, later "
 	  "commands have it, too.",

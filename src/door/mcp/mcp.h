@@ -115,3 +115,9 @@ uint64_t mcp_state_read(const struct mcp_server *server, const char *state, cons
 /* The session of this server's calls, made when the first needs it. The text is the server's. */
 int mcp_session(struct mcp_server *server, const char **ret_id, struct cordon_error *err)
 	__attribute__((warn_unused_result));
+/* Checks the call's arguments; lists end with one that has no name. */
+int mcp_check(struct mcp_call *call, const struct rpc_param *params, struct cordon_error *err)
+	__attribute__((warn_unused_result));
+/* A request of the server's session, with the call's approver; no command yet. */
+int mcp_request(struct mcp_call *call, struct cordon_request **ret_request, struct cordon_error *err)
+	__attribute__((warn_unused_result));
