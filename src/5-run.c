@@ -8,6 +8,7 @@
 #include "driver/linux/control.h"
 #include "driver/linux/linger.h"
 #include "driver/linux/processes.h"
+#include "egress/egress.h"
 #include "paths/trees.h"
 #include "walk.h"
 
@@ -21,7 +22,7 @@ void run_init(struct execution *execution)
 
 void run_release(struct execution *execution)
 {
-	egress_free(execution);
+	egress_free(execution->run.egress);
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
@@ -129,6 +130,37 @@ static uint64_t capture_cap(const struct execution *execution, int stream)
 	return is_handed_on(execution, stream) ? PLAIN_CAPTURE_BYTES : output_limit(execution, stream);
 }
 
+static void hold_input(void *supervision, bool hold)
+{
+	supervise_hold_input(supervision, hold);
+}
+
+/* The network of a command that may reach listed hosts. */
+static int begin_egress(struct execution *execution, struct cordon_error *err)
+{
+	const struct verdict *verdict = &execution->verdict;
+	const struct egress_facts facts = {
+		.config = verdict->session.config, .plan = &verdict->profile.egress, .hosts = &verdict->grants.set.hosts,
+		.private_hosts = &execution->request->private_hosts, .gate = handle_gate(execution->cordon),
+		.question = verdict->grants.host_question, .room = &execution->audit.network_room,
+		.program = execution->request->argv.items[0], .session_id = verdict->session.id, .audit_id = execution->audit.id,
+		.probe = execution->facts.probe, .hold_input = hold_input, .hold_input_arg = &execution->run.supervision,
+	};
+	return facts.plan->count ? egress_begin(&facts, &execution->run.egress, err) : 0;
+}
+
+static int end_egress(struct execution *execution, struct cordon_error *err)
+{
+	struct egress_report report = { .arena = &execution->arena, .denials = &execution->denials };
+	if (!execution->run.egress)
+		return 0;
+	int result = egress_end(execution->run.egress, &report, err);
+	execution->run.network = report.counts;
+	egress_free(execution->run.egress);
+	execution->run.egress = NULL;
+	return result;
+}
+
 /* All that comes before something runs: the walls and the pipes. */
 static int get_ready(struct execution *execution, struct cordon_error *err)
 {
@@ -143,7 +175,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
 		.wish = execution->verdict.session.one_off ? NULL : session_wish, .wish_arg = execution,
 	};
-	if (egress_begin(execution, err) < 0 || find_walls(execution, err) < 0)
+	if (begin_egress(execution, err) < 0 || find_walls(execution, err) < 0)
 		return -1;
 	execution->run.prepared = true;
 	return supervise_prepare(supervision, &options, launch, err);
@@ -168,8 +200,10 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		err->retriable = false;
 		return -1;
 	}
-	if (!launch->cut_short)
-		egress_started(execution);
+	struct egress *egress = execution->run.egress;
+	if (egress && !launch->cut_short)
+		egress_started(egress, supervise_take_listeners(supervision, egress_listeners(egress),
+		                                                execution->verdict.profile.egress.count, NULL) == 0);
 	execution->run.started = true;
 	return 0;
 }
@@ -198,7 +232,7 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 		note_end(execution);
 	/* That nothing ran is the first thing to tell. */
 	struct cordon_error *untold = status < 0 ? NULL : err;
-	if (egress_end(execution, untold) < 0 || limits_end(execution, untold) < 0)
+	if (end_egress(execution, untold) < 0 || limits_end(execution, untold) < 0)
 		status = -1;
 	bool failed = status == 0 && (execution->run.exit_code || execution->run.signal);
 	if (failed && execution->verdict.profile.walls & WALL_BIT(MASKED) && trees_tell_hidden(execution->trees) < 0)

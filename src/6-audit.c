@@ -28,25 +28,9 @@ static void begin_row(struct json *json, const struct execution *execution, cons
 	audit_row_begin(json, kind, execution->audit.id, execution->verdict.session.id);
 }
 
-static int end_row_in(struct json *json, struct execution *execution, struct ledger_room *room,
-                      struct cordon_error *err)
-{
-	json_object_end(json);
-	size_t length = json->length;
-	auto_free char *line = json_take(json);
-	if (!line)
-		return fail_oom(err);
-	return ledger_append_in(execution->cordon->ledger, room, line, length, err);
-}
-
 static int end_row(struct json *json, struct execution *execution, struct cordon_error *err)
 {
-	return end_row_in(json, execution, &execution->audit.room, err);
-}
-
-int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err)
-{
-	return end_row_in(json, execution, &execution->audit.network_room, err);
+	return audit_row_end_in(json, execution->cordon->ledger, &execution->audit.room, err);
 }
 
 static size_t paths_length(const struct walk_tool *tool)

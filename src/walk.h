@@ -13,6 +13,7 @@
 #include "base/id.h"
 #include "base/place.h"
 #include "driver/driver.h"
+#include "egress/counts.h"
 #include "profile/profile.h"
 #include "driver/linux/supervise.h"
 
@@ -77,7 +78,7 @@ struct cordon {
 	struct names_memory *names;
 	struct approver approver;
 	pthread_mutex_t jobs_lock;              /* over the next: */
-	struct job *jobs;                       /* that run here, and that have run (job.c) */
+	struct job *jobs;                       /* that run here, and that have run (api/job-thread.c) */
 };
 
 /* What the approval gate works with. */
@@ -90,11 +91,6 @@ static inline struct gate handle_gate(const struct cordon *cordon)
 struct limit_hit {
 	const char *name, *unit;
 	uint64_t used, allowed;
-};
-
-/* A command's connections. */
-struct egress_counts {
-	uint64_t connections, bytes_in, bytes_out, denied, failed;
 };
 
 /* The approver of the request, or the handle's. */
@@ -272,15 +268,7 @@ int limits_end(struct execution *execution, struct cordon_error *err) must_check
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
-/* Of step 5, egress.c and its parts, where the command may reach listed hosts: before the driver prepares; once the
- * supervision has begun; when the command has ended, what became of its connections. Freeing ends whatever there is. */
-int egress_begin(struct execution *execution, struct cordon_error *err) must_check;
-void egress_started(struct execution *execution);
-int egress_end(struct execution *execution, struct cordon_error *err) must_check;
-void egress_free(struct execution *execution);
-/* What to tell of a command that failed as one does that has no network; or NULL. */
-const char *egress_hint(const struct execution *execution);
-/* Starts the request as a job, that a thread follows to its end (job.c). What the request names is kept as long. */
+/* Starts the request as a job, that a thread follows to its end (api/job-thread.c). What the request names is kept as long. */
 int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id[ID_SIZE], struct cordon_error *err) must_check;
 /* Ends those that run here, and waits for them. */
 void job_end_all(struct cordon *cordon);
@@ -296,8 +284,6 @@ void audit_step_running(struct execution *execution);
 int audit_step_tool_result(struct execution *execution, uint64_t bytes, struct cordon_error *err) must_check;
 int audit_step_result(struct execution *execution, struct cordon_error *err) must_check;
 void audit_step_denial(struct execution *execution, struct cordon_error *err);
-/* Ends a row of one of the command's connections and writes it, if need be into the room that is reserved for those. */
-int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err) must_check;
 
 /* The driver of this name. `auto` is the strongest that holds here: as far as that is not known yet it is probed for, unless
  * `dry`, where the default one stands for it. */

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "egress/egress.h"
 #include "walk.h"
 
 /* The public struct first, so that the one is the other. */
@@ -53,6 +54,16 @@ static const char *note_of(struct kept_result *kept, const struct execution *exe
 	             : keep(kept, note);
 }
 
+static const char *network_hint(const struct execution *execution)
+{
+	/* With a terminal of its own, all it says is one stream. */
+	const struct captured *said = &execution->run.streams[execution->request->tty ? CORDON_STDOUT : CORDON_STDERR];
+	if (execution->run.supervision.status == 0)
+		return NULL;
+	return egress_hint(execution->verdict.grants.set.network, execution->verdict.profile.egress.count, &execution->run.network,
+	                   said->data, said->length);
+}
+
 static struct kept_result *keep_result(const struct execution *execution)
 {
 	const struct supervision *supervision = &execution->run.supervision;
@@ -84,7 +95,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.bytes_out = execution->run.network.bytes_out,
 		.connections_denied = execution->run.network.denied,
 		.connections_failed = execution->run.network.failed,
-		.network_hint = egress_hint(execution),
+		.network_hint = network_hint(execution),
 		.driver = execution->verdict.session.driver->name,
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),

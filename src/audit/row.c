@@ -37,6 +37,16 @@ int audit_row_end(struct json *json, struct ledger *ledger, struct cordon_error 
 	return ledger_append(ledger, line, length, err);
 }
 
+int audit_row_end_in(struct json *json, struct ledger *ledger, struct ledger_room *room, struct cordon_error *err)
+{
+	json_object_end(json);
+	size_t length = json->length;
+	auto_free char *line = json_take(json);
+	if (!line)
+		return fail_oom(err);
+	return ledger_append_in(ledger, room, line, length, err);
+}
+
 int audit_refusal(struct ledger *ledger, const char *session_id, const char *action, enum cordon_step step,
                   struct cordon_error *err)
 {

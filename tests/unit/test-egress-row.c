@@ -10,7 +10,8 @@
 
 #include "base/json.h"
 #include "audit/row.h"
-#include "egress.h"
+#include "config/config.h"
+#include "egress/egress.h"
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
@@ -30,9 +31,9 @@ void audit_row_begin(struct json *json, const char *kind, const char *id, const 
 	json_key_string(json, "session", session_id);
 }
 
-int audit_step_network_row_end(struct json *json, struct execution *execution, struct cordon_error *err)
+int audit_row_end_in(struct json *json, struct ledger *ledger, struct ledger_room *room, struct cordon_error *err)
 {
-	(void)execution;
+	(void)ledger, (void)room;
 	json_object_end(json);
 	char *line = json_take(json);
 	if (broken) {
@@ -46,8 +47,8 @@ int audit_step_network_row_end(struct json *json, struct execution *execution, s
 }
 
 struct ground {
-	struct cordon_request request;
-	struct execution execution;
+	struct arena arena;
+	struct strings hosts;
 	struct config config;
 	struct egress egress;
 	struct cordon_error err;
@@ -56,14 +57,10 @@ struct ground {
 static int set_up(void **state)
 {
 	struct ground *ground = calloc(1, sizeof(*ground));
-	ground->execution.request = &ground->request;
-	ground->execution.verdict.session.id = "s";
 	ground->config.network.total_connections = CONNECTIONS;
-	ground->execution.verdict.session.config = &ground->config;
-	snprintf(ground->execution.audit.id, sizeof(ground->execution.audit.id), "AUDIT");
-	ground->egress.execution = &ground->execution;
-	strings_add(&ground->execution.arena, &ground->request.argv, "curl");
-	strings_add(&ground->execution.arena, &ground->execution.verdict.grants.set.hosts, "*.good.test:80");
+	strings_add(&ground->arena, &ground->hosts, "*.good.test:80");
+	ground->egress.facts = (struct egress_facts){ .config = &ground->config, .hosts = &ground->hosts, .program = "curl",
+	                                              .session_id = "s", .audit_id = "AUDIT" };
 	broken = false;
 	*state = ground;
 	return 0;
@@ -72,7 +69,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct ground *ground = *state;
-	arena_free(&ground->execution.arena);
+	arena_free(&ground->arena);
 	free(ground->egress.denied);
 	while (row_count)
 		free(rows[--row_count]);
@@ -286,7 +283,7 @@ static void a_ledger_that_cannot_be_written(void **state)
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), -1);
 	assert_int_equal(ground->err.class, CORDON_E_AUDIT_UNAVAILABLE);
 	/* A probe has none. */
-	ground->execution.facts.probe = true;
+	ground->egress.facts.probe = true;
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 }
 

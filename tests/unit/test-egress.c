@@ -13,7 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "egress.h"
+#include "config/config.h"
+#include "egress/egress.h"
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
@@ -149,14 +150,6 @@ void egress_ask_end(struct egress *egress)
 	(void)egress;
 }
 
-int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err)
-{
-	(void)supervision, (void)err;
-	assert_int_equal(count, 1);
-	fds[0] = listener_fd;
-	return 0;
-}
-
 int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall wall, const char *what, const char *note, const char *grant)
 {
 	(void)denials, (void)arena, (void)wall, (void)what, (void)note, (void)grant;
@@ -165,13 +158,14 @@ int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall w
 
 /* ---- the tests --------------------------------------------------------------------------------------------------- */
 
-static struct execution execution;
+static struct egress *egress;
 
 /* Something waits at the listener, from the beginning. */
 static void begin(enum manner of_proxy, bool is_used)
 {
 	static struct config config;
-	static struct cordon_request request;
+	static struct egress_plan plan;
+	static struct strings hosts;
 	static struct egress_listener listener;
 	struct cordon_error err;
 	manner = of_proxy;
@@ -180,19 +174,21 @@ static void begin(enum manner of_proxy, bool is_used)
 	listener_fd = eventfd(is_used, EFD_CLOEXEC);
 	client_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
 	assert_true(listener_fd >= 0 && client_fd >= 0);
-	execution = (struct execution){ .request = &request, .verdict.session.config = &config };
-	execution.verdict.profile.egress.listeners = &listener;
-	execution.verdict.profile.egress.count = 1;
-	assert_int_equal(egress_begin(&execution, &err), 0);
-	egress_started(&execution);
+	plan = (struct egress_plan){ .listeners = &listener, .count = 1 };
+	const struct egress_facts facts = { .config = &config, .plan = &plan, .hosts = &hosts, .private_hosts = &hosts };
+	assert_int_equal(egress_begin(&facts, &egress, &err), 0);
+	*egress_listeners(egress) = listener_fd;
+	egress_started(egress, true);
 }
 
 static struct egress_counts end(void)
 {
 	struct cordon_error err;
-	assert_int_equal(egress_end(&execution, &err), 0);
+	struct egress_report report = { 0 };
+	assert_int_equal(egress_end(egress, &report, &err), 0);
+	egress_free(egress);
 	close(client_fd);
-	return execution.run.network;
+	return report.counts;
 }
 
 static void await(const atomic_int *count)

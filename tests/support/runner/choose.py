@@ -15,7 +15,7 @@ ROOMS = {
     "src/door/rpc/": ["test_serve.py", "test_mcp.py"],
     "src/door/wire/": ["test_serve.py", "test_serve_client.py"],
     "src/driver/": ["test_lifetime.py", "test_results.py", "test_session_walls.py"],
-    "src/egress": ["test_egress.py", "test_network.py"],
+    "src/egress/": ["test_egress.py", "test_network.py"],
     "src/host/": ["test_base_view.py", "test_toolchains.py"],
     "src/paths/": ["test_names.py", "test_planted.py", "test_judged.py", "test_own_files.py"],
     "src/limits": ["test_limits.py", "test_disk.py"],

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "egress.h"
+#include "egress/egress.h"
 #include "approval/gate.h"
 
 /* The next in line, to be free()d; NULL: there will be none. */
@@ -39,21 +39,20 @@ static void answer(struct egress *egress, const struct egress_question *question
 
 static void ask(struct egress *egress, const struct egress_question *question)
 {
-	struct execution *execution = egress->execution;
+	const struct egress_facts *facts = &egress->facts;
 	struct arena arena = { 0 };
 	struct capability_set excess = { .network = NETWORK_HOSTS };
-	struct gate_question asked = *execution->verdict.grants.host_question;
-	const struct gate gate = handle_gate(execution->cordon);
+	struct gate_question asked = *facts->question;
 	struct gate_answer given;
 	struct cordon_error err = { 0 };
 	asked.excess = &excess;
 	asked.excess_name = "network";
 	asked.excess_subject = question->host;
 	asked.ended_fd = egress->ended_fd;
-	supervise_hold_input(&execution->run.supervision, true);
+	facts->hold_input(facts->hold_input_arg, true);
 	int result = strings_add(&arena, &excess.hosts, question->host) < 0 ? fail_oom(&err) :
-	             gate_ask(&gate, &arena, execution->verdict.session.config, &asked, &given, &err);
-	supervise_hold_input(&execution->run.supervision, false);
+	             gate_ask(&facts->gate, &arena, facts->config, &asked, &given, &err);
+	facts->hold_input(facts->hold_input_arg, false);
 	answer(egress, question, result, &err);
 	/* No row, no connection. */
 	if (result < 0 && err.class == CORDON_E_AUDIT_UNAVAILABLE) {

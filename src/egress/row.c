@@ -5,7 +5,7 @@
 
 #include "audit/row.h"
 #include "base/json.h"
-#include "egress.h"
+#include "egress/egress.h"
 #include "policy/cover.h"
 
 static const char *const ways[] = {
@@ -78,10 +78,10 @@ bool egress_message_is_sound(const struct proxy_message *message)
 
 static void begin(struct json *json, const struct egress *egress, const char *decision)
 {
-	const struct execution *execution = egress->execution;
-	audit_row_begin(json, "network", NULL, execution->verdict.session.id);
-	json_key_string(json, "audit_id", execution->audit.id);
-	json_key_string(json, "program", execution->request->argv.items[0]);
+	const struct egress_facts *facts = &egress->facts;
+	audit_row_begin(json, "network", NULL, facts->session_id);
+	json_key_string(json, "audit_id", facts->audit_id);
+	json_key_string(json, "program", facts->program);
 	json_key_string(json, "decision", decision);
 }
 
@@ -89,11 +89,11 @@ static int end(struct json *json, struct egress *egress, struct cordon_error *er
 {
 	egress->rows++;
 	/* A probe leaves no trace. */
-	if (egress->execution->facts.probe) {
+	if (egress->facts.probe) {
 		json_free(json);
 		return 0;
 	}
-	return audit_step_network_row_end(json, egress->execution, err);
+	return audit_row_end_in(json, egress->facts.gate.ledger, egress->facts.room, err);
 }
 
 static void write_host(struct json *json, const struct proxy_message *message)
@@ -213,7 +213,7 @@ static void remember_denied(struct egress *egress, const struct proxy_message *m
 		address_text(&message->connection.address, denied->address);
 		denied->is_at_site = !verdict.allowed && address_is_at_site(&verdict) && strchr(message->host, ':');
 	}
-	denied->covered = is_missing(message) || cover_host(&egress->execution->verdict.grants.set.hosts, message->host, false);
+	denied->covered = is_missing(message) || cover_host(egress->facts.hosts, message->host, false);
 	denied->count = times;
 }
 
@@ -224,7 +224,7 @@ int egress_tell(struct egress *egress, const struct proxy_message *message, stru
 	bool is_outside = message->connection.decision == PROXY_ALLOWED || message->connection.outside;
 	uint64_t most = EGRESS_ROWS_MAX;
 	for (int i = 0; i < 2 && is_outside; i++)
-		add(&most, egress->execution->verdict.session.config->network.total_connections);
+		add(&most, egress->facts.config->network.total_connections);
 	bool has_row = egress->rows < most;
 	if (!message->connection.open) {
 		count(&egress->counts, message);

@@ -10,20 +10,64 @@
  * There is no proxy for a command that never uses its network, unless it has many listeners. What it did just before its end
  * is carried, too, as far as that takes no more than a moment, and has its row.
  *
- * Both threads block every signal. Of the execution they read what earlier steps left, and change nothing; what they
- * found out is taken over when they have ended. */
+ * Both threads block every signal. They read the facts and change nothing of them; what they found out is reported when they
+ * have ended. */
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "approval/gate.h"
 #include "base/arena.h"
-#include "walk.h"
+#include "base/denials.h"
 #include "net/proxy-message.h"
 #include "driver/linux/proxy.h"
+#include "egress/counts.h"
+#include "policy/capability.h"
+#include "profile/egress.h"
+
+struct egress;
 
 #define EGRESS_ROWS_MAX 10000           /* in the ledger; of what comes after, one row tells how much it was */
 #define EGRESS_DENIED_MAX 256           /* that are told one by one */
 #define EGRESS_QUESTIONS_MAX 1024       /* that wait */
+
+struct config;
+struct ledger_room;
+
+/* Plain facts about the command; all borrowed until egress_free(). */
+struct egress_facts {
+	const struct config *config;            /* its network settings */
+	const struct egress_plan *plan;         /* listeners and rules; at least one listener */
+	const struct strings *hosts, *private_hosts;    /* that were granted, and those that may be at a private address */
+	struct gate gate;                       /* its ledger gets the rows */
+	const struct gate_question *question;   /* to ask about other hosts; or NULL: never */
+	struct ledger_room *room;               /* reserved for the rows */
+	const char *program, *session_id, *audit_id;    /* for the rows */
+	bool probe;                             /* find out whether a proxy can be had; no rows */
+	void (*hold_input)(void *arg, bool hold);       /* while a human is asked, the command does not read the terminal */
+	void *hold_input_arg;
+};
+
+struct egress_report {
+	struct arena *arena;
+	struct denials *denials;                /* gets what was denied */
+	struct egress_counts counts;
+};
+
+/* Before the driver raises the walls. */
+int egress_begin(const struct egress_facts *facts, struct egress **ret_egress, struct cordon_error *err) must_check;
+/* Once the command runs: put the descriptors of the listeners there, plan->count of them, below 0 for none; then say whether they
+ * came. Without them the command has no network, and that is no error. */
+int *egress_listeners(struct egress *egress);
+void egress_started(struct egress *egress, bool listens);
+/* The command has ended. */
+int egress_end(struct egress *egress, struct egress_report *report, struct cordon_error *err) must_check;
+/* Ends whatever there is. NULL is allowed. */
+void egress_free(struct egress *egress);
+/* What to tell of a command that failed, by what it said, for want of a network; or NULL. */
+const char *egress_hint(enum network_mode mode, bool has_proxy, const struct egress_counts *counts, const char *said, size_t length);
+
+/* ---- Between the files of this room -------------------------------------------------------------------------------- */
 
 /* What was denied, or is not to be found, however often. */
 struct egress_denied {
@@ -45,7 +89,7 @@ struct egress_question {
 enum egress_command { EGRESS_NO_COMMAND, EGRESS_LISTENS, EGRESS_DEAF };
 
 struct egress {
-	struct execution *execution;
+	struct egress_facts facts;
 	struct proxy_process process;
 	pthread_t reader, asker;
 	bool has_reader, has_asker;
@@ -74,7 +118,7 @@ struct egress {
 	uint64_t denied_more;
 };
 
-/* ---- egress-row.c: of the reader ---------------------------------------------------------------------------------- */
+/* ---- row.c: of the reader ---------------------------------------------------------------------------------- */
 
 /* Is this a message that the proxy may send, with texts that end and hosts that are hosts? */
 bool egress_message_is_sound(const struct proxy_message *message);
@@ -86,7 +130,7 @@ int egress_tell_failed(struct egress *egress, const char *why, struct cordon_err
 /* The last row, where some have none of their own. */
 int egress_tell_rest(struct egress *egress, struct cordon_error *err) must_check;
 
-/* ---- egress-ask.c ------------------------------------------------------------------------------------------------- */
+/* ---- ask.c ------------------------------------------------------------------------------------------------- */
 
 /* A question of the proxy's; it will get its answer. From the reader. */
 void egress_ask(struct egress *egress, const struct proxy_message *message);

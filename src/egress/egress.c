@@ -1,5 +1,5 @@
 /* The network of listed hosts: see egress.h. */
-#include "egress.h"
+#include "egress/egress.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -46,8 +46,7 @@ int egress_send(const struct egress *egress, const struct proxy_message *message
 
 static int send_settings(const struct egress *egress)
 {
-	const struct execution *execution = egress->execution;
-	const struct config *config = execution->verdict.session.config;
+	const struct config *config = egress->facts.config;
 	struct proxy_message message = { .kind = PROXY_SETTINGS };
 	message.settings.connections = config->network.connections;
 	message.settings.total_connections = config->network.total_connections;
@@ -55,13 +54,13 @@ static int send_settings(const struct egress *egress)
 	message.settings.idle_ms = config->network.idle_ms;
 	message.settings.header_bytes = config->network.header_bytes;
 	message.settings.total_bytes = config->network.bytes;
-	message.settings.asks = execution->verdict.grants.host_question != NULL;
+	message.settings.asks = egress->facts.question != NULL;
 	return egress_send(egress, &message, -1);
 }
 
 static int send_names(const struct egress *egress)
 {
-	const struct config *config = egress->execution->verdict.session.config;
+	const struct config *config = egress->facts.config;
 	int result = 0;
 	for (size_t i = 0; i < config->network.name_count && result == 0; i++) {
 		struct proxy_message message = { .kind = PROXY_NAME };
@@ -70,7 +69,7 @@ static int send_names(const struct egress *egress)
 		result = egress_send(egress, &message, -1);
 	}
 	const struct strings *const private_hosts[] = { &config->network.private_hosts,
-		                                        &egress->execution->request->private_hosts };
+		                                        egress->facts.private_hosts };
 	for (size_t list = 0; list < ARRAY_SIZE(private_hosts); list++)
 		for (size_t i = 0; i < private_hosts[list]->count && result == 0; i++) {
 			struct proxy_message message = { .kind = PROXY_PRIVATE };
@@ -91,7 +90,7 @@ static int send_names(const struct egress *egress)
 /* Where the kernel has no IPv6, no name has an address of it. */
 static int send_rules(const struct egress *egress, bool has_v6)
 {
-	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
+	const struct egress_plan *plan = egress->facts.plan;
 	int result = 0;
 	for (size_t i = 0; i < plan->rule_count && result == 0; i++) {
 		struct proxy_message message = { .kind = PROXY_RULE };
@@ -106,7 +105,7 @@ static int send_rules(const struct egress *egress, bool has_v6)
 
 static int send_listeners(struct egress *egress, bool *ret_has_v6)
 {
-	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
+	const struct egress_plan *plan = egress->facts.plan;
 	int result = 0;
 	*ret_has_v6 = false;
 	for (size_t i = 0; i < plan->count; i++) {
@@ -127,7 +126,7 @@ static int send_listeners(struct egress *egress, bool *ret_has_v6)
 
 static void close_listeners(struct egress *egress)
 {
-	const struct egress_plan *plan = &egress->execution->verdict.profile.egress;
+	const struct egress_plan *plan = egress->facts.plan;
 	for (size_t i = 0; egress->listeners && i < plan->count; i++)
 		if (egress->listeners[i] >= 0)
 			close(take_fd(&egress->listeners[i]));
@@ -170,10 +169,10 @@ static enum egress_command await_command(struct egress *egress)
  * is to find out is whether there can be a proxy; and many listeners are not for the caller to hold. */
 static bool await_use(const struct egress *egress)
 {
-	size_t count = egress->execution->verdict.profile.egress.count;
+	size_t count = egress->facts.plan->count;
 	struct pollfd ready[1 + HELD_MAX] = { { .fd = egress->ended_fd, .events = POLLIN } };
 	int found;
-	if (egress->execution->facts.probe || count > HELD_MAX)
+	if (egress->facts.probe || count > HELD_MAX)
 		return true;
 	for (size_t i = 0; i < count; i++)
 		ready[1 + i] = (struct pollfd){ .fd = egress->listeners[i], .events = POLLIN };
@@ -256,7 +255,7 @@ static int listen_to(struct egress *egress, struct cordon_error *err)
  * when it is ready: until then it has not read what it was told before. */
 static void hear_last(struct egress *egress, struct cordon_error *err)
 {
-	uint64_t left = LAST_WORDS_MAX + 2 * egress->execution->verdict.session.config->network.connections, waited_ms = 0;
+	uint64_t left = LAST_WORDS_MAX + 2 * egress->facts.config->network.connections, waited_ms = 0;
 	bool asked = false;
 	int result = 0;
 	while (result == 0 && left && waited_ms < LAST_WORDS_MS) {
@@ -352,15 +351,13 @@ static int start_reader(struct egress *egress, struct cordon_error *err)
 	return result == 0 ? 0 : fail(err, CORDON_E_INTERNAL, result, "pthread_create", "cannot start a thread");
 }
 
-int egress_begin(struct execution *execution, struct cordon_error *err)
+int egress_begin(const struct egress_facts *facts, struct egress **ret_egress, struct cordon_error *err)
 {
-	size_t count = execution->verdict.profile.egress.count;
-	if (!count)
-		return 0;
+	size_t count = facts->plan->count;
 	struct egress *egress = calloc(1, sizeof(*egress));
 	if (!egress)
 		return fail_oom(err);
-	*egress = (struct egress){ .execution = execution, .process = { -1, -1, -1 }, .last = &egress->first };
+	*egress = (struct egress){ .facts = *facts, .process = { -1, -1, -1 }, .last = &egress->first };
 	pthread_mutex_init(&egress->lock, NULL);
 	pthread_cond_init(&egress->changed, NULL);
 	egress->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -370,23 +367,22 @@ int egress_begin(struct execution *execution, struct cordon_error *err)
 	if (!egress->listeners || egress->ended_fd < 0)
 		fail(err, CORDON_E_INTERNAL, errno, NULL, "cannot make what the proxy needs");
 	else if (start_reader(egress, err) == 0) {
-		execution->run.egress = egress;
+		*ret_egress = egress;
 		return 0;
 	}
 	destroy(egress);
 	return -1;
 }
 
-/* The command runs already: what fails from here on leaves it without a network, and it is no error. */
-void egress_started(struct execution *execution)
+int *egress_listeners(struct egress *egress)
 {
-	struct egress *egress = execution->run.egress;
-	if (!egress)
-		return;
-	int result = supervise_take_listeners(&execution->run.supervision, egress->listeners,
-	                                      execution->verdict.profile.egress.count, NULL);
+	return egress->listeners;
+}
+
+void egress_started(struct egress *egress, bool listens)
+{
 	pthread_mutex_lock(&egress->lock);
-	egress->command = result < 0 ? EGRESS_DEAF : EGRESS_LISTENS;
+	egress->command = listens ? EGRESS_LISTENS : EGRESS_DEAF;
 	pthread_cond_broadcast(&egress->changed);
 	pthread_mutex_unlock(&egress->lock);
 }
@@ -405,19 +401,18 @@ static void join(struct egress *egress)
 	egress_ask_end(egress);
 }
 
-void egress_free(struct execution *execution)
+void egress_free(struct egress *egress)
 {
-	if (!execution->run.egress)
+	if (!egress)
 		return;
-	join(execution->run.egress);
-	destroy(execution->run.egress);
-	execution->run.egress = NULL;
+	join(egress);
+	destroy(egress);
 }
 
 /* ---- what became of it --------------------------------------------------------------------------------------------- */
 
 /* The smallest grant that would have helped: the host, unless it was among them and its address was not; then that. */
-static int add_denied(struct execution *execution, const struct egress_denied *denied)
+static int add_denied(const struct egress_report *report, const struct egress_denied *denied)
 {
 	char note[512], grant[HOST_TEXT_SIZE + 64] = "";
 	bool has_port = strchr(denied->host, ':') != NULL;
@@ -429,40 +424,36 @@ static int add_denied(struct execution *execution, const struct egress_denied *d
 		snprintf(grant, sizeof(grant), "network.allow_private = [\"%s\"]", denied->address);
 	else if (!denied->covered)
 		snprintf(grant, sizeof(grant), "--net %s%s", denied->host, has_port ? "" : ":PORT");
-	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, denied->host, note, grant);
+	return denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, denied->host, note, grant);
 }
 
-static int take_over(struct execution *execution, const struct egress *egress)
+static int take_over(const struct egress *egress, struct egress_report *report)
 {
 	char more[64];
-	execution->run.network = egress->counts;
+	report->counts = egress->counts;
 	for (size_t i = 0; i < egress->denied_count; i++)
-		if (add_denied(execution, &egress->denied[i]) < 0)
+		if (add_denied(report, &egress->denied[i]) < 0)
 			return -1;
 	snprintf(more, sizeof(more), "%" PRIu64 " more connections were denied", egress->denied_more);
-	if (egress->denied_more && denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
+	if (egress->denied_more && denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
 		return -1;
-	if (*egress->why && denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
+	if (*egress->why && denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
 		return -1;
 	if (egress->unrecorded &&
-	    denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, "all hosts", "the ledger could not be written: its connections were "
-	                   "closed, and no more were made", "") < 0)
+	    denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "all hosts",
+	                "the ledger could not be written: its connections were closed, and no more were made", "") < 0)
 		return -1;
 	return 0;
 }
 
-int egress_end(struct execution *execution, struct cordon_error *err)
+int egress_end(struct egress *egress, struct egress_report *report, struct cordon_error *err)
 {
-	struct egress *egress = execution->run.egress;
-	if (!egress)
-		return 0;
 	join(egress);
-	int result = take_over(execution, egress) < 0 ? fail_oom(err) : 0;
-	if (result == 0 && execution->facts.probe && !egress->told) {
-		result = fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "cordon-proxy", "%s",
-		              *egress->why ? egress->why : "the proxy cannot seal itself here");
-		fail_boundary(err, "network");
-	}
-	egress_free(execution);
-	return result;
+	if (take_over(egress, report) < 0)
+		return fail_oom(err);
+	if (!egress->facts.probe || egress->told)
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "cordon-proxy", "%s",
+	     *egress->why ? egress->why : "the proxy cannot seal itself here");
+	return fail_boundary(err, "network");
 }

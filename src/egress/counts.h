@@ -1,0 +1,7 @@
+/* What became of a command's connections, in numbers. */
+#pragma once
+#include <stdint.h>
+
+struct egress_counts {
+	uint64_t connections, bytes_in, bytes_out, denied, failed;
+};
