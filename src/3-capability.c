@@ -2,6 +2,7 @@
  * it asks for, since whoever makes the request is the one to grant it; in a session it must be permitted (permit.c).
  * Each path is resolved here, once; what it was at this moment is checked again when it is mounted. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,6 +12,7 @@
 #include "driver/linux/kernel-mounts.h"
 #include "host/plain-limits.h"
 #include "paths/index/globs.h"
+#include "host/search-path.h"
 #include "session/beneath.h"
 #include "session/jobs.h"
 #include "session/registry.h"
@@ -126,6 +128,51 @@ static int require_kind(const struct places *places, mode_t kinds, const char *w
 	return 0;
 }
 
+static int refuse_on_path(const char *directory, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, directory, "a directory of PATH cannot be granted to be written: what lies there runs outside");
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "grant it to be read, or another directory to be written");
+}
+
+/* Only mounts take away beneath what was given. A driver that holds no writes at all has nothing to lose by it. */
+static int require_kept(const struct deciding *deciding, const char *directory, struct cordon_error *err)
+{
+	const struct driver *driver = deciding->session->driver;
+	if (!driver || driver->keeps_names || !driver->holds_writes)
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, directory, "the driver %s cannot keep this directory of PATH read-only in what was granted",
+	     driver->name);
+	fail_boundary(err, "filesystem");
+	return fail_remedy(err, "grant a narrower directory, or choose --driver namespaces");
+}
+
+/* What the workspace itself has on PATH, as the programs of a virtual environment, is the command's to write. */
+static int keep_search_path(const struct deciding *deciding, struct cordon_error *err)
+{
+	const struct places *writes = &deciding->grants->writes;
+	const char *path = request_variable(deciding->facts->request, "PATH");
+	struct strings directories = { 0 };
+	if (writes->count && search_path_directories(deciding->facts->arena, path ? path : getenv("PATH"), &directories) < 0)
+		return fail_oom(err);
+	for (size_t i = 0; i < directories.count; i++) {
+		const char *directory = directories.items[i];
+		if (path_within(directory, deciding->session->workspace.path))
+			continue;
+		for (size_t j = 0; j < writes->count; j++) {
+			if (path_within(writes->items[j].path, directory))
+				return refuse_on_path(writes->items[j].path, err);
+			if (!path_within(directory, writes->items[j].path) || strings_find(&deciding->grants->kept, directory) >= 0)
+				continue;
+			if (require_kept(deciding, directory, err) < 0)
+				return -1;
+			if (strings_add(deciding->facts->arena, &deciding->grants->kept, directory) < 0)
+				return fail_oom(err);
+		}
+	}
+	return 0;
+}
+
 static int resolve(const struct deciding *deciding, struct cordon_error *err)
 {
 	const struct capability_set *set = &deciding->grants->set;
@@ -145,7 +192,7 @@ static int resolve(const struct deciding *deciding, struct cordon_error *err)
 	    refuse_planted_links(deciding, &set->programs, &deciding->grants->programs, err) < 0 ||
 	    refuse_planted_links(deciding, &set->devices, &deciding->grants->devices, err) < 0 ||
 	    refuse_planted_links(deciding, &set->sockets, &deciding->grants->sockets, err) < 0 ||
-	    by_name_refuse_protected(&deciding->authorize, deciding->grants, err) < 0 ||
+	    keep_search_path(deciding, err) < 0 || by_name_refuse_protected(&deciding->authorize, deciding->grants, err) < 0 ||
 	    require_kind(&deciding->grants->devices, S_IFCHR, "a device", err) < 0 ||
 	    require_kind(&deciding->grants->sockets, S_IFSOCK, "a unix socket", err) < 0 ||
 	    require_kind(&deciding->grants->programs, S_IFREG, "a program", err) < 0)

@@ -189,6 +189,11 @@ static struct profile_input profile_input(const struct profiling *profiling)
 	};
 }
 
+static int keep_search_path(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
+{
+	return strings_add_all(profiling->facts->arena, &input->protect, &profiling->verdict->grants.kept) < 0 ? fail_oom(err) : 0;
+}
+
 /* Commands have a home of their own where the caller's is: under the name of what was judged there could be another program. */
 static int check_program(const struct place *program, const struct profile_input *input, struct cordon_error *err)
 {
@@ -258,6 +263,7 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 	if (make_scratch(&profiling, &input, err) < 0 ||
 	    host_base_view(arena, facts->cordon->view, &verdict->session.config->etc, profiling.mounts, &input.host, err) < 0 ||
 	    trees_find(trees, &input, err) < 0 || trees_keep_read_only(trees, &input, err) < 0 ||
+	    keep_search_path(&profiling, &input, err) < 0 ||
 	    own_files_keep(trees, &input, err) < 0 || find_toolchains(&profiling, &input, &toolchains, err) < 0 ||
 	    find_program_parts(&profiling, &input, err) < 0 || make_environment(&profiling, &toolchains, &input, err) < 0 ||
 	    trees_mask_whole_view(trees, &input, err) < 0 || check_program(&verdict->grants.program, &input, err) < 0)

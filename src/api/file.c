@@ -65,7 +65,7 @@ static int find_roots(struct file_walk *walk, struct arena *arena, const struct 
 {
 	const struct grants *grants = &verdict->grants;
 	const struct strings *read_only = &verdict->session.config->read_only;
-	size_t most = 1 + grants->reads.count + grants->writes.count + read_only->count;
+	size_t most = 1 + grants->reads.count + grants->writes.count + read_only->count + grants->kept.count;
 	walk->roots = calloc(most, sizeof(*walk->roots));
 	if (!walk->roots)
 		return fail_oom(err);
@@ -77,7 +77,7 @@ static int find_roots(struct file_walk *walk, struct arena *arena, const struct 
 	for (size_t i = 0; i < grants->writes.count; i++)
 		if (add_root(walk, &grants->writes.items[i], true, err) < 0)
 			return -1;
-	return add_read_only(walk, arena, read_only, err);
+	return add_read_only(walk, arena, read_only, err) < 0 || add_read_only(walk, arena, &grants->kept, err) < 0 ? -1 : 0;
 }
 
 /* ---- the walk's two halves -------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@ struct gate_question;
 struct grants {
 	struct capability_set set;              /* paths as they were named */
 	struct places reads, writes, devices, sockets, programs;    /* the same paths, resolved */
+	struct strings kept;                    /* directories of the caller's PATH in what may be written: they stay read-only */
 	struct strings by_name;                 /* of these, what a person granted by this very path: no mask covers it */
 	struct strings env_pass;                /* variables that a manifest passes on */
 	/* The program that rules, a manifest or a human judged. `path` is NULL where nothing had to be judged, or no program

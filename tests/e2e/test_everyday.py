@@ -107,11 +107,16 @@ def test_git_with_the_callers_name(work, cordon, git_home):
 
 
 @needs("git")
-def test_git_gets_the_identity_and_nothing_else(work, git_home):
-    listing = work("git config --list --show-origin; cat ~/.gitconfig /etc/gitconfig 2>/dev/null; true")
+def test_git_gets_the_identity_and_nothing_that_runs(work, git_home):
+    """A comment names the settings that were left out, without their values."""
+    listing = work("git config --list --show-origin; cat ~/.gitconfig 2>/dev/null; grep -v '^#' /etc/gitconfig; true")
     assert "Ada Example" in listing and "ada@example.org" in listing
     for secret in ("hunter2token", "secret-token-file", "evil", "leak", "insteadof"):
         assert secret not in listing.lower()
+    comment = work("grep '^#' /etc/gitconfig")
+    assert "alias.leak core.hookspath core.pager credential.helper url.insteadof" in comment
+    for secret in ("hunter2token", "secret-token-file", "evil", "leaked"):
+        assert secret not in comment.lower()
 
 
 @needs("git")

@@ -134,6 +134,28 @@ def test_a_profile_hides_what_a_prefix_passes(cordon, home):
     assert "hunter2" not in done.stdout and "FOO_KEY=" in json.dumps(json.loads(done.stdout)["environment"])
 
 
+def test_what_is_on_the_path_is_never_writable(cordon, home, tmp_path):
+    """Whatever is granted: a program there would run when a person types its name. What the workspace has on PATH is its own."""
+    for name in ("tools/bin", "tools/lib", "src/project/.venv/bin"):
+        (home / name).mkdir(parents=True)
+    (home / "tools/bin/tool").write_text("#!/bin/sh\n")
+    (home / "link").symlink_to("tools/bin")
+    cordon.env["PATH"] = f"{home}/link:{home}/missing:{cordon.workspace}/.venv/bin:{os.environ['PATH']}"
+    line = ("echo x > ~/tools/lib/file && echo x > .venv/bin/x && ! echo x > ~/tools/bin/git && ! echo x > ~/tools/bin/tool && ! mv ~/tools/bin ~/tools/b"
+            " && ! ln -s /bin/sh ~/tools/bin/ls")
+    done = cordon("run", "--write", "~/tools", "-c", line)
+    assert done.returncode == 0, done
+    assert tree(home / "tools") == ["bin", "bin/tool", "lib", "lib/file"]
+    for path in ("~/tools/bin", "~/tools/bin/tool", "~/link"):
+        error = cordon.refused("--write", path, "--", "true")
+        assert error["class"] == "capability_denied" and "PATH" in error["reason"], error
+    for driver in ("landlock", "bwrap"):
+        assert cordon("run", "--driver", driver, "--write", "~/tools", "--", "true").returncode == 125
+    assert cordon("session", "new", "s", "--workspace", ".", "--write", "~/tools").returncode == 0
+    assert cordon("run", "--session", "s", "-c", line).returncode == 0
+    assert tree(home / "tools") == ["bin", "bin/tool", "lib", "lib/file"]
+
+
 def test_settings_of_git_that_run_nothing_hold_inside(cordon, home):
     (home / ".gitconfig").write_text("""[user]
 \tname = Ada

@@ -375,10 +375,10 @@ def test_a_link_does_not_lead_past_a_rule(cordon, configure, tmp_path):
 
 
 def test_a_program_that_is_only_there_inside_is_judged(cordon, configure):
-    """The session's home has another name inside."""
+    """The session's home is another directory than the caller's, at the same path."""
     script = "mkdir -p ~/bin && printf '#!/bin/sh\\necho mine\\n' >~/bin/onlyhere && chmod +x ~/bin/onlyhere && echo $HOME"
     home = cordon("run", "--session", "s", "--workspace", cordon.workspace, "-c", script).stdout.strip()
-    assert home != str(cordon.workspace) and not os.path.exists(home)
+    assert home != str(cordon.workspace) and not os.path.exists(f"{home}/bin/onlyhere")
     for words in (["--env", f"PATH={home}/bin", "--", "onlyhere"], ["--", f"{home}/bin/onlyhere"]):
         configure(rule("run", "/usr/**", "deny"))
         assert cordon("run", "--session", "s", *words).stdout == "mine\n"
