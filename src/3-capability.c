@@ -1,5 +1,5 @@
 /* Step 3: what the command may reach: the session's baseline, and what the request asks for on top. A one-off has what
- * it asks for, since whoever makes the request is the one to grant it; in a session it must be permitted (permit.c).
+ * it asks for, since the caller is the one to grant it; in a session it must be authorized (approval/authorize.h).
  * Each path is resolved here, once; what it was at this moment is checked again when it is mounted. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,19 @@
-/* The walk: six steps, always in this order. One field per step, filled by that step, read by later ones, changed by
- * none. Each step is one file: 1-session.c … 6-audit.c. */
+/* The walk: every request, a command or a call of a file tool, takes six steps, always in this order. walk.c shows it whole.
+ *
+ *     1-session.c     session_step()      which session, policy, driver, workspace and home     verdict.session
+ *     2-cwd.c         cwd_step()          the working directory, opened beneath a root          verdict.cwd
+ *     3-capability.c  capability_step()   what it may reach; approval/ asks a human             verdict.grants
+ *     4-profile.c     profile_step()      the walls as data: profile/; names to hide: paths/    verdict.profile
+ *     6-audit.c       audit_step_intent() the intent row: no row, no run
+ *     5-run.c         run_step_start()    the driver raises the walls and starts the command
+ *                     run_step_finish()   how it ended; what it left behind
+ *     6-audit.c       audit_step_result() the result row; or, where a step refused, audit_step_denial()
+ *
+ * Steps 1 to 4 take facts (struct walk_facts, and the parts of the verdict before their own) and return their part. What a step
+ * makes or locks is in struct walk_held and released by walk_free(). A file tool takes the same walk without a process: walk_tool().
+ *
+ * To add an audit field: write_result_row() in 6-audit.c. To add a limit: struct limits, and limits.c. To add a driver:
+ * driver/driver.h. To add a setting of a request: struct cordon_request, and a row in api/request.c. */
 #pragma once
 #include <stdatomic.h>
 
@@ -13,9 +27,9 @@
 #include "base/id.h"
 #include "base/place.h"
 #include "driver/driver.h"
+#include "driver/linux/supervise.h"
 #include "egress/counts.h"
 #include "profile/profile.h"
-#include "driver/linux/supervise.h"
 
 struct config_store;
 struct egress;
@@ -48,7 +62,7 @@ struct cordon_request {
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings private_hosts;           /* of `granted.hosts`, those that may be at an address of this site */
 	struct strings env, pass_env, toolchains, argv;
-	char *const *environment;               /* of whoever asks; or NULL: the process's own */
+	char *const *environment;               /* the caller's; or NULL: the process's own */
 	int stdin_fd;
 	cordon_output_fn output;
 	void *output_arg;
@@ -57,7 +71,7 @@ struct cordon_request {
 	struct job_place *job;                  /* it is to be a job, and this is filled by step 1; or NULL */
 };
 
-/* The environment of whoever asks, and a variable of it, or NULL. A request that is NULL is the process's own. */
+/* The caller's environment, and a variable of it, or NULL. Without a request: the process's own. */
 char *const *request_environment(const struct cordon_request *request);
 const char *request_variable(const struct cordon_request *request, const char *name);
 
@@ -264,7 +278,7 @@ void limits_describe(struct execution *execution);
 int limits_require(const struct execution *execution, struct cordon_error *err) must_check;
 void limits_started(struct execution *execution);
 int limits_end(struct execution *execution, struct cordon_error *err) must_check;
-/* Out of memory: a session stops there until somebody has looked. */
+/* Pauses the session of a command that ran out of memory, until a human has looked. */
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
@@ -296,9 +310,9 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err) must_check;
 
-/* Takes in what the host_watch is told, and which version of the mounts this is. `again`: in the same walk. */
+/* Reads what changed on the host since the last call; returns the version of its mounts. `again`: in the same walk. */
 uint64_t handle_mounts(struct cordon *cordon, bool again);
-/* Refuses a handle that another process opened, of which this one is a copy. */
+/* Refuses a handle that was opened before fork(), by another process. */
 int handle_check(const struct cordon *cordon, struct cordon_error *err) must_check;
 int walk_new(struct cordon *cordon, const struct cordon_request *request, bool dry, struct execution **ret_execution,
              struct cordon_error *err) must_check;
