@@ -139,6 +139,7 @@ static struct trees_facts trees_facts(const struct profiling *profiling)
 	bool once = (session->one_off && !facts->request->workspace) || !atomic_load(&facts->cordon->stays);
 	return (struct trees_facts){
 		.data_dir = facts->cordon->data_dir, .data_named = facts->cordon->data_named, .audit_id = facts->audit_id,
+		.session_id = session->one_off ? NULL : session->id,
 		.dry = facts->dry, .workspace = session->workspace, .workspace_fd = session->workspace_fd,
 		.own_workspace = session->own_workspace, .disposable = profiling->held->disposable, .set = &grants->set,
 		.reads = grants->reads, .writes = grants->writes, .sockets = grants->sockets, .by_name = &grants->by_name,

@@ -237,6 +237,8 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	bool failed = status == 0 && (execution->run.exit_code || execution->run.signal);
 	if (failed && execution->verdict.profile.walls & WALL_BIT(MASKED) && trees_tell_hidden(execution->trees) < 0)
 		status = fail_oom(untold);
+	if (status == 0 && execution->verdict.profile.walls & WALL_BIT(MASKED) && trees_keep_shown(execution->trees) < 0)
+		status = fail_oom(untold);
 	/* Whatever has failed: what was left is there. */
 	bool judged = !(execution->verdict.profile.walls & WALL_BIT(PROTECTED)) || trees_judge(execution->trees) == 0;
 	return status < 0 || judged ? status : fail_oom(err);

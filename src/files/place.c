@@ -101,7 +101,7 @@ static bool is_shown(const struct files *files, const struct files_root *root, c
 	size_t length = strcmp(root->path, "/") ? strlen(root->path) : 0;
 	struct name name = { .kind = NAME_MASKED, .path = path + length + 1 };
 	struct names names = { .items = &name, .count = 1 };
-	return files->deny && path[length] && shown_judge(files->arena, root->fd, root->path, files->deny, &names) == 0 && name.is_shown;
+	return files->deny && path[length] && shown_judge(files->arena, root->fd, root->path, files->deny, NULL, &names) == 0 && name.is_shown;
 }
 
 bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path)

@@ -10,7 +10,6 @@
 #include "paths/trees.h"
 #include "session/beneath.h"
 #include "paths/index/look.h"
-#include "paths/index/shown.h"
 #include "host/whole-view.h"
 #include "profile/profile.h"
 
@@ -289,7 +288,7 @@ static int search(struct trees *trees, struct tree *tree, struct profile_input *
 	const struct names_search search = { true, trees_keep(trees), NAMES_BUDGET_US };
 	if (tree_names_find(trees, trees->arena, tree, &search, &tree->before, err) < 0)
 		return -1;
-	if (shown_judge(trees->arena, tree->fd, tree->place.path, &trees->facts.set->deny, &tree->before) < 0)
+	if (trees_judge_shown(trees, tree) < 0)
 		return fail_oom(err);
 	if (make_room(trees, tree, err) < 0)
 		return -1;

@@ -23,6 +23,7 @@ struct profile_input;
 /* Plain facts about the command; all borrowed until trees_free(). */
 struct trees_facts {
 	const char *data_dir, *data_named;      /* cordon's data: its real path, and the path that led there */
+	const char *session_id;                 /* NULL: a one-off */
 	const char *audit_id;                   /* names the command's directory in quarantine */
 	bool dry;                               /* nothing runs: no record is taken, nothing is cached on disk */
 	struct place workspace;
@@ -52,6 +53,7 @@ struct tree {
 	int fd;                                 /* of the workspace, the workspace's own */
 	bool writable;
 	struct names before;
+	struct strings shown;                   /* of a session: what the shown files had in them at the start (trees-shown.c) */
 	struct planted_before planted;          /* of a writable tree: what was there when the command started */
 	struct judged *judged;                  /* the record, shared with other commands; or NULL */
 	bool unsettled;                         /* what earlier commands left there is not judged to the end */
@@ -83,6 +85,9 @@ int own_files_keep(struct trees *trees, struct profile_input *input, struct cord
 
 /* After the command has failed: says what was hidden from it. -1 when memory is short. */
 int trees_tell_hidden(struct trees *trees) must_check;
+/* trees-shown.c: which masked names are shown, at the start; at the end, what the command made of them. -1 when memory is short. */
+int trees_judge_shown(struct trees *trees, struct tree *tree) must_check;
+int trees_keep_shown(struct trees *trees) must_check;
 /* After the command has ended. -1 when memory is short: what was left could not be told. */
 int trees_judge(struct trees *trees) must_check;
 /* `started`: the command ran. NULL is allowed. */

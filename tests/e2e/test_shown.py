@@ -76,6 +76,21 @@ def test_what_was_changed_is_hidden(repository):
     assert seen(cordon, "large.pem") is None, "too large to be judged"
 
 
+def test_what_a_session_changes_stays_shown_to_it(repository):
+    cordon = repository
+    words = ("run", "--json", "--session", "s", "--workspace", cordon.workspace)
+    run = lambda line: json.loads(cordon(*words, "-c", line).stdout)
+    changed = run("echo KEY=mine > .env.test")
+    assert [denial["what"] for denial in changed["denials"]] == [str(cordon.workspace / ".env.test")], changed["denials"]
+    again = run("cat .env.test && echo more >> .env.test && cat .env")
+    assert again["stdout"] == "KEY=mine\n" and again["exit_code"], again
+    third = run("cat .env.test")
+    assert third["stdout"] == "KEY=mine\nmore\n" and third["denials"] == [], "it is said once"
+    assert seen(cordon, ".env.test") is None, "to others it is not what git has"
+    write(cordon, ".env.test", "KEY=real\n")
+    assert run("cat .env.test")["stdout"] == "", "it changed while no command ran"
+
+
 @pytest.mark.parametrize("version", [2, 4])
 def test_an_index_that_lies(repository, version):
     """It names the file, with another hash; with that of another file; or is no index at all."""

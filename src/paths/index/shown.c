@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,7 +286,42 @@ static int judge_repositories(struct judging *judging, struct candidate *candida
 	return 0;
 }
 
-int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, struct names *names)
+static const char *line_of(struct arena *arena, const struct candidate *candidate, const char *path)
+{
+	char hex[2 * sizeof(candidate->sha256) + 1];
+	return arena_printf(arena, "%s %s", sodium_bin2hex(hex, sizeof(hex), candidate->sha256, sizeof(candidate->sha256)), path);
+}
+
+const char *shown_line(struct arena *arena, int root_fd, const char *path)
+{
+	struct candidate candidate = { .name = NULL };
+	struct stat info;
+	size_t length;
+	auto_close int fd = open_regular(root_fd, path, &info);
+	if (fd < 0 || info.st_size > SHOWN_CONTENT_MAX)
+		return NULL;
+	auto_free char *content = malloc((size_t)info.st_size + 1);
+	if (!content || !read_all(fd, content, (size_t)info.st_size, &length))
+		return NULL;
+	hash_blob(&candidate, content, length);
+	return line_of(arena, &candidate, path);
+}
+
+static int judge_kept(struct judging *judging, const struct strings *kept, struct candidate *candidates, size_t count)
+{
+	for (size_t i = 0; kept && kept->count && i < count; i++) {
+		if (!candidates[i].has_content || candidates[i].name->is_shown)
+			continue;
+		const char *line = line_of(judging->arena, &candidates[i], candidates[i].name->path);
+		if (!line)
+			return -1;
+		candidates[i].name->is_shown = strings_find(kept, line) >= 0;
+	}
+	return 0;
+}
+
+int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, const struct strings *kept,
+                struct names *names)
 {
 	struct judging judging = { .arena = arena, .root_fd = root_fd, .root_path = strcmp(root_path, "/") ? root_path : "",
 	                           .deadline_us = names_now_us() + JUDGED_US };
@@ -307,5 +343,5 @@ int shown_judge(struct arena *arena, int root_fd, const char *root_path, const s
 		candidates[count].name = name;
 		judge_file(&judging, &candidates[count++]);
 	}
-	return judge_repositories(&judging, candidates, count);
+	return judge_repositories(&judging, candidates, count) < 0 ? -1 : judge_kept(&judging, kept, candidates, count);
 }

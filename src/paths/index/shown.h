@@ -11,8 +11,12 @@
 
 #define SHOWN_CONTENT_MAX (1u << 20)
 
-/* Sets `is_shown` of names; `deny` is what they were found by. -1 when memory is short. */
-int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, struct names *names) must_check;
+/* Sets `is_shown` of names; `deny` is what they were found by. A file whose shown_line() is among `kept` (may be NULL) is shown, too. -1 when
+ * memory is short. */
+int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, const struct strings *kept,
+                struct names *names) must_check;
+/* The hash of what a file has in it, a space, and its path. NULL: it is not there, no regular file, too large, or memory is short. */
+const char *shown_line(struct arena *arena, int root_fd, const char *path);
 
 /* Does a file of this content hold a private key, or may it? */
 bool shown_has_private_key(const char *content, size_t length);
