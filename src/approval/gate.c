@@ -317,9 +317,9 @@ static int refuse_denied(const struct asking *asking, const struct approval_answ
 static int refuse_unanswered(const struct asking *asking, const struct approval_answer *answer, struct cordon_error *err)
 {
 	if (answer->outcome == APPROVAL_TIMEOUT) {
-		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, subject_of(asking->question), "nobody answered within %ju s",
+		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, subject_of(asking->question), "no answer within %ju s",
 		     (uintmax_t)(asking->posted.timeout_ms + 999) / 1000);
-		fail_remedy(err, "try again when somebody can answer, or set approval.timeout");
+		fail_remedy(err, "try again when an approver is available, or set approval.timeout");
 	} else if (answer->outcome == APPROVAL_CANCELLED) {
 		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, subject_of(asking->question),
 		     "the waiting was ended before anybody answered");

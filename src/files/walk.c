@@ -290,7 +290,7 @@ int files_refuse_kept(const struct files *files, const struct files_place *place
 		return fail_remedy(err, "a person can do this outside");
 	}
 	if (walked.too_deep || walked.too_many || walked.too_long || walked.unreadable) {
-		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "it is too large, too deep or not readable: whether protected names lie in it cannot be told");
+		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "it is too large, too deep or not readable: protected names in it cannot be excluded");
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "do it in parts, or with a command");
 	}

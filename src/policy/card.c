@@ -159,13 +159,13 @@ static void write_asking(FILE *out, const struct card_question *question, const 
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		write_limit(&asking, i);
 	if (!asking.count)
-		begin_item(&asking, "nothing more than it has: a rule wants every such call to be asked about\n");
+		begin_item(&asking, "nothing beyond its grants: a rule requires approval for each such call\n");
 }
 
 static void write_text(FILE *out, const struct card_question *question, const struct capability_set *excess)
 {
-	fputs(*question->session ? "A command wants to do what its session may not do without asking.\n" :
-	      "A command wants to do what needs to be asked about.\n", out);
+	fputs(*question->session ? "A command asks for more than its session may do without approval.\n" :
+	      "A command asks for something that requires approval.\n", out);
 	if (*question->session)
 		write_line(out, "session", question->session);
 	write_line(out, "tool", question->tool);

@@ -153,10 +153,10 @@ int jobs_tell(int fd, unsigned char what, bool *ret_told, struct cordon_error *e
 	/* Open for reading, too: a reader that dies now must not cost the caller a SIGPIPE. */
 	auto_close int control = openat(fd, JOBS_CONTROL, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (control < 0 || fstat(control, &info) < 0 || !S_ISFIFO(info.st_mode))
-		return jobs_refuse(control < 0 ? errno : 0, JOBS_CONTROL, "the job cannot be told", err);
+		return jobs_refuse(control < 0 ? errno : 0, JOBS_CONTROL, "the job cannot be signalled", err);
 	/* One that is full has been told often enough. */
 	if (write(control, &what, 1) < 0 && errno != EAGAIN)
-		return jobs_refuse(errno, JOBS_CONTROL, "the job cannot be told", err);
+		return jobs_refuse(errno, JOBS_CONTROL, "the job cannot be signalled", err);
 	*ret_told = true;
 	return 0;
 }
@@ -269,7 +269,7 @@ int jobs_end(const char *data_dir, const char *session_id, struct cordon_error *
 		return jobs_refuse(errno, session_id, "the session's jobs cannot be listed", err);
 	if (!stop)
 		return 0;
-	fail(err, CORDON_E_SESSION_BUSY, 0, session_id, "a job of the session was told to end, and has not yet");
+	fail(err, CORDON_E_SESSION_BUSY, 0, session_id, "a job of the session has not ended yet");
 	fail_remedy(err, "see cordon job list, and try again");
 	return fail_boundary(err, "session");
 }

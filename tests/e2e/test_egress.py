@@ -392,7 +392,7 @@ def test_a_paused_session_asks_no_more(cordon, asking, server):
 def test_no_answer_is_not_remembered(cordon, asking, server):
     asking(timeout="300ms")
     told = end(start(cordon, "get", f"http://b.test:{server.port}/"))
-    assert told["stdout"] == "403\n" and "nobody answered" in told["denials"][0]["note"], told
+    assert told["stdout"] == "403\n" and "no answer within" in told["denials"][0]["note"], told
     asking()
     process = start(cordon, "get", f"http://b.test:{server.port}/")
     answer(cordon, "approve", card_of(cordon)["id"])

@@ -56,7 +56,7 @@ static void test_text(void **state)
 {
 	struct world *world = *state;
 	assert_string_equal(make(world).text,
-	                    "A command wants to do what its session may not do without asking.\n"
+	                    "A command asks for more than its session may do without approval.\n"
 	                    "  session    'agent 7'\n"
 	                    "  tool       run\n"
 	                    "  program    /usr/bin/make\n"
@@ -112,7 +112,7 @@ static void test_a_rule_alone(void **state)
 	world->question.rule = "ask";
 	const char *text = make(world).text;
 	assert_null(strstr(text, "session"));
-	assert_non_null(strstr(text, "  asks for   nothing more than it has: a rule wants"));
+	assert_non_null(strstr(text, "  asks for   nothing beyond its grants: a rule requires approval"));
 }
 
 static void test_hosts(void **state)

@@ -74,6 +74,8 @@ void completion_print_fish(void)
 		{ COMMAND_SESSION, "new list show pause resume end rm" },
 		{ COMMAND_JOB, "start list poll tail wait kill" },
 		{ COMMAND_MANIFEST, "check" },
+		{ COMMAND_CONFIG, "show check docs" },
+		{ COMMAND_FILE, "read write edit list find grep stat remove mkdir rename send" },
 		{ COMMAND_APPROVALS, "list approve deny" },
 		{ COMMAND_AUDIT, "tail show query verify export" },
 		{ COMMAND_URL, "check" },

@@ -118,7 +118,7 @@ static unsigned print_fix(unsigned printed, const char *what, const char *fix)
 	if (!*fix)
 		return printed;
 	if (!printed)
-		printf("\nTo mend:\n");
+		printf("\nTo fix:\n");
 	print_advice(what, fix);
 	return printed + 1;
 }
@@ -151,7 +151,7 @@ static void print_hosts(const json_t *hosts)
 		putchar(')');
 	}
 	putchar('\n');
-	print_advice("to mend", json_read_text(hosts, "fix"));
+	print_advice("to fix", json_read_text(hosts, "fix"));
 }
 
 /* One line, and what would give more. */

@@ -80,7 +80,7 @@ int report_unwritten(int error, bool json)
 	struct cordon_error err;
 	fail(&err, CORDON_E_INTERNAL, error, NULL, "the output could not be written");
 	if (error == EBADF)
-		fail_remedy(&err, "leave the stream open; what nobody wants may go to /dev/null");
+		fail_remedy(&err, "leave the stream open; redirect unwanted output to /dev/null");
 	report_error(&err, json);
 	return STATUS_REFUSED;
 }
