@@ -42,6 +42,6 @@ bool passwd_home(const char *file, unsigned uid, char *ret_home, size_t size)
 	const char *home = found ? field(line, 5) : NULL;
 	if (!home || *home != '/' || strlen(home) >= size)
 		return false;
-	strcpy(ret_home, home);
+	memcpy(ret_home, home, strlen(home) + 1);
 	return true;
 }

@@ -163,7 +163,7 @@ static void take_worktree(void *arg, const char *name, const struct git_setting 
 	if (!strcmp(name, "core.worktree"))
 		value[0] = '\0';
 	if (!strcmp(name, "core.worktree") && setting->value && !setting->cut && strlen(setting->value) < PATH_MAX)
-		strcpy(value, setting->value);
+		memcpy(value, setting->value, strlen(setting->value) + 1);
 }
 
 static const char *check_submodule(struct arena *arena, const struct place *git, int git_fd, const struct stat *top)
