@@ -292,6 +292,23 @@ static int choose_home(struct resolving *resolving, struct cordon_error *err)
 	return 0;
 }
 
+/* Of a session, unless the command is to share nothing with others. */
+static int choose_tmp(struct resolving *resolving, struct cordon_error *err)
+{
+	struct place *tmp = &resolving->session->tmp;
+	int *fd = &resolving->held->tmp_fd;
+	struct stat info;
+	if (resolving->session->one_off || resolving->facts->request->fresh)
+		return 0;
+	if (workspace_of_session(resolving->facts->arena, resolving->session->id, own_place(resolving, "tmp"), !resolving->facts->dry, tmp,
+	                         fd, err) < 0)
+		return -1;
+	/* As it was made. A command may give its /tmp another mode, and finds it so. */
+	if (*fd >= 0 && fstat(*fd, &info) == 0 && (info.st_mode & 07777) == 0700 && fchmodat(AT_FDCWD, tmp->path, 01777, 0) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, tmp->path, "cannot change the mode of the session's directory");
+	return 0;
+}
+
 /* The caller does not know where it is. */
 static void remove_workspace(const struct walk_facts *facts, const struct verdict_session *session)
 {
@@ -312,6 +329,7 @@ void session_release(const struct walk_facts *facts, struct walk_held *held, str
 		remove_workspace(facts, session);
 	cleanup_close(&session->workspace_fd);
 	cleanup_close(&held->home_fd);
+	cleanup_close(&held->tmp_fd);
 	cleanup_close(&held->scratch_fd);
 	lock_release(&held->use_fd);
 	config_unref(session->config);
@@ -372,5 +390,5 @@ int session_step(const struct walk_facts *facts, struct walk_held *held, struct 
 		return -1;
 	return open_workspace(&resolving, err) < 0 || find_git_common(&resolving, err) < 0 ||
 	       take_config(&resolving, keeping(&resolving), err) < 0 || choose_driver(&resolving, err) < 0 ||
-	       choose_home(&resolving, err) < 0 || enter_job(&resolving, err) < 0 ? -1 : 0;
+	       choose_home(&resolving, err) < 0 || choose_tmp(&resolving, err) < 0 || enter_job(&resolving, err) < 0 ? -1 : 0;
 }

@@ -93,18 +93,49 @@ static int make_environment(const struct profiling *profiling, const struct stri
 	                          env_hide(profiling->facts->arena, &pass, &input->environment, err) < 0) ? -1 : 0;
 }
 
-/* Without a private root there is no private /tmp and no home in memory: one directory of the command's own is both. */
+/* Would something be mounted in the session's /tmp? A driver that makes mount points by their paths follows the links there. */
+static bool mounts_in_tmp(const struct profile_input *input)
+{
+	const struct places *const grants[] = { &input->reads, &input->writes, &input->sockets };
+	static const char *const roots[] = { "/tmp", "/var/tmp" };
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		if (path_within(input->workspace.path, roots[i]) || path_within(input->home, roots[i]) ||
+		    (input->home_alias && path_within(input->home_alias, roots[i])))
+			return true;
+		for (size_t j = 0; j < ARRAY_SIZE(grants); j++)
+			for (size_t k = 0; k < grants[j]->count; k++)
+				if (path_within(grants[j]->items[k].path, roots[i]) ||
+				    (grants[j]->items[k].alias && path_within(grants[j]->items[k].alias, roots[i])))
+					return true;
+		for (size_t j = 0; j < input->shown.count; j++)
+			if (path_within(input->shown.items[j].path, roots[i]))
+				return true;
+	}
+	return false;
+}
+
+static const struct place *choose_tmp(const struct profiling *profiling, const struct profile_input *input)
+{
+	const struct verdict_session *session = &profiling->verdict->session;
+	bool can = session->driver->private_root && (session->driver->keeps_names || !mounts_in_tmp(input));
+	return session->tmp.path && can ? &session->tmp : NULL;
+}
+
+/* Without a private root there is no private /tmp and no home in memory: one directory, the session's or the command's own, is both. */
 static int make_scratch(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
 {
 	if (profiling->verdict->session.driver->private_root)
 		return 0;
-	const char *path = arena_printf(profiling->facts->arena, "%s/scratch/%s", profiling->facts->cordon->data_dir, profiling->facts->audit_id);
+	const char *tmp = profiling->verdict->session.tmp.path;
+	const char *path = tmp ? tmp : arena_printf(profiling->facts->arena, "%s/scratch/%s", profiling->facts->cordon->data_dir, profiling->facts->audit_id);
 	if (!path)
 		return fail_oom(err);
-	if (!profiling->facts->dry && scratch_make(profiling->facts->arena, profiling->facts->cordon->data_dir, profiling->facts->audit_id, &path,
+	if (!tmp && !profiling->facts->dry && scratch_make(profiling->facts->arena, profiling->facts->cordon->data_dir, profiling->facts->audit_id, &path,
 	                                    &profiling->held->scratch_fd, err) < 0)
 		return -1;
-	profiling->held->scratch = input->scratch = path;
+	input->scratch = path;
+	if (!tmp)
+		profiling->held->scratch = path;
 	input->home_alias = NULL;
 	if (strcmp(input->home, input->workspace.path))
 		input->home = input->home_source ? input->home_source : path;
@@ -221,30 +252,52 @@ static int add_home_links(struct arena *arena, const struct places *grants, stru
 	return 0;
 }
 
-/* The session's home is on disk, and commands have written to it. */
-static int make_home_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
-                            struct cordon_error *err)
+/* Is it mounted in something else that is mounted beneath `root`? */
+static bool is_nested(const struct mount_plan *plan, size_t at, const char *root)
+{
+	for (size_t i = 0; i < at; i++) {
+		const struct mount_op *op = &plan->ops[i];
+		if ((op->kind == MOUNT_BIND || op->kind == MOUNT_SCRATCH) && path_within(op->target, root) && strcmp(op->target, root) &&
+		    path_within(plan->ops[at].target, op->target))
+			return true;
+	}
+	return false;
+}
+
+/* In a directory of the session's that is on disk, and that commands have written to: its home, its /tmp. */
+static int make_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
+                       int root_fd, const char *root, struct cordon_error *err)
 {
 	struct arena *arena = profiling->facts->arena;
-	struct place workspace = input->workspace;
-	const struct places named = { &workspace, 1, 1 };
+	struct place workspace = input->workspace, home = { .path = input->home, .alias = input->home_alias };
+	const struct places named = { &workspace, 1, 1 }, homes = { &home, 1, 1 };
 	struct places points = { 0 };
 	struct stat info;
-	if (profiling->facts->dry || profiling->held->home_fd < 0 || !input->abilities.private_root)
+	if (profiling->facts->dry || root_fd < 0 || !input->abilities.private_root)
 		return 0;
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount_op *op = &plan->ops[i];
-		if (op->kind != MOUNT_BIND || !path_within(op->target, input->home) || !strcmp(op->target, input->home) ||
-		    lstat(op->source, &info) < 0)
+		if (op->kind != MOUNT_BIND || !path_within(op->target, root) || !strcmp(op->target, root) ||
+		    is_nested(plan, i, root) || lstat(op->source, &info) < 0)
 			continue;
 		const struct place point = { .path = op->target, .is_directory = S_ISDIR(info.st_mode) };
 		if (places_add(arena, &points, &point) < 0)
 			return fail_oom(err);
 	}
 	if (add_home_links(arena, &named, &points) < 0 || add_home_links(arena, &input->reads, &points) < 0 ||
-	    add_home_links(arena, &input->writes, &points) < 0)
+	    add_home_links(arena, &input->writes, &points) < 0 ||
+	    (strcmp(root, input->home) && add_home_links(arena, &homes, &points) < 0))
 		return fail_oom(err);
-	return home_make_points(profiling->held->home_fd, input->home, &points, err);
+	return home_make_points(root_fd, root, &points, err);
+}
+
+static int make_all_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
+                           struct cordon_error *err)
+{
+	int tmp_fd = input->tmp ? profiling->held->tmp_fd : -1;
+	return make_points(profiling, input, plan, profiling->held->home_fd, input->home, err) < 0 ||
+	       make_points(profiling, input, plan, tmp_fd, "/tmp", err) < 0 ||
+	       make_points(profiling, input, plan, tmp_fd, "/var/tmp", err) < 0 ? -1 : 0;
 }
 
 int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict,
@@ -269,9 +322,10 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 	    find_program_parts(&profiling, &input, err) < 0 || make_environment(&profiling, &toolchains, &input, err) < 0 ||
 	    trees_mask_whole_view(trees, &input, err) < 0 || check_program(&verdict->grants.program, &input, err) < 0)
 		return -1;
+	input.tmp = choose_tmp(&profiling, &input);
 	if (profile_make(arena, &input, ret) < 0)
 		return fail_oom(err);
-	if (make_home_points(&profiling, &input, &ret->mounts, err) < 0)
+	if (make_all_points(&profiling, &input, &ret->mounts, err) < 0)
 		return -1;
 	if (verdict->grants.set.network == NETWORK_HOSTS && egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0)
 		return -1;

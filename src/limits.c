@@ -65,7 +65,8 @@ static bool hold_disk(const struct execution *execution, const struct disk_optio
 static void watch_disk(struct execution *execution)
 {
 	const struct disk_options options = {
-		.roots = { execution->verdict.session.workspace_fd, execution->held.home_fd, execution->held.scratch_fd },
+		.roots = { execution->verdict.session.workspace_fd, execution->held.home_fd,
+		           execution->held.tmp_fd >= 0 ? execution->held.tmp_fd : execution->held.scratch_fd },
 		.most_bytes = execution->verdict.profile.limits.disk_bytes,
 		.growth = execution->request->workspace || execution->verdict.session.record->workspace,
 	};

@@ -24,7 +24,7 @@ static int make(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->facts = (struct walk_facts){ .arena = &execution->arena, .cordon = cordon, .request = request,
 	                                        .audit_id = execution->audit.id, .denials = &execution->denials,
 	                                        .dry = dry };
-	execution->held = (struct walk_held){ .use_fd = -1, .home_fd = -1, .scratch_fd = -1 };
+	execution->held = (struct walk_held){ .use_fd = -1, .home_fd = -1, .tmp_fd = -1, .scratch_fd = -1 };
 	execution->verdict.session.workspace_fd = execution->verdict.cwd.fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)

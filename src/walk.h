@@ -134,6 +134,7 @@ struct verdict {
 		bool own_workspace;                 /* made by cordon: no other session has files there */
 		const char *home, *home_source;     /* inside and outside; home_source NULL: in memory */
 		const char *home_alias;             /* a link to it that the caller knows; or NULL */
+		struct place tmp;                   /* what is /tmp inside; no path: memory */
 	} session;
 	/* Step 2: the working directory. */
 	struct verdict_cwd {
@@ -181,6 +182,7 @@ struct walk_held {
 	struct session_look *look;              /* the session's state when last looked at */
 	bool disposable;                        /* the workspace was made for this one command */
 	int home_fd;                            /* of home_source; or -1 */
+	int tmp_fd;                             /* of the session's /tmp; or -1 */
 	const char *scratch;                    /* a directory for one command, removed at its end; or NULL */
 	int scratch_fd;                         /* locked while in use; or -1 */
 	struct job_place *job;                  /* the request's, where it is a job and has its place; or NULL */

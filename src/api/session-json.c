@@ -21,6 +21,11 @@ const char *session_homes(const struct cordon *cordon, struct arena *arena)
 	return arena_printf(arena, "%s/homes", cordon->data_dir);
 }
 
+const char *session_tmps(const struct cordon *cordon, struct arena *arena)
+{
+	return arena_printf(arena, "%s/tmp", cordon->data_dir);
+}
+
 const char *session_jobs(const struct cordon *cordon, struct arena *arena)
 {
 	return arena_printf(arena, "%s/" JOBS_DIRECTORY, cordon->data_dir);
@@ -98,6 +103,7 @@ void session_write_whole(struct json *json, const struct cordon *cordon, const s
 	json_key_string(json, "running_commands", running_commands(config, record));
 	json_key_path(json, "home", record->workspace ? in(arena, session_homes(cordon, arena), record)
 	                                              : workspace_of(cordon, arena, record));
+	json_key_path(json, "tmp", in(arena, session_tmps(cordon, arena), record));
 	json_key(json, "baseline");
 	if (record->has_baseline)
 		capability_write_json(json, &record->baseline);

@@ -13,10 +13,11 @@ void session_write_summary(struct json *json, const struct cordon *cordon, struc
 void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config, struct arena *arena,
                          const struct session_record *record);
 
-/* The directories that the session's own workspace, home and jobs are in. NULL when memory is short. */
+/* The directories that the session's own workspace, home, jobs and /tmp are in. NULL when memory is short. */
 const char *session_workspaces(const struct cordon *cordon, struct arena *arena, const struct session_record *record);
 const char *session_homes(const struct cordon *cordon, struct arena *arena);
 const char *session_jobs(const struct cordon *cordon, struct arena *arena);
+const char *session_tmps(const struct cordon *cordon, struct arena *arena);
 
 /* Hands the text out. */
 int session_take_json(struct json *json, char **ret_json, struct cordon_error *err) must_check;

@@ -299,7 +299,7 @@ static int end_jobs(const struct change *change, const char *id, struct arena *a
 
 /* Nobody uses the session, and nobody can begin to, until its directories have left their place and, where it is to be
  * forgotten, the record is gone. Only then are they removed, which may take a while. */
-static int end_and_clear(struct change *change, const char *id, struct arena *arena, struct leaving leaving[3],
+static int end_and_clear(struct change *change, const char *id, struct arena *arena, struct leaving leaving[4],
                          struct cordon_error *err)
 {
 	struct cordon *cordon = change->cordon;
@@ -311,7 +311,8 @@ static int end_and_clear(struct change *change, const char *id, struct arena *ar
 	if (change->action != REMOVE)
 		return 0;
 	if (move_aside(arena, session_homes(cordon, arena), id, &leaving[1], err) < 0 ||
-	    move_aside(arena, session_jobs(cordon, arena), id, &leaving[2], err) < 0)
+	    move_aside(arena, session_jobs(cordon, arena), id, &leaving[2], err) < 0 ||
+	    move_aside(arena, session_tmps(cordon, arena), id, &leaving[3], err) < 0)
 		return -1;
 	return registry_remove(cordon->data_dir, id, err);
 }
@@ -319,7 +320,7 @@ static int end_and_clear(struct change *change, const char *id, struct arena *ar
 static int end_session(struct cordon *cordon, enum action action, const char *id, struct cordon_error *err)
 {
 	struct arena arena = { 0 };
-	struct leaving leaving[3] = { 0 };
+	struct leaving leaving[4] = { 0 };
 	struct change change = { .cordon = cordon, .action = action };
 	if (registry_check_id(id, err) < 0 || policy_check(cordon, err) < 0)
 		return -1;

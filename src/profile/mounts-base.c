@@ -230,12 +230,27 @@ int mounts_add_covers(struct arena *arena, const struct profile_input *input, st
 	return 0;
 }
 
+/* Of a session both are the same directory, as where one is a link to the other. */
+static int add_one_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, const char *target,
+                       unsigned flags)
+{
+	if (!input->tmp)
+		return mounts_add_scratch(arena, plan, target, input->capabilities->limits.tmp_bytes, 01777, flags);
+	struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, target, input->tmp->path, MOUNT_OWNED | flags);
+	if (!op)
+		return -1;
+	op->device = input->tmp->device;
+	op->inode = input->tmp->inode;
+	return 0;
+}
+
 int mounts_add_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
-	const uint64_t size = input->capabilities->limits.tmp_bytes;
-	if (mounts_add_scratch(arena, plan, "/tmp", size, 01777, exec) < 0)
-		return -1;
-	return mounts_has_var_tmp(input) ? mounts_add_scratch(arena, plan, "/var/tmp", size, 01777, MOUNT_OPTIONAL | exec) : 0;
+	static const char *const targets[] = { "/tmp", "/var/tmp" };
+	for (size_t i = 0; i < (mounts_has_var_tmp(input) ? ARRAY_SIZE(targets) : 1); i++)
+		if (add_one_tmp(arena, input, plan, targets[i], exec | (i ? MOUNT_OPTIONAL : 0)) < 0)
+			return -1;
+	return 0;
 }
 
 /* A tmpfs belongs to the command's user. Programs insist on nobody else getting at /run/user/UID. */

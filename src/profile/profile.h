@@ -101,6 +101,7 @@ struct profile_input {
 	const char *home, *home_source; /* inside, and outside (NULL: in memory) */
 	const char *home_alias;         /* a link that leads there, by which the caller knows it; or NULL */
 	const char *scratch;            /* without a private root: the command's own directory for temporary files */
+	const struct place *tmp;        /* of a session: what is /tmp and /var/tmp inside; NULL: memory */
 	const char *data_dir;           /* cordon's own data, never shown */
 	struct host_entries host;
 	struct host_entries shown;      /* toolchains, read-only */

@@ -138,9 +138,11 @@ static void as_it_is(struct profile_input *input)
 
 static void in_a_session(struct profile_input *input)
 {
+	static const struct place tmp = DIRECTORY("/home/ada/.local/share/cordon/tmp/0123456789abcdef");
 	input->session_id = "s";
 	input->workspace = (struct place)DIRECTORY("/home/ada/.local/share/cordon/workspaces/0123456789abcdef");
 	input->cwd = input->home = input->workspace.path;
+	input->tmp = &tmp;
 }
 
 static void in_a_session_with_a_named_directory(struct profile_input *input)

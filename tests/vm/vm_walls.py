@@ -135,7 +135,7 @@ class GuestLab(Lab):
 
 def contained(lab, rows, refused=(), mode="namespaces"):
     for row in rows:
-        wanted = "refused" if row.category in refused else "contained"
+        wanted = "refused" if row.category in refused else "escaped" if row.how == "next" and mode == "session" else "contained"
         answer, said = lab.answer(row, mode)
         yield f"{row.name} is {wanted}" + (f", {mode}" if mode in WAYS else ""), \
             None if answer == wanted else f"{' '.join(row.words)}: {answer}: {said}"

@@ -186,6 +186,7 @@ void session_print(const json_t *session)
 		                      : "commands that run go on: there is no control group of version 2 to freeze them");
 	print_line("workspace", path_text(json_object_get(session, "workspace")));
 	print_line("home", path_text(json_object_get(session, "home")));
+	print_line("tmp", path_text(json_object_get(session, "tmp")));
 	print_line("created", json_read_text(session, "created"));
 	print_line("changed", json_read_text(session, "changed"));
 	print_line("baseline", json_is_object(baseline) ? "given when it was made" : "the configuration's");

@@ -161,9 +161,9 @@ int root_play_text(struct builder *builder, const struct mount_op *op)
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot write a file in the private root") : 0;
 }
 
-#define TEXT_NAME "tmp/cordon-text"
+#define TEXT_NAME "dev/shm/cordon-text"
 
-/* By then /tmp is the command's own memory, where everything else is read-only. */
+/* By then /dev/shm is the command's own memory, where everything else is read-only or kept with the session. */
 long root_make_text(const struct builder *builder, const char *text)
 {
 	long fd = sys_4(SYS_openat, builder->root, TEXT_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0444);
