@@ -67,6 +67,13 @@ static int find_program_parts(const struct profiling *profiling, struct profile_
 	return input->programs.count ? host_library_directories(profiling->facts->arena, &input->libraries, err) : 0;
 }
 
+/* There is a proxy's address inside, be it only to say that there is no network. */
+static bool has_proxy(const struct verdict *verdict)
+{
+	enum network_mode mode = verdict->grants.set.network;
+	return mode == NETWORK_HOSTS || (mode == NETWORK_NONE && verdict->session.driver->answers_offline);
+}
+
 static int make_environment(const struct profiling *profiling, const struct strings *toolchains, struct profile_input *input,
                             struct cordon_error *err)
 {
@@ -84,7 +91,7 @@ static int make_environment(const struct profiling *profiling, const struct stri
 		.home = input->home_alias ? input->home_alias : input->home, .workspace = input->workspace.path, .session_id = input->session_id,
 		.sandbox_id = input->sandbox_id, .driver = profiling->verdict->session.driver->name,
 		.network = network_mode_names[profiling->verdict->grants.set.network], .tmpdir = input->scratch,
-		.proxy = profiling->verdict->grants.set.network == NETWORK_HOSTS ? EGRESS_PROXY_URL : NULL,
+		.proxy = has_proxy(profiling->verdict) ? EGRESS_PROXY_URL : NULL,
 	};
 	if (env_build(profiling->facts->arena, request_environment(request), &wanted, &input->environment, err) < 0)
 		return -1;
@@ -195,6 +202,7 @@ static struct profile_input profile_input(const struct profiling *profiling)
 	return (struct profile_input){
 		.abilities = { session->driver->name, session->driver->private_root, session->driver->network_namespace,
 		               driver_landlock_abi(), root },
+		.answers_offline = session->driver->answers_offline,
 		.capabilities = &verdict->grants.set,
 		.view = session->view,
 		.session_id = session->id,
@@ -327,7 +335,9 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 		return fail_oom(err);
 	if (make_all_points(&profiling, &input, &ret->mounts, err) < 0)
 		return -1;
-	if (verdict->grants.set.network == NETWORK_HOSTS && egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0)
+	if (verdict->grants.set.network == NETWORK_HOSTS ?
+	    egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0 :
+	    has_proxy(verdict) && egress_make_offline(arena, &ret->egress, err) < 0)
 		return -1;
 #ifdef CORDON_UNWALL
 	profile_unwall(ret, request_variable(facts->request, "CORDON_UNWALL"));

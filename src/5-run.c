@@ -156,6 +156,7 @@ static int end_egress(struct execution *execution, struct cordon_error *err)
 		return 0;
 	int result = egress_end(execution->run.egress, &report, err);
 	execution->run.network = report.counts;
+	execution->run.offline_hint = report.offline_hint;
 	egress_free(execution->run.egress);
 	execution->run.egress = NULL;
 	return result;

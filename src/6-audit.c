@@ -196,7 +196,7 @@ static void write_denial(struct json *json, const char *what, const char *wall, 
 static void write_network(struct json *json, const struct execution *execution)
 {
 	const struct egress_counts *counts = &execution->run.network;
-	if (!execution->verdict.profile.egress.count)
+	if (!execution->verdict.profile.egress.count || execution->verdict.profile.egress.is_offline)
 		return;
 	json_key(json, "network");
 	json_object_begin(json);

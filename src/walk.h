@@ -227,6 +227,7 @@ struct execution {
 		struct limit_hit limit_hit;
 		struct egress *egress;              /* the connections of a command that may reach listed hosts; or NULL */
 		struct egress_counts network;       /* afterwards, what these were */
+		const char *offline_hint;           /* afterwards: which hosts were asked for without a network; or NULL */
 	} run;
 	struct {
 		char id[ID_SIZE];

@@ -54,10 +54,12 @@ static const char *note_of(struct kept_result *kept, const struct execution *exe
 	             : keep(kept, note);
 }
 
-static const char *network_hint(const struct execution *execution)
+static const char *network_hint(struct kept_result *kept, const struct execution *execution)
 {
 	/* With a terminal of its own, all it says is one stream. */
 	const struct captured *said = &execution->run.streams[execution->request->tty ? CORDON_STDOUT : CORDON_STDERR];
+	if (execution->run.offline_hint)
+		return keep(kept, execution->run.offline_hint);
 	if (execution->run.supervision.status == 0)
 		return NULL;
 	return egress_hint(execution->verdict.grants.set.network, execution->verdict.profile.egress.count, &execution->run.network,
@@ -89,13 +91,13 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.stdin_bytes = supervision->stdin_bytes,
 		.read_bytes = supervision->read_bytes,
 		.written_bytes = supervision->written_bytes,
-		.has_network = execution->verdict.profile.egress.count,
+		.has_network = execution->verdict.profile.egress.count && !execution->verdict.profile.egress.is_offline,
 		.connections = execution->run.network.connections,
 		.bytes_in = execution->run.network.bytes_in,
 		.bytes_out = execution->run.network.bytes_out,
 		.connections_denied = execution->run.network.denied,
 		.connections_failed = execution->run.network.failed,
-		.network_hint = network_hint(execution),
+		.network_hint = network_hint(kept, execution),
 		.driver = execution->verdict.session.driver->name,
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),

@@ -105,6 +105,7 @@ void driver_set_common(const struct profile *profile, struct launch *launch)
 	launch->pass[0] = launch->report_fd = launch->ready_fd = launch->go_fd = -1;
 	launch->listeners = profile->egress.listeners;
 	launch->listener_count = profile->egress.count;
+	launch->listeners_optional = profile->egress.is_offline;
 	launch->candidates = profile->candidates.items;
 	launch->argv = profile->argv.items;
 	launch->environment = profile->environment.items;

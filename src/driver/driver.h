@@ -26,6 +26,7 @@ struct driver_held {
 struct driver {
 	const char *name;
 	bool private_root, network_namespace;
+	bool answers_offline;   /* a command without a network finds the proxy's listeners, which refuse everything at once */
 	bool holds_writes;      /* nothing outside the grants can be written, or nothing runs */
 	unsigned helpers;       /* processes of its own that count beside the command's; 0: init alone */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */

@@ -13,10 +13,17 @@
 
 #define LAST_WORDS_MS 2000      /* for the proxy to tell what it has not told yet */
 #define LAST_WORDS_MAX 4096     /* messages, besides two for each connection: more than there can be on their way */
+#define HINT_HOSTS_MAX 4        /* that one line names */
 #define HELD_MAX 32             /* listeners, until one is used: descriptors of the caller's process */
 #define PATIENCE_S 10           /* for the proxy to read what it is told */
 #define CROWDED_PAUSE_NS 2000000
 #define CROWDED_ROUNDS 1000
+
+/* Without a network the proxy only says so: nothing is lost where there is none. */
+static bool is_offline(const struct egress *egress)
+{
+	return egress->facts.plan->is_offline;
+}
 
 /* ---- what is said to the proxy ------------------------------------------------------------------------------------ */
 
@@ -54,6 +61,7 @@ static int send_settings(const struct egress *egress)
 	message.settings.idle_ms = config->network.idle_ms;
 	message.settings.header_bytes = config->network.header_bytes;
 	message.settings.total_bytes = config->network.bytes;
+	message.settings.offline = is_offline(egress);
 	message.settings.asks = egress->facts.question != NULL;
 	return egress_send(egress, &message, -1);
 }
@@ -172,7 +180,7 @@ static bool await_use(const struct egress *egress)
 	size_t count = egress->facts.plan->count;
 	struct pollfd ready[1 + HELD_MAX] = { { .fd = egress->ended_fd, .events = POLLIN } };
 	int found;
-	if (egress->facts.probe || count > HELD_MAX)
+	if ((egress->facts.probe && !is_offline(egress)) || count > HELD_MAX)
 		return true;
 	for (size_t i = 0; i < count; i++)
 		ready[1 + i] = (struct pollfd){ .fd = egress->listeners[i], .events = POLLIN };
@@ -314,7 +322,7 @@ static void *read_all(void *argument)
 		snprintf(egress->why, sizeof(egress->why), "%.*s", (int)sizeof(egress->why) - 1,
 		         command == EGRESS_LISTENS ? err.reason : "its listeners were not handed out");
 	}
-	bool lost = !egress->told && !egress->unrecorded;
+	bool lost = !egress->told && !egress->unrecorded && !is_offline(egress);
 	if (lost) {
 		egress->counts.failed++;
 		if (!*egress->why)
@@ -366,7 +374,8 @@ int egress_begin(const struct egress_facts *facts, struct egress **ret_egress, s
 		egress->listeners[i] = -1;
 	if (!egress->listeners || egress->ended_fd < 0)
 		fail(err, CORDON_E_INTERNAL, errno, NULL, "cannot make what the proxy needs");
-	else if (start_reader(egress, err) == 0) {
+	/* Without a network nobody needs an answer to be refused. */
+	else if (start_reader(egress, err) == 0 || is_offline(egress)) {
 		*ret_egress = egress;
 		return 0;
 	}
@@ -412,13 +421,15 @@ void egress_free(struct egress *egress)
 /* ---- what became of it --------------------------------------------------------------------------------------------- */
 
 /* The smallest grant that would have helped: the host, unless it was among them and its address was not; then that. */
-static int add_denied(const struct egress_report *report, const struct egress_denied *denied)
+static int add_denied(const struct egress_report *report, const struct egress_denied *denied, bool offline)
 {
 	char note[512], grant[HOST_TEXT_SIZE + 64] = "";
 	bool has_port = strchr(denied->host, ':') != NULL;
 	snprintf(note, sizeof(note), "%s%s%" PRIu64 " time%s", denied->why, *denied->why ? "; " : "", denied->count,
 	         denied->count == 1 ? "" : "s");
-	if (denied->is_at_site)
+	if (offline)
+		snprintf(grant, sizeof(grant), "--net %s%s", denied->host, has_port ? "" : ":443");
+	else if (denied->is_at_site)
 		snprintf(grant, sizeof(grant), "--net-private %s", denied->host);
 	else if (*denied->address)
 		snprintf(grant, sizeof(grant), "network.allow_private = [\"%s\"]", denied->address);
@@ -427,17 +438,39 @@ static int add_denied(const struct egress_report *report, const struct egress_de
 	return denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, denied->host, note, grant);
 }
 
+/* "no network access (tried: a.test, b.test). To allow it: --net a.test:443 --net b.test:443" */
+static int make_offline_hint(const struct egress *egress, struct egress_report *report)
+{
+	struct arena *arena = report->arena;
+	const char *tried = "", *options = "";
+	for (size_t i = 0; i < egress->denied_count && i < HINT_HOSTS_MAX && tried && options; i++) {
+		const char *host = egress->denied[i].host, *colon = strrchr(host, ':');
+		int length = (int)(colon ? (size_t)(colon - host) : strlen(host));
+		tried = arena_printf(arena, "%s%s%.*s", tried, i ? ", " : "", length, host);
+		options = arena_printf(arena, "%s --net %s%s", options, host, colon ? "" : ":443");
+	}
+	if (!egress->denied_count)
+		return 0;
+	report->offline_hint = !tried || !options ? NULL :
+		arena_printf(arena, PROXY_NO_NETWORK " (tried: %s%s). To allow it:%s", tried,
+		             egress->denied_count > HINT_HOSTS_MAX ? ", ..." : "", options);
+	return report->offline_hint ? 0 : -1;
+}
+
 static int take_over(const struct egress *egress, struct egress_report *report)
 {
 	char more[64];
+	if (is_offline(egress) && make_offline_hint(egress, report) < 0)
+		return -1;
 	report->counts = egress->counts;
 	for (size_t i = 0; i < egress->denied_count; i++)
-		if (add_denied(report, &egress->denied[i]) < 0)
+		if (add_denied(report, &egress->denied[i], is_offline(egress)) < 0)
 			return -1;
 	snprintf(more, sizeof(more), "%" PRIu64 " more connections were denied", egress->denied_more);
 	if (egress->denied_more && denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "other hosts", more, "") < 0)
 		return -1;
-	if (*egress->why && denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
+	if (*egress->why && !is_offline(egress) &&
+	    denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "all hosts", egress->why, "") < 0)
 		return -1;
 	if (egress->unrecorded &&
 	    denials_add(report->denials, report->arena, CORDON_WALL_NETWORK, "all hosts",
@@ -451,7 +484,7 @@ int egress_end(struct egress *egress, struct egress_report *report, struct cordo
 	join(egress);
 	if (take_over(egress, report) < 0)
 		return fail_oom(err);
-	if (!egress->facts.probe || egress->told)
+	if (!egress->facts.probe || egress->told || is_offline(egress))
 		return 0;
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "cordon-proxy", "%s",
 	     *egress->why ? egress->why : "the proxy cannot seal itself here");

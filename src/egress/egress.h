@@ -52,6 +52,7 @@ struct egress_report {
 	struct arena *arena;
 	struct denials *denials;                /* gets what was denied */
 	struct egress_counts counts;
+	const char *offline_hint;               /* which hosts were asked for without a network, for people; the arena's, or NULL */
 };
 
 /* Before the driver raises the walls. */

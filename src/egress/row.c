@@ -1,5 +1,6 @@
 /* What the proxy tells, in the ledger and for the result: see egress.h. The proxy reads what strangers send, so nothing of
  * what it says is taken for granted. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,11 +192,25 @@ static bool is_missing(const struct proxy_message *message)
 	       (message->connection.unresolved || (is_host_service(message) && !message->connection.bytes_in));
 }
 
+/* Without a network a name is one thing to allow, whether it was asked for by itself or with a port, and that is kept. */
+static bool is_same_host(const struct egress *egress, struct egress_denied *denied, const char *host)
+{
+	size_t length = strcspn(host, ":"), other = strcspn(denied->host, ":");
+	if (!strcmp(denied->host, host))
+		return true;
+	if (!egress->facts.plan->is_offline || length != other || strncmp(denied->host, host, length) ||
+	    host[0] == '[' || (host[length] && denied->host[other]))
+		return false;
+	if (host[length])
+		snprintf(denied->host, sizeof(denied->host), "%s", host);
+	return true;
+}
+
 static void remember_denied(struct egress *egress, const struct proxy_message *message)
 {
 	uint64_t times = message->connection.count ? message->connection.count : 1;
 	for (size_t i = 0; i < egress->denied_count; i++)
-		if (!strcmp(egress->denied[i].host, message->host)) {
+		if (is_same_host(egress, &egress->denied[i], message->host)) {
 			add(&egress->denied[i].count, times);
 			return;
 		}

@@ -16,6 +16,7 @@
 #include "policy/host.h"
 
 #define PROXY_FD 3
+#define PROXY_NO_NETWORK "no network access"    /* why everything is refused where there is none */
 
 enum proxy_kind {
 	/* To the proxy, before it begins. */
@@ -68,6 +69,7 @@ struct proxy_message {
 			uint64_t header_bytes;
 			uint64_t total_bytes;           /* both ways together; 0: no bound */
 			uint8_t asks;                   /* about what no rule covers */
+			uint8_t offline;                /* 1: there is no network; everything is refused, and no socket can be made */
 		} settings;
 		struct {
 			struct address v4, v6;          /* inside, of an exact name; else of length 0 */

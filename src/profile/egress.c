@@ -211,3 +211,14 @@ int egress_make(struct arena *arena, const struct strings *hosts, struct egress_
 	*ret_plan = plan;
 	return 0;
 }
+
+int egress_make_offline(struct arena *arena, struct egress_plan *ret_plan, struct cordon_error *err)
+{
+	static const struct strings none = { 0 };
+	struct egress_plan plan;
+	if (egress_make(arena, &none, &plan, err) < 0)
+		return -1;
+	plan.is_offline = true;
+	*ret_plan = plan;
+	return 0;
+}

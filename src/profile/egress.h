@@ -33,6 +33,7 @@ struct egress_plan {
 	size_t count;                   /* 0: no network, or all of it */
 	struct egress_rule *rules;      /* sorted, each once */
 	size_t rule_count;
+	bool is_offline;                /* there is no network: what is asked for at the listeners is refused at once */
 };
 
 extern const char *const egress_use_names[EGRESS_USE_MAX];
@@ -44,3 +45,6 @@ extern const char *const egress_use_names[EGRESS_USE_MAX];
  * loopback (host_is_loopback()) are listened on inside as well. */
 int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
 	must_check;
+/* Of a command without a network: the proxy's and the name server's listeners, so that programs hear at once that there is
+ * none, and the hosts that they asked for are known. */
+int egress_make_offline(struct arena *arena, struct egress_plan *ret_plan, struct cordon_error *err) must_check;

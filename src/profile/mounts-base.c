@@ -11,21 +11,25 @@
 #define RUN_BYTES_MAX (64ull << 20)
 
 /* With a network of listed hosts every name is asked for at the proxy: what another service or the host's own list would
- * answer, could not be reached from inside. */
+ * answer, could not be reached from inside. Without a network it is asked for there as well, and refused; the host's own list
+ * stays, for names that lead to the sandbox's own loopback. */
 static const struct {
 	const char *path, *text;
+	bool is_offline;
 } network_files[] = {
-	{ "/etc/resolv.conf", "nameserver " EGRESS_ADDRESS "\n" },
+	{ "/etc/resolv.conf", "nameserver " EGRESS_ADDRESS "\n", true },
 	{ "/etc/nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
-	                        "protocols: files\nservices: files\nethers: files\nrpc: files\n" },
-	{ "/etc/hosts", "127.0.0.1 localhost cordon\n::1 localhost ip6-localhost ip6-loopback\n" },
+	                        "protocols: files\nservices: files\nethers: files\nrpc: files\n", true },
+	{ "/etc/hosts", "127.0.0.1 localhost cordon\n::1 localhost ip6-localhost ip6-loopback\n", false },
 };
 
 static bool is_replaced(const struct profile_input *input, const char *path)
 {
+	enum network_mode mode = input->capabilities->network;
 	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
-		if (input->capabilities->network == NETWORK_HOSTS && !strcmp(network_files[i].path, path))
-			return true;
+		if (!strcmp(network_files[i].path, path))
+			return mode == NETWORK_HOSTS ||
+			       (mode == NETWORK_NONE && input->answers_offline && network_files[i].is_offline);
 	return false;
 }
 

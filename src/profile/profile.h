@@ -90,6 +90,7 @@ struct profile_abilities {
 
 struct profile_input {
 	struct profile_abilities abilities;
+	bool answers_offline;           /* without a network, the proxy's address and the name server's answer all the same */
 	const struct capability_set *capabilities;
 	enum view view;
 	const char *session_id, *sandbox_id;
@@ -131,7 +132,7 @@ struct profile {
 	struct landlock_plan landlock;
 	unsigned seccomp;                       /* enum seccomp_option: what this command's filter refuses besides */
 	enum network_mode network;
-	struct egress_plan egress;              /* of NETWORK_HOSTS; made by egress_make() */
+	struct egress_plan egress;              /* of listed hosts, or of no network where that is answered */
 	bool spawn, tty;
 	struct strings programs;
 	struct limits limits;

@@ -293,6 +293,9 @@ void dial_begin(struct connection *connection)
 		connection_refuse(connection, PROXY_FAILED, 403, "the command has made as many connections as it may");
 	} else if (!relay_allowance(proxy, 1)) {
 		connection_refuse(connection, PROXY_FAILED, 403, relay_no_allowance);
+	} else if (proxy->settings.offline) {
+		proxy->judged++;
+		deny(connection, PROXY_NO_NETWORK);
 	} else if (rules_deny(&proxy->rules, &connection->host)) {
 		deny(connection, "it was not approved");
 	} else if (rules_allow(&proxy->rules, &connection->host)) {

@@ -42,7 +42,7 @@ int loop_open(struct proxy *proxy)
 	read_clock(proxy);
 	proxy->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (proxy->epoll_fd < 0 || add(proxy, PROXY_FD, &proxy->supervisor_watch) < 0 ||
-	    add(proxy, resolver_fd(proxy->resolver), &proxy->resolver_watch) < 0)
+	    (proxy->resolver && add(proxy, resolver_fd(proxy->resolver), &proxy->resolver_watch) < 0))
 		return -1;
 	return accept_open(proxy);
 }

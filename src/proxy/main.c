@@ -28,6 +28,8 @@ static const char *open_resolver(void)
 		.exemptions = proxy.rules.exemptions,
 		.exemption_count = proxy.rules.exemption_count,
 	};
+	if (proxy.settings.offline)
+		return NULL;
 	return resolver_open(&options, &proxy.resolver, &err) < 0 ? err.reason : NULL;
 }
 
@@ -35,7 +37,7 @@ static const char *seal(void)
 {
 	uint64_t fixed = proxy.listener_count + DESCRIPTORS_OTHER;
 	uint64_t descriptors = fixed + proxy.settings.connections * DESCRIPTORS_EACH;
-	const char *why = seal_raise(&descriptors);
+	const char *why = seal_raise(&descriptors, proxy.settings.offline);
 	/* What cannot be had is not promised. */
 	if (!why && descriptors < fixed + DESCRIPTORS_EACH)
 		return "there are too few descriptors";

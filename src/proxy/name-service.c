@@ -34,6 +34,22 @@ static bool count_denied(struct proxy *proxy, const char *name, const char *why)
 	return is_counted;
 }
 
+/* The sandbox itself: what is asked for by it leads nowhere else. */
+static bool is_own_name(const char *name)
+{
+	static const char localhost[] = ".localhost";
+	size_t length = strlen(name), size = sizeof(localhost) - 1;
+	return !strcmp(name, "cordon") || !strcmp(name, "localhost") ||
+	       (length > size && !strcmp(name + length - size, localhost));
+}
+
+static const struct inside_name *find_name(struct proxy *proxy, const char *name, bool *ret_covered)
+{
+	static const struct inside_name own = { .v4 = { { 127, 0, 0, 1 }, 4 }, .v6 = { { [15] = 1 }, 16 } };
+	const struct inside_name *found = rules_inside(&proxy->rules, name, ret_covered);
+	return found || *ret_covered || !is_own_name(name) ? found : &own;
+}
+
 /* How long the answer is; 0: there is none. */
 static size_t answer(struct proxy *proxy, const uint8_t *bytes, size_t length, bool is_udp, uint8_t ret_answer[DNS_TCP_MAX])
 {
@@ -45,14 +61,15 @@ static size_t answer(struct proxy *proxy, const uint8_t *bytes, size_t length, b
 	if (rcode < 0)
 		return 0;
 	const struct inside_name *inside =
-		rcode == DNS_NOERROR && *query.name ? rules_inside(&proxy->rules, query.name, &is_covered) : NULL;
+		rcode == DNS_NOERROR && *query.name ? find_name(proxy, query.name, &is_covered) : NULL;
 	if (inside && inside->v4.length)
 		addresses[count++] = inside->v4;
 	if (inside && inside->v6.length && proxy->has_v6)
 		addresses[count++] = inside->v6;
 	if (rcode == DNS_NOERROR && !inside) {
 		rcode = is_covered ? DNS_SERVFAIL : DNS_NXDOMAIN;
-		if (!count_denied(proxy, query.name, is_covered ? "there are too many names" : "no rule allows it"))
+		if (!count_denied(proxy, query.name, is_covered ? "there are too many names" :
+		                  proxy->settings.offline ? PROXY_NO_NETWORK : "no rule allows it"))
 			rcode = DNS_SERVFAIL;
 	}
 	return dns_answer_write(&query, (enum dns_rcode)rcode, addresses, count, TTL_S, is_udp, ret_answer);

@@ -38,7 +38,7 @@ struct listener {
 
 struct settings {
 	uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes, total_bytes;
-	bool asks;
+	bool asks, offline;
 };
 
 /* A message that the supervisor has not taken yet. */

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -133,32 +134,22 @@ static const char *restrict_files(void)
 #define CALL_OPTION(name, level, option) \
 	UNLESS_SKIP(SYS_##name, 6), ARG(1), UNLESS_SKIP(level, 3), ARG(2), UNLESS_SKIP(option, 1), ALLOW, LOAD(nr)
 
-static const struct sock_filter filter[] = {
+static const struct sock_filter beginning[] = {
 	LOAD(arch),
 	IF_SKIP(ARCH, 1),
 	KILL,
 	LOAD(nr),
-	/* Relaying and waiting. */
+};
+
+/* Of a proxy that reaches hosts. */
+static const struct sock_filter reaching[] = {
 	CALL(splice),
-#ifdef SYS_epoll_wait
-	CALL(epoll_wait),
-#endif
-	CALL(epoll_pwait),
-	CALL(epoll_ctl),
-	CALL(recvfrom),
-	CALL(sendto),
 	CALL(sendmsg),                  /* of the resolver; it passes no descriptor on that was not there before */
-	CALL(accept4),
 	CALL(connect),
-	CALL(close),
-	CALL(shutdown),
-	CALL(getsockname),
 	CALL(pipe2),
 	CALL(read),                     /* the resolver's timer */
 	CALL(timerfd_settime),
 	CALL_WITH(fcntl, 1, F_SETPIPE_SZ),
-	CALL_OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
-	CALL_OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
 	CALL_OPTION(getsockopt, SOL_SOCKET, SO_ERROR),
 	CALL_OPTION(getsockopt, SOL_SOCKET, SO_MEMINFO), /* how much a socket takes, of the proxy's own */
 	/* TCP and UDP, of IPv4 and IPv6. */
@@ -172,6 +163,23 @@ static const struct sock_filter filter[] = {
 	UNLESS_SKIP(SOCK_DGRAM, 1),
 	ALLOW,
 	KILL,
+};
+
+static const struct sock_filter answering[] = {
+	/* Waiting, and what listeners need. */
+#ifdef SYS_epoll_wait
+	CALL(epoll_wait),
+#endif
+	CALL(epoll_pwait),
+	CALL(epoll_ctl),
+	CALL(recvfrom),
+	CALL(sendto),
+	CALL(accept4),
+	CALL(close),
+	CALL(shutdown),
+	CALL(getsockname),
+	CALL_OPTION(setsockopt, IPPROTO_TCP, TCP_NODELAY),
+	CALL_OPTION(setsockopt, SOL_SOCKET, SO_LINGER),
 	/* Memory, never to be executed. */
 	CALL_WITHOUT(mmap, 2, PROT_EXEC),
 	CALL(munmap),
@@ -207,13 +215,18 @@ static const struct sock_filter filter[] = {
 	KILL,
 };
 
-static const char *filter_calls(void)
+static const char *filter_calls(bool offline)
 {
-	struct sock_fprog program = { ARRAY_SIZE(filter), (struct sock_filter *)(uintptr_t)filter };
+	struct sock_filter filter[ARRAY_SIZE(beginning) + ARRAY_SIZE(reaching) + ARRAY_SIZE(answering)];
+	size_t count = ARRAY_SIZE(beginning), more = offline ? 0 : ARRAY_SIZE(reaching);
+	memcpy(filter, beginning, sizeof(beginning));
+	memcpy(filter + count, reaching, more * sizeof(*filter));
+	memcpy(filter + count + more, answering, sizeof(answering));
+	struct sock_fprog program = { (unsigned short)(count + more + ARRAY_SIZE(answering)), filter };
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? "cannot install a seccomp filter" : NULL;
 }
 
-const char *seal_raise(uint64_t *descriptors)
+const char *seal_raise(uint64_t *descriptors, bool offline)
 {
 #ifndef SANITIZED
 	/* Whatever 0, 1 and 2 were: nothing is to be read from or written to them. */
@@ -225,5 +238,5 @@ const char *seal_raise(uint64_t *descriptors)
 		why = drop_privileges();
 	if (!why)
 		why = restrict_files();
-	return why ? why : filter_calls();
+	return why ? why : filter_calls(offline);
 }

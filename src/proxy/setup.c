@@ -53,6 +53,7 @@ static int take_settings(struct proxy *proxy, const struct proxy_message *messag
 		.header_bytes = between(message->settings.header_bytes, HEADER_MIN, HEADER_MAX),
 		.total_bytes = message->settings.total_bytes,
 		.asks = message->settings.asks == 1,
+		.offline = message->settings.offline == 1,
 	};
 	return 0;
 }

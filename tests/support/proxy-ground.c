@@ -326,6 +326,7 @@ static void give_settings(struct proxy_ground *ground, const struct proxy_option
 	message.settings.header_bytes = options->header_bytes ? options->header_bytes : 65536;
 	message.settings.total_bytes = options->total_bytes;
 	message.settings.asks = options->asks;
+	message.settings.offline = options->offline;
 	proxy_ground_send(ground, &message);
 }
 

@@ -15,7 +15,7 @@
 
 struct proxy_options {
 	uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes, total_bytes;
-	bool asks;
+	bool asks, offline;
 	bool has_v6;                    /* a listener is told to be for IPv6, and a.test is 2001:2::1:1 inside, too */
 	bool no_exemption;              /* the table of addresses stands as it is */
 	const char *const *rules;       /* besides a.test:PORT; ends with NULL; "%" is the server's port */

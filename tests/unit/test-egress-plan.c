@@ -280,6 +280,19 @@ static void test_most_services(void **state)
 	assert_non_null(strstr(err.reason, "65 different ports of localhost"));
 }
 
+static void test_offline(void **state)
+{
+	(void)state;
+	struct egress_plan plan;
+	struct cordon_error err;
+	assert_int_equal(egress_make_offline(&arena, &plan, &err), 0);
+	assert_true(plan.is_offline);
+	assert_int_equal(plan.count, 3);
+	assert_int_equal(plan.rule_count, 0);
+	list("a.example.com:443");
+	assert_false(make().is_offline);
+}
+
 static void test_names_of_uses(void **state)
 {
 	(void)state;
@@ -293,7 +306,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_own_listeners), ROW(test_addresses), ROW(test_wildcard_and_name_share_a_port), ROW(test_own_ports),
-		ROW(test_services_of_the_host), ROW(test_services_beside_others), ROW(test_most_services),
+		ROW(test_services_of_the_host), ROW(test_services_beside_others), ROW(test_most_services), ROW(test_offline),
 		ROW(test_long_list),     ROW(test_bounds),    ROW(test_most_rules), ROW(test_no_host), ROW(test_names_of_uses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

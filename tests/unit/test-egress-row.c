@@ -50,6 +50,7 @@ struct ground {
 	struct arena arena;
 	struct strings hosts;
 	struct config config;
+	struct egress_plan plan;
 	struct egress egress;
 	struct cordon_error err;
 };
@@ -59,7 +60,7 @@ static int set_up(void **state)
 	struct ground *ground = calloc(1, sizeof(*ground));
 	ground->config.network.total_connections = CONNECTIONS;
 	strings_add(&ground->arena, &ground->hosts, "*.good.test:80");
-	ground->egress.facts = (struct egress_facts){ .config = &ground->config, .hosts = &ground->hosts, .program = "curl",
+	ground->egress.facts = (struct egress_facts){ .config = &ground->config, .hosts = &ground->hosts, .plan = &ground->plan, .program = "curl",
 	                                              .session_id = "s", .audit_id = "AUDIT" };
 	broken = false;
 	*state = ground;
@@ -208,6 +209,22 @@ static void services_of_the_host_are_marked(void **state)
 	}
 }
 
+/* Without a network a name is one thing to allow, and its port is told where it is known. */
+static void one_host_without_a_network(void **state)
+{
+	struct ground *ground = *state;
+	static const char *const asked[] = { "a.test", "b.test:22", "a.test:80", "b.test", "b.test:23", "[::1]:22" };
+	static const char *const wanted[] = { "a.test:80", "b.test:22", "b.test:23", "[::1]:22" };
+	ground->plan.is_offline = true;
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
+		struct proxy_message message = connection(asked[i], PROXY_DENIED);
+		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	}
+	assert_int_equal(ground->egress.denied_count, ARRAY_SIZE(wanted));
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		assert_string_equal(ground->egress.denied[i].host, wanted[i]);
+}
+
 static void denials_by_host(void **state)
 {
 	struct ground *ground = *state;
@@ -292,7 +309,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(services_of_the_host_are_marked),
-		TEST(denials_by_host), TEST(rows_are_bounded),
+		TEST(one_host_without_a_network), TEST(denials_by_host), TEST(rows_are_bounded),
 		TEST(what_went_out_has_its_row), TEST(a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

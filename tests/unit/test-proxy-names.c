@@ -74,6 +74,10 @@ static const struct {
 	{ "notwild.test", TYPE_A, 3, 0, NULL },
 	{ "sub.a.test", TYPE_A, 3, 0, NULL },
 	{ "b.test", TYPE_A, 3, 0, NULL },
+	{ "localhost", TYPE_A, 0, 1, "127.0.0.1" },
+	{ "app.localhost", TYPE_A, 0, 1, "127.0.0.1" },
+	{ "cordon", TYPE_A, 0, 1, "127.0.0.1" },
+	{ "notlocalhost", TYPE_A, 3, 0, NULL },
 };
 
 static void test_names(void **state)

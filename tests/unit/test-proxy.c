@@ -133,6 +133,43 @@ static void test_host_service(void **state)
 	proxy_ground_end(&ground);
 }
 
+/* Without a network every request is refused at once, also one that a rule would allow; and nothing is dialled. */
+static void test_offline(void **state)
+{
+	struct proxy_ground ground;
+	char text[512];
+	uint8_t reply[16];
+	(void)state;
+	proxy_ground_start(&ground, &(struct proxy_options){ .offline = true });
+	int client = ground_client(&ground);
+	ground_say(&ground, client, "CONNECT a.test:% HTTP/1.0\r\n\r\n");
+	ssize_t length = ground_hear_all(client, text, sizeof(text) - 1);
+	assert_true(length > 12);
+	text[length] = '\0';
+	assert_memory_equal(text, "HTTP/1.1 403", 12);
+	assert_non_null(strstr(text, "no network access; to allow it: --net a.test:"));
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_DENIED, "a.test:%", 403, PROXY_NO_NETWORK);
+	client = ground_client(&ground);
+	ground_say(&ground, client, "GET http://b.test:%/ HTTP/1.0\r\n\r\n");
+	assert_true(ground_hear_all(client, text, sizeof(text)) > 12);
+	assert_memory_equal(text, "HTTP/1.1 403", 12);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_DENIED, "b.test:%", 403, PROXY_NO_NETWORK);
+	client = ground_client(&ground);
+	assert_int_equal(send(client, "\5\1\0\5\1\0\3\6c.test\1\xbb", 16, 0), 16);
+	assert_int_equal(recv(client, reply, 12, MSG_WAITALL), 12);
+	assert_int_equal(reply[3], 2);
+	close(client);
+	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_DENIED, "c.test:443", 0, PROXY_NO_NETWORK);
+	client = ground_client(&ground);
+	ground_say(&ground, client, "\xff\xfe garbage");
+	assert_true(ground_hear_all(client, text, sizeof(text)) > 12);
+	assert_memory_equal(text, "HTTP/1.1 400", 12);
+	close(client);
+	proxy_ground_end(&ground);
+}
+
 static void test_forward(void **state)
 {
 	struct proxy_ground ground;
@@ -435,6 +472,7 @@ int main(void)
 		cmocka_unit_test(test_connect),
 		cmocka_unit_test(test_socks),
 		cmocka_unit_test(test_host_service),
+		cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_forward),
 		cmocka_unit_test(test_refusals),
 		cmocka_unit_test(test_malformed),

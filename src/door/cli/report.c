@@ -158,8 +158,17 @@ static void remark_walls(FILE *out, const struct cordon_result *result)
 
 static void remark_network(FILE *out, const struct cordon_result *result)
 {
-	if (result->network_hint)
-		fprintf(out, "cordon: %s: %s\n", cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
+	if (!result->network_hint)
+		return;
+	fputs("cordon: ", out);
+	report_untrusted(out, result->network_hint);
+	fputc('\n', out);
+}
+
+/* The hint about the network names the hosts. */
+static bool is_hinted(const struct cordon_result *result, const struct cordon_denial *denial)
+{
+	return result->network_hint && denial->wall && !strcmp(denial->wall, cordon_wall_name(CORDON_WALL_NETWORK));
 }
 
 void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
@@ -171,7 +180,8 @@ void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_a
 		remark_cut(out, "standard error", result->stderr_bytes, result->stderr_length);
 	remark_network(out, result);
 	for (size_t i = 0; i < result->denial_count; i++)
-		remark_denial(out, &result->denials[i]);
+		if (!is_hinted(result, &result->denials[i]))
+			remark_denial(out, &result->denials[i]);
 	remark_walls(out, result);
 }
 

@@ -32,6 +32,8 @@
 
 static int unavailable(struct launch *launch, long result, const char *subject, const char *reason)
 {
+	if (launch->listeners_optional)
+		return -1;
 	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", subject, reason,
 	                   "a network of listed hosts needs netlink and sockets of the sandbox's own, which nothing around "
 	                   "cordon may refuse; --net none needs neither");
@@ -233,8 +235,10 @@ static int listen_from(struct launch *launch, size_t first, bool v6)
 		made |= UINT64_C(1) << covered;
 		fds[count++] = (int)fd;
 	}
-	if (result >= 0)
-		result = hand_out(launch, fds, count, covered, made);
+	/* The caller waits for a message about all of them. */
+	bool none = result < 0 && launch->listeners_optional;
+	if (result >= 0 || none)
+		result = hand_out(launch, fds, none ? 0 : count, none ? launch->listener_count - first : covered, none ? 0 : made);
 	/* They are out, or of no use; the command must not even begin with them. */
 	for (size_t i = 0; i < count; i++)
 		sys_1(SYS_close, fds[i]);
@@ -247,7 +251,7 @@ int launch_listen(struct launch *launch)
 	bool v6 = false;
 	if (!launch->listener_count)
 		return 0;
-	if (make_local(launch, &v6) < 0)
+	if (make_local(launch, &v6) < 0 && !launch->listeners_optional)
 		return -1;
 	for (size_t first = 0; first < launch->listener_count; first += CONTROL_LISTENERS_MAX)
 		if (listen_from(launch, first, v6) < 0)

@@ -70,6 +70,7 @@ struct launch {
 	bool loopback;                  /* the network is new: bring loopback up, and make the listeners */
 	const struct egress_listener *listeners;        /* made inside, and handed out over the control socket */
 	size_t listener_count;
+	bool listeners_optional;        /* where they cannot be made, the command starts without them */
 	const struct launch_root *root; /* NULL: the caller's own view */
 	struct launch_seal seal;
 	bool own_session;               /* setsid: no terminal of the caller's */
