@@ -75,7 +75,7 @@ int git_tree_top(struct arena *arena, const char *here, const char *home, const 
 
 /* ---- the repository of a working tree that has a `.git` file ---------------------------------------------------- */
 
-/* A regular file of the caller's own. NULL: there is none such; *ret_oom tells whether memory was short. */
+/* A regular file of the caller's own. NULL: there is none such. */
 static char *read_own(struct arena *arena, int directory, const char *name, size_t max, size_t *ret_length)
 {
 	auto_close int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
