@@ -26,15 +26,15 @@
  *
  * Conventions. A function that can fail returns 0 or a negative number; on failure it fills `err` and leaves every
  * `ret_` argument untouched (but for the result of a command that ran: cordon_run()), on success it leaves `err`
- * untouched. Every `_unref` takes NULL, `err` may be NULL, and an argument that may be NULL is said to be; any other that is
- * NULL is `invalid_request`. The library never prints,
- * never logs, never exits, changes no signal handler, and may be called from programs with threads: a `struct cordon`
- * may be shared between threads, a request or an execution belongs to one thread at a time. While a command runs, and
- * for a moment after, the calling process has one child more, cordon's own, or two where the command may reach listed
- * hosts. A program that waits for any child may see
- * them, and may even reap them. With listed hosts it has one or two threads more, in which every signal is blocked. A child that the calling process forks cannot use what was opened before: a call with such a handle is
- * `invalid_request`, and releasing it there does nothing. As long as the child lives it may keep alive what its parent, being
- * killed, would have taken with it. Under valgrind no command can be started.
+ * untouched. Every `_unref` takes NULL, `err` may be NULL, and an argument that may be NULL is said to be; any other
+ * that is NULL is `invalid_request`. The library never prints, never logs, never exits, changes no signal handler, and
+ * may be called from programs with threads: a `struct cordon` may be shared between threads, a request or an execution
+ * belongs to one thread at a time. While a command runs, and for a moment after, the calling process has one child
+ * more, cordon's own, or two where the command may reach listed hosts. A program that waits for any child may see them,
+ * and may even reap them. With listed hosts it has one or two threads more, in which every signal is blocked. A child
+ * that the calling process forks cannot use what was opened before: a call with such a handle is `invalid_request`, and
+ * releasing it there does nothing. As long as the child lives it may keep alive what its parent, being killed, would
+ * have taken with it. Under valgrind no command can be started.
  */
 #ifndef CORDON_H
 #define CORDON_H
@@ -144,16 +144,16 @@ int cordon_request_set(struct cordon_request *request, const char *key, const ch
 int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
-/* The environment of whoever asks, as NAME=VALUE ended by NULL; copied, 6 MiB at most. From it come PATH and what is passed
- * on, and by its HOME the toolchains, git's identity and what `~` stands for in a manifest. The default is the calling
- * process's own, which is in any case where the library's data and its configuration are found. */
+/* The environment of whoever asks, as NAME=VALUE ended by NULL; copied, 6 MiB at most. From it come PATH and what is
+ * passed on, and by its HOME the toolchains, git's identity and what `~` stands for in a manifest. The default is the
+ * calling process's own, which is in any case where the library's data and its configuration are found. */
 int cordon_request_environment(struct cordon_request *request, const char *const *environment, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
-/* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends.
- * -1, the default, is an empty input. The command never gets `fd` itself; where reading it fails, its input ends, and the result
- * has a note. A regular file is read from its offset on, which is set when the command has ended: to where the command stopped
- * reading. From anything else more may be read than the command takes. */
+/* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends. -1,
+ * the default, is an empty input. The command never gets `fd` itself; where reading it fails, its input ends, and the
+ * result has a note. A regular file is read from its offset on, which is set when the command has ended: to where the
+ * command stopped reading. From anything else more may be read than the command takes. */
 void cordon_request_stdin(struct cordon_request *request, int fd);
 
 enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
@@ -187,8 +187,8 @@ struct cordon_result {
 	uint64_t max_rss_kb;            /* of its largest process; 0: not known, because it was less than the caller's own */
 	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
 	uint64_t read_bytes, written_bytes;     /* of storage */
-	/* Of a command that may reach listed hosts: its connections, what they carried from the network to the command and
-	 * back, how often a host was denied, and what failed. */
+	/* Of a command that may reach listed hosts: its connections, what they carried from the network to the command
+	 * and back, how often a host was denied, and what failed. */
 	uint64_t connections, bytes_in, bytes_out, connections_denied, connections_failed;
 	bool has_network;               /* whether these are known */
 	const char *network_hint;       /* the command failed as one does that has no network; or NULL */
@@ -224,21 +224,22 @@ int cordon_start(struct cordon *cordon, const struct cordon_request *request,
 int cordon_execution_fd(const struct cordon_execution *execution);
 /* How much of a stream its result keeps at most, by its limits; UINT64_MAX: all of it. */
 uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream);
-/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. Limits of disk space and a pause of
- * the session hold while it is stepped. The time limit holds in any case: without a step, 5 s later. */
+/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. Limits of disk space and
+ * a pause of the session hold while it is stepped. The time limit holds in any case: without a step, 5 s later. */
 int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* Sends a signal to the command, as a terminal would: to its whole process group. */
 void cordon_execution_signal(struct cordon_execution *execution, int signal);
-/* For output that is handed on faster than it is taken: while a stream is held, nothing of it is read, and a command that goes on
- * writing waits. What it wrote before its end is read then, held or not. */
+/* For output that is handed on faster than it is taken: while a stream is held, nothing of it is read, and a command
+ * that goes on writing waits. What it wrote before its end is read then, held or not. */
 void cordon_execution_hold_output(struct cordon_execution *execution, enum cordon_stream stream, bool hold);
-/* The reader of the output is gone: a command that goes on writing gets SIGPIPE or EPIPE. With `tty` this does nothing. */
+/* The reader of the output is gone: a command that goes on writing gets SIGPIPE or EPIPE. With `tty` this does
+ * nothing. */
 void cordon_execution_close_output(struct cordon_execution *execution, enum cordon_stream stream);
 /* With the setting `tty`: the size of the command's terminal. */
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns);
-/* With `tty`: the key was pressed that stops a job, Ctrl-Z. True: it is for the command as a whole, which the caller stops by
- * SIGSTOP, and nothing was done; false: the key went to the command's terminal, where a shell has jobs. */
+/* With `tty`: the key was pressed that stops a job, Ctrl-Z. True: it is for the command as a whole, which the caller
+ * stops by SIGSTOP, and nothing was done; false: the key went to the command's terminal, where a shell has jobs. */
 bool cordon_execution_press_stop(struct cordon_execution *execution);
 /* Only after it finished. The first call writes the result row; a later one gives the same result, or error, once more
  * and writes nothing. As with cordon_run(), an error may come with a result. */
@@ -253,26 +254,27 @@ int cordon_profile(struct cordon *cordon, const struct cordon_request *request, 
 
 /* ---- Sessions --------------------------------------------------------------------------------------------------- */
 
-/* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the approver.
- * Weaker walls than the configuration's (driver, view, toolchain) it cannot have at all.
- * A request without one grants: whoever makes it decides. A session is made by its first command or by this call;
- * `settings` (may be NULL) are a request without a command: its workspace, and what the session may reach without
- * asking on top of the configured baseline. Of callers that race, one makes it; who asks for another workspace or other
- * capabilities than it has is refused. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
+/* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the
+ * approver. Weaker walls than the configuration's (driver, view, toolchain) it cannot have at all. A request without
+ * one grants: whoever makes it decides. A session is made by its first command or by this call; `settings` (may be
+ * NULL) are a request without a command: its workspace, and what the session may reach without asking on top of the
+ * configured baseline. Of callers that race, one makes it; who asks for another workspace or other capabilities than it
+ * has is refused. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
 int cordon_session_new(struct cordon *cordon, const char *id, const struct cordon_request *settings, char **ret_json,
                        struct cordon_error *err) CORDON_MUST_CHECK;
 int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* `{"sessions":[…]}`, the newest first. */
 int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command until it is resumed. What runs in a control group of version 2 is frozen by the process that runs it, within a
- * quarter of a second where that one steps; otherwise it goes on (`running_commands` of cordon_session_show()). While it is frozen its
- * time limit goes on; it takes no signal but SIGKILL, and ending the session kills it. */
+/* No further command until it is resumed. What runs in a control group of version 2 is frozen by the process that runs
+ * it, within a quarter of a second where that one steps; otherwise it goes on (`running_commands` of
+ * cordon_session_show()). While it is frozen its time limit goes on; it takes no signal but SIGKILL, and ending the
+ * session kills it. */
 int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command, and its jobs are ended. With `remove_workspace` a workspace of cordon's own making is removed; one
- * that was named never is. */
+/* No further command, and its jobs are ended. With `remove_workspace` a workspace of cordon's own making is removed;
+ * one that was named never is. */
 int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 /* Forgets an ended session, its home and, if it is cordon's own, its workspace. The ledger keeps what it did. */
@@ -289,9 +291,9 @@ int cordon_run_current(const char *const *argv, struct cordon_result **ret_resul
 
 /* ---- File tools ------------------------------------------------------------------------------------------------- */
 
-/* What a file tool is to do; a field that is 0 or NULL says nothing, and one that a tool does not know is not looked at. All is
- * borrowed. Paths are absolute, or relative to the request's `cwd`; they must lie in the workspace or in a granted path, and no
- * symbolic link leads out. */
+/* What a file tool is to do; a field that is 0 or NULL says nothing, and one that a tool does not know is not looked
+ * at. All is borrowed. Paths are absolute, or relative to the request's `cwd`; they must lie in the workspace or in a
+ * granted path, and no symbolic link leads out. */
 struct cordon_file {
 	const char *path;
 	const char *to;                 /* rename: the new name */
@@ -320,28 +322,31 @@ struct cordon_file_result {
 	size_t length;
 };
 
-/* Takes the walk as a command does, with the request's session, workspace, cwd and grants, but starts no process: an intent row
- * before, a result row after, a denial row where it is refused. The request has no command. `tool` is read, write, edit, list,
- * find, grep, stat, remove, mkdir, rename or send. What exists at one moment may be another at the next: a file is opened once, beneath
- * its root, and what was opened is what is judged and used. Content is written beside a file, synced, and renamed into its place. */
+/* Takes the walk as a command does, with the request's session, workspace, cwd and grants, but starts no process: an
+ * intent row before, a result row after, a denial row where it is refused. The request has no command. `tool` is read,
+ * write, edit, list, find, grep, stat, remove, mkdir, rename or send. What exists at one moment may be another at the
+ * next: a file is opened once, beneath its root, and what was opened is what is judged and used. Content is written
+ * beside a file, synced, and renamed into its place. */
 int cordon_file_call(struct cordon *cordon, const struct cordon_request *request, const char *tool, const struct cordon_file *file,
                      struct cordon_file_result **ret_result, struct cordon_error *err) CORDON_MUST_CHECK;
 void cordon_file_result_unref(struct cordon_file_result *result);
 
-/* ---- Jobs: commands of a session that nobody waits for ------------------------------------------------------------ */
+/* ---- Jobs: commands of a session that nobody waits for
+ * ------------------------------------------------------------ */
 
-/* Starts the request's command, of the session it names, as a job: it goes through the same steps, has no input, and until it
- * ends a thread of the library's own follows it, in which every signal is blocked. Up to 8 at a time in a session; more are
- * `session_busy`. cordon_unref() ends it, and so do ending its session and the death of this process. The request may be
- * changed or released at once, and its approver is not asked once the job runs. All other calls work from any process of the user. *ret_json, to be free()d, is the job. */
+/* Starts the request's command, of the session it names, as a job: it goes through the same steps, has no input, and
+ * until it ends a thread of the library's own follows it, in which every signal is blocked. Up to 8 at a time in a
+ * session; more are `session_busy`. cordon_unref() ends it, and so do ending its session and the death of this process.
+ * The request may be changed or released at once, and its approver is not asked once the job runs. All other calls work
+ * from any process of the user. *ret_json, to be free()d, is the job. */
 int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char **ret_json, struct cordon_error *err)
 	CORDON_MUST_CHECK;
-/* `{"jobs":[…]}`, the oldest first; `session` may be NULL: of all. `state` is running, ended, or lost: the process that ran
- * it was killed, and the command with it. Its `exit_code` is null unless it has ended. The last 32 that have ended are kept,
- * until the session is removed. */
+/* `{"jobs":[…]}`, the oldest first; `session` may be NULL: of all. `state` is running, ended, or lost: the process that
+ * ran it was killed, and the command with it. Its `exit_code` is null unless it has ended. The last 32 that have ended
+ * are kept, until the session is removed. */
 int cordon_job_list(struct cordon *cordon, const char *session, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* The job, and what it wrote from these places on: `stdout` and `stderr` have `data`, the place `next` to go on from, and
- * how many bytes were `missed`, since only the last 1 MiB of each is kept, or what `max-output` said. */
+/* The job, and what it wrote from these places on: `stdout` and `stderr` have `data`, the place `next` to go on from,
+ * and how many bytes were `missed`, since only the last 1 MiB of each is kept, or what `max-output` said. */
 int cordon_job_poll(struct cordon *cordon, const char *id, uint64_t stdout_from, uint64_t stderr_from, char **ret_json,
                     struct cordon_error *err) CORDON_MUST_CHECK;
 struct cordon_job_output {
@@ -379,25 +384,25 @@ struct cordon_card {
 	                                         * asking. Or -1 */
 };
 
-/* Called from cordon_start() and cordon_run(), in their thread, before the command starts; and while a command of a session
- * runs that may reach listed hosts, about a host that is not among them, from a thread of the library's own in which every
- * signal is blocked. Then several commands may ask at once, each of them one thing at a time, and the end of the command
- * waits until the function returns: it should when `settled_fd` is readable. `reason` is for a denial. An answer after the
- * timeout is none. */
+/* Called from cordon_start() and cordon_run(), in their thread, before the command starts; and while a command of a
+ * session runs that may reach listed hosts, about a host that is not among them, from a thread of the library's own in
+ * which every signal is blocked. Then several commands may ask at once, each of them one thing at a time, and the end
+ * of the command waits until the function returns: it should when `settled_fd` is readable. `reason` is for a denial.
+ * An answer after the timeout is none. */
 typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
 /* To be set before the first command; it stays in use until the last has ended. */
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
-/* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. While the kernel takes long
- * to load its program, it ends the command. Borrowed; -1: none. */
+/* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. While the kernel
+ * takes long to load its program, it ends the command. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
-/* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL: there
- * is nobody. `pid` is the process through which they are asked, for the record; 0: this one. */
+/* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL:
+ * there is nobody. `pid` is the process through which they are asked, for the record; 0: this one. */
 void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd, int pid);
 
 /* What waits for an answer, as `{"approvals":[…]}`. */
 int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* Answers a waiting card. `hash` (may be NULL) is what the answerer was shown. The first answer counts; a second, a late
- * one and one for another content are errors. */
+/* Answers a waiting card. `hash` (may be NULL) is what the answerer was shown. The first answer counts; a second, a
+ * late one and one for another content are errors. */
 int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
                             const char *reason, struct cordon_error *err) CORDON_MUST_CHECK;
 
@@ -406,8 +411,8 @@ int cordon_approvals_answer(struct cordon *cordon, const char *card, const char 
 /* Every setting with its value and where that comes from; `workspace` (may be NULL): with that project's file. */
 int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
 	CORDON_MUST_CHECK;
-/* One file by itself, or with NULL the system's and the user's. A project's file (.cordon.toml) is checked on top of what is
- * in force. Paths are absolute. */
+/* One file by itself, or with NULL the system's and the user's. A project's file (.cordon.toml) is checked on top of
+ * what is in force. Paths are absolute. */
 int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err) CORDON_MUST_CHECK;
 /* Reads a manifest and probes whether this machine can hold what it declares; tells it as JSON. */
 int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)
@@ -416,10 +421,10 @@ int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_js
 /* ---- The network ------------------------------------------------------------------------------------------------ */
 
 /* May this URL be fetched on an agent's behalf? http and https only; its name is resolved, and every address judged as
- * for a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with `address`,
- * `allowed` and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a name that is
- * resolved once more may lead elsewhere. And judge where a redirect leads before following it. The ledger has a row of it,
- * with the host and no more of the URL. */
+ * for a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with
+ * `address`, `allowed` and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a
+ * name that is resolved once more may lead elsewhere. And judge where a redirect leads before following it. The ledger
+ * has a row of it, with the host and no more of the URL. */
 int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed,
                      struct cordon_error *err) CORDON_MUST_CHECK;
 

@@ -5,9 +5,9 @@
  *                      answer.json the one answer; comes into place by link(), so that the first counts
  *               settled/<card>/    the answers of the last few, so that a late one is told why it is late
  *
- * Whoever has an answer, a human in a second terminal, the callback, the clock, links it there; whoever is not first takes
- * the one that was. One directory for all sessions: a card is found by its id, and listing costs what waits, not what
- * exists. A command never sees any of it: cordon's data is masked inside. */
+ * Whoever has an answer, a human in a second terminal, the callback, the clock, links it there; whoever is not first
+ * takes the one that was. One directory for all sessions: a card is found by its id, and listing costs what waits, not
+ * what exists. A command never sees any of it: cordon's data is masked inside. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -60,8 +60,8 @@ struct approval_answer {
 
 #define APPROVAL_REASON_MAX 256         /* with the NUL */
 
-/* ---- As text (approvals-json.c): what cordon writes and nothing else. What is written is to be free()d; NULL when memory
- * is short. */
+/* ---- As text (approvals-json.c): what cordon writes and nothing else. What is written is to be free()d; NULL when
+ * memory is short. */
 
 char *approval_question_write(const struct approval_question *question);
 int approval_question_read(struct arena *arena, const char *text, size_t length, struct approval_question *ret_question)
@@ -74,8 +74,8 @@ char *approval_describe(const struct approval_question *question);
 /* The value of "by", for the ledger too. */
 void approval_by_write(struct json *json, const struct approval_by *by);
 
-/* ---- What an answer means for the session (approvals-apply.c): changes the record, as registry_change() wants it. Doing
- * it twice is doing it once: a grant is known by its card, a denial by the hash. */
+/* ---- What an answer means for the session (approvals-apply.c): changes the record, as registry_change() wants it.
+ * Doing it twice is doing it once: a grant is known by its card, a denial by the hash. */
 
 int approval_apply(struct arena *arena, struct session_record *record, const struct approval_question *question,
                    const struct approval_answer *answer) must_check;
@@ -95,8 +95,8 @@ struct approval_wait {
 
 int approvals_post(const char *data_dir, const struct approval_question *question, struct approval_wait *ret_wait,
                    struct cordon_error *err) must_check;
-/* The answer that counts, if there is one. `ours` (may be NULL) is put there if nobody was faster. One that cannot be read
- * is APPROVAL_VOID. */
+/* The answer that counts, if there is one. `ours` (may be NULL) is put there if nobody was faster. One that cannot be
+ * read is APPROVAL_VOID. */
 int approvals_take(struct arena *arena, const struct approval_wait *wait, const struct approval_answer *ours,
                    struct approval_answer *ret_answer, bool *ret_found, struct cordon_error *err) must_check;
 /* The question is settled: takes it out of the queue. */
@@ -116,8 +116,8 @@ void approvals_withdraw(struct arena *arena, const char *data_dir, const char *s
 typedef void (*approvals_each_fn)(void *arg, const struct approval_question *question);
 int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, struct cordon_error *err) must_check;
 
-/* Every question whose asker died. `settle` gets it locked, or NULL in place of the question where it cannot be read; true
- * takes it out of the queue, false leaves it for the next time. Clears away what killed processes left. */
+/* Every question whose asker died. `settle` gets it locked, or NULL in place of the question where it cannot be read;
+ * true takes it out of the queue, false leaves it for the next time. Clears away what killed processes left. */
 typedef bool (*approvals_stale_fn)(void *arg, struct arena *arena, const struct approval_wait *wait,
                                    const struct approval_question *question);
 void approvals_each_stale(const char *data_dir, approvals_stale_fn settle, void *arg);

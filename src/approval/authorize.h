@@ -17,7 +17,8 @@ struct authorize_facts {
 	const struct place *workspace;
 	const struct capability_set *requested; /* what the request itself asks for */
 	bool holds_writes;                      /* the driver keeps programs from writing outside their grants */
-	/* What a human is told whatever the question is: session_id, audit_id, tool, argv, cwd, env, approver, ended_fd. */
+	/* What a human is told whatever the question is: session_id, audit_id, tool, argv, cwd, env, approver,
+	 * ended_fd. */
 	struct gate_question about;
 	const char *file;                       /* a file tool: the path it was called with, which judges the rules itself; NULL: a command */
 	char *const *environment;               /* the caller's */
@@ -31,26 +32,26 @@ struct authorization {
 	struct capability_set excess;           /* what goes beyond the baseline and every grant */
 };
 
-/* Decides without asking anybody: 0, or -1 where a rule denies. `baseline` is what needs no asking; the places of `grants` are
- * resolved. */
+/* Decides without asking anybody: 0, or -1 where a rule denies. `baseline` is what needs no asking; the places of
+ * `grants` are resolved. */
 int authorize_decide(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
                      struct authorization *ret, struct cordon_error *err) must_check;
-/* Decides, and asks if need be, one question at most: *ret_asked. Then notes in grants->by_name what was granted by its very
- * path. */
+/* Decides, and asks if need be, one question at most: *ret_asked. Then notes in grants->by_name what was granted by its
+ * very path. */
 int authorize(const struct authorize_facts *facts, const struct gate *gate, struct grants *grants,
               const struct capability_set *baseline, bool *ret_asked, struct cordon_error *err) must_check;
 
 /* facts->about with the program and the variables that are passed on. The strings are borrowed. */
 int authorize_question(const struct authorize_facts *facts, struct grants *grants, struct gate_question *ret_question,
                        struct cordon_error *err) must_check;
-/* The file that the command's first word means, by the PATH it will have; *ret_found: there is one. Kept as grants->program:
- * what was judged is what starts. */
+/* The file that the command's first word means, by the PATH it will have; *ret_found: there is one. Kept as
+ * grants->program: what was judged is what starts. */
 int authorize_program(const struct authorize_facts *facts, struct grants *grants, bool *ret_found,
                       struct cordon_error *err) must_check;
 
-/* by-name.c: paths that a rule about names means. A protected name is never granted for writing. What is hidden by its name
- * must be granted by it: by_name_excess() adds to `excess` the requested paths that were not, by_name_note() collects those
- * that were, now that `excess` is granted too. */
+/* by-name.c: paths that a rule about names means. A protected name is never granted for writing. What is hidden by its
+ * name must be granted by it: by_name_excess() adds to `excess` the requested paths that were not, by_name_note()
+ * collects those that were, now that `excess` is granted too. */
 int by_name_refuse_protected(const struct authorize_facts *facts, struct grants *grants, struct cordon_error *err) must_check;
 int by_name_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
                    struct capability_set *excess, struct cordon_error *err) must_check;

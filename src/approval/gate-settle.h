@@ -1,4 +1,5 @@
-/* Settling a question: what the ledger and the session's record say afterwards. Done by who asked, or for one that died. */
+/* Settling a question: what the ledger and the session's record say afterwards. Done by who asked, or for one that
+ * died. */
 #pragma once
 #include "approval/approvals.h"
 

@@ -1,5 +1,5 @@
-/* The approval gate: one question to a human, one answer, bound to exactly what was shown. Serves capability escalation,
- * tool policy and connections that wait (egress.c) alike. From any thread. */
+/* The approval gate: one question to a human, one answer, bound to exactly what was shown. Serves capability
+ * escalation, tool policy and connections that wait (egress.c) alike. From any thread. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -49,10 +49,10 @@ struct gate_answer {
  * queue (approval/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
  * queue.
  *
- * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by memory,
- * or because no approver is available: `capability_denied`; no answer in time, or interrupted: `approval_timeout`; that a third
- * denial paused the session is said in the error. Writes the `approval` row before it returns. A denial is remembered for
- * the session, a timeout is not. `excess` and `argv` are borrowed. */
+ * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by
+ * memory, or because no approver is available: `capability_denied`; no answer in time, or interrupted:
+ * `approval_timeout`; that a third denial paused the session is said in the error. Writes the `approval` row before it
+ * returns. A denial is remembered for the session, a timeout is not. `excess` and `argv` are borrowed. */
 int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err) must_check;
 

@@ -1,4 +1,5 @@
-/* What a command may reach: the part of the verdict that step 3 decides. Everything is borrowed from the request's arena. */
+/* What a command may reach: the part of the verdict that step 3 decides. Everything is borrowed from the request's
+ * arena. */
 #pragma once
 #include "base/place.h"
 #include "policy/capability.h"
@@ -11,8 +12,8 @@ struct grants {
 	struct strings kept;                    /* directories of the caller's PATH in what may be written: they stay read-only */
 	struct strings by_name;                 /* of these, what a person granted by this very path: no mask covers it */
 	struct strings env_pass;                /* variables that a manifest passes on */
-	/* The program that rules, a manifest or a human judged. `path` is NULL where nothing had to be judged, or no program
-	 * was found. */
+	/* The program that rules, a manifest or a human judged. `path` is NULL where nothing had to be judged, or no
+	 * program was found. */
 	struct place program;
 	const struct gate_question *host_question;      /* to ask about other hosts while the command runs; or NULL: never */
 };

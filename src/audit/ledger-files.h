@@ -42,8 +42,9 @@ void ledger_files_remove(const struct ledger_files *files, const char *name);
 /* Puts a small file in the place of whatever has this name: whole or not at all. Its length on the disk is `size`. */
 int ledger_files_replace(struct ledger_files *files, const char *name, const char *bytes, size_t size,
                          struct cordon_error *err) must_check;
-/* The same for what is replaced often and no secret: takes turns with the file that was there before it, kept as NAME.new. To free
- * one can take as long as a busy disk takes to be told of that. Whoever reads it has the head locked meanwhile. */
+/* The same for what is replaced often and no secret: takes turns with the file that was there before it, kept as
+ * NAME.new. To free one can take as long as a busy disk takes to be told of that. Whoever reads it has the head locked
+ * meanwhile. */
 int ledger_files_alternate(struct ledger_files *files, const char *name, const char *bytes, size_t size,
                            struct cordon_error *err) must_check;
 /* Writing so far would raise SIGXFSZ in a program that is not ours. */

@@ -1,4 +1,5 @@
-/* Rows of the ledger that are not about one command's run: kinds `session`, `approval`, `config`, `network` and so on. */
+/* Rows of the ledger that are not about one command's run: kinds `session`, `approval`, `config`, `network` and so
+ * on. */
 #pragma once
 #include "base/cleanup.h"
 #include "cordon.h"
@@ -14,7 +15,7 @@ int audit_row_end(struct json *json, struct ledger *ledger, struct cordon_error 
 /* The same, if need be into the room that is reserved for such rows. */
 int audit_row_end_in(struct json *json, struct ledger *ledger, struct ledger_room *room, struct cordon_error *err) must_check;
 
-/* The denial row of a refused call that is no command, such as `session new`. Stores the row's id and the step in `err`. The
- * session may be NULL. Returns -1. */
+/* The denial row of a refused call that is no command, such as `session new`. Stores the row's id and the step in
+ * `err`. The session may be NULL. Returns -1. */
 int audit_refusal(struct ledger *ledger, const char *session_id, const char *action, enum cordon_step step,
                   struct cordon_error *err);

@@ -1,10 +1,10 @@
 /* How rows are chained and sealed, and what the head says. Bytes in, bytes out: no file is touched here.
  *
- * A line of the ledger ends in `,"prev":"…","mac":"…"}`. `prev` is the SHA-256 of the line before it (without its newline;
- * zeros for the first), which anyone can check with sha256sum. `mac` is a keyed hash of all that stands before
- * `,"mac"`, so that nobody without the key can write a row, or change one and mend the chain behind it.
- * The head says how far the ledger reaches, with a keyed hash of its own; the signed head says the same for whoever has
- * only the public key. */
+ * A line of the ledger ends in `,"prev":"…","mac":"…"}`. `prev` is the SHA-256 of the line before it (without its
+ * newline; zeros for the first), which anyone can check with sha256sum. `mac` is a keyed hash of all that stands before
+ * `,"mac"`, so that nobody without the key can write a row, or change one and mend the chain behind it. The head says
+ * how far the ledger reaches, with a keyed hash of its own; the signed head says the same for whoever has only the
+ * public key. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -18,8 +18,8 @@ char *arena_strndup(struct arena *arena, const char *text, size_t length);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A growing list of strings, borrowed; `items` is NULL while empty, and ended by a NULL from the first item on.
- * `unsorted` says that an item was added that belongs before the one ahead of it, by strcmp(): until then the list can be
- * searched by halves. */
+ * `unsorted` says that an item was added that belongs before the one ahead of it, by strcmp(): until then the list can
+ * be searched by halves. */
 struct strings {
 	const char **items;
 	size_t count, capacity;

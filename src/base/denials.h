@@ -1,4 +1,5 @@
-/* What a command was denied, for its result and its result row. Bounded: beyond the limit, the last entry counts the rest. */
+/* What a command was denied, for its result and its result row. Bounded: beyond the limit, the last entry counts the
+ * rest. */
 #pragma once
 #include <stddef.h>
 

@@ -6,10 +6,10 @@
 
 /* Fills `err` and returns -1, so that a failure is one line:
  *     return fail(err, CORDON_E_INVALID_REQUEST, 0, path, "must be absolute");
- * `os_errno` is 0 or an errno value, whose text is added to the reason. `subject` may be NULL. Text that is too long
- * is cut, between characters. Want of descriptors is `limit_exceeded` unless the class is one to try again, and retriable; what
- * helps against that is known, so fail_remedy() leaves it.
- * errno is kept. `err` may be NULL, and its own fields may be arguments. */
+ * `os_errno` is 0 or an errno value, whose text is added to the reason. `subject` may be NULL. Text that is too long is
+ * cut, between characters. Want of descriptors is `limit_exceeded` unless the class is one to try again, and retriable;
+ * what helps against that is known, so fail_remedy() leaves it. errno is kept. `err` may be NULL, and its own fields
+ * may be arguments. */
 int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const char *subject, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 int fail_oom(struct cordon_error *err);

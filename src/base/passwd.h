@@ -1,4 +1,5 @@
-/* A user's home directory by /etc/passwd, read directly: the C library would ask whatever services nsswitch.conf names. */
+/* A user's home directory by /etc/passwd, read directly: the C library would ask whatever services nsswitch.conf
+ * names. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

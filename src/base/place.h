@@ -11,8 +11,8 @@ struct place {
 	bool is_directory;
 };
 
-/* A path of the host's that belongs to the system base view. HOST_PARTS: a directory of which only some entries are shown; they
- * follow it. */
+/* A path of the host's that belongs to the system base view. HOST_PARTS: a directory of which only some entries are
+ * shown; they follow it. */
 enum host_kind { HOST_DIRECTORY, HOST_FILE, HOST_LINK, HOST_PARTS };
 struct host_entry {
 	const char *path, *source;      /* `source` differs where a link leads out of the view */

@@ -1,5 +1,5 @@
-/* SHA-256 with the processor's own instructions where it has them, which is ten times as fast; else libsodium's. One state
- * is begun by crypto_hash_sha256_init() and gone on with by these alone. */
+/* SHA-256 with the processor's own instructions where it has them, which is ten times as fast; else libsodium's. One
+ * state is begun by crypto_hash_sha256_init() and gone on with by these alone. */
 #pragma once
 #include <sodium/crypto_hash_sha256.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* TOML's tables and arrays while they grow. Which table may be opened or added to, and by what, is decided by how it
- * came to be. Members are found by one index for the whole document, hashed with a secret of its own, so that no file can
- * make looking slow. For toml.c alone. */
+ * came to be. Members are found by one index for the whole document, hashed with a secret of its own, so that no file
+ * can make looking slow. For toml.c alone. */
 #pragma once
 #include <sodium/crypto_shorthash.h>
 
@@ -10,8 +10,9 @@ enum toml_origin {
 	BY_VALUE,       /* key = …: a scalar, an array or an inline table; whole, nothing is ever added */
 	BY_MENTION,     /* [this.other]: may still get a header of its own */
 	BY_HEADER,      /* [this], or an element of [[these]] */
-	/* this.other = …: added to by further dotted keys, never opened by a header. Those keys are all under one header:
-	 * for another's to lead here as well, the one nearer would have had to be entered by the one further up. */
+	/* this.other = …: added to by further dotted keys, never opened by a header. Those keys are all under one
+	 * header: for another's to lead here as well, the one nearer would have had to be entered by the one further
+	 * up. */
 	BY_DOTS,
 	BY_ELEMENTS,    /* the array of [[these]] */
 };

@@ -1,5 +1,5 @@
-/* TOML 1.0 into a tree. Bounded: what is larger than the limits below is refused like any other mistake, with file, line
- * and column. Everything in the tree is the arena's. */
+/* TOML 1.0 into a tree. Bounded: what is larger than the limits below is refused like any other mistake, with file,
+ * line and column. Everything in the tree is the arena's. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

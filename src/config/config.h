@@ -58,15 +58,16 @@ struct config {
 		uint64_t bytes;                         /* 0: any amount */
 	} network;
 	bool sync_disk;                         /* audit.sync = "disk" */
-	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL: none. */
+	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL:
+	 * none. */
 	const char *note;
 };
 
 /* What is read when: kept between commands, shared by threads. */
 struct config_store;
 
-/* What is kept on disk: a good text, for when the file is not good any more; and what was said, so that it is not said again. Where
- * nobody would hear it, it stays to be said. */
+/* What is kept on disk: a good text, for when the file is not good any more; and what was said, so that it is not said
+ * again. Where nobody would hear it, it stays to be said. */
 enum config_keeping { CONFIG_KEEP, CONFIG_KEEP_NOTHING, CONFIG_KEEP_UNSAID };
 
 /* `only`: this file instead of the system's and the user's; or NULL. Reads nothing yet. `data_dir` is where the last

@@ -11,8 +11,8 @@
 struct cordon_error;
 struct toml_value;
 
-/* One word of a pattern. Where it stands for what a caller gives, that is never empty, and begins with a dash only if the
- * pattern says that it may. */
+/* One word of a pattern. Where it stands for what a caller gives, that is never empty, and begins with a dash only if
+ * the pattern says that it may. */
 struct manifest_word {
 	enum { WORD_LITERAL, WORD_ONE, WORD_REST } kind;
 	bool option;                    /* may begin with a dash */
@@ -44,9 +44,9 @@ int manifest_read(struct arena *arena, const char *path, const char *home, struc
 int manifest_parse(struct arena *arena, const char *file, const char *home, const char *text, size_t length,
                    struct manifest *ret_manifest, struct cordon_error *err) must_check;
 
-/* Does the command fit? `program` is the path of what argv[0] means; links in it are resolved here, and in the manifest's
- * as well. A program that goes by several names must be called by the one that is listed, since it may do other things
- * under another. If not: `program_not_allowed`, naming the nearest pattern and never what was given. */
+/* Does the command fit? `program` is the path of what argv[0] means; links in it are resolved here, and in the
+ * manifest's as well. A program that goes by several names must be called by the one that is listed, since it may do
+ * other things under another. If not: `program_not_allowed`, naming the nearest pattern and never what was given. */
 int manifest_match(const struct manifest *manifest, const char *program, const struct strings *argv,
                    struct cordon_error *err) must_check;
 

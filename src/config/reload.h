@@ -54,8 +54,8 @@ void config_watched_free(struct config_watched *watched);
 int config_look(struct config_shelf *shelf, struct config_watched *watched, const struct config_place *place,
                 struct cordon_error *err) must_check;
 
-/* Decides what is in force on top of `below` (CONFIG_LAYER_MAX of them, each may be NULL): what is there if it is good, else
- * what was good before, in this process or in an earlier one. With neither, `config_invalid`. */
+/* Decides what is in force on top of `below` (CONFIG_LAYER_MAX of them, each may be NULL): what is there if it is good,
+ * else what was good before, in this process or in an earlier one. With neither, `config_invalid`. */
 int config_settle(struct config_shelf *shelf, struct config_watched *watched, struct config_version *const *below,
                   enum config_keeping keeping, struct cordon_error *err) must_check;
 

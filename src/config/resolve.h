@@ -15,8 +15,8 @@ int config_defaults(struct arena *arena, struct config_value *ret_values, struct
 
 void config_state_begin(const struct config_value *defaults, struct config_state *ret_state);
 
-/* What `file` changes, for a session of this id (NULL: a one-off). A change that is not allowed is `config_invalid` at its
- * place. The state borrows from the file and from the arena. */
+/* What `file` changes, for a session of this id (NULL: a one-off). A change that is not allowed is `config_invalid` at
+ * its place. The state borrows from the file and from the arena. */
 int config_apply(struct arena *arena, struct config_state *state, enum config_layer layer, const struct config_file *file,
                  const char *session_id, struct cordon_error *err) must_check;
 

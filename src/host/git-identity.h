@@ -10,8 +10,8 @@
 /* As git finds them: GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, else user.name and user.email of ~/.gitconfig, else of
  * `xdg_config_home`/git/config (NULL: ~/.config); GIT_CONFIG_GLOBAL stands for both files; else, for the e-mail, EMAIL.
  * NULL for what is not there. What cannot be read or parsed counts as not there: the only failure is of memory. `home`
- * and `environment` (K=V, ended by NULL) may be NULL. What is returned lives in the arena or in `environment`. `watches`
- * (or NULL) watches the files. */
+ * and `environment` (K=V, ended by NULL) may be NULL. What is returned lives in the arena or in `environment`.
+ * `watches` (or NULL) watches the files. */
 int git_identity(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
                  struct host_watch_set *watches, const char **ret_name, const char **ret_email, struct cordon_error *err) must_check;
 

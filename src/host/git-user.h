@@ -1,4 +1,5 @@
-/* The caller's git settings that hold inside, too: those that run nothing and redirect nothing, by src/policy/git-settings.def. */
+/* The caller's git settings that hold inside, too: those that run nothing and redirect nothing, by
+ * src/policy/git-settings.def. */
 #pragma once
 #include <stddef.h>
 
@@ -6,8 +7,8 @@
 #include "base/cleanup.h"
 #include "base/host-watch.h"
 
-/* *ret_text: settings of the files that git_identity() looks at, as the text of a configuration, with a comment that names what
- * was left out; NULL where there are none. -1 when memory is short. */
+/* *ret_text: settings of the files that git_identity() looks at, as the text of a configuration, with a comment that
+ * names what was left out; NULL where there are none. -1 when memory is short. */
 int git_user_settings(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
                       struct host_watch_set *watches, const char **ret_text) must_check;
 

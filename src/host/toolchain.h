@@ -22,8 +22,8 @@ struct toolchains {
 
 /* `home` and `environment` (K=V, ended by NULL) are the caller's; either may be NULL. `chosen`: NULL is all, an empty
  * list none; an unknown name is invalid_request. `writable` (or NULL): what commands can change; a root in there is not
- * looked at, since its links lead wherever a command wants them to. A root that would show too much is passed over in silence. `watches` (or NULL)
- * watches all that the answer comes from. */
+ * looked at, since its links lead wherever a command wants them to. A root that would show too much is passed over in
+ * silence. `watches` (or NULL) watches all that the answer comes from. */
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
                    const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret, struct cordon_error *err)
 	must_check;

@@ -6,14 +6,14 @@
 #include "base/place.h"
 #include "base/host-watch.h"
 
-/* What was found, kept between commands; shared by threads. NULL when memory is short. What the host_watch has heard by then is
- * what counts; `mounts` is the version of its posts. */
+/* What was found, kept between commands; shared by threads. NULL when memory is short. What the host_watch has heard by
+ * then is what counts; `mounts` is the version of its posts. */
 struct host_view;
 struct host_view *host_view_new(struct host_watch *host_watch);
 void host_view_free(struct host_view *view);
 
-/* What of the system base view is here, and whether it is a directory, a file or a link. `extra`: paths that sandbox.etc
- * adds (etc.h). */
+/* What of the system base view is here, and whether it is a directory, a file or a link. `extra`: paths that
+ * sandbox.etc adds (etc.h). */
 int host_base_view(struct arena *arena, struct host_view *view, const struct strings *extra, uint64_t mounts,
                    struct host_entries *ret_entries, struct cordon_error *err) must_check;
 

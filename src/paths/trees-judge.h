@@ -1,5 +1,5 @@
-/* Judging what commands left in the trees they could write: judge.c looks and judges, judge-record.c keeps the record that is
- * compared with (paths/planted/judged.h). */
+/* Judging what commands left in the trees they could write: judge.c looks and judges, judge-record.c keeps the record
+ * that is compared with (paths/planted/judged.h). */
 #pragma once
 #include "paths/trees.h"
 
@@ -21,11 +21,11 @@ struct judging {
 };
 void judging_free(struct judging *judging);
 
-/* Looks for names in each tree and judges those that are new or changed. `incomplete` is as in struct git_trees; `items` is filled.
- * -1 when there was no memory to tell. */
+/* Looks for names in each tree and judges those that are new or changed. `incomplete` is as in struct git_trees;
+ * `items` is filled. -1 when there was no memory to tell. */
 int judge_trees(struct judging *all, struct git_tree *items, size_t count, bool incomplete) must_check;
 
-/* When a command has ended: locks the trees' records and reads what to compare with. Afterwards: writes down what was judged,
- * and that nothing is pending any more. */
+/* When a command has ended: locks the trees' records and reads what to compare with. Afterwards: writes down what was
+ * judged, and that nothing is pending any more. */
 void judge_compare_with(struct judging *all, size_t count);
 void judge_settle(struct judging *all, size_t count);

@@ -1,5 +1,5 @@
-/* The directory trees that one command was granted, from step 4 to the end of step 5: which names in them must be hidden from
- * the command or kept as they are, and what the command left behind under protected names.
+/* The directory trees that one command was granted, from step 4 to the end of step 5: which names in them must be
+ * hidden from the command or kept as they are, and what the command left behind under protected names.
  *
  *     trees_find()                   names before the start; takes the record of what is there (paths/planted/judged.h)
  *     own_files_keep()               cordon's own files that lie in a writable tree
@@ -75,8 +75,8 @@ struct trees {
 	uint64_t mounts;                        /* the version of the host's mounts at the start */
 };
 
-/* Fills the names to mask and to protect into `input`. Locks and takes the records of the writable trees: from here on the
- * trees count as having a running command, until trees_judge() or trees_free(). */
+/* Fills the names to mask and to protect into `input`. Locks and takes the records of the writable trees: from here on
+ * the trees count as having a running command, until trees_judge() or trees_free(). */
 int trees_find(struct trees *trees, struct profile_input *input, struct cordon_error *err) must_check;
 int trees_keep_read_only(struct trees *trees, struct profile_input *input, struct cordon_error *err) must_check;
 int trees_mask_whole_view(struct trees *trees, struct profile_input *input, struct cordon_error *err) must_check;
@@ -85,7 +85,8 @@ int own_files_keep(struct trees *trees, struct profile_input *input, struct cord
 
 /* After the command has failed: says what was hidden from it. -1 when memory is short. */
 int trees_tell_hidden(struct trees *trees) must_check;
-/* trees-shown.c: which masked names are shown, at the start; at the end, what the command made of them. -1 when memory is short. */
+/* trees-shown.c: which masked names are shown, at the start; at the end, what the command made of them. -1 when memory
+ * is short. */
 int trees_judge_shown(struct trees *trees, struct tree *tree) must_check;
 int trees_keep_shown(struct trees *trees) must_check;
 /* After the command has ended. -1 when memory is short: what was left could not be told. */
@@ -96,8 +97,8 @@ void trees_free(struct trees *trees, bool started);
 /* ---- Between the files of this room ------------------------------------------------------------------------------ */
 
 int own_files_judge(struct trees *trees) must_check;
-/* trees-record.c: opens and locks the records; judges what an earlier command left unjudged. Then, with the names known: takes
- * the records. */
+/* trees-record.c: opens and locks the records; judges what an earlier command left unjudged. Then, with the names
+ * known: takes the records. */
 int trees_open_records(struct trees *trees, struct cordon_error *err) must_check;
 int trees_begin(struct trees *trees, struct cordon_error *err) must_check;
 

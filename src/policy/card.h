@@ -1,8 +1,8 @@
 /* The card: what a human is shown before a command gets more than its session may do without asking.
  *
- * Its content is JSON in one fixed form, and the text for people is a part of it: the hash of the content is the hash of
- * what was seen. The same question always has the same content; ids and times are none of it. A card is shown whole or
- * not at all: what needs more than CARD_TEXT_MAX to be shown cannot be asked. */
+ * Its content is JSON in one fixed form, and the text for people is a part of it: the hash of the content is the hash
+ * of what was seen. The same question always has the same content; ids and times are none of it. A card is shown whole
+ * or not at all: what needs more than CARD_TEXT_MAX to be shown cannot be asked. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"

@@ -6,8 +6,8 @@
 
 #include "base/arena.h"
 
-/* Does one of `roots` cover the path? `by_another`: one that is not the very same. A path that is not normalised could say
- * one place and mean another: it is covered by nothing, and covers nothing. */
+/* Does one of `roots` cover the path? `by_another`: one that is not the very same. A path that is not normalised could
+ * say one place and mean another: it is covered by nothing, and covers nothing. */
 bool cover_path(const struct strings *roots, const char *path, bool by_another);
 
 /* The same for host:port. Whatever the case, and with or without one trailing dot, it is the same host; what is not in

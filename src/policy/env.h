@@ -18,9 +18,10 @@ struct env_request {
 	const char *proxy;                      /* the URL for HTTP_PROXY and its like; or NULL */
 };
 
-/* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, TERM and the like), toolchains, passthrough,
- * set. Last, what cordon itself sets, but for what is there by then; CORDON_* cannot be. Each name occurs once. An error names the variable and never
- * shows its value. `caller` is an environ, or NULL; the strings in *ret_environment live in the arena. */
+/* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, TERM and the like), toolchains,
+ * passthrough, set. Last, what cordon itself sets, but for what is there by then; CORDON_* cannot be. Each name occurs
+ * once. An error names the variable and never shows its value. `caller` is an environ, or NULL; the strings in
+ * *ret_environment live in the arena. */
 int env_build(struct arena *arena, char *const *caller, const struct env_request *request,
               struct strings *ret_environment, struct cordon_error *err) must_check;
 

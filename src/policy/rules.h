@@ -1,6 +1,7 @@
-/* Tool policy: ordered rules over (tool, what the call is about); the first that matches decides. What a call is about is
- * a path the kernel resolved (of a file tool: the file; of `run`: the program), never a text an agent wrote. A name that
- * leads there through a symbolic link is another path: who has both asks about both, and the stricter answer counts.
+/* Tool policy: ordered rules over (tool, what the call is about); the first that matches decides. What a call is about
+ * is a path the kernel resolved (of a file tool: the file; of `run`: the program), never a text an agent wrote. A name
+ * that leads there through a symbolic link is another path: who has both asks about both, and the stricter answer
+ * counts.
  *
  * Rules come in layers, one per file of the configuration: each layer answers by its own first match, and the strictest
  * of the answers counts. So a later layer can narrow what an earlier one allows, and never widen it. */
@@ -36,8 +37,8 @@ struct tool_rules {
 	struct rule_slot *slots;
 	size_t slot_count, slot_capacity;
 	uint64_t beginnings;            /* a bit for each length that names are looked up by */
-	/* For file tools, absolute and normalised paths, compared byte for byte as the filesystems here do; a tree is what
-	 * lies beneath. Empty `allowed_paths`: no restriction by it. */
+	/* For file tools, absolute and normalised paths, compared byte for byte as the filesystems here do; a tree is
+	 * what lies beneath. Empty `allowed_paths`: no restriction by it. */
 	struct strings allowed_paths, denied_paths;
 };
 
@@ -48,9 +49,9 @@ struct rule_verdict {
 	const char *where;              /* of the rule, or NULL */
 };
 
-/* Adds a copy; compiles the glob. Refused as `config_invalid`, besides what no glob can be: one that is neither absolute
- * nor meant at any depth, since there is no directory it could begin in, and one that ends in a slash, since it would
- * not hold for what lies beneath. */
+/* Adds a copy; compiles the glob. Refused as `config_invalid`, besides what no glob can be: one that is neither
+ * absolute nor meant at any depth, since there is no directory it could begin in, and one that ends in a slash, since
+ * it would not hold for what lies beneath. */
 int rules_add(struct arena *arena, struct tool_rules *rules, const char *tool, const char *match,
               enum rule_decision decision, const char *where, struct cordon_error *err) must_check;
 

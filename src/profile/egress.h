@@ -39,10 +39,10 @@ struct egress_plan {
 extern const char *const egress_use_names[EGRESS_USE_MAX];
 
 /* Everything is the arena's. An exact name is listened for at its own addresses, so that the same port stays free at
- * others, such as 127.0.0.1; for wildcards, whose names are not known before they are asked for, and for long lists,
- * a port is listened on at every address. Ports 53 and 3128 are not: there, only exact names can be
- * reached without the proxy. An address of a rule is not local, and can be reached through the proxy alone; but those of
- * loopback (host_is_loopback()) are listened on inside as well. */
+ * others, such as 127.0.0.1; for wildcards, whose names are not known before they are asked for, and for long lists, a
+ * port is listened on at every address. Ports 53 and 3128 are not: there, only exact names can be reached without the
+ * proxy. An address of a rule is not local, and can be reached through the proxy alone; but those of loopback
+ * (host_is_loopback()) are listened on inside as well. */
 int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
 	must_check;
 /* Of a command without a network: the proxy's and the name server's listeners, so that programs hear at once that there is

@@ -1,4 +1,5 @@
-/* What makes the list of operations and what puts it in order share. Everything returns NULL or -1 when memory is short. */
+/* What makes the list of operations and what puts it in order share. Everything returns NULL or -1 when memory is
+ * short. */
 #pragma once
 #include "profile/profile.h"
 

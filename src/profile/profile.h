@@ -1,5 +1,5 @@
-/* The walls for one command, as plain data. Nothing here makes a system call: the walk gathers the facts, profile_make()
- * turns them into this, a driver raises it. Everything is borrowed from the arena that made it. */
+/* The walls for one command, as plain data. Nothing here makes a system call: the walk gathers the facts,
+ * profile_make() turns them into this, a driver raises it. Everything is borrowed from the arena that made it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,7 +77,8 @@ struct landlock_plan {
 	size_t count, capacity;
 };
 
-/* ---- What the walk found out, from which a profile is made ---------------------------------------------------------- */
+/* ---- What the walk found out, from which a profile is made
+ * ---------------------------------------------------------- */
 
 /* What a driver can do to a profile. */
 struct profile_abilities {
@@ -150,8 +151,8 @@ int profile_candidates(struct arena *arena, const char *name, const char *progra
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan);
 int profile_make_landlock(struct arena *arena, const struct profile_input *input, struct landlock_plan *ret_plan);
 
-/* What of it are walls: the same bytes where two commands can do with the same ones. The program, its arguments, environment
- * and directory are no part of it. -1 when memory is short. */
+/* What of it are walls: the same bytes where two commands can do with the same ones. The program, its arguments,
+ * environment and directory are no part of it. -1 when memory is short. */
 struct profile_key {
 	const char *bytes;
 	size_t length;

@@ -49,7 +49,8 @@ extern const char *const seccomp_answer_names[SECCOMP_ANSWER_MAX];
 /* AUDIT_ARCH_… of this host, or 0 where there is no table for it. */
 extern const uint32_t seccomp_native_arch;
 
-/* Room enough for every filter: each of its two parts (calls, requests of ioctl) is within the reach of a conditional jump. */
+/* Room enough for every filter: each of its two parts (calls, requests of ioctl) is within the reach of a conditional
+ * jump. */
 #define SECCOMP_FILTER_MAX 512
 
 /* Writes the whole filter for AUDIT_ARCH_X86_64 or AUDIT_ARCH_AARCH64 and returns its number of instructions; 0 if the

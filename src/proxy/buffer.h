@@ -29,8 +29,8 @@ void buffer_drop(struct buffer *buffer, size_t length);
 int buffer_reserve(struct buffer *buffer, size_t length) must_check;
 int buffer_append(struct buffer *buffer, const char *bytes, size_t length) must_check;
 
-/* Reads what there is, about `step` bytes at a time, until `max` are in it. How many came; 0 at the end of the stream; or
- * -errno. */
+/* Reads what there is, about `step` bytes at a time, until `max` are in it. How many came; 0 at the end of the stream;
+ * or -errno. */
 ssize_t buffer_receive(struct buffer *buffer, int fd, size_t step, size_t max) must_check;
 /* Sends the first bytes, at most `length`, and drops them. How many went, or -errno. */
 ssize_t buffer_send(struct buffer *buffer, int fd, size_t length) must_check;

@@ -95,7 +95,8 @@ void connection_expect(struct connection *connection, uint64_t ms);
 int connection_watch_server(struct connection *connection, int fd) must_check;
 void connection_close_server(struct connection *connection, bool reset);
 
-/* The row of what was judged last. `status`: what the client was told by HTTP, or 0. One that named no host is only counted. */
+/* The row of what was judged last. `status`: what the client was told by HTTP, or 0. One that named no host is only
+ * counted. */
 void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
 /* It is connected. If it stays so for a while, that is told, once: a connection that is cut off together with the
  * supervisor has no other row. */
@@ -108,8 +109,8 @@ void connection_drop(struct connection *connection, enum proxy_decision decision
 void connection_end_all(struct proxy *proxy, const char *why);
 /* The host is refused, or cannot be reached: a row, and the client is told in the way it asked. */
 void connection_refuse(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
-/* The same where `why` says what the command shall not learn, such as the addresses of names: that is for the row alone,
- * and the client is told `said`. */
+/* The same where `why` says what the command shall not learn, such as the addresses of names: that is for the row
+ * alone, and the client is told `said`. */
 void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why,
                               const char *said);
 /* What is in `in` is sent, and no more is read but to be thrown away. */

@@ -1,5 +1,5 @@
-/* From a host to a socket that is connected to it, if it may be. The host is judged by the rules, or by a human; then it
- * is resolved once, every address of it is judged, and one of those that were judged is dialled. */
+/* From a host to a socket that is connected to it, if it may be. The host is judged by the rules, or by a human; then
+ * it is resolved once, every address of it is judged, and one of those that were judged is dialled. */
 #pragma once
 #include "proxy/connection.h"
 

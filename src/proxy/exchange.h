@@ -1,7 +1,7 @@
 /* One HTTP request in the clear and its response. Both heads are parsed and written anew, both bodies are cut where
- * their framing says and not a byte later, so that what the server sees is the one request that was judged, and what the
- * client sees is the response to it. Each request is judged by itself and gets a connection to the server of its own,
- * which ends with the response: nothing that comes behind it is ever taken for the answer to another. The client's
+ * their framing says and not a byte later, so that what the server sees is the one request that was judged, and what
+ * the client sees is the response to it. Each request is judged by itself and gets a connection to the server of its
+ * own, which ends with the response: nothing that comes behind it is ever taken for the answer to another. The client's
  * connection is kept where HTTP allows it.
  *
  * No other protocol can be changed to: Upgrade is for the next hop only, and is not sent on. Clients of WebSocket use

@@ -6,8 +6,8 @@ struct connection;
 
 int loop_open(struct proxy *proxy);
 void loop_run(struct proxy *proxy) __attribute__((noreturn));
-/* The command has ended, and the loop will. What waits by then is looked at before, so that it has its row; and what was
- * begun just now has a moment: a program need not have waited for it. */
+/* The command has ended, and the loop will. What waits by then is looked at before, so that it has its row; and what
+ * was begun just now has a moment: a program need not have waited for it. */
 void loop_end(struct proxy *proxy);
 
 /* Something is to be done at that moment, if not earlier. */

@@ -1,5 +1,5 @@
-/* DNS for the sandbox: each name that a rule covers has an address inside, and no other name exists. Nothing is asked of
- * anyone, so that nothing gets out by asking. */
+/* DNS for the sandbox: each name that a rule covers has an address inside, and no other name exists. Nothing is asked
+ * of anyone, so that nothing gets out by asking. */
 #pragma once
 #include "proxy/connection.h"
 

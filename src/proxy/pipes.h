@@ -1,6 +1,6 @@
 /* Pipes for splicing. A direction of a tunnel has one only while there is something in it, so that a thousand that are
- * silent cost nothing, and one that is emptied serves the next while it is still warm. Much is moved through a large one,
- * of which there are few; what is likely to stay for a while is put into a small one. */
+ * silent cost nothing, and one that is emptied serves the next while it is still warm. Much is moved through a large
+ * one, of which there are few; what is likely to stay for a while is put into a small one. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -53,8 +53,8 @@ bool rules_private(const struct rules *rules, const struct host *host);
 /* The addresses that the configuration gives this name, judged; false where it has none. */
 bool rules_static(const struct rules *rules, const struct host *host, struct resolution *ret_resolution);
 
-/* The addresses inside of a name that some rule covers, on whichever port; NULL where none does, or where there are more
- * such names than are kept. A name keeps its addresses. */
+/* The addresses inside of a name that some rule covers, on whichever port; NULL where none does, or where there are
+ * more such names than are kept. A name keeps its addresses. */
 const struct inside_name *rules_inside(struct rules *rules, const char *name, bool *ret_covered);
 /* The name that an address inside stands for, or NULL. */
 const char *rules_name_at(const struct rules *rules, const struct address *address);

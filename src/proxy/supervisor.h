@@ -1,5 +1,5 @@
-/* The socket to the supervisor. What is to be told waits in a queue; nothing of it is ever dropped. So that the queue is
- * bounded, nothing new is begun while the supervisor does not read: no connection is accepted, no further request is
+/* The socket to the supervisor. What is to be told waits in a queue; nothing of it is ever dropped. So that the queue
+ * is bounded, nothing new is begun while the supervisor does not read: no connection is accepted, no further request is
  * read, and what may still be told is one row for each connection there is, and one that it is open.
  *
  * What a program can cause without end, by names that are not allowed or by connections that say nothing or

@@ -1,5 +1,6 @@
-/* Removing what a session had on disk. A large tree takes its time, and nobody should wait for a lock meanwhile; so it is
- * first moved aside, which is one rename, and removed afterwards. What a killed process left there goes with the next. */
+/* Removing what a session had on disk. A large tree takes its time, and nobody should wait for a lock meanwhile; so it
+ * is first moved aside, which is one rename, and removed afterwards. What a killed process left there goes with the
+ * next. */
 #pragma once
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -8,8 +8,8 @@
  *                                           lock      held by the process that runs it: free, it has ended, or that died
  *                                           control   a pipe with a name, by which that process is told things
  *
- * A job enters while its session is in use, and all of it is moved away (discard.h) when nobody uses the session any more:
- * no directory goes away beneath who works in it. */
+ * A job enters while its session is in use, and all of it is moved away (discard.h) when nobody uses the session any
+ * more: no directory goes away beneath who works in it. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"

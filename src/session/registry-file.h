@@ -33,7 +33,8 @@ int where_read(struct arena *arena, const struct where *where, int directory, st
 /* Replaces the record; under REGISTRY_LOCK. */
 int where_write(const struct where *where, int directory, const struct session_record *record, struct cordon_error *err)
 	must_check;
-/* Removes the record, and all that lies beside it but the locks; under REGISTRY_LOCK. *ret_found: was there a record? */
+/* Removes the record, and all that lies beside it but the locks; under REGISTRY_LOCK. *ret_found: was there a
+ * record? */
 int where_clear(const struct where *where, int directory, bool *ret_found, struct cordon_error *err) must_check;
 /* Removes the locks and the directory, unless somebody has just begun the session anew. */
 void where_remove(const struct where *where, int directory);

@@ -1,5 +1,6 @@
-/* Sessions on disk: <data_dir>/sessions/<hash of the id>/session.json, replaced whole by rename under a lock, so that it
- * is there and valid whatever dies when. A record that is damaged, or not the caller's, is an error and stays as it is. */
+/* Sessions on disk: <data_dir>/sessions/<hash of the id>/session.json, replaced whole by rename under a lock, so that
+ * it is there and valid whatever dies when. A record that is damaged, or not the caller's, is an error and stays as it
+ * is. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -65,8 +66,8 @@ int registry_read(struct arena *arena, const char *data_dir, const char *id, str
 /* The error for a session that is not there. Returns -1. */
 int registry_missing(const char *id, struct cordon_error *err);
 
-/* Reads, changes and replaces it under the session's lock. `change` gets the record in `arena`; 0 writes it, 1 leaves it as
- * it is, negative is an error that it filled. A missing session is `invalid_request`. */
+/* Reads, changes and replaces it under the session's lock. `change` gets the record in `arena`; 0 writes it, 1 leaves
+ * it as it is, negative is an error that it filled. A missing session is `invalid_request`. */
 int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
                     struct session_record *ret_record, struct cordon_error *err) must_check;
 
@@ -74,8 +75,8 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 typedef int (*registry_each_fn)(void *arg, const struct session_record *record, const char *name);
 int registry_list(const char *data_dir, registry_each_fn each, void *arg, struct cordon_error *err) must_check;
 
-/* The state it is in, for who looks again and again: the record is read only where it is another file than at the last look. What
- * cannot be read is as it was; one that is gone has ended. Starts from zero. */
+/* The state it is in, for who looks again and again: the record is read only where it is another file than at the last
+ * look. What cannot be read is as it was; one that is gone has ended. Starts from zero. */
 struct session_look {
 	bool known;
 	enum session_state state;
@@ -84,11 +85,13 @@ struct session_look {
 };
 enum session_state registry_look(const char *data_dir, const char *id, struct session_look *look);
 
-/* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close. With
- * it comes the record, or *ret_found is false: it makes none, and is followed by registry_open() then. `first` is as there. */
+/* Held for a command's life, so that its session is not removed meanwhile; the descriptor is the caller's to close.
+ * With it comes the record, or *ret_found is false: it makes none, and is followed by registry_open() then. `first` is
+ * as there. */
 int registry_use(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
                  int *ret_lock_fd, struct session_record *ret_record, bool *ret_found, struct cordon_error *err) must_check;
-/* The opposite: no command uses the session and none begins, or `session_busy`. A missing session is `invalid_request`. */
+/* The opposite: no command uses the session and none begins, or `session_busy`. A missing session is
+ * `invalid_request`. */
 int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, struct cordon_error *err) must_check;
 
 /* Forgets it, and whatever lies beside its record. The caller holds registry_exclude(). Its workspace and home are the

@@ -1,6 +1,6 @@
-/* The last so many bytes that a job wrote to one of its streams, in a file of a fixed size: one process writes, any number
- * read meanwhile, and none waits for another. Places are counted from the first byte that was ever written, so that a
- * reader goes on where it was, and learns what it missed. */
+/* The last so many bytes that a job wrote to one of its streams, in a file of a fixed size: one process writes, any
+ * number read meanwhile, and none waits for another. Places are counted from the first byte that was ever written, so
+ * that a reader goes on where it was, and learns what it missed. */
 #pragma once
 #include <stdint.h>
 

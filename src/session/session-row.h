@@ -1,5 +1,5 @@
-/* Sessions and the ledger: every change of a session has a row of kind `session`, written before the change is. So a row
- * may tell of a change that a killed process did not come to make, but none is made untold. */
+/* Sessions and the ledger: every change of a session has a row of kind `session`, written before the change is. So a
+ * row may tell of a change that a killed process did not come to make, but none is made untold. */
 #pragma once
 #include "base/cleanup.h"
 #include "session/registry.h"

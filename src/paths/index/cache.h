@@ -1,5 +1,5 @@
-/* The table of a root, kept in a file between commands. The file is a hint about what need not be read again: one that is
- * missing, damaged or not ours costs a full walk and nothing else. */
+/* The table of a root, kept in a file between commands. The file is a hint about what need not be read again: one that
+ * is missing, damaged or not ours costs a full walk and nothing else. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -22,5 +22,6 @@ void names_globs_fold_deny(struct names_globs *globs);
 
 /* Is a path of this tree, canonical and absolute as its root is, hidden by its own name? */
 bool names_globs_hide(const struct names_globs *globs, const char *root_path, const char *path);
-/* Is it, or a directory that it lies in, to be kept as it is? Looks only whether something exempt lies in a repository. */
+/* Is it, or a directory that it lies in, to be kept as it is? Looks only whether something exempt lies in a
+ * repository. */
 bool names_globs_keep(const struct names_globs *globs, const char *path, bool is_directory);

@@ -15,5 +15,6 @@ struct names_stat {
  * Links on the way are followed, so what comes back counts only if it is what was known to be there. */
 bool names_stat(int fd, const char *path, struct names_stat *ret_stat);
 
-/* Opens beneath the root, refusing every symbolic link: a descriptor, or -1 and errno. "" is the root. Close-on-exec. */
+/* Opens beneath the root, refusing every symbolic link: a descriptor, or -1 and errno. "" is the root.
+ * Close-on-exec. */
 int names_open(int root_fd, const char *path, int flags);

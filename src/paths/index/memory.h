@@ -1,5 +1,5 @@
-/* The tables of trees that one process looks at again and again, and which of their directories need no look because nothing
- * was told of them (base/host-watch.h). Shared by threads. */
+/* The tables of trees that one process looks at again and again, and which of their directories need no look because
+ * nothing was told of them (base/host-watch.h). Shared by threads. */
 #pragma once
 #include "base/arena.h"
 #include "base/host-watch.h"
@@ -27,7 +27,8 @@ struct names_tree {
 struct names_tree *names_memory_take(struct names_memory *memory, const struct names_memory_key *key);
 void names_memory_give_back(struct names_memory *memory, struct names_tree *tree);
 
-/* Moves the table to a walk; those of its directories of which nothing was told count as checked. False: it is not known. */
+/* Moves the table to a walk; those of its directories of which nothing was told count as checked. False: it is not
+ * known. */
 bool names_memory_load(struct names_tree *tree, uint64_t mounts, struct names_walk *walk);
 /* Moves it back. What was told of meanwhile comes up the next time. */
 void names_memory_store(struct names_tree *tree, struct names_walk *walk, const struct names_progress *progress);

@@ -1,6 +1,7 @@
 /* Names inside a granted root that a driver must hide or keep from change: masked ones (the `deny` globs), protected
- * ones (`protect`), unix sockets, FIFOs. Found by walking the root once; later calls recheck what a cache file remembers.
- * A directory that git takes for a repository although it is not called `.git` is found by what lies in it. */
+ * ones (`protect`), unix sockets, FIFOs. Found by walking the root once; later calls recheck what a cache file
+ * remembers. A directory that git takes for a repository although it is not called `.git` is found by what lies in
+ * it. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +15,9 @@ struct cordon_error;
 #define NAMES_MATCHES_MAX (1024 * 1024) /* of each kind, in one tree */
 #define NAMES_COMPLETE UINT64_MAX       /* as a budget: check every known directory, for at most NAMES_WALK_US */
 
-/* NAME_JUDGED: never covered, only judged when a command has ended: a symbolic link where git itself writes, and what git
- * reads or runs from a repository that is not called `.git`.
- * NAME_FIFO: to be hidden in what is mounted read-only, since that does not keep a command from writing to it. */
+/* NAME_JUDGED: never covered, only judged when a command has ended: a symbolic link where git itself writes, and what
+ * git reads or runs from a repository that is not called `.git`. NAME_FIFO: to be hidden in what is mounted read-only,
+ * since that does not keep a command from writing to it. */
 enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_JUDGED, NAME_FIFO, NAME_KIND_MAX };
 extern const char *const name_kind_names[NAME_KIND_MAX];
 
@@ -73,17 +74,17 @@ struct names_keep {
 struct names_memory *names_memory_new(struct host_watch *host_watch);
 void names_memory_free(struct names_memory *memory);
 
-/* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the rules.
- * `budget_us` bounds the rechecking of known directories; directories that are new or changed are read however long that
- * takes, up to the bounds of a first walk. A search that was not `unfinished` saw all that its bounds allow.
- * Symbolic links are never followed; mounts are entered, except those of the kernel's own pseudo-filesystems. A directory
- * that the caller cannot look into is masked as a whole if it is its own, since a command could give itself the right to, or if
- * it may be entered all the same. */
+/* `root_fd` is the directory (O_PATH will do) and `root_path` its canonical absolute path; both borrowed, as are the
+ * rules. `budget_us` bounds the rechecking of known directories; directories that are new or changed are read however
+ * long that takes, up to the bounds of a first walk. A search that was not `unfinished` saw all that its bounds allow.
+ * Symbolic links are never followed; mounts are entered, except those of the kernel's own pseudo-filesystems. A
+ * directory that the caller cannot look into is masked as a whole if it is its own, since a command could give itself
+ * the right to, or if it may be entered all the same. */
 int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
                const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
 
-/* Both, of the same root: what lies beneath a masked directory of either is left out, and of a path that both have, the first kind
- * counts. Borrows the paths. -1 when memory is short. */
+/* Both, of the same root: what lies beneath a masked directory of either is left out, and of a path that both have, the
+ * first kind counts. Borrows the paths. -1 when memory is short. */
 int names_join(struct arena *arena, const struct names *one, const struct names *other, struct names *ret_names) must_check;
 
 /* By kind, then by path, as all of them are. */

@@ -1,7 +1,8 @@
 /* What is known of a tree: its directories, and the matches that lie directly in each. Both are flat arrays of
  * fixed-size records, with the names in one pool, so that the cache file is the table's own bytes and loading it is one
  * read. A directory's parent has a smaller index. As loaded, the order is breadth first and the children of a directory
- * lie side by side; what a later look adds comes behind, and what it no longer finds is marked dead, so nothing moves. */
+ * lie side by side; what a later look adds comes behind, and what it no longer finds is marked dead, so nothing
+ * moves. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

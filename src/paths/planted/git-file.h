@@ -18,8 +18,8 @@ bool git_file_is_worktree(const char *path);
 /* The text of a `commondir` that leads from there to the repository itself. */
 bool git_file_is_up_two(const char *text, size_t length);
 
-/* Whether git itself makes what has this path: directly in a `.git`, or in a directory there that git keeps things in, such as
- * the repositories of submodules. Other programs' directories in a `.git` are none of git's. */
+/* Whether git itself makes what has this path: directly in a `.git`, or in a directory there that git keeps things in,
+ * such as the repositories of submodules. Other programs' directories in a `.git` are none of git's. */
 bool git_file_is_gits_own(const char *path);
 /* Whether a symbolic link at such a path is one that git, or an editor's lock, makes: it leads nowhere else. */
 bool git_file_is_usual_link(const char *path, const char *text);

@@ -1,5 +1,5 @@
-/* What git would find in a tree that may be hostile. Whatever a name leads to is opened by descriptor with no symbolic link on
- * the way; a link in place of the name itself is never followed, since where it leads can be changed later. */
+/* What git would find in a tree that may be hostile. Whatever a name leads to is opened by descriptor with no symbolic
+ * link on the way; a link in place of the name itself is never followed, since where it leads can be changed later. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,28 +48,28 @@ void git_look_whole_path(const struct git_tree *tree, const char *path, char ret
 /* Whether one of the trees before this one has the name, too, since one lies in the other: it is judged there. */
 bool git_look_is_anothers(const struct git_look *look, const struct name *name);
 
-/* What a configuration has, for git_look_config() after the command. The facts are allocated in the arena. -1 when memory is
- * short. What cannot be read is not known. */
+/* What a configuration has, for git_look_config() after the command. The facts are allocated in the arena. -1 when
+ * memory is short. What cannot be read is not known. */
 int git_look_config_before(struct git_look *look, struct arena *arena, const char *path, struct git_config_before *ret_before)
 	must_check;
 /* `before` is NULL for a new file. False: it cannot be read as a regular file. */
 bool git_look_config(struct git_look *look, const char *path, const struct git_config_before *before,
                      struct git_config_verdict *ret_verdict);
 
-/* A file's text, in the look's buffer until the next call. NULL: it cannot be read as a regular file. What is longer than a configuration
- * may be is cut one byte later. */
+/* A file's text, in the look's buffer until the next call. NULL: it cannot be read as a regular file. What is longer
+ * than a configuration may be is cut one byte later. */
 const char *git_look_text(struct git_look *look, const char *path, size_t *ret_length);
 
-/* Whether a `.git` file leads to a repository in one of the trees whose configuration is a protected name itself, by which that
- * directory cannot be taken away or turned into a link either. */
+/* Whether a `.git` file leads to a repository in one of the trees whose configuration is a protected name itself, by
+ * which that directory cannot be taken away or turned into a link either. */
 bool git_look_leads_inside(struct git_look *look, const char *path);
 
-/* Whether a `commondir` is that of a further working tree and leads to the repository it lies in: `git worktree` writes the one
- * value that does. */
+/* Whether a `commondir` is that of a further working tree and leads to the repository it lies in: `git worktree` writes
+ * the one value that does. */
 bool git_look_stays_inside(struct git_look *look, const char *path);
 
-/* Calls `take` for each entry of a directory. 1 when there are too many: then it was called for some of them. -1 when it says so.
- * None where it cannot be read. */
+/* Calls `take` for each entry of a directory. 1 when there are too many: then it was called for some of them. -1 when
+ * it says so. None where it cannot be read. */
 int git_look_each(const struct git_look *look, const char *path, size_t max, int (*take)(void *arg, int fd, const char *leaf),
                   void *arg);
 

@@ -1,5 +1,5 @@
-/* Judging what a command left (planted.h): kept and named, or condemned, which by policy moves it to quarantine. All return 0, or
- * -1 when memory is short. */
+/* Judging what a command left (planted.h): kept and named, or condemned, which by policy moves it to quarantine. All
+ * return 0, or -1 when memory is short. */
 #pragma once
 #include "paths/planted/git-look.h"
 #include "paths/planted/planted.h"

@@ -1,11 +1,12 @@
 /* What was judged in one writable tree, kept on disk from one command to the next.
  *
- * What a command left behind is told from what its owner put there by comparing the tree with a record of it. The record is
- * taken when a command starts and no other runs in the same tree: what is there then is the owner's. While a command runs
- * the tree is *pending*. When it has ended the tree is compared with the record, what is harmful is moved away, and the rest
- * is only remembered as named, and judged again at each end until a new record is taken: what was harmless when one command
- * ended may not be when another one does. A tree that is pending although no command runs in it was left by a cordon that died, or could
- * not be judged to the end: it is judged against the same record before the next command starts.
+ * What a command left behind is told from what its owner put there by comparing the tree with a record of it. The
+ * record is taken when a command starts and no other runs in the same tree: what is there then is the owner's. While a
+ * command runs the tree is *pending*. When it has ended the tree is compared with the record, what is harmful is moved
+ * away, and the rest is only remembered as named, and judged again at each end until a new record is taken: what was
+ * harmless when one command ended may not be when another one does. A tree that is pending although no command runs in
+ * it was left by a cordon that died, or could not be judged to the end: it is judged against the same record before the
+ * next command starts.
  *
  *     judged_open(); judged_lock();
  *     if (judged_is_alone() && judged_is_pending()) compare with judged_load(), move away, judged_store();
@@ -14,8 +15,9 @@
  *     the command runs;
  *     judged_lock(); compare with judged_load(), move away, judged_store(); judged_end(); judged_free();
  *
- * Two files for each tree, in a directory that only cordon can write: the record, replaced as a whole, and a file for the
- * locks, which also says whether the tree is pending and how many commands were begun in it. Locks belong to an open file, so threads and processes are alike. */
+ * Two files for each tree, in a directory that only cordon can write: the record, replaced as a whole, and a file for
+ * the locks, which also says whether the tree is pending and how many commands were begun in it. Locks belong to an
+ * open file, so threads and processes are alike. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,8 +71,9 @@ int judged_begin(struct judged *judged, struct cordon_error *err) must_check;
 /* It has ended, or did not start. `complete`: nothing that it may have left is unjudged. */
 void judged_end(struct judged *judged, bool complete);
 
-/* When the record was taken, if this command has been the only one in the tree since, on the clock of change times: what has not
- * changed since then is the owner's, even if the search before the command did not come to it. 0: that cannot be told. */
+/* When the record was taken, if this command has been the only one in the tree since, on the clock of change times:
+ * what has not changed since then is the owner's, even if the search before the command did not come to it. 0: that
+ * cannot be told. */
 int64_t judged_since_ns(const struct judged *judged);
 /* The record was taken now. */
 void judged_taken(struct judged *judged);

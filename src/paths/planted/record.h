@@ -1,4 +1,5 @@
-/* Writing down what is there before a command runs (planted.h). All that can fail return 0, or -1 when memory is short. */
+/* Writing down what is there before a command runs (planted.h). All that can fail return 0, or -1 when memory is
+ * short. */
 #pragma once
 #include "paths/planted/git-look.h"
 #include "paths/planted/planted.h"
@@ -12,7 +13,8 @@ struct recording {
 	uint64_t deadline_us;
 };
 
-/* A directory's entries; of hooks, those that could run. What could not is of no account until it can, and is new then. */
+/* A directory's entries; of hooks, those that could run. What could not is of no account until it can, and is new
+ * then. */
 int record_directory(struct recording *recording, const char *path, bool is_hooks) must_check;
 
 /* A regular file. `path` is borrowed. */

@@ -4,7 +4,8 @@
 
 struct names_stat;
 
-/* -1 when memory is short, by which the path may be NULL, too. `stat` and `config` may be NULL. Path and `config` are borrowed. */
+/* -1 when memory is short, by which the path may be NULL, too. `stat` and `config` may be NULL. Path and `config` are
+ * borrowed. */
 int seen_add(struct arena *arena, struct planted_before *before, const char *path, const struct names_stat *stat,
              const struct git_config_before *config) must_check;
 void seen_sort(struct planted_before *before);
