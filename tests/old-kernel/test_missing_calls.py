@@ -64,7 +64,7 @@ REFUSALS = [
     (NO_MOUNT_API, ["--view", "host-readonly"], "filesystem", "open_tree", "seccomp profile"),
     ("open_tree:EPERM,mount_setattr:EPERM,fsconfig:EPERM", [], "filesystem", "private root", "seccomp profile"),
     ("move_mount:EPERM", [], "filesystem", "private root", "landlock"),
-    ("move_mount:EACCES", [], "filesystem", "private root", "apparmor_restrict_unprivileged_userns"),
+    ("move_mount:EACCES", [], "filesystem", "private root", "apparmor_parser -r"),
     ("clone3:EPERM,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "unprivileged_userns_clone"),
     ("clone3:ENOSYS,clone/0:0x10000000:EPERM", [], "user_namespaces", "namespaces", "landlock"),
     ("clone3:ENOSPC", [], "user_namespaces", "namespaces", "max_user_namespaces"),

@@ -7,6 +7,7 @@
 
 #include "base/compat.h"
 #include "driver/linux/child-root.h"
+#include "driver/linux/remedies.h"
 #include "driver/linux/sys.h"
 
 int root_refuse(const struct builder *builder, long result, const char *subject, const char *reason)
@@ -16,9 +17,7 @@ int root_refuse(const struct builder *builder, long result, const char *subject,
 
 int root_refuse_base(const struct builder *builder, long result)
 {
-	static const char fix[] = "mounting is refused here even in an own user namespace (AppArmor: sysctl "
-	                          "kernel.apparmor_restrict_unprivileged_userns=0; a container: leave its seccomp profile), "
-	                          "or choose --driver landlock";
+	static const char fix[] = REMEDY_APPARMOR "; in a container, lift its seccomp profile; or choose --driver landlock";
 	if (result != -EPERM && result != -EACCES)
 		return root_refuse(builder, result, "/", "cannot mount a private root");
 	return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "filesystem", "/",

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "driver/linux/control.h"
 #include "driver/linux/launch.h"
+#include "driver/linux/remedies.h"
 #include "driver/linux/sys.h"
 
 #define ALONE_TRIES 500                 /* ten milliseconds each */
@@ -61,9 +62,7 @@ static long write_text(const char *path, const char *text)
 
 int launch_map_identity(struct launch *launch)
 {
-	static const char fix[] = "user namespaces are restricted here (AppArmor: sysctl "
-	                          "kernel.apparmor_restrict_unprivileged_userns=0; a container: leave its profile): allow "
-	                          "them for cordon, or choose --driver landlock";
+	static const char fix[] = REMEDY_APPARMOR "; in a container, lift its profile; or choose --driver landlock";
 	/* Without this an unprivileged caller may not map its group (CVE-2014-8989). */
 	long result = write_text("/proc/self/setgroups", "deny");
 	if (result == 0)

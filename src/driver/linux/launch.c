@@ -21,6 +21,7 @@
 #include "driver/linux/control.h"
 #include "driver/linux/init-blob.h"
 #include "driver/linux/pidfd.h"
+#include "driver/linux/remedies.h"
 #include "driver/linux/sys.h"
 #include "driver/linux/user.h"
 #include "driver/linux/valgrind.h"
@@ -55,9 +56,8 @@ static const struct {
 	const char *reason, *remediation;
 } clone_failures[] = {
 	{ EPERM, "the kernel does not let this user make namespaces",
-	  "allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1, or "
-	  "kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu), leave the container's seccomp profile, or choose "
-	  "--driver landlock" },
+	  REMEDY_APPARMOR "; on others allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1); in a "
+	  "container, lift its seccomp profile; or choose --driver landlock" },
 	{ ENOSPC, "the number of namespaces is limited to what is in use",
 	  "raise sysctl user.max_user_namespaces, or choose --driver landlock" },
 	{ EUSERS, "user namespaces are nested too deeply", "run cordon further outside" },
