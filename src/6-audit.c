@@ -21,6 +21,7 @@
  * start; and some of its connections, after which its network ends. What a row needs besides its denials. */
 #define ROOM_ROWS 15000
 #define ROOM_NETWORK 65536
+#define ROOM_NO_NETWORK 4096    /* names that a command without a network asked for */
 #define ROOM_REST 512
 
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
@@ -47,7 +48,8 @@ static int end_intent(struct json *json, struct execution *execution, struct cor
 	const struct walk_tool *tool = execution->facts.tool;
 	struct ledger_room *room = &execution->audit.room, *network = &execution->audit.network_room;
 	size_t bytes = ROOM_ROWS + ESCAPED_MAX * (tool ? paths_length(tool) : strlen(argv->items[0]));
-	size_t network_bytes = execution->verdict.profile.egress.count ? ROOM_NETWORK : 0;
+	bool connects = execution->verdict.grants.set.network == NETWORK_HOSTS;
+	size_t network_bytes = !execution->verdict.profile.egress.count ? 0 : connects ? ROOM_NETWORK : ROOM_NO_NETWORK;
 	json_object_end(json);
 	size_t length = json->length;
 	auto_free char *line = json_take(json);

@@ -173,11 +173,12 @@ def test_what_was_approved_for_the_session_is_there_for_its_later_commands(cordo
 
 
 def test_what_was_approved_once_is_gone(cordon, out, queue):
+    (out / "file").write_text("there\n")
     process = ask(cordon, out)
     answer(cordon, "approve", card_of(cordon)["id"])
     assert end(process)[0] == 0
     queue(queue=False)
-    assert cordon("run", "--session", "s", "--", "ls", out).returncode != 0
+    assert cordon("run", "--session", "s", "--", "cat", out / "file").returncode == 1
 
 
 def test_a_grant_is_for_what_was_approved(cordon, out, queue):
