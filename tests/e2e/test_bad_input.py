@@ -450,7 +450,7 @@ def test_a_limit_on_the_size_of_files_does_not_end_the_caller(cordon):
 
 FULL = """
 set -e
-mount -t tmpfs -o size=64k tmpfs "$1"
+mount -t tmpfs -o size=96k tmpfs "$1"
 export XDG_DATA_HOME="$1/data"
 "$2" run -- true
 dd if=/dev/zero of="$1/filler" bs=1k 2> /dev/null || true

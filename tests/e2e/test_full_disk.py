@@ -69,7 +69,7 @@ def test_a_command_that_fills_the_disk(cordon, tmp_path, kind):
 
 @KINDS
 def test_what_people_see_of_it(cordon, tmp_path, kind):
-    said, status, errors, found = filled(cordon, tmp_path, kind)
+    said, status, errors, found = filled(cordon, tmp_path, kind, "--disk", "1G")
     assert (said, status) == ("out", 3) and "err\n" in errors and "hooks" in errors, (said, errors)
     assert [row["row"] for row in found] == ["begin", "intent", "result", "intent", "result"]
 

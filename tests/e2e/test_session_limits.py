@@ -29,7 +29,7 @@ def run_twice(cordon, *words):
     return lambda *command: result(cordon, *words, "--", *command)
 
 
-@pytest.mark.parametrize("kind", ["anonymous", "/tmp/hog", "/dev/shm/hog", "processes"])
+@pytest.mark.parametrize("kind", ["anonymous", "/dev/shm/hog", "processes"])
 def test_memory(cordon, session, kind):
     if kind != "anonymous" and not GROUPED:
         pytest.skip(lack("cgroup"))

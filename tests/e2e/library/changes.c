@@ -19,7 +19,7 @@ static const struct {
 	{ "printf '[user]\\nname = Cleo\\n' >$HOME/new; mv $HOME/new $HOME/.gitconfig", "grep -o Cleo /etc/gitconfig", "Cleo\n" },
 	{ "mkdir -p $HOME/.cargo/bin; printf '#!/bin/sh\\necho tool\\n' >$HOME/.cargo/bin/tool; chmod +x $HOME/.cargo/bin/*",
 	  "$OUTSIDE/.cargo/bin/tool", "tool\n" },
-	{ "rm -r $HOME/.cargo", "test -e $OUTSIDE/.cargo || echo gone", "gone\n" },
+	{ "rm -r $HOME/.cargo", "test -e $OUTSIDE/.cargo/bin/tool || echo gone", "gone\n" },
 	{ "mkdir -p $XDG_CONFIG_HOME/cordon; printf '[env]\\nset = { COLOUR = \"red\" }\\n' >$XDG_CONFIG_HOME/cordon/config.toml",
 	  "echo $COLOUR", "red\n" },
 	{ "printf '[env]\\nset = { COLOUR = \"tan\" }\\n' >$XDG_CONFIG_HOME/cordon/config.toml", "echo $COLOUR", "tan\n" },
