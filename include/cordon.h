@@ -171,6 +171,17 @@ struct cordon_denial {
 	const char *grant;      /* the smallest grant that would allow it, or "" */
 };
 
+/* A secret that was found; never the secret itself. */
+struct cordon_secret {
+	const char *kind;       /* of the table: "github-token"; or "own": one of the caller's own */
+	const char *name;       /* the kind, or what the caller's own is called */
+	const char *where;      /* "stdout", "stderr", "argument 2", "environment NAME" */
+	const char *layer;      /* how it was written: "raw", "base64", "url+hex" */
+	const char *fingerprint;        /* keyed: the same for the same secret, wherever it shows up */
+	const char *action;     /* what was done: "redact", "report", "block" */
+	uint64_t offset, length;        /* in what was written, as it was written */
+};
+
 /* Read-only; the library's until cordon_result_unref(). */
 struct cordon_result {
 	int exit_code;                  /* -1 where a signal ended it */
@@ -201,6 +212,10 @@ struct cordon_result {
 	const char *audit_id;
 	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
 	const struct cordon_error *error;       /* what failed after the command had ended, see cordon_run(); or NULL */
+	/* Secrets in its arguments, environment and output: the first of `secrets_found`. What was hidden is also a denial. */
+	const struct cordon_secret *secrets;
+	size_t secret_count;
+	uint64_t secrets_found;
 };
 
 /* The six steps, start to end. An error means that the command did not run and *ret_result is untouched; with one

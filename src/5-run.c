@@ -26,6 +26,7 @@ void run_release(struct execution *execution)
 	driver_release(&execution->run.held);
 	if (execution->run.prepared)
 		supervise_free(&execution->run.supervision);
+	leaks_free(execution);
 	cgroup_remove(&execution->run.group);
 	disk_watch_end(&execution->run.disk);
 	cleanup_close(&execution->run.launch.report_fd);
@@ -172,7 +173,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 	const struct supervise_options options = {
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .one_stream = request->one_stream, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = capture_cap(execution, CORDON_STDOUT), .stderr_cap = capture_cap(execution, CORDON_STDERR),
-		.output = request->output, .output_arg = request->output_arg, .group = &execution->run.group,
+		.output = request->output, .output_arg = request->output_arg, .filter = leaks_filter(execution), .group = &execution->run.group,
 		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
 		.wish = execution->verdict.session.one_off ? NULL : session_wish, .wish_arg = execution,
 	};
@@ -187,7 +188,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	const struct driver *driver = execution->verdict.session.driver;
 	struct launch *launch = &execution->run.launch;
 	struct supervision *supervision = &execution->run.supervision;
-	if (launch_check(err) < 0 || get_ready(execution, err) < 0)
+	if (launch_check(err) < 0 || leaks_begin(execution, err) < 0 || get_ready(execution, err) < 0)
 		return -1;
 	execution->run.patience = (struct patience){ supervision->deadline_us, walk_approver(execution->cordon, execution->request)->interrupt_fd };
 	launch->patience = &execution->run.patience;
@@ -226,6 +227,7 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 		capture_finish(&supervision->captures[stream], &execution->run.streams[stream]);
 		execution->run.streams[stream].truncated &= !is_handed_on(execution, stream);
 	}
+	bool told = leaks_end(execution) == 0;
 	const struct driver *driver = execution->verdict.session.driver;
 	int status = driver->conclude ? driver->conclude(&execution->run.launch, supervision->status,
 	                                                 execution->run.streams[CORDON_STDERR].data, err) : 0;
@@ -242,5 +244,5 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 		status = fail_oom(untold);
 	/* Whatever has failed: what was left is there. */
 	bool judged = !(execution->verdict.profile.walls & WALL_BIT(PROTECTED)) || trees_judge(execution->trees) == 0;
-	return status < 0 || judged ? status : fail_oom(err);
+	return status < 0 || (judged && told) ? status : fail_oom(err);
 }

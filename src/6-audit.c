@@ -23,6 +23,9 @@
 #define ROOM_NETWORK 65536
 #define ROOM_NO_NETWORK 4096    /* names that a command without a network asked for */
 #define ROOM_REST 512
+/* How many findings a row lists, and the most that one takes. */
+#define SECRETS_IN_ROW 12
+#define SECRET_IN_ROW 420
 
 static void begin_row(struct json *json, const struct execution *execution, const char *kind)
 {
@@ -242,6 +245,14 @@ static int write_limit_row(struct execution *execution, struct cordon_error *err
 	return end_row(&json, execution, err);
 }
 
+/* As many as there is room for; all are counted. */
+static void write_secrets(struct json *json, const struct execution *execution, size_t end)
+{
+	size_t count = execution->run.secret_count < SECRETS_IN_ROW ? execution->run.secret_count : SECRETS_IN_ROW;
+	bool fits = json->length + count * SECRET_IN_ROW < end;
+	leaks_write_json(json, execution->run.secrets, fits ? count : 0, execution->run.secrets_found);
+}
+
 /* It is most of the row. */
 void audit_step_running(struct execution *execution)
 {
@@ -278,6 +289,7 @@ static int write_result_row(struct execution *execution, size_t denials_end, str
 	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
 	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
 	write_network(&json, execution);
+	write_secrets(&json, execution, denials_end);
 	write_denials(&json, execution, denials_end);
 	return end_row(&json, execution, err);
 }

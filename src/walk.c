@@ -164,7 +164,7 @@ int walk(struct execution *execution, enum walk_stage until, struct cordon_error
 			return fail_finish(execution, record, err);
 		if (record && audit_step_result(execution, err) < 0)
 			return walk_fail_after_run(execution, CORDON_STEP_AUDIT, err);
-		if (record && limits_pause(execution, err) < 0)
+		if (record && (limits_pause(execution, err) < 0 || leaks_block(execution, err) < 0))
 			return walk_fail_after_run(execution, CORDON_STEP_RUN, err);
 	}
 	return 0;

@@ -41,6 +41,7 @@ struct json;
 struct names_memory;
 struct session_look;
 struct session_record;
+struct secret_guard;
 struct trees;
 struct host_watch;
 
@@ -61,6 +62,7 @@ struct cordon_request {
 	bool find_top;                          /* the workspace is the git working tree that `workspace` lies in, if any */
 	unsigned short rows, columns;           /* of the terminal */
 	struct strings private_hosts;           /* of `granted.hosts`, those that may be at an address of this site */
+	const char *secrets;                    /* what is done about secrets in output: an action's name; or NULL */
 	struct strings env, pass_env, toolchains, argv;
 	char *const *environment;               /* the caller's; or NULL: the process's own */
 	int stdin_fd;
@@ -228,6 +230,10 @@ struct execution {
 		struct egress *egress;              /* the connections of a command that may reach listed hosts; or NULL */
 		struct egress_counts network;       /* afterwards, what these were */
 		const char *offline_hint;           /* afterwards: which hosts were asked for without a network; or NULL */
+		struct secret_guard *guard;         /* over its secrets; or NULL */
+		const struct cordon_secret *secrets;        /* that were found, the first of `secrets_found` */
+		size_t secret_count;
+		uint64_t secrets_found;
 	} run;
 	struct {
 		char id[ID_SIZE];
@@ -285,6 +291,14 @@ int limits_end(struct execution *execution, struct cordon_error *err) must_check
 int limits_pause(struct execution *execution, struct cordon_error *err) must_check;
 /* Does a command run without it, unless it is required? */
 bool limits_are_optional(enum cordon_wall wall);
+/* Of step 5, leaks.c: before the start, whether a secret would leave with the arguments or the environment; what output goes through;
+ * at the end, what was found (-1: no memory to tell), and whether the policy calls that a failure. */
+int leaks_begin(struct execution *execution, struct cordon_error *err) must_check;
+struct supervise_filter leaks_filter(struct execution *execution);
+int leaks_end(struct execution *execution) must_check;
+int leaks_block(const struct execution *execution, struct cordon_error *err) must_check;
+void leaks_write_json(struct json *json, const struct cordon_secret *secrets, size_t count, uint64_t total);
+void leaks_free(struct execution *execution);
 /* Starts the request as a job, that a thread follows to its end (api/job-thread.c). What the request names is kept as long. */
 int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id[ID_SIZE], struct cordon_error *err) must_check;
 /* Ends those that run here, and waits for them. */

@@ -105,7 +105,11 @@ static void write_value(struct json *json, const struct config_row *row, const s
 		json_bool(json, value->number);
 		break;
 	case CONFIG_TYPE_ENUM:
-		write_word(json, row, value->number);
+		/* Without a default: what it is depends on the command. */
+		if (value->number == UINT64_MAX)
+			json_nil(json);
+		else
+			write_word(json, row, value->number);
 		break;
 	case CONFIG_TYPE_PATH:
 		json_text(json, value->text);

@@ -207,6 +207,14 @@ static int set_private_host(struct cordon_request *request, const struct setting
 	               ? 0 : fail_oom(err);
 }
 
+static int set_secrets(struct cordon_request *request, const struct setting *setting, const char *value,
+                       struct cordon_error *err)
+{
+	if (strcmp(value, "redact") != 0 && strcmp(value, "report") != 0 && strcmp(value, "block") != 0)
+		return bad(err, value, setting->key, "must be redact, report or block");
+	return set_text(request, setting, value, err);
+}
+
 static int set_environment(struct cordon_request *request, const struct setting *setting, const char *value,
                            struct cordon_error *err)
 {
@@ -246,6 +254,7 @@ static const struct setting settings[] = {
 	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },
 	{ "program", set_path, AT(granted.programs), 0, 0 },
 	{ "read", set_path, AT(granted.fs_read), 0, 0 },
+	{ "secrets", set_secrets, AT(secrets), 0, 0 },
 	{ "session", set_id, AT(session), 0, 0 },
 	{ "socket", set_path, AT(granted.sockets), 0, 0 },
 	{ "spawn", set_flag, AT(granted.spawn), 0, 0 },

@@ -29,6 +29,26 @@ static void keep_stream(struct kept_result *kept, const struct captured *capture
 	kept->public.truncated |= captured->truncated;
 }
 
+static int keep_secrets(struct kept_result *kept, const struct execution *execution)
+{
+	size_t count = execution->run.secret_count;
+	struct cordon_secret *secrets = arena_alloc(&kept->arena, (count + 1) * sizeof(*secrets));
+	if (!secrets)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		const struct cordon_secret *from = &execution->run.secrets[i];
+		secrets[i] = (struct cordon_secret){
+			.kind = keep(kept, from->kind), .name = keep(kept, from->name), .where = keep(kept, from->where),
+			.layer = keep(kept, from->layer), .fingerprint = keep(kept, from->fingerprint), .action = keep(kept, from->action),
+			.offset = from->offset, .length = from->length,
+		};
+	}
+	kept->public.secrets = secrets;
+	kept->public.secret_count = count;
+	kept->public.secrets_found = execution->run.secrets_found;
+	return 0;
+}
+
 static int keep_denials(struct kept_result *kept, const struct execution *execution)
 {
 	size_t count = execution->denials.count;
@@ -109,7 +129,7 @@ static struct kept_result *keep_result(const struct execution *execution)
 	keep_stream(kept, &execution->run.streams[CORDON_STDERR], &result->stderr_data, &result->stderr_length, &result->stderr_bytes);
 	kept->error = execution->audit.failed;
 	result->error = kept->error.class == CORDON_OK ? NULL : &kept->error;
-	if (keep_denials(kept, execution) < 0 || !result->stdout_data || !result->stderr_data) {
+	if (keep_denials(kept, execution) < 0 || keep_secrets(kept, execution) < 0 || !result->stdout_data || !result->stderr_data) {
 		cordon_result_unref(result);
 		return NULL;
 	}
@@ -241,6 +261,7 @@ char *cordon_result_json(const struct cordon_result *result)
 			json_key_string(&json, cordon_wall_name(wall), result->isolation[wall]);
 	json_object_end(&json);
 	write_denials(&json, result);
+	leaks_write_json(&json, result->secrets, result->secret_count, result->secrets_found);
 	if (result->note)
 		json_key_string(&json, "note", result->note);
 	if (result->error) {

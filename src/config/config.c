@@ -209,12 +209,16 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		             .idle_ms = values[KEY_network_idle_timeout].number,
 		             .header_bytes = values[KEY_network_header].number,
 		             .bytes = values[KEY_network_bytes].number },
+		.secrets = { .block = values[KEY_secrets_block].list, .redact = values[KEY_secrets_redact].list,
+		             .report = values[KEY_secrets_report].list },
 		.sync_disk = !values[KEY_audit_sync].number,
 	};
 	if (config.network.bytes == UINT64_MAX)
 		config.network.bytes = 0;
 	if (chosen_word(arena, state, KEY_sandbox_driver, &config.driver) < 0 ||
 	    chosen_word(arena, state, KEY_sandbox_view, &config.view) < 0 ||
+	    chosen_word(arena, state, KEY_secrets_output, &config.secrets.output) < 0 ||
+	    chosen_word(arena, state, KEY_secrets_arguments, &config.secrets.arguments) < 0 ||
 	    config_capabilities(arena, values, &set) < 0 || capability_normalise(arena, &set, &config.baseline, NULL) < 0)
 		return fail_oom(err);
 	if (assemble_rules(arena, values, &config.rules, err) < 0 || assemble_network(arena, values, &config, err) < 0)

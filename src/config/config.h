@@ -57,6 +57,10 @@ struct config {
 		uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes;
 		uint64_t bytes;                         /* 0: any amount */
 	} network;
+	struct {
+		const char *output, *arguments;         /* actions by name; NULL: by how the command is run */
+		struct strings block, redact, report;   /* kinds for which it is another */
+	} secrets;
 	bool sync_disk;                         /* audit.sync = "disk" */
 	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL:
 	 * none. */

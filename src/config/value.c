@@ -284,6 +284,26 @@ static int read_range_entry(const struct config_reader *reader, const struct con
 	return 0;
 }
 
+/* Every kind of the table, and the caller's own. */
+static const char *const secret_kinds[] = {
+#define SECRET_ROW(name, ...) name,
+#include "secrets/kinds.def"
+#undef SECRET_ROW
+	"own",
+};
+
+static int read_kind_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                           const char **ret_entry, struct cordon_error *err)
+{
+	struct strings words = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(secret_kinds); i++)
+		if (strings_find(&words, secret_kinds[i]) < 0 && strings_add(reader->arena, &words, secret_kinds[i]) < 0)
+			return fail_oom(err);
+	(void)row;
+	*ret_entry = at->text;
+	return strings_find(&words, at->text) >= 0 ? 0 : config_fail_word(err, reader->file, at, at->text, &words, "a kind of secret");
+}
+
 /* In the place of a list may stand one of the row's words. */
 static int read_list(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                      struct config_value *value, struct cordon_error *err)
@@ -295,6 +315,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_NAMES] = read_name_entry,
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
 		[CONFIG_TYPE_LIMITS] = read_limit_entry,
+		[CONFIG_TYPE_KINDS] = read_kind_entry,
 		[CONFIG_TYPE_HOSTS] = read_host_entry,
 		[CONFIG_TYPE_NAMED_HOSTS] = read_named_host_entry,
 		[CONFIG_TYPE_RANGES] = read_range_entry,
@@ -407,6 +428,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_NAMES] = read_list,
 		[CONFIG_TYPE_TOOLCHAINS] = read_list,
 		[CONFIG_TYPE_LIMITS] = read_list,
+		[CONFIG_TYPE_KINDS] = read_list,
 		[CONFIG_TYPE_HOSTS] = read_list,
 		[CONFIG_TYPE_NAMED_HOSTS] = read_list,
 		[CONFIG_TYPE_RANGES] = read_list,

@@ -28,7 +28,7 @@ struct secret_filter {
 	void *context;
 	char *window;
 	size_t length, capacity, released, looked_at;
-	uint64_t base, total, held_since_ms, count;
+	uint64_t base, total, held_since_ms, count, hidden;
 	uint64_t noted_to;              /* in the stream: what was found before this is noted */
 	bool is_passive;                /* nothing is changed, so nothing is held */
 	bool is_blocked, is_holding;
@@ -67,9 +67,29 @@ bool secret_policy_set_kind(struct secret_policy *policy, const char *kind, enum
 	return is_own || secret_kind_known(kind);
 }
 
-static enum secret_action action_for(const struct secret_filter *filter, const struct secret_found *found)
+enum secret_action secret_policy_for(const struct secret_policy *policy, const struct secret_set *set,
+                                     const struct secret_found *found)
 {
-	return found->member < SECRET_ROWS ? filter->policy.rows[found->member] : filter->policy.own;
+	if (found->member < SECRET_ROWS)
+		return policy->rows[found->member];
+	return secret_set_own(set, found->member - SECRET_ROWS)->is_exempt ? SECRET_IGNORE : policy->own;
+}
+
+void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set, const struct secret_found *found,
+                         enum secret_action action)
+{
+	snprintf(finding->name, sizeof(finding->name), "%s", secret_found_name(set, found));
+	secret_layer_text(found->layers, finding->layer);
+	sodium_bin2hex(finding->fingerprint, sizeof(finding->fingerprint), found->fingerprint, sizeof(found->fingerprint));
+	finding->length = found->end - found->start;
+	finding->action = action;
+	finding->is_own = found->member >= SECRET_ROWS;
+}
+
+void secret_filter_load_key(struct secret_filter *filter, void (*load)(void *arg, unsigned char *ret_key), void *arg)
+{
+	filter->scanner.load_key = load;
+	filter->scanner.load_key_arg = arg;
 }
 
 struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy, const unsigned char *key,
@@ -116,16 +136,12 @@ static void note(struct secret_filter *filter, const struct secret_found *found,
 	if (is_known)
 		return;
 	filter->count++;
+	filter->hidden += action != SECRET_REPORT;
 	if (filter->finding_count == SECRET_FINDINGS)
 		return;
 	struct secret_finding *finding = &filter->findings[filter->finding_count++];
-	snprintf(finding->name, sizeof(finding->name), "%s", secret_found_name(filter->set, found));
-	secret_layer_text(found->layers, finding->layer);
-	sodium_bin2hex(finding->fingerprint, sizeof(finding->fingerprint), found->fingerprint, sizeof(found->fingerprint));
+	secret_finding_fill(finding, filter->set, found, action);
 	finding->offset = offset;
-	finding->length = found->end - found->start;
-	finding->action = action;
-	finding->is_own = found->member >= SECRET_ROWS;
 }
 
 static void hide(struct secret_filter *filter, const char *name)
@@ -140,7 +156,7 @@ static void deliver(struct secret_filter *filter, size_t limit)
 {
 	for (size_t i = 0; i < filter->scanner.found_count; i++) {
 		const struct secret_found *found = &filter->scanner.found[i];
-		enum secret_action action = action_for(filter, found);
+		enum secret_action action = secret_policy_for(&filter->policy, filter->set, found);
 		if (found->start >= limit || action == SECRET_IGNORE)
 			continue;
 		note(filter, found, action);
@@ -280,8 +296,10 @@ uint64_t secret_filter_total(const struct secret_filter *filter)
 	return filter->total;
 }
 
-uint64_t secret_filter_count(const struct secret_filter *filter)
+uint64_t secret_filter_count(const struct secret_filter *filter, uint64_t *ret_hidden)
 {
+	if (ret_hidden)
+		*ret_hidden = filter->hidden;
 	return filter->count;
 }
 

@@ -49,10 +49,19 @@ struct secret_finding {
 struct secret_filter;
 typedef void secret_deliver(void *context, const void *bytes, size_t length);
 
+/* What is done about this one. */
+enum secret_action secret_policy_for(const struct secret_policy *policy, const struct secret_set *set,
+                                     const struct secret_found *found);
+/* Everything about it but where it was. */
+void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set, const struct secret_found *found,
+                         enum secret_action action);
+
 /* `set` is shared, `policy` copied; `key` as for secret_scanner_init(). NULL if memory is short. */
 struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy, const unsigned char *key,
                                         secret_deliver *deliver, void *context);
 void secret_filter_free(struct secret_filter *filter);
+/* The key is asked for with the first finding. */
+void secret_filter_load_key(struct secret_filter *filter, void (*load)(void *arg, unsigned char *ret_key), void *arg);
 
 /* `now_ms` is any clock that does not go back. */
 void secret_filter_add(struct secret_filter *filter, const void *bytes, size_t length, uint64_t now_ms);
@@ -63,7 +72,8 @@ void secret_filter_release(struct secret_filter *filter);
 void secret_filter_finish(struct secret_filter *filter);
 
 uint64_t secret_filter_total(const struct secret_filter *filter);       /* bytes that came in */
-uint64_t secret_filter_count(const struct secret_filter *filter);       /* secrets found */
+/* Secrets found, and how many of them were hidden; `ret_hidden` may be NULL. */
+uint64_t secret_filter_count(const struct secret_filter *filter, uint64_t *ret_hidden);
 /* The first SECRET_FINDINGS of them. */
 size_t secret_filter_findings(const struct secret_filter *filter, const struct secret_finding **ret_findings);
 bool secret_filter_is_blocked(const struct secret_filter *filter);

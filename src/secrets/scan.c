@@ -88,6 +88,9 @@ static void keep(struct secret_scanner *scanner, const struct scan_level *level,
 		scanner->found = grown;
 		scanner->found_capacity = capacity;
 	}
+	if (scanner->load_key)
+		scanner->load_key(scanner->load_key_arg, scanner->key);
+	scanner->load_key = NULL;
 	struct secret_found *found = &scanner->found[scanner->found_count++];
 	unsigned char digest[crypto_generichash_BYTES_MIN];
 	memset(found, 0, sizeof(*found));

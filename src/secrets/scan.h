@@ -40,6 +40,8 @@ struct secret_scanner {
 	const struct secret_set *set;   /* borrowed */
 	size_t depth;                   /* how many encodings are undone: SECRET_DEPTH, or 0 for measurements */
 	unsigned char key[SECRET_KEY];  /* of the fingerprints */
+	void (*load_key)(void *arg, unsigned char *ret_key);    /* asked for it once, with the first finding; or NULL */
+	void *load_key_arg;
 	struct secret_scratch scratch[SECRET_DEPTH];
 	struct secret_found *found;     /* of the last block, by start; those that overlap are one */
 	size_t found_count, found_capacity;

@@ -133,7 +133,7 @@ static bool is_known(const struct secret_set *set, const char *value, size_t len
 	return false;
 }
 
-int secret_set_add(struct secret_set *set, const char *name, const char *value, size_t length)
+static int add_own(struct secret_set *set, const char *name, const char *value, size_t length, bool is_exempt)
 {
 	for (; length && isspace((unsigned char)*value); value++)
 		length--;
@@ -143,7 +143,8 @@ int secret_set_add(struct secret_set *set, const char *name, const char *value, 
 	    set->own_count == SECRET_OWN_COUNT)
 		return 0;
 
-	struct secret_own own = { strdup(name), malloc(length), length, 0, calloc(length, sizeof(uint16_t)) };
+	struct secret_own own = { .name = strdup(name), .bytes = malloc(length), .length = length, .is_exempt = is_exempt,
+	                          .border = calloc(length, sizeof(uint16_t)) };
 	if (!own.name || !own.bytes || !own.border) {
 		free(own.name);
 		free(own.bytes);
@@ -160,6 +161,16 @@ int secret_set_add(struct secret_set *set, const char *name, const char *value, 
 	add_member(set, bucket, SECRET_ROWS + set->own_count);
 	set->own[set->own_count++] = own;
 	return 1;
+}
+
+int secret_set_add(struct secret_set *set, const char *name, const char *value, size_t length)
+{
+	return add_own(set, name, value, length, false);
+}
+
+int secret_set_exempt(struct secret_set *set, const char *name, const char *value, size_t length)
+{
+	return add_own(set, name, value, length, true);
 }
 
 size_t secret_set_count(const struct secret_set *set)

@@ -11,12 +11,14 @@
 #define SECRET_OWN_MIN 12
 #define SECRET_OWN_MAX 16384            /* bytes of one; a longer value is no secret but a file */
 #define SECRET_OWN_COUNT 256
+#define SECRET_OWN_NAME 64             /* of the name that is shown for it */
 
 struct secret_own {
 	char *name;                     /* the variable or credential it is from */
 	unsigned char *bytes;
 	size_t length;
 	size_t anchor;                  /* of the four bytes that the prefilter looks for */
+	bool is_exempt;                 /* the caller gave it to the command by name: it is no finding there */
 	uint16_t *border;               /* for each prefix, the longest proper prefix of it that also ends it */
 };
 
@@ -30,6 +32,8 @@ void secret_set_unref(struct secret_set *set);
 /* Adds a secret before the set is used; both are copied. Surrounding white space does not count. What is too short, too long, a plain
  * word, known already, or one too many is left out. Returns 1 if it was added, 0 if not, -1 if memory is short. */
 int secret_set_add(struct secret_set *set, const char *name, const char *value, size_t length);
+/* Adds a value that the caller gave to the command: where it is found, nothing is. Before the secrets of which it is one. */
+int secret_set_exempt(struct secret_set *set, const char *name, const char *value, size_t length);
 size_t secret_set_count(const struct secret_set *set);
 /* Not secret by itself: too short, or words, numbers and a path's separators only. */
 bool secret_is_plain(const char *value, size_t length);

@@ -179,7 +179,7 @@ static void mistakes_are_placed(void **state)
 		{ "network.names = [\"a=10.0.0.1\"]\n", "user:1:9", "a table of names" },
 		{ "network.connections = 0\n", "user:1:9", "from 1 to" },
 		{ "network.header = 100\n", "user:1:9", "from 1K to 1M" },
-		{ "[secrets]\n", "user:1:2", "no section or key" },
+		{ "[gateways]\n", "user:1:2", "no section or key" },
 		{ "[sandbox]\nenabled = \"yes\"\n", "user:2:1", "true or false, and this is a string" },
 		{ "[sandbox]\nenabled = 1\n", "user:2:1", "an integer" },
 		{ "sandbox = 3\n", "user:1:1", "must be a table" },

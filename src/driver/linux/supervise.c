@@ -86,6 +86,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 {
 	*supervision = (struct supervision){
 		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.release_timer_fd = -1,
 		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .unread_fd = -1, .stdin_offset = -1, .options = *options,
 	};
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
@@ -192,9 +193,44 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
 
+void supervise_deliver(struct supervision *supervision, enum cordon_stream stream, const void *bytes, size_t length)
+{
+	capture_add(&supervision->captures[stream], bytes, length);
+	if (supervision->options.output)
+		supervision->options.output(supervision->options.output_arg, stream, bytes, length);
+}
+
+/* Output that is handed on as it comes is not held for longer than it may be. Without a timer it is not held at all. */
+static void arm_release(struct supervision *supervision)
+{
+	const struct supervise_filter *filter = &supervision->options.filter;
+	uint64_t held_ms = supervision->options.output ? filter->held_ms(filter->arg) : 0;
+	if (!held_ms)
+		return;
+	if (supervision->release_timer_fd < 0) {
+		supervision->release_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+		if (supervision->release_timer_fd < 0 ||
+		    supervise_watch(supervision, supervision->release_timer_fd, SOURCE_RELEASE, EPOLLIN) < 0) {
+			close_fd(&supervision->release_timer_fd);
+			filter->release(filter->arg);
+			return;
+		}
+	}
+	arm(supervision->release_timer_fd, held_ms);
+}
+
+static void release_output(struct supervision *supervision)
+{
+	const struct supervise_filter *filter = &supervision->options.filter;
+	uint64_t expired;
+	if (read(supervision->release_timer_fd, &expired, sizeof(expired)) > 0)
+		filter->release(filter->arg);
+}
+
 /* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
 static void read_output(struct supervision *supervision, int stream, int most)
 {
+	const struct supervise_filter *filter = &supervision->options.filter;
 	char *chunk = supervision->chunk;
 	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
 		ssize_t length = read(supervision->stream_fd[stream], chunk, CHUNK);
@@ -206,10 +242,12 @@ static void read_output(struct supervision *supervision, int stream, int most)
 			close_watched(supervision, &supervision->stream_fd[stream]);
 			return;
 		}
-		capture_add(&supervision->captures[stream], chunk, (size_t)length);
-		if (supervision->options.output)
-			supervision->options.output(supervision->options.output_arg, (enum cordon_stream)stream, chunk,
-			                            (size_t)length);
+		if (filter->add) {
+			filter->add(filter->arg, (enum cordon_stream)stream, chunk, (size_t)length);
+			arm_release(supervision);
+		} else {
+			supervise_deliver(supervision, (enum cordon_stream)stream, chunk, (size_t)length);
+		}
 		if (length < CHUNK / 2)
 			return;
 	}
@@ -367,6 +405,7 @@ static void handle(struct supervision *supervision, enum source source)
 	case SOURCE_CONTROL: read_control(supervision); break;
 	case SOURCE_TIMER: read_timer(supervision); break;
 	case SOURCE_DISK: look_at_disk(supervision); break;
+	case SOURCE_RELEASE: release_output(supervision); break;
 	case SOURCE_STDOUT: read_output(supervision, CORDON_STDOUT, 8); break;
 	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
 	case SOURCE_STDIN: input_pump(supervision, true); break;
@@ -384,8 +423,11 @@ int supervise_step(struct supervision *supervision, int wait_ms, bool *ret_finis
 		return fail(err, CORDON_E_INTERNAL, errno, "epoll_wait", "cannot watch the command");
 	for (int i = 0; i < count; i++)
 		handle(supervision, events[i].data.u32);
-	if (supervision->state == SUPERVISE_DRAINING && !has_streams(supervision))
+	if (supervision->state == SUPERVISE_DRAINING && !has_streams(supervision)) {
 		supervision->state = SUPERVISE_FINISHED;
+		if (supervision->options.filter.add)
+			supervision->options.filter.finish(supervision->options.filter.arg);
+	}
 	*ret_finished = supervision->state == SUPERVISE_FINISHED;
 	return 0;
 }
@@ -429,7 +471,7 @@ static void await_end(struct supervision *supervision)
 
 void supervise_free(struct supervision *supervision)
 {
-	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd,
+	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd, &supervision->release_timer_fd,
 	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->unread_fd, &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };

@@ -15,6 +15,15 @@
 /* What is to become of a command: of its session, which others decide about. */
 enum supervise_wish { SUPERVISE_GO_ON, SUPERVISE_STAND_STILL, SUPERVISE_END };
 
+/* What output goes through before it is kept and handed on; it comes back by supervise_deliver(). No `add`: it goes straight there. */
+struct supervise_filter {
+	void (*add)(void *arg, enum cordon_stream stream, const void *bytes, size_t length);
+	uint64_t (*held_ms)(void *arg);         /* how long what is held may still be held; 0: nothing is */
+	void (*release)(void *arg);
+	void (*finish)(void *arg);              /* after the last of it */
+	void *arg;
+};
+
 struct supervise_options {
 	int stdin_fd;                   /* borrowed; -1: empty input */
 	bool tty;
@@ -23,6 +32,7 @@ struct supervise_options {
 	uint64_t stdout_cap, stderr_cap;
 	cordon_output_fn output;        /* or NULL */
 	void *output_arg;
+	struct supervise_filter filter;
 	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
 	struct disk_watch *disk;        /* borrowed; or NULL */
 	enum supervise_wish (*wish)(void *arg);         /* asked again and again once it is no longer new; or NULL */
@@ -40,6 +50,7 @@ struct supervision {
 	enum supervise_state state;
 	struct supervise_options options;
 	int epoll_fd, timer_fd, disk_timer_fd, control_fd, pidfd;
+	int release_timer_fd;           /* for what the filter holds, once it has held something; or -1 */
 	int stdin_fd;                   /* our end: the pipe or the terminal's master */
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
 	bool stream_held[3];            /* the same: not read for now */
@@ -70,6 +81,8 @@ struct supervision {
 /* Makes the descriptors and puts the child's ends into `launch`. The command's time begins. */
 int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
                       struct cordon_error *err) must_check;
+/* Output that is kept and handed on. */
+void supervise_deliver(struct supervision *supervision, enum cordon_stream stream, const void *bytes, size_t length);
 /* The command runs: takes launch->pidfd, unless there is an init already. */
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err) must_check;
 /* The listeners of launch->listeners, in their order; an IPv6 one is -1 where the kernel has no IPv6. They are the caller's to
