@@ -270,8 +270,9 @@ static int find_baseline(const struct deciding *deciding, struct capability_set 
 	if (deciding->facts->request->plain && deciding->session->one_off)
 		use_plain_limits(deciding, &set.limits);
 	/* A job takes longer, and nobody has to be asked about that. */
-	if (deciding->facts->request->job && set.limits.wall_ms < deciding->session->config->usual.job_ms)
-		set.limits.wall_ms = deciding->session->config->usual.job_ms;
+	uint64_t job_ms = deciding->session->config->usual.job_ms;
+	if (deciding->facts->request->job && set.limits.wall_ms && (!job_ms || set.limits.wall_ms < job_ms))
+		set.limits.wall_ms = job_ms;
 	*ret_set = set;
 	return 0;
 }

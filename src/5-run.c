@@ -174,7 +174,7 @@ static int get_ready(struct execution *execution, struct cordon_error *err)
 		.stdin_fd = request->stdin_fd, .tty = request->tty, .one_stream = request->one_stream, .wall_ms = profile->limits.wall_ms,
 		.stdout_cap = capture_cap(execution, CORDON_STDOUT), .stderr_cap = capture_cap(execution, CORDON_STDERR),
 		.output = request->output, .output_arg = request->output_arg, .filter = leaks_filter(execution), .group = &execution->run.group,
-		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL,
+		.disk = profile->walls & WALL_BIT(LIMIT_DISK) ? &execution->run.disk : NULL, .memory = &execution->run.memory,
 		.wish = execution->verdict.session.one_off ? NULL : session_wish, .wish_arg = execution,
 	};
 	if (begin_egress(execution, err) < 0 || find_walls(execution, err) < 0)

@@ -1,13 +1,15 @@
-/* The limits on a command's whole tree, as part of step 5: a control group of its own holds them where one can be had,
- * rlimits where not. Afterwards: which limit ended it, and what it used. */
+/* The limits on a command's whole tree, as part of step 5: a control group of its own holds them where one can be had; where not,
+ * memory is watched, and rlimits hold the rest. Afterwards: which limit ended it, and what it used. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "walk.h"
 #include "driver/linux/quota.h"
+#include "run/complaint.h"
 #include "session/session-row.h"
 
 /* Memory is counted in batches: a limit may be met this much below it. */
@@ -74,6 +76,23 @@ static void watch_disk(struct execution *execution)
 	execution->run.quota = hold_disk(execution, &options);
 }
 
+static bool is_memory_watched(const struct execution *execution)
+{
+	return execution->verdict.profile.walls & ~execution->run.group.held & WALL_BIT(LIMIT_MEMORY);
+}
+
+/* What lies in memory inside: /tmp, /dev/shm, a home. */
+static void watch_memory(struct execution *execution)
+{
+	const struct profile *profile = &execution->verdict.profile;
+	const char *targets[MEMORY_WATCH_MOUNTS];
+	size_t count = 0;
+	for (size_t i = 0; i < profile->mounts.count && count < ARRAY_SIZE(targets); i++)
+		if (profile->mounts.ops[i].kind == MOUNT_SCRATCH)
+			targets[count++] = profile->mounts.ops[i].target;
+	memory_watch_begin(&execution->run.memory, profile->limits.memory_bytes, targets, count);
+}
+
 int limits_begin(struct execution *execution, struct cordon_error *err)
 {
 	const struct profile *profile = &execution->verdict.profile;
@@ -88,6 +107,8 @@ int limits_begin(struct execution *execution, struct cordon_error *err)
 		watch_disk(execution);
 	cgroup_make(&search, &bounds, &execution->run.group);
 	cgroup_enter(&execution->run.group, &execution->run.launch);
+	if (is_memory_watched(execution))
+		watch_memory(execution);
 	return driver_limit(&execution->arena, execution->verdict.session.driver, profile, execution->run.group.held,
 	                    &execution->run.launch, err);
 }
@@ -217,6 +238,54 @@ static int tell_disk_full(struct execution *execution)
 	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_DISK, execution->verdict.session.workspace.path, note, grant);
 }
 
+/* Has the workspace's filesystem room for more? Then it was not that which was full. */
+static bool has_room(const struct execution *execution)
+{
+	struct statvfs info;
+	return fstatvfs(execution->verdict.session.workspace_fd, &info) == 0 && (uint64_t)info.f_bavail * info.f_frsize > SPENT_BYTES;
+}
+
+/* A limit that ends nothing, but makes calls fail, is named where a command failed and said so. */
+static int tell_complaint(struct execution *execution)
+{
+	static const char seems[] = "it seems to have met this limit: ";
+	const struct profile *profile = &execution->verdict.profile;
+	const struct limits *limits = &profile->limits;
+	const struct cordon_request *request = execution->request;
+	const struct captured *said = &execution->run.streams[request->tty || request->one_stream ? CORDON_STDOUT : CORDON_STDERR];
+	uint32_t counted = execution->run.group.held;
+	char note[128], amount[TEXT_AMOUNT_SIZE];
+	if (!execution->run.supervision.status || execution->run.limit_hit.name)
+		return 0;
+	switch (complaint_find(said->data, said->length)) {
+	case COMPLAINT_PROCESSES:
+		if (!(profile->walls & ~counted & WALL_BIT(LIMIT_PROCESSES)) ||
+		    !strcmp(execution->run.isolation[CORDON_WALL_LIMIT_PROCESSES], "none"))
+			return 0;
+		snprintf(note, sizeof(note), "%s%" PRIu64, seems, limits->processes);
+		return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_PROCESSES, "processes", note, "--processes N");
+	case COMPLAINT_FILES:
+		if (!(profile->walls & WALL_BIT(LIMIT_FILES)))
+			return 0;
+		snprintf(note, sizeof(note), "%s%" PRIu64 " for each process", seems, limits->open_files);
+		return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_FILES, "open files", note, "--open-files N");
+	case COMPLAINT_SPACE:
+		if (!limits->tmp_bytes || !has_room(execution))
+			return 0;
+		text_format_size(limits->tmp_bytes, amount);
+		snprintf(note, sizeof(note), "%s%s for files that lie in memory", seems, amount);
+		return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_DISK, "/tmp", note, "--tmp SIZE");
+	case COMPLAINT_MEMORY:
+		if (!limits->memory_bytes || execution->run.usage.memory_peak_bytes < limits->memory_bytes / 2)
+			return 0;
+		text_format_size(limits->memory_bytes, amount);
+		snprintf(note, sizeof(note), "%s%s", seems, amount);
+		return denials_add(&execution->denials, &execution->arena, CORDON_WALL_LIMIT_MEMORY, "memory", note, "--memory SIZE");
+	default:
+		return 0;
+	}
+}
+
 /* The end of time is the end; what ran out of memory before may have gone on without what was killed. */
 static struct limit_hit which_hit(const struct execution *execution)
 {
@@ -228,6 +297,8 @@ static struct limit_hit which_hit(const struct execution *execution)
 		return (struct limit_hit){ "time", "ms", ran_ms, limits->wall_ms };
 	if (supervision->disk_full)
 		return (struct limit_hit){ "disk", "bytes", execution->run.disk.used, limits->disk_bytes };
+	if (supervision->memory_full)
+		return (struct limit_hit){ "memory", "bytes", execution->run.memory.used_bytes, limits->memory_bytes };
 	/* Far below its own limit it was the machine's memory that ran out, or a group's around it. */
 	uint64_t peak = usage->memory_peak_bytes;
 	bool met = (execution->run.group.held & WALL_BIT(LIMIT_MEMORY)) &&
@@ -244,6 +315,10 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 	struct supervision *supervision = &execution->run.supervision;
 	struct cgroup_usage *usage = &execution->run.usage;
 	cgroup_usage(group, usage);
+	if (supervision->memory_full) {
+		usage->oom_kills = 1;
+		usage->memory_peak_bytes = execution->run.memory.peak_bytes;
+	}
 	execution->run.limit_hit = which_hit(execution);
 	if (usage->process_peak > helpers(execution))
 		usage->process_peak -= helpers(execution);
@@ -253,6 +328,8 @@ int limits_end(struct execution *execution, struct cordon_error *err)
 		return fail_oom(err);
 	if (execution->verdict.profile.walls & WALL_BIT(LIMIT_DISK) && !supervision->disk_full &&
 	    (disk_watch_settle(&execution->run.disk) || is_spent(execution)) && tell_disk_full(execution) < 0)
+		return fail_oom(err);
+	if (!execution->denials.count && tell_complaint(execution) < 0)
 		return fail_oom(err);
 	supervise_leave(supervision, group);
 	return 0;

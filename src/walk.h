@@ -214,6 +214,7 @@ struct execution {
 	struct {
 		struct cgroup group;                /* holds the limits; or none */
 		struct disk_watch disk;             /* holds the limit on disk space */
+		struct memory_watch memory;         /* holds the limit on memory where the group does not */
 		bool quota;                         /* so does the filesystem */
 		struct driver_facts facts;
 		struct launch launch;

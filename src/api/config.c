@@ -37,11 +37,28 @@ static void write_list(struct json *json, const struct config_row *row, const st
 	json_array_end(json);
 }
 
+/* No limit, said by a file; or nothing was said, and another key counts. */
+static void write_none(struct json *json, const struct config_value *value)
+{
+	if (value->file)
+		json_text(json, "none");
+	else
+		json_nil(json);
+}
+
+static void write_number(struct json *json, const struct config_value *value)
+{
+	if (value->number == UINT64_MAX)
+		write_none(json, value);
+	else
+		json_uint(json, value->number);
+}
+
 static void write_amount(struct json *json, const struct config_row *row, const struct config_value *value)
 {
 	char text[TEXT_AMOUNT_SIZE];
 	if (value->number == UINT64_MAX) {
-		json_nil(json);
+		write_none(json, value);
 		return;
 	}
 	(row->type == CONFIG_TYPE_SIZE ? text_format_size : text_format_duration)(value->number, text);
@@ -115,7 +132,8 @@ static void write_value(struct json *json, const struct config_row *row, const s
 		json_text(json, value->text);
 		break;
 	case CONFIG_TYPE_NUMBER:
-		json_uint(json, value->number);
+	case CONFIG_TYPE_PERCENT:
+		write_number(json, value);
 		break;
 	case CONFIG_TYPE_SIZE:
 	case CONFIG_TYPE_DURATION:

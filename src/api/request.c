@@ -2,6 +2,7 @@
 #include "walk.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,14 @@
 #include "policy/host.h"
 #include "session/registry.h"
 
+struct amount;
+
 struct setting {
 	const char *key;
 	int (*set)(struct cordon_request *request, const struct setting *setting, const char *value, struct cordon_error *err);
 	size_t offset;
-	uint64_t least, most;           /* of a number */
+	uint64_t least, most;           /* of an amount */
+	const struct amount *amount;
 };
 
 static int bad(struct cordon_error *err, const char *value, const char *key, const char *want)
@@ -101,50 +105,58 @@ static int set_umask(struct cordon_request *request, const struct setting *setti
 	return 0;
 }
 
-static int store_number(struct cordon_request *request, const struct setting *setting, const char *value, bool parsed,
-                        uint64_t number, const char *want, struct cordon_error *err)
+/* ---- limits ------------------------------------------------------------------------------------------------------- */
+
+static void format_number(uint64_t number, char ret_text[TEXT_AMOUNT_SIZE])
 {
-	if (!parsed || number < setting->least || number > setting->most)
-		return bad(err, value, setting->key, want);
+	snprintf(ret_text, TEXT_AMOUNT_SIZE, "%" PRIu64, number);
+}
+
+static bool parse_count(const char *text, uint64_t *ret_number)
+{
+	return text_parse_number(text, UINT64_MAX - 1, ret_number);
+}
+
+static const struct amount {
+	const char *is, *example;
+	bool (*parse)(const char *text, uint64_t *ret_number);
+	void (*format)(uint64_t number, char ret_text[TEXT_AMOUNT_SIZE]);
+} amount_size = { "a size", "512m or 2g", text_parse_size, text_format_size },
+  amount_time = { "a time", "1500ms, 90s or 5m", text_parse_duration, text_format_duration },
+  amount_share = { "a share of one core", "50% or 150%", text_parse_percent, format_number },
+  amount_count = { "a number", "64", parse_count, format_number };
+
+static int bad_amount(const struct setting *setting, const char *value, struct cordon_error *err)
+{
+	const struct amount *amount = setting->amount;
+	char least[TEXT_AMOUNT_SIZE], most[TEXT_AMOUNT_SIZE], want[128];
+	amount->format(setting->least, least);
+	amount->format(setting->most, most);
+	snprintf(want, sizeof(want), "must be %s from %s to %s, such as %s; or none", amount->is, least, most, amount->example);
+	return bad(err, value, setting->key, want);
+}
+
+/* UINT64_MAX is none, and more than any limit. */
+static int set_amount(struct cordon_request *request, const struct setting *setting, const char *value, struct cordon_error *err)
+{
+	uint64_t number = UINT64_MAX;
+	if (strcmp(value, "none") &&
+	    (!setting->amount->parse(value, &number) || number < setting->least || number > setting->most))
+		return bad_amount(setting, value, err);
 	memcpy((char *)request + setting->offset, &number, sizeof(number));
 	return 0;
-}
-
-static int set_size(struct cordon_request *request, const struct setting *setting, const char *value,
-                    struct cordon_error *err)
-{
-	uint64_t number = 0;
-	bool parsed = text_parse_size(value, &number);
-	return store_number(request, setting, value, parsed, number, "must be a size such as 512M or 2G, within reason", err);
-}
-
-static int set_duration(struct cordon_request *request, const struct setting *setting, const char *value,
-                        struct cordon_error *err)
-{
-	uint64_t number = 0;
-	bool parsed = text_parse_duration(value, &number);
-	return store_number(request, setting, value, parsed, number, "must be a time such as 1500ms, 60s or 5m, within reason",
-	                    err);
-}
-
-static int set_number(struct cordon_request *request, const struct setting *setting, const char *value,
-                      struct cordon_error *err)
-{
-	uint64_t number = 0;
-	bool parsed = text_parse_number(value, setting->most, &number);
-	return store_number(request, setting, value, parsed, number, "must be a number within reason", err);
 }
 
 static int set_output_cap(struct cordon_request *request, const struct setting *setting, const char *value,
                           struct cordon_error *err)
 {
-	uint64_t number = UINT64_MAX;
-	bool parsed = !strcmp(value, "unlimited") || text_parse_size(value, &number);
-	if (store_number(request, setting, value, parsed, number, "must be a size such as 1M, or unlimited", err) < 0)
+	if (set_amount(request, setting, strcmp(value, "unlimited") ? value : "none", err) < 0)
 		return -1;
-	request->granted.limits.stderr_bytes = number;
+	request->granted.limits.stderr_bytes = request->granted.limits.stdout_bytes;
 	return 0;
 }
+
+/* ---- the rest ------------------------------------------------------------------------------------------------------ */
 
 static int set_view(struct cordon_request *request, const struct setting *setting, const char *value,
                     struct cordon_error *err)
@@ -234,37 +246,39 @@ static int set_toolchain(struct cordon_request *request, const struct setting *s
 #define MiB (UINT64_C(1) << 20)
 
 static const struct setting settings[] = {
-	{ "cpu", set_number, AT(granted.limits.cpu_percent), 1, 1000000 },
-	{ "cwd", set_text, AT(cwd), 0, 0 },
-	{ "device", set_path, AT(granted.devices), 0, 0 },
-	{ "disk", set_size, AT(granted.limits.disk_bytes), MiB, MiB << 30 },
-	{ "driver", set_text, AT(driver), 0, 0 },
-	{ "env", set_environment, AT(env), 0, 0 },
-	{ "find-top", set_flag, AT(find_top), 0, 0 },
-	{ "fresh", set_flag, AT(fresh), 0, 0 },
-	{ "manifest", set_text, AT(manifest), 0, 0 },
-	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, UINT64_MAX },
-	{ "memory", set_size, AT(granted.limits.memory_bytes), MiB, MiB << 30 },
-	{ "net", set_network, 0, 0, 0 },
-	{ "net-private", set_private_host, 0, 0, 0 },
-	{ "no-spawn", set_flag, AT(no_spawn), 0, 0 },
-	{ "one-stream", set_flag, AT(one_stream), 0, 0 },
-	{ "pass-env", set_list, AT(pass_env), 0, 0 },
-	{ "plain", set_flag, AT(plain), 0, 0 },
-	{ "processes", set_number, AT(granted.limits.processes), 1, 1 << 20 },
-	{ "program", set_path, AT(granted.programs), 0, 0 },
-	{ "read", set_path, AT(granted.fs_read), 0, 0 },
-	{ "secrets", set_secrets, AT(secrets), 0, 0 },
-	{ "session", set_id, AT(session), 0, 0 },
-	{ "socket", set_path, AT(granted.sockets), 0, 0 },
-	{ "spawn", set_flag, AT(granted.spawn), 0, 0 },
-	{ "timeout", set_duration, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000 },
-	{ "toolchain", set_toolchain, AT(toolchains), 0, 0 },
-	{ "tty", set_terminal, AT(tty), 0, 0 },
-	{ "umask", set_umask, 0, 0, 0 },
-	{ "view", set_view, 0, 0, 0 },
-	{ "workspace", set_text, AT(workspace), 0, 0 },
-	{ "write", set_path, AT(granted.fs_write), 0, 0 },
+	{ "cpu", set_amount, AT(granted.limits.cpu_percent), 1, 1000000, &amount_share },
+	{ "cwd", set_text, AT(cwd), 0, 0, NULL },
+	{ "device", set_path, AT(granted.devices), 0, 0, NULL },
+	{ "disk", set_amount, AT(granted.limits.disk_bytes), MiB, MiB << 30, &amount_size },
+	{ "driver", set_text, AT(driver), 0, 0, NULL },
+	{ "env", set_environment, AT(env), 0, 0, NULL },
+	{ "find-top", set_flag, AT(find_top), 0, 0, NULL },
+	{ "fresh", set_flag, AT(fresh), 0, 0, NULL },
+	{ "manifest", set_text, AT(manifest), 0, 0, NULL },
+	{ "max-output", set_output_cap, AT(granted.limits.stdout_bytes), 1, MiB << 30, &amount_size },
+	{ "memory", set_amount, AT(granted.limits.memory_bytes), MiB, MiB << 30, &amount_size },
+	{ "net", set_network, 0, 0, 0, NULL },
+	{ "net-private", set_private_host, 0, 0, 0, NULL },
+	{ "no-spawn", set_flag, AT(no_spawn), 0, 0, NULL },
+	{ "one-stream", set_flag, AT(one_stream), 0, 0, NULL },
+	{ "open-files", set_amount, AT(granted.limits.open_files), 16, 1 << 20, &amount_count },
+	{ "pass-env", set_list, AT(pass_env), 0, 0, NULL },
+	{ "plain", set_flag, AT(plain), 0, 0, NULL },
+	{ "processes", set_amount, AT(granted.limits.processes), 1, 1 << 20, &amount_count },
+	{ "program", set_path, AT(granted.programs), 0, 0, NULL },
+	{ "read", set_path, AT(granted.fs_read), 0, 0, NULL },
+	{ "secrets", set_secrets, AT(secrets), 0, 0, NULL },
+	{ "session", set_id, AT(session), 0, 0, NULL },
+	{ "socket", set_path, AT(granted.sockets), 0, 0, NULL },
+	{ "spawn", set_flag, AT(granted.spawn), 0, 0, NULL },
+	{ "timeout", set_amount, AT(granted.limits.wall_ms), 1, UINT64_C(366) * 24 * 3600 * 1000, &amount_time },
+	{ "tmp", set_amount, AT(granted.limits.tmp_bytes), 4096, MiB << 30, &amount_size },
+	{ "toolchain", set_toolchain, AT(toolchains), 0, 0, NULL },
+	{ "tty", set_terminal, AT(tty), 0, 0, NULL },
+	{ "umask", set_umask, 0, 0, 0, NULL },
+	{ "view", set_view, 0, 0, 0, NULL },
+	{ "workspace", set_text, AT(workspace), 0, 0, NULL },
+	{ "write", set_path, AT(granted.fs_write), 0, 0, NULL },
 };
 
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)

@@ -77,7 +77,8 @@ static const char *note_of(struct kept_result *kept, const struct execution *exe
 static const char *network_hint(struct kept_result *kept, const struct execution *execution)
 {
 	/* With a terminal of its own, all it says is one stream. */
-	const struct captured *said = &execution->run.streams[execution->request->tty ? CORDON_STDOUT : CORDON_STDERR];
+	bool is_one = execution->request->tty || execution->request->one_stream;
+	const struct captured *said = &execution->run.streams[is_one ? CORDON_STDOUT : CORDON_STDERR];
 	if (execution->run.offline_hint)
 		return keep(kept, execution->run.offline_hint);
 	if (execution->run.supervision.status == 0)

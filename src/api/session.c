@@ -77,10 +77,8 @@ static int make_baseline(struct arena *arena, const struct cordon_request *setti
 		return -1;
 	if (capability_normalise(arena, &settings->granted, &first->baseline, NULL) < 0)
 		return fail_oom(err);
-	/* No limit at all, said on purpose, is not the same as nothing said; a record's numbers have 63 bits. */
-	const struct limits *limits = &settings->granted.limits;
-	if (limits->stdout_bytes == UINT64_MAX)
-		first->baseline.limits.stdout_bytes = first->baseline.limits.stderr_bytes = INT64_MAX;
+	/* No limit at all, said on purpose, is not the same as nothing said. */
+	first->baseline.limits = settings->granted.limits;
 	first->baseline.spawn = !settings->no_spawn;
 	first->has_baseline = true;
 	return 0;

@@ -66,6 +66,12 @@ bool text_parse_duration(const char *text, uint64_t *ret_ms)
 	return parse_with_unit(text, units, ARRAY_SIZE(units), ret_ms);
 }
 
+bool text_parse_percent(const char *text, uint64_t *ret_percent)
+{
+	static const struct unit units[] = { { "", 1 }, { "%", 1 } };
+	return parse_with_unit(text, units, ARRAY_SIZE(units), ret_percent);
+}
+
 bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number)
 {
 	uint64_t number;

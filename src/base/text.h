@@ -15,6 +15,8 @@ bool text_parse_number(const char *text, uint64_t max, uint64_t *ret_number);
 
 /* The same back, in the largest unit that needs no fraction. */
 #define TEXT_AMOUNT_SIZE 32
+/* A share of one processor: "150" or "150%". */
+bool text_parse_percent(const char *text, uint64_t *ret_percent);
 void text_format_size(uint64_t bytes, char ret_text[TEXT_AMOUNT_SIZE]);
 void text_format_duration(uint64_t ms, char ret_text[TEXT_AMOUNT_SIZE]);
 

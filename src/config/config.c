@@ -164,9 +164,10 @@ static uint32_t walls_of(const struct strings *names)
 	return walls;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+/* In a normal set 0 is no limit. */
+static uint64_t least(uint64_t usual, uint64_t limit)
 {
-	return a < b ? a : b;
+	return limit && limit < usual ? limit : usual == UINT64_MAX ? 0 : usual;
 }
 
 /* The time that commands usually have is as good as a limit. Output that nobody keeps has none. */
@@ -229,7 +230,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	config.usual.wall_ms = least(values[KEY_sandbox_default_timeout].number, all->wall_ms);
 	config.usual.stdout_bytes = least(values[KEY_sandbox_max_output].number, all->stdout_bytes);
 	config.usual.stderr_bytes = least(values[KEY_sandbox_max_output].number, all->stderr_bytes);
-	config.usual.job_ms = values[KEY_sandbox_job_timeout].number;
+	config.usual.job_ms = least(values[KEY_sandbox_job_timeout].number, 0);
 	config.chosen = chosen_limits(values, &config);
 	*ret_config = config;
 	return 0;

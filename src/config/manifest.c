@@ -44,20 +44,23 @@ static const struct key {
 } keys[] = {
 #define ROW(name, kind, low, high) { .key = name, .path = name, .type = CONFIG_TYPE_##kind, .values = "", \
 	.least = low, .most = high }
+#define LIMIT_ROW(name, kind, low, high) { .key = name, .path = name, .type = CONFIG_TYPE_##kind, .values = "none", \
+	.least = low, .most = high }
 	{ SPAWN, ROW("programs", PATHS, 0, 0), LIST(programs) },
 	{ SPAWN, ROW("fs_read", PATHS, 0, 0), LIST(set.fs_read) },
 	{ SPAWN, ROW("fs_write", PATHS, 0, 0), LIST(set.fs_write) },
 	{ SPAWN, ROW("env_passthrough", NAMES, 0, 0), LIST(env_pass) },
 	{ NETWORK, ROW("hosts", HOSTS, 0, 0), LIST(set.hosts) },
-	{ LIMITS, ROW("memory", SIZE, MiB, MiB << 30), LIMIT(memory_bytes) },
-	{ LIMITS, ROW("cpu", NUMBER, 1, 1000000), LIMIT(cpu_percent) },
-	{ LIMITS, ROW("processes", NUMBER, 1, 1 << 20), LIMIT(processes) },
-	{ LIMITS, ROW("disk", SIZE, MiB, MiB << 30), LIMIT(disk_bytes) },
-	{ LIMITS, ROW("timeout", DURATION, 1, UINT64_C(366) * 24 * 3600 * 1000), LIMIT(wall_ms) },
-	{ LIMITS, ROW("max_output", SIZE, 1, MiB << 20), LIMIT(stdout_bytes) },
-	{ LIMITS, ROW("open_files", NUMBER, 16, 1 << 20), LIMIT(open_files) },
-	{ LIMITS, ROW("tmp", SIZE, 4096, MiB << 30), LIMIT(tmp_bytes) },
+	{ LIMITS, LIMIT_ROW("memory", SIZE, MiB, MiB << 30), LIMIT(memory_bytes) },
+	{ LIMITS, LIMIT_ROW("cpu", PERCENT, 1, 1000000), LIMIT(cpu_percent) },
+	{ LIMITS, LIMIT_ROW("processes", NUMBER, 1, 1 << 20), LIMIT(processes) },
+	{ LIMITS, LIMIT_ROW("disk", SIZE, MiB, MiB << 30), LIMIT(disk_bytes) },
+	{ LIMITS, LIMIT_ROW("timeout", DURATION, 1, UINT64_C(366) * 24 * 3600 * 1000), LIMIT(wall_ms) },
+	{ LIMITS, LIMIT_ROW("max_output", SIZE, 1, MiB << 20), LIMIT(stdout_bytes) },
+	{ LIMITS, LIMIT_ROW("open_files", NUMBER, 16, 1 << 20), LIMIT(open_files) },
+	{ LIMITS, LIMIT_ROW("tmp", SIZE, 4096, MiB << 30), LIMIT(tmp_bytes) },
 #undef ROW
+#undef LIMIT_ROW
 };
 
 static int read_name(const struct config_reader *reader, const struct toml_value *at, struct manifest *manifest,

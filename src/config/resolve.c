@@ -56,7 +56,7 @@ static const char *narrows_false(struct change *change)
 
 static const char *narrows_less(struct change *change)
 {
-	bool zero_is_most = change->row->type == CONFIG_TYPE_NUMBER;
+	bool zero_is_most = change->row->type == CONFIG_TYPE_NUMBER || change->row->type == CONFIG_TYPE_PERCENT;
 	uint64_t old = change->old->number, new = change->new->number;
 	old = zero_is_most && !old ? UINT64_MAX : old;
 	new = zero_is_most && !new ? UINT64_MAX : new;

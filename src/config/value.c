@@ -26,9 +26,10 @@ typedef int (*entry_fn)(const struct config_reader *reader, const struct config_
 static int refuse_type(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct cordon_error *err)
 {
-	const char *or = *row->values && row->type != CONFIG_TYPE_ENUM ? ", or one of: " : "";
-	return toml_fail(err, reader->file, at, "%s must be %s%s%s, and this is %s", row->path, config_type_texts[row->type],
-	                 or, *or ? row->values : "", toml_type_names[at->type]);
+	bool has_words = *row->values && row->type != CONFIG_TYPE_ENUM, has_one = has_words && !strchr(row->values, ' ');
+	return toml_fail(err, reader->file, at, "%s must be %s%s%s%s, and this is %s", row->path, config_type_texts[row->type],
+	                 has_one ? ", or \"" : has_words ? ", or one of: " : "", has_words ? row->values : "", has_one ? "\"" : "",
+	                 toml_type_names[at->type]);
 }
 
 /* A string without NUL and control characters. */
@@ -80,6 +81,12 @@ static int read_enum(const struct config_reader *reader, const struct config_row
 	return 0;
 }
 
+/* A word that may stand in the place of a number: no limit. */
+static bool is_none(const struct config_row *row, const struct toml_value *at)
+{
+	return at->type == TOML_STRING && *row->values && !strcmp(at->text, row->values);
+}
+
 static int read_amount(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct config_value *value, struct cordon_error *err)
 {
@@ -88,6 +95,10 @@ static int read_amount(const struct config_reader *reader, const struct config_r
 	void (*format)(uint64_t, char *) = row->type == CONFIG_TYPE_SIZE ? text_format_size : text_format_duration;
 	uint64_t number = 0, unit = row->type == CONFIG_TYPE_SIZE ? 1 : 1000;
 	bool understood = true;
+	if (is_none(row, at)) {
+		value->number = UINT64_MAX;
+		return 0;
+	}
 	if (at->type == TOML_INTEGER) {
 		understood = at->integer >= 0 && !__builtin_mul_overflow((uint64_t)at->integer, unit, &number);
 	} else {
@@ -100,7 +111,8 @@ static int read_amount(const struct config_reader *reader, const struct config_r
 	if (!understood || number < row->least || number > row->most) {
 		format(row->least, least);
 		format(row->most, most);
-		return toml_fail(err, reader->file, at, "%s must be from %s to %s", row->path, least, most);
+		return toml_fail(err, reader->file, at, "%s must be from %s to %s%s", row->path, least, most,
+		                 *row->values ? ", or \"none\"" : "");
 	}
 	value->number = number;
 	return 0;
@@ -109,12 +121,18 @@ static int read_amount(const struct config_reader *reader, const struct config_r
 static int read_number(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct config_value *value, struct cordon_error *err)
 {
-	if (at->type != TOML_INTEGER)
+	uint64_t number = at->type == TOML_INTEGER && at->integer >= 0 ? (uint64_t)at->integer : UINT64_MAX;
+	bool is_percent = row->type == CONFIG_TYPE_PERCENT && at->type == TOML_STRING && text_parse_percent(at->text, &number);
+	if (is_none(row, at)) {
+		value->number = UINT64_MAX;
+		return 0;
+	}
+	if (at->type != TOML_INTEGER && !is_percent)
 		return refuse_type(reader, row, at, err);
-	if (at->integer < 0 || (uint64_t)at->integer < row->least || (uint64_t)at->integer > row->most)
-		return toml_fail(err, reader->file, at, "%s must be from %llu to %llu", row->path,
-		                 (unsigned long long)row->least, (unsigned long long)row->most);
-	value->number = (uint64_t)at->integer;
+	if (number < row->least || number > row->most)
+		return toml_fail(err, reader->file, at, "%s must be from %llu to %llu%s", row->path, (unsigned long long)row->least,
+		                 (unsigned long long)row->most, *row->values ? ", or \"none\"" : "");
+	value->number = number;
 	return 0;
 }
 
@@ -436,6 +454,7 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_SIZE] = read_amount,
 		[CONFIG_TYPE_DURATION] = read_amount,
 		[CONFIG_TYPE_NUMBER] = read_number,
+		[CONFIG_TYPE_PERCENT] = read_number,
 		[CONFIG_TYPE_VARIABLES] = read_variables,
 		[CONFIG_TYPE_RULES] = config_rules_read,
 	};

@@ -16,6 +16,7 @@
 #include "base/compat.h"
 #include "base/text.h"
 #include "driver/driver.h"
+#include "driver/linux/memory-watch.h"
 #include "driver/linux/idmap.h"
 #include "profile/bwrap.h"
 
@@ -259,7 +260,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_SPAWN, "seccomp" },
 		{ CORDON_WALL_KEYRING, "seccomp" },
 		{ CORDON_WALL_LIFETIME, "bubblewrap, init" },
-		{ CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_MEMORY, MEMORY_WATCH_TEXT },
 		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
 		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
 		{ CORDON_WALL_LIMIT_FILES, "rlimit" },

@@ -54,8 +54,6 @@ int driver_limit(struct arena *arena, const struct driver *driver, const struct 
 	if (!limits)
 		return fail_oom(err);
 	uint32_t walls = profile->walls & ~held;
-	if (walls & WALL_BIT(LIMIT_MEMORY))
-		add_limit(limits, &count, RLIMIT_DATA, profile->limits.memory_bytes);
 	/* One more, for init. */
 	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && driver->own_user)
 		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1);

@@ -1,5 +1,6 @@
 /* No walls: limits, environment, supervision and the ledger only. Must be named to be used. */
 #include "driver/driver.h"
+#include "driver/linux/memory-watch.h"
 
 static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                    struct launch *launch, struct driver_held *held, struct cordon_error *err)
@@ -22,7 +23,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	(void)launch;
 	static const struct driver_mechanism rows[] = {
 		{ CORDON_WALL_PROTECTED, "a check at the end" },      { CORDON_WALL_TERMINAL, "own session" },
-		{ CORDON_WALL_DESCRIPTORS, "close_range, pipes" },    { CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_DESCRIPTORS, "close_range, pipes" },    { CORDON_WALL_LIMIT_MEMORY, MEMORY_WATCH_TEXT },
 		{ CORDON_WALL_LIMIT_TIME, "supervisor" },             { CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
 		{ CORDON_WALL_LIMIT_FILES, "rlimit" },
 	};

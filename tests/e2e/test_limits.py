@@ -65,6 +65,8 @@ else:
     for _ in range(size >> 20):
         os.write(fd, chunk)
 print("had it")
+sys.stdout.flush()
+time.sleep(float(sys.argv[3]))
 """
 # What the kernel lets an ordinary user have in pipes is 64 MiB.
 KINDS = {"anonymous": (64, 96), "shared": (64, 96), "processes": (64, 96), "memfd": (64, 96), "/tmp/hog": (64, 96), "/dev/shm/hog": (64, 96),
@@ -88,23 +90,81 @@ def unwalled(cordon):
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
-def hog(kind, size=96):
-    return [PYTHON, "-c", HOG, kind, str(size)]
+def hog(kind, size=96, seconds=0):
+    return [PYTHON, "-c", HOG, kind, str(size), str(seconds)]
 
 
+WATCHED = [kind for kind in KINDS if kind not in ("unix", "pipes")]
+
+
+@drivers()
+@pytest.mark.parametrize("kind", WATCHED)
+def test_memory_that_is_watched(cordon, configured, kind, driver):
+    """Without a control group: ended within a while, whatever way it took."""
+    if kind.startswith("/") and driver not in ("namespaces", "bwrap"):
+        return  # no /tmp in memory
+    allowed, size = KINDS[kind]
+    options = [*configured('limits.cgroup = "none"'), "--driver", driver]
+    if kind == "processes":
+        assert result(cordon, *options, "--memory", "512M", "--", *hog(kind, size))["exit_code"] == 0
+    told = result(cordon, *options, "--memory", f"{allowed}M", "--", *hog(kind, size, 50))
+    assert told["isolation"]["limit_memory"] == "watched every 50 ms"
+    assert told["signal"] == signal.SIGKILL and told["oom_killed"] and told["limit_hit"] == "memory", told
+    limit = told["limit"]
+    assert limit["unit"] == "bytes" and limit["allowed"] == allowed * MB < limit["used"] < (size + 64) * MB
+    assert told["duration_ms"] < 40_000
+    kinds = {row["row"]: row for row in rows_of(cordon, told["audit_id"])}
+    assert list(kinds) == ["intent", "limit", "result"] and kinds["limit"]["limit"] == "memory"
+
+
+def test_address_space_is_no_memory(cordon, configured):
+    """Sanitizers and runtimes reserve terabytes that they never touch."""
+    code = "import mmap; m = mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000); m[0] = 1; print('had it')"
+    for options in ([], configured('limits.cgroup = "none"')):
+        assert result(cordon, *options, "--memory", "256M", "--", PYTHON, "-c", code)["stdout"] == "had it\n"
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "thread"])
+def test_sanitizers_run_inside(cordon, configured, tmp_path, sanitizer):
+    """They find what they are for, and abort for nothing else."""
+    source, program = tmp_path / "bug.c", cordon.workspace / "bug"
+    source.write_text("""#include <pthread.h>
+#include <stdlib.h>
+static int shared;
+static void *add(void *arg) { for (int i = 0; i < 1000; i++) shared++; return arg; }
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1) { char *p = malloc(8); free(p); return p[argc]; }
+	pthread_t thread;
+	pthread_create(&thread, NULL, add, NULL);
+	pthread_join(thread, NULL);
+	return shared != 1000;
+}
+""")
+    built = subprocess.run(["cc", f"-fsanitize={sanitizer}", "-g", "-pthread", "-o", program, source], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    outside = subprocess.run([program], capture_output=True, text=True)
+    for options in ([], configured('limits.cgroup = "none"')):
+        told = result(cordon, *options, "--", "./bug")
+        assert told["exit_code"] == outside.returncode == 0, (told, outside)
+        told = result(cordon, *options, "--", "./bug", "x")
+        assert told["exit_code"] and "use-after-free" in told["stderr"], told
+
+
+def test_the_hosts_killer_takes_it_first(cordon, configured):
+    line = "for i in $(seq 100); do grep -qx 1000 /proc/self/oom_score_adj && exit 0; sleep 0.1; done; exit 1"
+    assert result(cordon, *configured('limits.cgroup = "none"'), "-c", line)["exit_code"] == 0
+
+
+@needs("cgroup")
 @pytest.mark.parametrize("kind", KINDS)
 def test_memory(cordon, unwalled, kind):
-    if kind != "anonymous" and not GROUPED:
-        pytest.skip(lack("cgroup"))
     allowed, size = KINDS[kind]
     words = ["--memory", f"{allowed}M", "--", *hog(kind, size)]
     assert unwalled("limit_memory", *words)["exit_code"] == 0
     told = result(cordon, *words)
     assert told["exit_code"] != 0 and "had it" not in told["stdout"], told
-    if not GROUPED:
-        assert told["isolation"]["limit_memory"] == "rlimit, per process" and "MemoryError" in told["stderr"]
-        assert not told["oom_killed"] and told["limit_hit"] is None and told["memory_peak_kb"] is None
-        return
     assert told["isolation"]["limit_memory"].startswith("cgroup v")
     assert told["oom_killed"] and told["limit_hit"] == "memory"
     limit = told["limit"]
@@ -400,8 +460,8 @@ def test_a_required_limit(cordon, configured, limit):
 
 
 def test_without_groups(cordon, configured):
-    told = result(cordon, *configured('limits.cgroup = "none"'), "--memory", "64M", "--", *hog("anonymous"))["isolation"]
-    assert (told["limit_memory"], told["limit_cpu"]) == ("rlimit, per process", "none")
+    told = result(cordon, *configured('limits.cgroup = "none"'), "--", "/bin/true")["isolation"]
+    assert (told["limit_memory"], told["limit_cpu"]) == ("watched every 50 ms", "none")
 
 
 @pytest.mark.parametrize("directory", ["/tmp", "/missing"])
@@ -524,11 +584,102 @@ def test_who_is_never_there_for_long_is_ended_too(cordon, leftovers, configured,
 
 # ---- what is asked for -----------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("option", ["memory", "cpu", "processes"])
+RANGES = {"memory": "1M to 1024T", "cpu": "1 to 1000000", "processes": "1 to 1048576", "disk": "1M to 1024T", "timeout": "1ms to 8784h",
+          "max-output": "1 to 1024T", "open-files": "16 to 1048576", "tmp": "4K to 1024T"}
+
+
+@pytest.mark.parametrize("option", RANGES)
 @pytest.mark.parametrize("value", ["0", "-1", "-5M", "", "much", "99999999999999999999999", "1e3", "0x10"])
-def test_limits_that_are_none(cordon, option, value):
+def test_limits_that_are_no_limits(cordon, option, value):
+    """The range is in the error."""
     error = refused_unwalked(cordon, f"--{option}={value}", "--", "true")
-    assert error["class"] == "invalid_request" and option in error["reason"], error
+    assert error["class"] == "invalid_request" and f"{option}: must be" in error["reason"] and "or none" in error["reason"], error
+    assert RANGES[option] in error["reason"]
+
+
+@pytest.mark.parametrize("option, value, key, number", [
+    ("memory", "512m", "memory_bytes", 512 * MB), ("memory", "2G", "memory_bytes", 2048 * MB), ("cpu", "150%", "cpu_percent", 150),
+    ("cpu", "150", "cpu_percent", 150), ("timeout", "90s", "wall_ms", 90_000), ("timeout", "5m", "wall_ms", 300_000),
+    ("tmp", "8k", "tmp_bytes", 8192), ("open-files", "20", "open_files", 20), ("disk", "2g", "disk_bytes", 2048 * MB)])
+def test_units(cordon, option, value, key, number):
+    assert json.loads(cordon("profile", f"--{option}", value, "--", "true").stdout)["limits"][key] == number
+
+
+@pytest.mark.parametrize("option, key, wall", [
+    ("memory", "memory_bytes", "limit_memory"), ("cpu", "cpu_percent", "limit_cpu"), ("processes", "processes", "limit_processes"),
+    ("disk", "disk_bytes", "limit_disk"), ("timeout", "wall_ms", "limit_time"), ("max-output", "stdout_bytes", "limit_output"),
+    ("open-files", "open_files", "limit_files"), ("tmp", "tmp_bytes", None)])
+def test_none(cordon, configured, option, key, wall):
+    """By option and by configuration: the limit is gone, and so is its wall."""
+    name = {"timeout": "time", "max-output": "stdout", "open-files": "open_files"}.get(option, option)
+    text = f'limits.{name} = "none"' + ('\nlimits.stderr = "none"' if name == "stdout" else "")
+    for words in ([f"--{option}", "none"], configured(text)):
+        assert json.loads(cordon("profile", *words, "--", "true").stdout)["limits"][key] == 0
+        told = result(cordon, *words, "--", "/bin/true")
+        assert told["exit_code"] == 0 and (wall is None or wall not in told["isolation"])
+
+
+def test_what_is_out_of_range_in_a_file(cordon, configured):
+    for text, range_ in (('limits.memory = "1k"', "1M to 1024T"), ("limits.cpu = 0", "1 to 1000000"), ('limits.cpu = "0%"', "1 to 1000000")):
+        error = refused(cordon, *configured(text), "--", "true")
+        assert error["class"] == "config_invalid" and range_ in error["reason"] and "none" in error["reason"], error
+
+
+# ---- the two sets of defaults -----------------------------------------------------------------------------------------
+
+def limits_of(cordon, *words):
+    return json.loads(cordon("profile", *words, "--", "true").stdout)["limits"]
+
+
+def test_limits_of_what_is_captured(cordon):
+    assert "limit_time" in result(cordon, "--", "true")["isolation"]
+    assert limits_of(cordon, "--session", "s") == {
+        "memory_bytes": 2048 * MB, "cpu_percent": 100, "processes": 64, "disk_bytes": 1024 * MB, "wall_ms": 60_000, "stdout_bytes": MB,
+        "stderr_bytes": MB // 4, "open_files": 1024, "tmp_bytes": 256 * MB}
+
+
+def test_limits_of_a_plain_run(cordon, configured):
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+    limits = limits_of(cordon)
+    assert limits["processes"] == 4096 and abs(limits["memory_bytes"] - total * 3 // 4) < 4 * MB
+    assert abs(limits["tmp_bytes"] - total // 4) < 4 * MB
+    free = os.statvfs(cordon.workspace)
+    assert limits["disk_bytes"] < free.f_bavail * free.f_frsize
+    assert not any(limits[name] for name in ("cpu_percent", "wall_ms", "stdout_bytes", "stderr_bytes"))
+    # What a file sets counts, and what an option says counts more.
+    limits = limits_of(cordon, *configured('limits.memory = "1G"\nlimits.time = "30s"'))
+    assert (limits["memory_bytes"], limits["wall_ms"], limits["processes"]) == (1024 * MB, 30_000, 4096)
+    limits = limits_of(cordon, *configured('limits.memory = "1G"\nsandbox.default_timeout = "30s"'), "--memory", "512m")
+    assert (limits["memory_bytes"], limits["wall_ms"]) == (512 * MB, 30_000)
+
+
+# ---- what was met is named --------------------------------------------------------------------------------------------
+
+MET = [
+    (["--processes", "20"], "import os\nfor _ in range(40):\n    if not os.fork(): os.read(0, 1) or os.pause()", "limit_processes", "--processes"),
+    (["--open-files", "32"], "files = [open('/dev/null') for _ in range(64)]", "limit_files", "--open-files"),
+    (["--tmp", "1m"], "open('/tmp/x', 'wb').write(b'x' * (4 << 20))", "limit_disk", "--tmp"),
+]
+
+
+@pytest.mark.parametrize("grouped", [True, False], ids=["group", "no-group"])
+@pytest.mark.parametrize("words, code, wall, grant", MET, ids=["processes", "files", "tmp"])
+def test_a_limit_that_was_met_is_named(cordon, configured, words, code, wall, grant, grouped):
+    """Where the command failed of it."""
+    options = [] if grouped else configured('limits.cgroup = "none"')
+    code = code.replace(" or os.pause()", " or __import__('signal').pause()")
+    told = result(cordon, *options, *words, "--", PYTHON, "-c", code)
+    assert told["exit_code"] == 1, told
+    [denial] = told["denials"]
+    assert denial["wall"] == wall and grant in denial["grant"], denial
+    done = cordon("run", *options, *words, "--", PYTHON, "-c", code)
+    [remark] = [line for line in done.stderr.splitlines() if line.startswith("cordon: ")]
+    assert grant in remark
+
+
+def test_a_limit_that_was_met_and_survived_is_not(cordon, configured):
+    code = "try: files = [open('/dev/null') for _ in range(64)]\nexcept OSError as e: print(e)"
+    assert result(cordon, "--open-files", "32", "--", PYTHON, "-c", code)["denials"] == []
 
 
 @needs("cgroup")
@@ -651,7 +802,7 @@ def test_doctor_tells_who_holds_limits(cordon):
         assert report["mechanism"].startswith("cgroup v") and os.path.isdir(report["place"]) and report["fix"] == ""
         assert "limit_memory" in report["holds"] and report["place"] in human
     else:
-        assert report["mechanism"] == "rlimits, per process" and report["place"] is None and report["holds"] == []
+        assert report["mechanism"] == "rlimits, and memory is watched" and report["place"] is None and report["holds"] == []
         assert "systemd-run --user --scope" in report["fix"]
         # In lines that fit, and what is to be typed in one of them.
         assert f"for more: {report['fix']}" in " ".join(human.split()) and max(map(len, human.splitlines())) <= 120

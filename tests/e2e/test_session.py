@@ -115,7 +115,7 @@ def test_named_limits_are_what_its_commands_have(cordon):
     more, less = limits("--session", "more"), limits("--session", "less")
     assert (more["wall_ms"], more["cpu_percent"], more["stdout_bytes"]) == (300000, 200, 2 << 20), more
     assert less["wall_ms"] == 5000, less
-    assert limits("--session", "more", "--timeout", "7s")["wall_ms"] == 7000 and limits()["wall_ms"] == 60000
+    assert limits("--session", "more", "--timeout", "7s")["wall_ms"] == 7000 and limits("--session", "usual")["wall_ms"] == 60000
 
 
 def test_what_cannot_be_had(cordon, tmp_path):

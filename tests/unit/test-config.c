@@ -213,7 +213,7 @@ static void mistakes_are_placed(void **state)
 		{ "[limits]\nmemory = \"1k\"\n", "user:2:1", "from 1M to 1024T" },
 		{ "[limits]\nmemory = -1\n", "user:2:1", "from 1M to 1024T" },
 		{ "[limits]\nprocesses = 0\n", "user:2:1", "from 1 to 1048576" },
-		{ "[limits]\nprocesses = \"64\"\n", "user:2:1", "a whole number, and this is a string" },
+		{ "[limits]\nprocesses = \"64\"\n", "user:2:1", "a whole number, or \"none\", and this is a string" },
 		{ "[limits]\ncpu = 1979-05-27\n", "user:2:1", "a date" },
 		{ "[env]\npassthrough = [\"LD_PRELOAD\"]\n", "user:2:16", "dynamic loader" },
 		{ "[env]\npassthrough = [\"A=B\"]\n", "user:2:16", "'='" },

@@ -128,7 +128,7 @@ static const struct {
 	{ MINIMAL "argv = [\"a}\"]", "4:9", "a closing brace without an opening one", NULL },
 	{ MINIMAL "limits.memory = \"1k\"", "4:8", "memory must be from 1M", NULL },
 	{ MINIMAL "limits.timeout = 0", "4:8", "timeout must be from 1ms", NULL },
-	{ MINIMAL "limits.processes = \"5\"", "4:8", "processes must be a whole number, and this is a string", NULL },
+	{ MINIMAL "limits.processes = \"5\"", "4:8", "processes must be a whole number, or \"none\", and this is a string", NULL },
 	{ MINIMAL "limits.time = 5", "4:8", "there is no key \"time\" in [capabilities.spawn.limits]", NULL },
 	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"example.com\"]", "3:10", "\"example.com\" is not HOST:PORT", NULL },
 	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"a:1\", \"A.:1\"]", "3:17", "hosts has \"a:1\" twice", NULL },

@@ -47,7 +47,7 @@ void config_text_range(const struct config_text *text, char ret_range[CONFIG_RAN
 	char least[TEXT_AMOUNT_SIZE], most[TEXT_AMOUNT_SIZE];
 	void (*format)(uint64_t, char *) = text->kind == KIND_SIZE ? text_format_size : text_format_duration;
 	*ret_range = '\0';
-	if (text->kind == KIND_NUMBER) {
+	if (text->kind == KIND_NUMBER || text->kind == KIND_PERCENT) {
 		snprintf(ret_range, CONFIG_RANGE_SIZE, "From %" PRIu64 " to %" PRIu64, text->least, text->most);
 	} else if (text->kind == KIND_SIZE || text->kind == KIND_DURATION) {
 		format(text->least, least);

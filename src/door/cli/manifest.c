@@ -81,7 +81,10 @@ static void print_limits(const json_t *limits)
 		const json_t *limit = json_object_get(limits, rows[i].key);
 		if (!limit)
 			continue;
-		rows[i].format((uint64_t)json_integer_value(limit), text);
+		if (json_is_string(limit))
+			snprintf(text, sizeof(text), "%s", "none");
+		else
+			rows[i].format((uint64_t)json_integer_value(limit), text);
 		print_label("limits", first);
 		printf("%s %s\n", rows[i].name, text);
 		first = false;

@@ -11,7 +11,10 @@ static int print_profile(const struct options *options, struct cordon_error *err
 	struct cordon *cordon = NULL;
 	struct cordon_request *request = NULL;
 	auto_free char *json = NULL;
-	int failed = request_build(options, NULL, &request, err) < 0 || cli_open(options, &cordon, err) < 0 ||
+	/* As `run` would have it with the same options. */
+	const char *plain = options_flag(options, "session") ? "false" : "true";
+	int failed = request_build(options, NULL, &request, err) < 0 ||
+	             cordon_request_set(request, "plain", plain, err) < 0 || cli_open(options, &cordon, err) < 0 ||
 	             cordon_profile(cordon, request, &json, err) < 0;
 	if (!failed)
 		json_read_print(json, options_flag(options, "json"));

@@ -3,6 +3,7 @@
  * that adopts every orphan, so that the whole tree can still be killed. */
 #include "base/text.h"
 #include "driver/driver.h"
+#include "driver/linux/memory-watch.h"
 #include "driver/linux/control.h"
 
 /* Landlock cannot take away beneath what it gave, so what holds the ledger must not be given to be changed. */
@@ -72,7 +73,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_PROGRAMS, "Landlock; not through the dynamic loader" },
 		{ CORDON_WALL_KEYRING, "own session keyring, seccomp" },
 		{ CORDON_WALL_LIFETIME, facts->landlock_abi >= 6 ? "init that adopts orphans" : "none" },
-		{ CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_MEMORY, MEMORY_WATCH_TEXT },
 		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
 		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
 		{ CORDON_WALL_LIMIT_FILES, "rlimit" },

@@ -15,6 +15,7 @@
 
 #include "base/compat.h"
 #include "driver/driver.h"
+#include "driver/linux/memory-watch.h"
 #include "driver/linux/idmap.h"
 #include "driver/linux/skeleton.h"
 #include "driver/linux/control.h"
@@ -205,7 +206,7 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_PROGRAMS, "Landlock, mounts without execution" },
 		{ CORDON_WALL_KEYRING, "own session keyring, seccomp" },
 		{ CORDON_WALL_LIFETIME, "pid namespace" },
-		{ CORDON_WALL_LIMIT_MEMORY, "rlimit, per process" },
+		{ CORDON_WALL_LIMIT_MEMORY, MEMORY_WATCH_TEXT },
 		{ CORDON_WALL_LIMIT_PROCESSES, facts->caller_is_root && !launch->become ? "none" : "rlimit" },
 		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
 		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },

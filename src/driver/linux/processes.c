@@ -128,6 +128,29 @@ void processes_look(pid_t first, struct processes *ret_processes)
 	*ret_processes = processes;
 }
 
+static void list_children(struct processes *processes, pid_t pid)
+{
+	char name[300];
+	DIR *tasks = open_of(pid, "task");
+	for (struct dirent *thread; tasks && (thread = readdir(tasks));) {
+		snprintf(name, sizeof(name), "%s/children", thread->d_name);
+		auto_close int fd = thread->d_name[0] != '.' ? openat(dirfd(tasks), name, O_RDONLY | O_CLOEXEC) : -1;
+		if (fd >= 0)
+			(void)!add_listed(processes, fd);
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+void processes_list(pid_t first, struct processes *ret_processes)
+{
+	struct processes processes = { 0 };
+	add(&processes, first);
+	for (size_t i = 0; i < processes.count; i++)
+		list_children(&processes, processes.pids[i]);
+	*ret_processes = processes;
+}
+
 bool processes_have_our_numbers(void)
 {
 	char text[32];

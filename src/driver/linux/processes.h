@@ -24,6 +24,8 @@ struct processes {
 bool processes_have_our_numbers(void);
 /* All that descend from `first`, and itself. */
 void processes_look(pid_t first, struct processes *ret_processes);
+/* The same, and nothing else about them. */
+void processes_list(pid_t first, struct processes *ret_processes);
 void processes_free(struct processes *processes);
 /* Those who are found, without `first`. */
 void processes_kill_below(pid_t first);

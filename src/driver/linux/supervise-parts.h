@@ -3,7 +3,8 @@
 #include "driver/linux/supervise.h"
 
 enum source {
-	SOURCE_CONTROL, SOURCE_TIMER, SOURCE_STDOUT, SOURCE_STDERR, SOURCE_STDIN, SOURCE_STDIN_ROOM, SOURCE_DISK, SOURCE_RELEASE,
+	SOURCE_CONTROL, SOURCE_TIMER, SOURCE_STDOUT, SOURCE_STDERR, SOURCE_STDIN, SOURCE_STDIN_ROOM, SOURCE_DISK, SOURCE_MEMORY,
+	SOURCE_RELEASE,
 };
 
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events);

@@ -85,7 +85,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
                       struct cordon_error *err)
 {
 	*supervision = (struct supervision){
-		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .memory_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
 		.release_timer_fd = -1,
 		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .unread_fd = -1, .stdin_offset = -1, .options = *options,
 	};
@@ -132,14 +132,22 @@ static int receive_terminal(struct supervision *supervision, struct cordon_error
 	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
 }
 
-static int begin_disk(struct supervision *supervision, struct cordon_error *err)
+static int begin_watch(struct supervision *supervision, int *timer_fd, enum source source, uint64_t first_ms, struct cordon_error *err)
 {
-	supervision->disk_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (supervision->disk_timer_fd < 0 ||
-	    supervise_watch(supervision, supervision->disk_timer_fd, SOURCE_DISK, EPOLLIN) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's disk space");
-	arm(supervision->disk_timer_fd, DISK_FIRST_MS);
+	*timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (*timer_fd < 0 || supervise_watch(supervision, *timer_fd, source, EPOLLIN) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's use of disk space and memory");
+	arm(*timer_fd, first_ms);
 	return 0;
+}
+
+static int begin_watches(struct supervision *supervision, struct cordon_error *err)
+{
+	const struct supervise_options *options = &supervision->options;
+	if (options->memory && options->memory->most_bytes &&
+	    begin_watch(supervision, &supervision->memory_timer_fd, SOURCE_MEMORY, MEMORY_WATCH_FIRST_MS, err) < 0)
+		return -1;
+	return options->disk ? begin_watch(supervision, &supervision->disk_timer_fd, SOURCE_DISK, DISK_FIRST_MS, err) : 0;
 }
 
 /* The caller may not step for long, and is then not here to end the command. */
@@ -188,7 +196,7 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 	tell_deadline(supervision);
 	arm_wall(supervision);
 	input_begin(supervision);
-	return supervision->options.disk ? begin_disk(supervision, err) : 0;
+	return begin_watches(supervision, err);
 }
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
@@ -277,6 +285,7 @@ static void start_draining(struct supervision *supervision)
 		return;
 	epoll_ctl(supervision->epoll_fd, EPOLL_CTL_DEL, supervision->control_fd, NULL);
 	close_watched(supervision, &supervision->disk_timer_fd);
+	close_watched(supervision, &supervision->memory_timer_fd);
 	if (supervision->stdin_open)
 		input_end(supervision);
 	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its
@@ -344,6 +353,20 @@ static void look_at_disk(struct supervision *supervision)
 	supervise_kill(supervision);
 }
 
+static void look_at_memory(struct supervision *supervision)
+{
+	uint64_t expired;
+	if (supervision->state != SUPERVISE_RUNNING || read(supervision->memory_timer_fd, &expired, sizeof(expired)) < 0)
+		return;
+	int pause_ms = memory_watch_look(supervision->options.memory, pidfd_number(supervision->pidfd));
+	if (pause_ms >= 0) {
+		arm(supervision->memory_timer_fd, (uint64_t)pause_ms);
+		return;
+	}
+	supervision->memory_full = true;
+	supervise_kill(supervision);
+}
+
 static void grow_old(struct supervision *supervision)
 {
 	const struct supervise_options *options = &supervision->options;
@@ -406,6 +429,7 @@ static void handle(struct supervision *supervision, enum source source)
 	case SOURCE_TIMER: read_timer(supervision); break;
 	case SOURCE_DISK: look_at_disk(supervision); break;
 	case SOURCE_RELEASE: release_output(supervision); break;
+	case SOURCE_MEMORY: look_at_memory(supervision); break;
 	case SOURCE_STDOUT: read_output(supervision, CORDON_STDOUT, 8); break;
 	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
 	case SOURCE_STDIN: input_pump(supervision, true); break;
@@ -472,6 +496,7 @@ static void await_end(struct supervision *supervision)
 void supervise_free(struct supervision *supervision)
 {
 	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd, &supervision->release_timer_fd,
+	                       &supervision->memory_timer_fd,
 	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
 	                       &supervision->stream_fd[CORDON_STDERR], &supervision->unread_fd, &supervision->child_fd[0],
 	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };

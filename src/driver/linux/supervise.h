@@ -11,6 +11,7 @@
 #include "driver/linux/cgroup.h"
 #include "driver/linux/disk.h"
 #include "driver/linux/launch.h"
+#include "driver/linux/memory-watch.h"
 
 /* What is to become of a command: of its session, which others decide about. */
 enum supervise_wish { SUPERVISE_GO_ON, SUPERVISE_STAND_STILL, SUPERVISE_END };
@@ -35,6 +36,7 @@ struct supervise_options {
 	struct supervise_filter filter;
 	struct cgroup *group;           /* borrowed; what init could not end is ended by it */
 	struct disk_watch *disk;        /* borrowed; or NULL */
+	struct memory_watch *memory;    /* the same */
 	enum supervise_wish (*wish)(void *arg);         /* asked again and again once it is no longer new; or NULL */
 	void *wish_arg;
 };
@@ -49,7 +51,7 @@ enum supervise_state {
 struct supervision {
 	enum supervise_state state;
 	struct supervise_options options;
-	int epoll_fd, timer_fd, disk_timer_fd, control_fd, pidfd;
+	int epoll_fd, timer_fd, disk_timer_fd, memory_timer_fd, control_fd, pidfd;
 	int release_timer_fd;           /* for what the filter holds, once it has held something; or -1 */
 	int stdin_fd;                   /* our end: the pipe or the terminal's master */
 	int stream_fd[3];               /* [CORDON_STDOUT], [CORDON_STDERR] */
@@ -64,7 +66,7 @@ struct supervision {
 	bool stdin_held;
 	bool init_ends_all;             /* with it the kernel ends whatever the command has started */
 	unsigned presses;               /* so often it did not end all in time */
-	bool reported, timed_out, disk_full;
+	bool reported, timed_out, disk_full, memory_full;
 	bool is_new;                    /* it counts for as much as any other where processors are short, and nobody asks for its wish */
 	uint64_t deadline_us;           /* the end of its time; 0: it has any */
 	bool still;                     /* it is frozen */
