@@ -57,7 +57,7 @@ static int refuse(struct cordon_error *err, enum cordon_class class, const char 
 static int refuse_many(const char *text, const char *end, const struct edit *edit, size_t count, const char *subject,
                        struct cordon_error *err)
 {
-	const char *first = find(text, end, edit), *second = find(first + 1, end, edit);
+	const char *first = find(text, end, edit), *second = first ? find(first + 1, end, edit) : NULL;
 	fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "the text to replace is there %s%zu times, first in lines %zu and %zu",
 	     count == MATCHES_COUNTED ? "at least " : "", count, line_of(text, first), line_of(text, second));
 	fail_boundary(err, "edit");

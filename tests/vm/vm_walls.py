@@ -52,8 +52,9 @@ def add_world(archive, who, uid, template):
         archive.copy(f"{base}/tools/capable", template.attempt)
     far = f"{HOMES[who]}/far"
     archive.directory(HOMES[who], uid=uid)
-    archive.directory(f"{far}/.ssh", uid=uid)
-    archive.file(f"{far}/.ssh/id_ed25519", TEXT, 0o600, uid)
+    for name in (far, f"{HOMES[who]}/.config", f"{HOMES[who]}/.config/op"):
+        archive.directory(name, uid=uid)
+    archive.file(f"{HOMES[who]}/.config/op/secret", TEXT, 0o600, uid)
     archive.file(f"{far}/file", "as it was\n", uid=uid)
     archive.directory(f"/vm/results/{who}", uid=uid)
 
@@ -89,10 +90,8 @@ class GuestWorld:
 
     @contextlib.contextmanager
     def far(self):
-        before = self.env["HOME"]
-        self.names["far"] = self.env["HOME"] = f"{HOMES[self.who]}/far"
+        self.names.update(far=f"{HOMES[self.who]}/far", far_secret=f"{HOMES[self.who]}/.config/op/secret")
         yield
-        self.env["HOME"] = before
 
 
 class GuestLab(Lab):
