@@ -21,7 +21,7 @@
  * start; and some of its connections, after which its network ends. What a row needs besides its denials. */
 #define ROOM_ROWS 15000
 #define ROOM_NETWORK 65536
-#define ROOM_NO_NETWORK 4096    /* names that a command without a network asked for */
+#define ROOM_NO_NETWORK 1000    /* names that a command without a network asked for */
 #define ROOM_REST 512
 /* How many findings a row lists, and the most that one takes. */
 #define SECRETS_IN_ROW 12

@@ -32,7 +32,7 @@ def inside(cordon, line):
 
 def seen(cordon, name):
     """What a command reads there; None: nothing is to be seen."""
-    done = json.loads(cordon("run", "--json", "--", "cat", name).stdout)
+    done = json.loads(cordon("run", "--json", "--secrets", "report", "--", "cat", name).stdout)
     return done["stdout"] if done["exit_code"] == 0 and done["stdout"] else None
 
 

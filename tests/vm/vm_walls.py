@@ -65,7 +65,7 @@ class GuestWorld:
         self.base = base = pathlib.Path(f"/tmp/walls-{who}")
         self.data, self.tools, self.attempt = base / "around/data", base / "tools", base / "tools/attempt"
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(base / "home"), "XDG_DATA_HOME": str(self.data), "LANG": "C",
-                    **dict.fromkeys(("CALLER_TOKEN", "SSH_AUTH_SOCK", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"), TEXT)}
+                    **dict.fromkeys(("CALLER_WORD", "SSH_AUTH_SOCK", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"), TEXT)}
         port = PORTS[who]
         self.names = {
             "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted", "around": base / "around",

@@ -190,7 +190,7 @@ R("ipc-posix-queue", "ipc", ["mq", "{mq}"], "ipc,filesystem_second")
 R("ipc-dev-shm", "ipc", ["read", "/dev/shm/{shm_file}", "{text}"], "devices,filesystem_second,identity")
 
 # ---- the environment -------------------------------------------------------------------------------------------------
-R("env-variable", "environment", ["variable", "CALLER_TOKEN", "{text}"], BARE)
+R("env-variable", "environment", ["variable", "CALLER_WORD", "{text}"], BARE)
 R("env-agent", "environment", ["variable", "SSH_AUTH_SOCK", "{text}"], BARE)
 R("env-preload", "environment", ["variable", "LD_PRELOAD", "{text}"], BARE)
 R("env-bash", "environment", ["variable", "BASH_ENV", "{text}"], BARE)

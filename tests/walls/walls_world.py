@@ -39,7 +39,7 @@ class World:
         self.text = f"secret-{self.unique}"
         self.data = base / "around/data"
         self.env = {"PATH": "/usr/bin:/bin", "HOME": str(base / "home"), "XDG_DATA_HOME": str(self.data), "LANG": "C",
-                    "CALLER_TOKEN": self.text, "SSH_AUTH_SOCK": self.text, "LD_PRELOAD": self.text,
+                    "CALLER_WORD": self.text, "SSH_AUTH_SOCK": self.text, "LD_PRELOAD": self.text,
                     "BASH_ENV": self.text, "PYTHONPATH": self.text}
         self.names = {"text": self.text, "unique": self.unique, "out": base / "outside", "home": base / "home",
                       "granted": base / "granted", "around": base / "around", "data": self.data, "mark": f"cordon-mark-{self.unique}",
