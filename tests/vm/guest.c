@@ -121,6 +121,9 @@ static int hog(char **words)
 		if (!memory && at % (4 * MB) == 0)
 			fdatasync(fd);
 	}
+	/* For so many seconds, if that is said. */
+	if (words[2])
+		sleep((unsigned)atoi(words[2]));
 	puts("had it");
 	if (!memory)
 		unlink(kind);

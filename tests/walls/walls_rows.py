@@ -414,7 +414,8 @@ R("hostname", "names", ["hostname", "{hostname}"], "hostname", escapes("hostname
 GROUPED = subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "support/probe", "cgroup"], capture_output=True).returncode == 0
 UNCOUNTED = CONTAINED if GROUPED else escapes("counted per user, not per command: limit_processes is none")
 R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED, options=["--processes", "64"])
-R("limit-memory", "limits", ["use-memory", "134217728"], "limit_memory", options=["--memory", "64M"])
+R("limit-memory", "limits", ["use-memory", "134217728", "{ws}/used"], "limit_memory", options=["--memory", "64M"],
+  judge=("there", "{ws}/used"), how="alone")
 R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
 R("limit-disk", "limits", ["fill", "{ws}/large", "40", "{ws}/filled"], "limit_disk", options=["--disk", "4M"],
   judge=("there", "{ws}/filled"), how="alone")
