@@ -214,7 +214,7 @@ static void write_limits(struct json *json, struct cordon *cordon)
 	config_unref(config);
 	json_key(json, "limits");
 	json_object_begin(json);
-	json_key_string(json, "mechanism", place.ops ? place.ops->name : "rlimits, and memory is watched");
+	json_key_string(json, "mechanism", place.ops ? place.ops->name : "rlimits, watched");
 	json_key_string(json, "place", place.ops ? place.path : NULL);
 	json_key(json, "holds");
 	json_array_begin(json);

@@ -136,12 +136,13 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	return 0;
 }
 
-/* Writing the output may have failed, whatever became of the command. One that was told of it has ended as it would have outside. */
+/* Writing the output may have failed, whatever became of the command. What was lost
+ * shows in the status, also where the command ended well. */
 static int output_status(const struct run *run, int status)
 {
 	bool is_told = (run->out.error != EPIPE || run->out_closed) && (run->err.error != EPIPE || run->err_closed);
 	if (run->out.error == EPIPE || run->err.error == EPIPE)
-		return is_told ? status : STATUS_SIGNAL + SIGPIPE;
+		return is_told && status ? status : STATUS_SIGNAL + SIGPIPE;
 	int error = run->out.error ? run->out.error : run->err.error;
 	return error ? report_unwritten(error, false) : status;
 }
