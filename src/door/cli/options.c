@@ -98,7 +98,11 @@ static int fail_unknown(struct cordon_error *err, enum command_id command, const
 		if (options_table[i].commands & 1u << command && *options_table[i].name)
 			names[count++] = options_table[i].name;
 	snprintf(word, sizeof(word), "%.*s", (int)spelled->length, spelled->name);
-	const char *nearest = spelled->is_short ? NULL : text_nearest(word, names, count);
+	/* An option of another command is not misspelt. */
+	bool is_known = false;
+	for (size_t i = 0; i < options_table_count; i++)
+		is_known |= !strcmp(options_table[i].name, word);
+	const char *nearest = spelled->is_short || is_known ? NULL : text_nearest(word, names, count);
 	char subject[80];
 	snprintf(subject, sizeof(subject), "%s%s", spelled->is_short ? "-" : "--", word);
 	fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "unknown option of cordon %s", commands[command].name);
