@@ -299,7 +299,8 @@ def test_a_profile_creates_nothing(cordon, tmp_path):
 
 
 def test_a_profile_is_what_a_run_does(cordon):
-    words = ["--read", "/etc/hostname", "--no-spawn", "--timeout", "5s"]
+    # By name, the limits that a run with --json has and a plain one has not.
+    words = ["--read", "/etc/hostname", "--no-spawn", "--timeout", "5s", "--cpu", "100%", "--max-output", "1M"]
     profile = json.loads(cordon("profile", *words, "--", "/bin/true").stdout)
     told = result(cordon, *words, "--", "/bin/true")
     assert set(profile["walls"]) == set(told["isolation"])
