@@ -258,11 +258,11 @@ def test_a_weaker_driver_is_told(cordon):
 
 
 def test_profile_prints_and_runs_nothing(cordon):
-    done = cordon("profile", "--read", "/etc/hostname", "--", "touch", "made")
+    done = cordon("profile", "--disk", "1G", "--read", "/etc/hostname", "--", "touch", "made")
     assert done.returncode == 0 and done.stderr == "", done
     assert json.loads(done.stdout) and done.stdout.count("\n") > 5
     assert list(cordon.workspace.iterdir()) == [] and not cordon.data.exists()
-    one_line = cordon("profile", "--json", "--read", "/etc/hostname", "--", "touch", "made").stdout
+    one_line = cordon("profile", "--json", "--disk", "1G", "--read", "/etc/hostname", "--", "touch", "made").stdout
     assert one_line.count("\n") == 1 and json.loads(one_line) == json.loads(done.stdout)
     assert cordon("profile", "--bogus", "--", "true").returncode == 125
     assert cordon("profile").returncode == 125
