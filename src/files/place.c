@@ -179,6 +179,16 @@ static bool completes_repository(const struct files_place *place)
 	       (is_there(place->parent_fd, "../objects") || is_there(place->parent_fd, "../commondir"));
 }
 
+/* In a repository's own directory nearly every file decides what git does next, outside: a rebase in progress has commands in it, a
+ * link at logs/HEAD leads what git appends. What a command changes there is judged at its end; file tools change nothing there. */
+static bool is_in_git(const struct files_root *root, const char *path)
+{
+	for (const char *at = path + strlen(root->path); (at = strchr(at, '/')); at++)
+		if (!strncasecmp(at + 1, ".git", 4) && (at[5] == '/' || !at[5]))
+			return true;
+	return false;
+}
+
 static int judge(const struct files *files, struct files_place *place, unsigned how, struct cordon_error *err)
 {
 	const char *const paths[] = { place->path, place->named };
@@ -196,6 +206,8 @@ static int judge(const struct files *files, struct files_place *place, unsigned 
 		if ((how & FILES_WRITE) && files_is_protected(files, paths[i], is_directory))
 			return refuse_name(place, "the name is protected: what it holds would run later, outside, or changes what may be done here",
 			                   "a person can change it outside; see capabilities.protect of the configuration", err);
+		if ((how & FILES_WRITE) && is_in_git(root, paths[i]))
+			return refuse_name(place, "file tools change nothing in a repository's own directory", "run git in a command instead", err);
 		if (judge_rules(files, place, paths[i], err) < 0)
 			return -1;
 	}

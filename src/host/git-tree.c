@@ -35,15 +35,24 @@ static bool is_mount_root(const char *path)
 	       info.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* A directory that is a repository, or a file or link that names one; what else is called so means nothing to git. */
-static bool has_git(struct arena *arena, const char *directory, bool *ret_has)
+/* A directory that is a repository, or a file or link that names one; what else is called so means nothing to git. One of another
+ * user's, such as anybody can put into a directory that all may write, does not count. */
+static bool has_git(struct arena *arena, const char *directory, uid_t owner, bool *ret_has)
 {
-	struct stat info;
+	struct stat info, head_info;
+	char start[sizeof(GITDIR)] = "";
 	const char *git = arena_printf(arena, "%s/.git", directory), *head = git ? arena_printf(arena, "%s/HEAD", git) : NULL;
 	if (!head)
 		return false;
-	*ret_has = lstat(git, &info) == 0 &&
-	           (S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || (S_ISDIR(info.st_mode) && lstat(head, &info) == 0));
+	*ret_has = false;
+	if (lstat(git, &info) < 0 || (info.st_uid != geteuid() && info.st_uid != owner))
+		return true;
+	if (S_ISREG(info.st_mode)) {
+		auto_close int fd = open(git, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		*ret_has = fd >= 0 && read(fd, start, sizeof(start) - 1) == sizeof(start) - 1 && !strcmp(start, GITDIR);
+	} else {
+		*ret_has = (S_ISDIR(info.st_mode) || S_ISLNK(info.st_mode)) && lstat(head, &head_info) == 0;
+	}
 	return true;
 }
 
@@ -58,9 +67,12 @@ int git_tree_top(struct arena *arena, const char *here, const char *home, const 
 		return 0;
 	for (;;) {
 		bool has;
-		if (!has_git(arena, path, &has))
+		if (!has_git(arena, path, first.st_uid, &has))
 			return -1;
 		bool other = stat(path, &info) < 0 || info.st_uid != first.st_uid;
+		/* What is above a directory that everybody may write says nothing about what is in it. */
+		if (!other && !has && (info.st_mode & S_IWOTH))
+			return 0;
 		if (has) {
 			*ret_top = path;
 			*ret_refused = other ? "it belongs to another user" : NULL;

@@ -1,6 +1,7 @@
 /* A file that was shown and that a command of a session changed stays shown to that session, or it would vanish from the work that goes on.
  * What the shown files of a tree had in them when the last command of the session ended is kept by their hashes; at the next start
  * a file with that very content is shown. One that changed while no command ran has another. */
+#include <stdlib.h>
 #include <sodium/utils.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,21 +79,30 @@ static int store(struct trees *trees, const struct tree *tree, const char *text,
 
 static int keep_tree(struct trees *trees, const struct tree *tree)
 {
-	const char *text = "";
+	auto_free char *text = malloc(RECORD_MAX);
+	size_t length = 0;
+	if (!text)
+		return -1;
 	for (size_t i = 0; i < tree->before.count; i++) {
 		const struct name *name = &tree->before.items[i];
 		const char *line = name->is_shown && !strchr(name->path, '\n') ? shown_line(trees->arena, tree->fd, name->path) : NULL;
 		if (!line)
 			continue;
+		/* What there is no room for is hidden from the next command. */
+		if (length + strlen(line) + 1 >= RECORD_MAX)
+			break;
 		const char *path = arena_printf(trees->arena, "%s/%s", tree->place.path, name->path);
-		if (!path || !(text = arena_printf(trees->arena, "%s%s\n", text, line)))
+		if (!path)
 			return -1;
+		memcpy(text + length, line, strlen(line));
+		length += strlen(line);
+		text[length++] = '\n';
 		if (strings_find(&tree->shown, line) < 0 &&
 		    denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, path,
 		                "changed by the command: it stays shown to this session, and is hidden from others until git has it", "") < 0)
 			return -1;
 	}
-	return *text ? store(trees, tree, text, strlen(text)) : 0;
+	return length ? store(trees, tree, text, length) : 0;
 }
 
 int trees_keep_shown(struct trees *trees)

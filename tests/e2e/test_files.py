@@ -173,3 +173,15 @@ def test_words(cordon, file):
         assert done.returncode in (2, 125) and json.loads(done.stdout)["error"]["class"] == "invalid_request", (words, done)
     assert "the new path is missing" in cordon("file", "rename", "a").stderr
     assert file("grep", "(a", status=125)["class"] == "invalid_request"
+
+
+@pytest.mark.parametrize("path", [".git/rebase-merge/git-rebase-todo", ".git/logs/HEAD", ".git/modules", "sub/.git/BISECT_NAMES", ".GIT/x"])
+def test_nothing_is_changed_in_the_directory_of_a_repository(cordon, path):
+    """Nearly every file there decides what git does next, outside."""
+    for name in (".git/rebase-merge", ".git/logs", "sub/.git", ".GIT"):
+        (cordon.workspace / name).mkdir(parents=True, exist_ok=True)
+    (cordon.workspace / "link").symlink_to("plain")
+    for words in (["write", "--content", "x", path], ["mkdir", path], ["rename", "link", path]):
+        done = cordon("file", *words, input="")
+        assert done.returncode == 125 and "repository" in done.stderr + done.stdout or "protected" in done.stderr, (words, done)
+    assert not os.path.lexists(cordon.workspace / path)

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import PATIENCE, PROGRAM, descendants, is_running, wait_until
+from lab import needs
 
 MiB = 1 << 20
 
@@ -61,6 +62,7 @@ def test_a_log_grows(cordon, tmp_path):
     process.stderr.close()
 
 
+@needs("unsanitized")
 def test_what_nobody_reads_blocks_the_command(cordon):
     """1 GiB for a reader that reads nothing: the command waits, cordon's memory is bounded, and signals still arrive."""
     process = cordon.popen("run", "-c", "echo ready >&2; exec head -c 1G /dev/zero")

@@ -282,6 +282,34 @@ def test_state_that_was_changed_replayed_or_is_for_other_arguments(client, tmp_p
     assert repeat(state)["error"]["code"] == -32602
 
 
+def test_a_call_that_is_cancelled_while_a_human_is_asked_does_not_run(cordon, any_client, tmp_path):
+    (tmp_path / "given").mkdir()
+    number = any_client.send("tools/call", name="request_capability", arguments={"fs_write": [str(tmp_path / "given")]})
+    state = None
+    if any_client.era == "legacy":
+        question = any_client.wait(lambda message: message.get("method") == "elicitation/create")
+    else:
+        state = any_client.answer(number)["result"]["requestState"]
+    any_client.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+    assert wait_until(lambda: json.loads(cordon("approvals", "list", "--json").stdout)["approvals"] == [])
+    yes = {"action": "accept", "content": {"decision": "session"}}
+    if state:
+        late = any_client.call("tools/call", name="request_capability", arguments={"fs_write": [str(tmp_path / "given")]},
+                               inputResponses={"approval": yes}, requestState=state)
+        assert late["error"]["code"] == -32602
+    else:
+        any_client.write({"jsonrpc": "2.0", "id": question["id"], "result": yes})
+    assert any_client.tool("shell", command=f"touch {tmp_path}/given/made")["isError"]
+    assert any_client.close()[0] == 0 and not list((tmp_path / "given").iterdir())
+
+
+def test_the_end_of_input_while_a_human_is_asked(any_client, tmp_path):
+    (tmp_path / "given").mkdir()
+    any_client.send("tools/call", name="request_capability", arguments={"fs_write": [str(tmp_path / "given")]})
+    any_client.wait(lambda message: "elicitation/create" in json.dumps(message))
+    assert any_client.close()[0] == 0
+
+
 def test_a_client_that_cannot_ask_is_not_asked(client, cordon, tmp_path):
     (tmp_path / "data").mkdir()
     for options, settings in (([], {"elicitation": False}), (["--approver", "cordon"], {})):

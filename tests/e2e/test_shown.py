@@ -129,9 +129,10 @@ def test_examples_by_their_name_unless_links(cordon):
 
 
 def test_keys_and_certificates(cordon):
-    shown = {"venv/certifi/cacert.pem": CERTIFICATE * 200, "public.pem": CERTIFICATE.replace("CERTIFICATE", "PUBLIC KEY"),
-             "words.key": "title = Words that are no key at all\n" * 40}
-    hidden = {"key.pem": KEY, "both.pem": CERTIFICATE + KEY, "rsa.key": KEY.replace("PRIVATE", "RSA PRIVATE"), "wireguard.key": "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
+    shown = {"venv/certifi/cacert.pem": CERTIFICATE * 200, "public.pem": CERTIFICATE.replace("CERTIFICATE", "PUBLIC KEY")}
+    hidden = {"words.key": "title = Words that may be a key or not\n" * 40, "jwk.key": '{"kty":"RSA","d":"' + "A" * 600 + '"}\n',
+              "vpn.key": CERTIFICATE.replace("CERTIFICATE", "OpenVPN Static key V1"), "bare.key": "QUJD" * 300 + "\n",
+              "key.pem": KEY, "both.pem": CERTIFICATE + KEY, "rsa.key": KEY.replace("PRIVATE", "RSA PRIVATE"), "wireguard.key": "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
               "putty.key": "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n" + "A" * 600, "age.key": "# made\n" * 100 + "AGE-SECRET-KEY-1QQ\n"}
     for name, text in {**shown, **hidden}.items():
         write(cordon, name, text)

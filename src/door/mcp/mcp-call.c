@@ -20,8 +20,8 @@ static void call_free(struct mcp_call *call)
 	json_decref(call->whole);
 	free(call->progress_token);
 	free(call->parked);
-	if (call->wake_fd >= 0)
-		close(call->wake_fd);
+	close_fd(&call->cancel_fd);
+	close_fd(&call->answer_fd);
 	free(call);
 }
 
@@ -36,11 +36,18 @@ static void unlink_call(struct mcp_call *call)
 	pthread_cond_broadcast(&call->server->call_ended);
 }
 
-static void wake(struct mcp_call *call)
+static void wake(int fd)
 {
 	uint64_t one = 1;
-	if (write(call->wake_fd, &one, sizeof(one)) < 0)
-		return; /* it is awake: the counter cannot overflow */
+	if (write(fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+/* With the lock. */
+static void cancel(struct mcp_call *call)
+{
+	call->cancelled = true;
+	wake(call->cancel_fd);
 }
 
 /* ---- the answer ------------------------------------------------------------------------------------------------------ */
@@ -183,11 +190,13 @@ static struct mcp_call *call_new(struct mcp_server *server, const char *id, json
 	if (!call)
 		return NULL;
 	*call = (struct mcp_call){ .server = server, .tool = tool, .arguments = arguments, .modern = modern };
-	call->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	call->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	call->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	memcpy(call->id, id, strlen(id) + 1);
+	memcpy(call->last_id, id, strlen(id) + 1);
 	hash_call(name, arguments, call->digest);
 	take_meta(call, params);
-	if (call->wake_fd >= 0)
+	if (call->cancel_fd >= 0 && call->answer_fd >= 0)
 		return call;
 	call_free(call);
 	return NULL;
@@ -236,7 +245,8 @@ bool mcp_call_resume(struct mcp_server *server, const char *id, json_t *message)
 	bool found = false;
 	pthread_mutex_lock(&server->lock);
 	struct mcp_call *call = server->calls;
-	while (call && (call->serial != serial || *call->id))
+	/* The question is open, or its call has ended without an answer and its result waits. */
+	while (call && (call->question != serial || *call->id || !(call->asked == MCP_ASKED || call->parked)))
 		call = call->next;
 	if (serial && call) {
 		found = true;
@@ -248,9 +258,10 @@ bool mcp_call_resume(struct mcp_server *server, const char *id, json_t *message)
 			call_free(call);
 		} else {
 			memcpy(call->id, id, strlen(id) + 1);
+			memcpy(call->last_id, id, strlen(id) + 1);
 			call->answer = mcp_elicit_read(answer, call->reason);
 			call->asked = MCP_ANSWERED;
-			wake(call);
+			wake(call->answer_fd);
 		}
 	}
 	pthread_mutex_unlock(&server->lock);
@@ -266,10 +277,8 @@ void mcp_call_cancel(struct mcp_server *server, const char *id)
 {
 	pthread_mutex_lock(&server->lock);
 	for (struct mcp_call *call = server->calls; call; call = call->next)
-		if (!strcmp(call->id, id)) {
-			call->cancelled = true;
-			wake(call);
-		}
+		if (!strcmp(call->last_id, id) && !call->parked)
+			cancel(call);
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -284,8 +293,7 @@ void mcp_call_end_all(struct mcp_server *server)
 			call_free(call);
 			continue;
 		}
-		call->cancelled = true;
-		wake(call);
+		cancel(call);
 		link = &call->next;
 	}
 	while (server->call_count)

@@ -29,7 +29,7 @@ static void put_form(struct json *json, const struct cordon_card *card)
 static char *legacy_question(struct mcp_call *call, const struct cordon_card *card, size_t *ret_length)
 {
 	struct json json;
-	snprintf(call->question_id, sizeof(call->question_id), "cordon-%llu", (unsigned long long)++call->server->serial);
+	snprintf(call->question_id, sizeof(call->question_id), "cordon-%llu", (unsigned long long)call->question);
 	json_init(&json);
 	json_object_begin(&json);
 	json_key_string(&json, "jsonrpc", "2.0");
@@ -74,15 +74,16 @@ static enum cordon_answer await_answer(struct mcp_call *call, const struct cordo
 	enum cordon_answer answer = CORDON_UNANSWERED;
 	bool over = false;
 	while (!over) {
-		struct pollfd fds[] = { { .fd = call->wake_fd, .events = POLLIN }, { .fd = card->settled_fd, .events = POLLIN } };
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		struct pollfd fds[] = { { .fd = call->answer_fd, .events = POLLIN }, { .fd = call->cancel_fd, .events = POLLIN },
+		                        { .fd = card->settled_fd, .events = POLLIN } };
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			break;
 		uint64_t count;
-		if (fds[0].revents && read(call->wake_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		if (fds[0].revents && read(call->answer_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
 			break;
 		pthread_mutex_lock(&server->lock);
-		over = call->asked == MCP_ANSWERED || call->cancelled || fds[1].revents;
-		if (call->asked == MCP_ANSWERED) {
+		over = call->asked == MCP_ANSWERED || call->cancelled || fds[2].revents;
+		if (call->asked == MCP_ANSWERED && !call->cancelled) {
 			answer = call->answer;
 			memcpy(reason, call->reason, sizeof(call->reason));
 		}
@@ -102,6 +103,7 @@ enum cordon_answer mcp_elicit(void *arg, const struct cordon_card *card, char re
 	char *line = NULL;
 	if (can) {
 		call->asked = MCP_ASKED;
+		call->question = ++server->serial;
 		call->expires_ms = mcp_now_ms() + card->timeout_ms;
 		line = call->modern ? modern_question(call, card, &length) : legacy_question(call, card, &length);
 	}
@@ -148,7 +150,7 @@ void mcp_elicit_answer(struct mcp_server *server, json_t *message)
 		call->answer = result ? mcp_elicit_read(result, call->reason) : CORDON_UNANSWERED;
 		call->asked = MCP_ANSWERED;
 		uint64_t one = 1;
-		if (write(call->wake_fd, &one, sizeof(one)) < 0)
+		if (write(call->answer_fd, &one, sizeof(one)) < 0)
 			call->cancelled = true;
 		break;
 	}

@@ -121,7 +121,7 @@ static int fill(struct mcp_call *call, struct cordon_request *request, struct co
 		return -1;
 	/* Without an approver of ours, the configuration says whether cordon approvals can be waited for. */
 	bool asks = call->elicits && !call->server->options->own_approver;
-	cordon_request_approver(request, asks ? mcp_elicit : NULL, call, call->wake_fd, 0);
+	cordon_request_approver(request, asks ? mcp_elicit : NULL, call, call->cancel_fd, 0);
 	return 0;
 }
 
@@ -269,12 +269,11 @@ static int follow(struct mcp_call *call, struct cordon_execution *execution, str
 {
 	bool finished = false;
 	while (!finished) {
-		struct pollfd fds[] = { { .fd = cordon_execution_fd(execution), .events = POLLIN }, { .fd = call->wake_fd, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = cordon_execution_fd(execution), .events = POLLIN }, { .fd = call->cancel_fd, .events = POLLIN } };
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return fail(err, CORDON_E_INTERNAL, errno, "poll", "cannot wait for the command");
-		uint64_t count;
-		if (fds[1].revents && read(call->wake_fd, &count, sizeof(count)) > 0 && is_cancelled(call))
-			return fail(err, CORDON_E_INTERNAL, 0, NULL, "the call was cancelled");
+		if (fds[1].revents)
+			return fail(err, CORDON_E_CANCELLED, 0, NULL, "the call was cancelled");
 		if (cordon_execution_step(execution, &finished, err) < 0)
 			return -1;
 	}

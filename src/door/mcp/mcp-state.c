@@ -1,6 +1,6 @@
 /* The state that a modern client keeps between the request that ended with a question and the request that repeats it. The client
- * may change it, so it is authenticated, bound to the tool and its arguments, and expires. It is used once: the call that
- * it names no longer waits after that. */
+ * may change it, so it is authenticated, bound to one question, to the tool and its arguments, and expires. It is used once: the
+ * question that it names is not open after that. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct state {
 
 char *mcp_state_make(const struct mcp_call *call)
 {
-	struct state state = { .serial = call->serial, .expires_ms = call->expires_ms };
+	struct state state = { .serial = call->question, .expires_ms = call->expires_ms };
 	size_t size = sodium_base64_encoded_len(sizeof(state), sodium_base64_VARIANT_URLSAFE);
 	char *text = malloc(size);
 	memcpy(state.digest, call->digest, sizeof(state.digest));

@@ -61,11 +61,14 @@ struct mcp_call {
 	bool modern, elicits;
 	char *progress_token;           /* as JSON; or NULL: the client wants no progress */
 	unsigned char digest[32];       /* of tool and arguments */
-	int wake_fd;                    /* readable: an answer came, or the call was cancelled */
+	int cancel_fd;                  /* readable for good once the call was cancelled */
+	int answer_fd;                  /* readable when an answer came; read by the thread that waits for it only */
 	/* With the server's lock: */
 	char id[RPC_ID_MAX];            /* the request to answer; "": none now */
+	char last_id[RPC_ID_MAX];       /* the request that the client knows the call by, answered or not */
 	bool cancelled;
 	char *parked;                   /* the result of a call that had no request to answer when it ended */
+	uint64_t question;              /* the serial of the newest question; 0: there was none */
 	uint64_t expires_ms;            /* of the question */
 	enum mcp_asked asked;
 	char question_id[40];           /* legacy: of our own request */
@@ -110,7 +113,7 @@ enum cordon_answer mcp_elicit_read(json_t *result, char reason[256]);
 enum cordon_answer mcp_elicit(void *arg, const struct cordon_card *card, char reason[256]);
 /* What the client has to send back with the request that repeats the call: to be free()d, or NULL. */
 char *mcp_state_make(const struct mcp_call *call);
-/* The serial of the call that `state` belongs to; 0: it is forged, expired, or for other arguments. */
+/* The serial of the question that `state` belongs to; 0: it is forged, expired, or for other arguments. */
 uint64_t mcp_state_read(const struct mcp_server *server, const char *state, const unsigned char digest[32]);
 /* The session of this server's calls, made when the first needs it. The text is the server's. */
 int mcp_session(struct mcp_server *server, const char **ret_id, struct cordon_error *err)
