@@ -183,5 +183,5 @@ def test_nothing_is_changed_in_the_directory_of_a_repository(cordon, path):
     (cordon.workspace / "link").symlink_to("plain")
     for words in (["write", "--content", "x", path], ["mkdir", path], ["rename", "link", path]):
         done = cordon("file", *words, input="")
-        assert done.returncode == 125 and "repository" in done.stderr + done.stdout or "protected" in done.stderr, (words, done)
+        assert done.returncode == 125 and ("repository" in done.stderr or "protected" in done.stderr), (words, done)
     assert not os.path.lexists(cordon.workspace / path)
