@@ -4,7 +4,7 @@ MESON ?= meson
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all help run test test-platforms test-everyday bench soak lint fuzz install uninstall deb tarball clean deps deps-test
+.PHONY: all help run test test-platforms test-everyday test-agents bench soak lint fuzz install uninstall deb tarball release clean deps deps-test
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS) $(NINJA_FLAGS)
 
@@ -12,16 +12,18 @@ help:
 	@echo 'make           build build/cordon and the library'
 	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
 	@echo 'make test      install what is missing, then the suite; as root it also runs as an ordinary user'
-	@echo 'make test-platforms   the same on Linux 6.1 and 6.12 and on arm64, in emulated machines'
-	@echo 'make test-everyday    installing and removing, in a fresh Debian; programs that people use every day, inside'
+	@echo 'make test-platforms   the same on Linux 6.1 and 6.12 and on arm64, in emulated machines; builds for macOS and Windows, wine'
+	@echo 'make test-everyday    installing and removing, in a fresh Debian; programs that people use every day, inside; links swapped for a minute'
+	@echo 'make test-agents      coding agents and MCP clients from npm, offline, with a scripted model (docs/AGENTS.md)'
 	@echo 'make lint      clang-tidy and cppcheck, following each function further than make test does'
 	@echo 'make bench     side by side with other sandboxes and with none at all (docs/PERFORMANCE.md); writes bench/results/'
-	@echo 'make soak      a long run: 100,000 commands in one session, 200 sessions with the daemon killed at random (SOAK_ARGS)'
+	@echo 'make soak      a long run: 100,000 commands in one session, 200 sessions with the daemon killed at random (SOAK_ARGS); links swapped under file tools (SOAK_ARGS)'
 	@echo 'make fuzz      each fuzz target for a few seconds (FUZZ_SECONDS=10)'
 	@echo 'make install   to PREFIX (default /usr/local), honours DESTDIR; needs no root where PREFIX is yours'
 	@echo 'make uninstall removes that again, with the same PREFIX and DESTDIR'
 	@echo 'make deb       Debian packages, in build/deb'
 	@echo 'make tarball   an archive with the static program, in build/tarball'
+	@echo 'make release   archives for macOS and Windows, and packages for npm, in build/release'
 	@echo 'make clean     remove the build directories'
 
 $(BUILD)/build.ninja:
@@ -42,21 +44,28 @@ run: deps
 test: deps-test
 	@tests/run
 test-platforms: deps-test
-	@tests/run build vm arm64
+	@packaging/apt-install platforms
+	@tests/run build vm arm64 other-systems
 test-everyday: deps-test
 	@packaging/apt-install deb everyday
-	@tests/run build install everyday everyday-root
+	@tests/everyday/node-packages
+	@tests/run build race install everyday everyday-root threads
+test-agents: deps-test
+	@packaging/apt-install agents
+	@tests/run build agents
 
 lint:
 	@packaging/apt-install build test
 	@tools/lint --deep
 
 bench: deps-test
+	@packaging/apt-install bench
 	@$(MAKE) --no-print-directory all
 	@BUILD=$(BUILD) bench/run
 
 soak: deps-test
 	@$(MAKE) --no-print-directory all
+	@CORDON_RACE_S=30 $(BUILD)/tests/unit/test-files-race
 	@BUILD=$(BUILD) bench/soak $(SOAK_ARGS)
 
 FUZZ_SECONDS ?= 10
@@ -82,5 +91,11 @@ tarball: deps
 	@$(MAKE) --no-print-directory all
 	@packaging/tarball/build $(BUILD)
 
+release: deps
+	@packaging/apt-install platforms
+	@$(MAKE) --no-print-directory all
+	@tools/cross
+	@packaging/release/build $(BUILD)
+
 clean:
-	rm -rf build build-clang build-clang-asan build-arm64 build-fuzz
+	rm -rf build build-clang build-clang-asan build-arm64 build-fuzz build-threads

@@ -3,9 +3,9 @@
  *
  *     commands times RUNS REST-US     how long each takes: a line "SUBJECT WAY p50 p90 p99", in microseconds
  *     commands rate SECONDS           one after another without a rest: a line "SUBJECT WAY N", per second
- *     commands cpu COUNT [PID…]       processor time of each: a line "SUBJECT WAY N", in microseconds. It is that of the whole
- *                                     machine, so that init, proxy, daemon and what the kernel tidies up later are counted; the time
- *                                     of the processes PID is not
+ *     commands cpu COUNT [PID…]       processor time of each: a line "SUBJECT WAY N", in microseconds. It is that of
+ * the whole machine, so that init, proxy, daemon and what the kernel tidies up later are counted; the time of the
+ * processes PID is not
  *
  * Read from stdin, a line each, words separated by tabs:
  *
@@ -15,7 +15,7 @@
  *
  * A setting of the library itself is config=FILE.
  * Each way is tried first; one that does not work is told by a line "SUBJECT WAY absent WHY" and left out. */
-#include <cordon.h>
+#include <cordon-internal.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -99,8 +99,10 @@ static bool run_request(const struct way *way)
 	for (size_t i = 2; i < way->subject->count; i++)
 		argv[i - 2] = way->subject->words[i];
 	for (size_t i = 3; fine && i < way->line->count; i++)
-		fine = set_option(&(struct cordon_options){ 0 }, way->line->words[i]) || set(request, way->line->words[i], &err);
-	fine = fine && cordon_request_command(request, argv, &err) == 0 && cordon_run(way->library, request, &result, &err) == 0;
+		fine = set_option(&(struct cordon_options){ 0 }, way->line->words[i]) ||
+		       set(request, way->line->words[i], &err);
+	fine = fine && cordon_request_command(request, argv, &err) == 0 &&
+	       cordon_result_run(way->library, request, &result, &err) == 0;
 	if (!fine)
 		snprintf(why, sizeof(why), "%s: %s", err.subject, err.reason);
 	else if (result->exit_code != 0) {
@@ -147,7 +149,8 @@ static double machine_ticks(void)
 {
 	unsigned long long user, nice, system, idle, wait, irq, softirq;
 	FILE *file = fopen("/proc/stat", "re");
-	if (!file || fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &wait, &irq, &softirq) != 7)
+	if (!file || fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system, &idle, &wait, &irq,
+	                    &softirq) != 7)
 		give_up("/proc/stat cannot be read");
 	fclose(file);
 	return (double)(user + nice + system + irq + softirq);
@@ -237,7 +240,8 @@ static void measure(const struct line *lines, size_t count, const struct line *s
 	for (size_t i = 0; i < count; i++) {
 		if (is(&lines[i], "subject") || !make_way(&ways[found], &lines[i], subject))
 			continue;
-		variants[found] = (struct variant){ lines[i].words[1], run, &ways[found], strtoul(lines[i].words[2], NULL, 10) };
+		variants[found] =
+			(struct variant){ lines[i].words[1], run, &ways[found], strtoul(lines[i].words[2], NULL, 10) };
 		found++;
 	}
 	if (strcmp(argv[1], "times") == 0)
@@ -253,7 +257,8 @@ static void measure(const struct line *lines, size_t count, const struct line *s
 /* Nothing comes from the commands, and their complaints are no part of the table; spawning has nothing to redirect. */
 static void keep_streams_apart(void)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), output = fcntl(1, F_DUPFD_CLOEXEC, 3), errors = fcntl(2, F_DUPFD_CLOEXEC, 3);
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), output = fcntl(1, F_DUPFD_CLOEXEC, 3),
+	    errors = fcntl(2, F_DUPFD_CLOEXEC, 3);
 	stdout = fdopen(output, "we");
 	stderr = fdopen(errors, "we");
 	if (!stdout || !stderr || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)

@@ -1,11 +1,12 @@
-/* Sessions that have run a command and do nothing, for bench/run, which looks at the machine's memory meanwhile. Lines on stdin:
+/* Sessions that have run a command and do nothing, for bench/run, which looks at the machine's memory meanwhile. Lines
+ * on stdin:
  *
  *     make N          until N are there; prints "make SECONDS"
  *     exec RUNS N     /bin/true in one of the first N, at random; prints "idle exec p50 p90 p99", in microseconds, each
  *                     after a rest
  *
  * They are there until stdin ends. */
-#include <cordon.h>
+#include <cordon-internal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static void run_in(const char *session)
 	must(cordon_request_new(&request, &err), &err);
 	must(cordon_request_set(request, "session", session, &err), &err);
 	must(cordon_request_command(request, argv, &err), &err);
-	must(cordon_run(cordon, request, &result, &err), &err);
+	must(cordon_result_run(cordon, request, &result, &err), &err);
 	if (result->exit_code != 0)
 		give_up("idle: the command ended with %d", result->exit_code);
 	cordon_result_unref(result);

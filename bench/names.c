@@ -1,5 +1,6 @@
-/* What the check at a command's end costs where nothing changed: every known directory is looked at. Links the library's own
- * parts. names RUNS CACHE_DIR TREE: prints the number of directories with p50, p90 and p99 in microseconds. */
+/* What the check at a command's end costs where nothing changed: every known directory is looked at. Links the
+ * library's own parts. names RUNS CACHE_DIR TREE: prints the number of directories with p50, p90 and p99 in
+ * microseconds. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

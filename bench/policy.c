@@ -1,5 +1,5 @@
-/* What deciding costs, with ten, a hundred and a thousand rules or entries: tool policy, and whether one capability set is
- * within another. Prints the nanoseconds of one evaluation with each (the median of many short rounds).
+/* What deciding costs, with ten, a hundred and a thousand rules or entries: tool policy, and whether one capability set
+ * is within another. Prints the nanoseconds of one evaluation with each (the median of many short rounds).
  *
  *     policy ROUNDS */
 #include <stdio.h>
@@ -45,8 +45,9 @@ static void evaluate_within(const struct subject *subject)
 static void add_rules(struct subject *subject, int count, const char *format)
 {
 	for (int i = 0; i < count; i++)
-		must(rules_add(&arena, &subject->rules, "write", arena_printf(&arena, format, i), RULE_ALLOW, "bench:1:1",
-		               NULL) == 0, "the rule is refused");
+		must(rules_add(&arena, &subject->rules, "write", arena_printf(&arena, format, i), RULE_ALLOW,
+		               "bench:1:1", NULL) == 0,
+		     "the rule is refused");
 }
 
 static void last_tree(struct subject *subject, int count)
@@ -87,10 +88,14 @@ static void lists(struct subject *subject, int count, int asked, const char *rea
 	struct capability_set set = { .network = NETWORK_HOSTS }, ceiling = { .network = NETWORK_HOSTS };
 	for (int i = 0; i < count; i++)
 		must(strings_add(&arena, &ceiling.fs_read, arena_printf(&arena, "/srv/tenants/app-%d", i)) == 0 &&
-		     strings_add(&arena, &ceiling.hosts, arena_printf(&arena, "*.app-%d.example.org:443", i)) == 0, "memory");
+		             strings_add(&arena, &ceiling.hosts, arena_printf(&arena, "*.app-%d.example.org:443", i)) ==
+		                     0,
+		     "memory");
 	for (int i = count - asked; i < count; i++)
 		must(strings_add(&arena, &set.fs_read, arena_printf(&arena, read, i)) == 0 &&
-		     strings_add(&arena, &set.hosts, arena_printf(&arena, "api.app-%d.example.org:443", i)) == 0, "memory");
+		             strings_add(&arena, &set.hosts, arena_printf(&arena, "api.app-%d.example.org:443", i)) ==
+		                     0,
+		     "memory");
 	must(capability_normalise(&arena, &set, &subject->set, NULL) == 0 &&
 	     capability_normalise(&arena, &ceiling, &subject->ceiling, NULL) == 0, "out of memory");
 	subject->expect = true;

@@ -1,7 +1,7 @@
 /* What going through the proxy costs: relay CORDON-PROXY [TINYPROXY-PORT TINYPROXY-PID]. One run measures, interleaved,
  * the same transfers over loopback directly, through cordon-proxy, and through tinyproxy where there is one: throughput
- * with 1 and with 50 connections, the proxy's CPU time per GB, setting a connection up, and memory at 1,000 connections.
- * A line: WHAT WAY, and a number: GB/s, ms/GB, us or kB. */
+ * with 1 and with 50 connections, the proxy's CPU time per GB, setting a connection up, and memory at 1,000
+ * connections. A line: WHAT WAY, and a number: GB/s, ms/GB, us or kB. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -41,7 +41,8 @@ static void need(int fine, const char *what)
 }
 
 /* A server is elsewhere. Here it shares the processors: what a host's bbr holds back over loopback slows the direct way
- * down, and its timers run on the time of whoever is there, which is the proxy; and no proxy sends by it to a command. */
+ * down, and its timers run on the time of whoever is there, which is the proxy; and no proxy sends by it to a command.
+ */
 static int listen_at(uint16_t *ret_port)
 {
 	static const char control[] = "reno";
@@ -55,7 +56,8 @@ static int listen_at(uint16_t *ret_port)
 	return fd;
 }
 
-/* ---- the server: sends as many bytes as eight bytes say, then waits for the next eight ------------------------------- */
+/* ---- the server: sends as many bytes as eight bytes say, then waits for the next eight
+ * ------------------------------- */
 
 static void *serve(void *arg)
 {
@@ -130,7 +132,8 @@ static int start_proxy(const char *program, uint16_t *ret_port, pid_t *ret_pid)
 	tell(socket, &message, listener);
 	close(listener);
 	tell(socket, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
-	need(recv(socket, &message, sizeof(message), 0) == sizeof(message) && message.kind == PROXY_READY, message.text);
+	need(recv(socket, &message, sizeof(message), 0) == sizeof(message) && message.kind == PROXY_READY,
+	     message.text);
 	return socket;
 }
 
@@ -174,8 +177,8 @@ static int dial(enum way way)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (way == DIRECT)
 		return fd;
-	int length = snprintf(text, sizeof(text), "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n", server_port,
-	                      server_port);
+	int length = snprintf(text, sizeof(text), "CONNECT 127.0.0.1:%u HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n\r\n",
+	                      server_port, server_port);
 	need(send(fd, text, (size_t)length, 0) == length, "send");
 	size_t used = 0;
 	do {

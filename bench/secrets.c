@@ -2,7 +2,8 @@
  *
  *     secrets speed RUNS FILE      "NAME GB/s" for each way, all by turns, over the file's bytes in memory
  *     secrets rate                 paths on standard input: "bytes N", and "KIND count" for what was found
- *                                  with SHOW=1 in the environment also where, on standard error */
+ *                                  with SHOW=1 in the environment also where, on standard error
+ *     secrets rate-of-text         the same, without files that are no text: with a NUL in their first 64 KiB */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void run_prefilter(const void *arg)
 	const struct input *input = arg;
 	uint8_t buckets;
 	for (size_t at = 0; at < input->length; at++) {
-		at = prefilter_next(secret_set_prefilter(set), input->bytes, input->length, at, &buckets);
+		at = prefilter_next(secret_set_prefilter(set), input->bytes, input->length, at, false, &buckets);
 		found++;
 	}
 }
@@ -85,7 +86,8 @@ static void run_filter(const void *arg)
 	secret_policy_set(&policy, SECRET_REDACT);
 	struct secret_filter *filter = secret_filter_new(set, &policy, NULL, discard, NULL);
 	for (size_t at = 0; at < input->length; at += 65536)
-		secret_filter_add(filter, input->bytes + at, input->length - at < 65536 ? input->length - at : 65536, 0);
+		secret_filter_add(filter, input->bytes + at, input->length - at < 65536 ? input->length - at : 65536,
+		                  0);
 	secret_filter_finish(filter);
 	secret_filter_free(filter);
 }
@@ -95,12 +97,27 @@ static hs_database_t *database;
 static hs_scratch_t *scratch;
 
 static const char *const patterns[] = {
-	"sk-ant-[A-Za-z0-9_-]{24}", "sk-or-[A-Za-z0-9_-]{24}", "sk-proj-[A-Za-z0-9_-]{24}", "sk-svcacct-[A-Za-z0-9_-]{24}",
-	"sk-admin-[A-Za-z0-9_-]{24}", "\\bsk-[A-Za-z0-9]{32,64}\\b", "-----BEGIN [A-Z ]{0,40}PRIVATE KEY", "gh[posur]_[A-Za-z0-9]{36}",
-	"github_pat_\\w{36}", "glpat-[A-Za-z0-9_-]{20}", "\\bAIza[A-Za-z0-9_-]{35}", "\\bA[KS]IA[A-Z0-9]{16}\\b",
-	"(?i)aws_secret_access_key.{1,12}[A-Za-z0-9/+]{40}", "xox[abprs]-[A-Za-z0-9-]{20}", "xapp-[A-Za-z0-9-]{20}",
-	"\\b[MNO][DTjz][A-Za-z0-9_-]{21,26}\\.[A-Za-z0-9_-]{5,8}\\.[A-Za-z0-9_-]{25,45}", "[0-9]{6,12}:A[A-Za-z0-9_-]{34}",
-	"\\bBSA[A-Za-z0-9_-]{27,29}\\b", "npm_[A-Za-z0-9]{36}", "[sr]k_(live|test)_[A-Za-z0-9]{16}", "whsec_[A-Za-z0-9]{24}",
+	"sk-ant-[A-Za-z0-9_-]{24}",
+	"sk-or-[A-Za-z0-9_-]{24}",
+	"sk-proj-[A-Za-z0-9_-]{24}",
+	"sk-svcacct-[A-Za-z0-9_-]{24}",
+	"sk-admin-[A-Za-z0-9_-]{24}",
+	"\\bsk-[A-Za-z0-9]{32,64}\\b",
+	"-----BEGIN [A-Z ]{0,40}PRIVATE KEY",
+	"gh[posur]_[A-Za-z0-9]{36}",
+	"github_pat_\\w{36}",
+	"glpat-[A-Za-z0-9_-]{20}",
+	"\\bAIza[A-Za-z0-9_-]{35}",
+	"\\bA[KS]IA[A-Z0-9]{16}\\b",
+	"(?i)aws_secret_access_key.{1,12}[A-Za-z0-9/+]{40}",
+	"xox[abprs]-[A-Za-z0-9-]{20}",
+	"xapp-[A-Za-z0-9-]{20}",
+	"\\b[MNO][DTjz][A-Za-z0-9_-]{21,26}\\.[A-Za-z0-9_-]{5,8}\\.[A-Za-z0-9_-]{25,45}",
+	"[0-9]{6,12}:A[A-Za-z0-9_-]{34}",
+	"\\bBSA[A-Za-z0-9_-]{27,29}\\b",
+	"npm_[A-Za-z0-9]{36}",
+	"[sr]k_(live|test)_[A-Za-z0-9]{16}",
+	"whsec_[A-Za-z0-9]{24}",
 	"\\beyJ[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]{10,}\\.[A-Za-z0-9_-]{10}",
 };
 #define PATTERNS (sizeof(patterns) / sizeof(patterns[0]))
@@ -130,8 +147,9 @@ static void run_hyperscan(const void *arg)
 {
 	const struct input *input = arg;
 	for (size_t at = 0; at < input->length; at += BLOCK)
-		hs_scan(database, (const char *)input->bytes + at, (unsigned)(input->length - at < BLOCK ? input->length - at : BLOCK), 0,
-		        scratch, on_match, NULL);
+		hs_scan(database, (const char *)input->bytes + at,
+		        (unsigned)(input->length - at < BLOCK ? input->length - at : BLOCK), 0, scratch, on_match,
+		        NULL);
 }
 #endif
 
@@ -163,8 +181,11 @@ static void speed(size_t runs, const char *path)
 		const char *name;
 		void (*run)(const void *);
 	} ways[] = {
-		{ "raw layer", run_raw }, { "raw layer, prefilter alone", run_prefilter }, { "raw layer, portable prefilter", run_portable },
-		{ "all layers", run_all }, { "redacting stream", run_filter },
+		{ "raw layer", run_raw },
+		{ "raw layer, prefilter alone", run_prefilter },
+		{ "raw layer, portable prefilter", run_portable },
+		{ "all layers", run_all },
+		{ "redacting stream", run_filter },
 #ifdef HYPERSCAN
 		{ "hyperscan, raw layer", run_hyperscan },
 #endif
@@ -186,7 +207,12 @@ static void speed(size_t runs, const char *path)
 		printf("%s\t%.3f\n", ways[i].name, best[i]);
 }
 
-static void rate(void)
+static bool is_text(const struct input *input)
+{
+	return !memchr(input->bytes, '\0', input->length < 65536 ? input->length : 65536);
+}
+
+static void rate(bool is_of_text)
 {
 	char *line = NULL;
 	size_t size = 0, counts[SECRET_ROWS] = { 0 };
@@ -197,6 +223,10 @@ static void rate(void)
 		if (lstat(line, &about) < 0 || !S_ISREG(about.st_mode) || !about.st_size || access(line, R_OK) < 0)
 			continue;
 		struct input input = map(line);
+		if (is_of_text && !is_text(&input)) {
+			munmap((void *)(uintptr_t)input.bytes, input.length);
+			continue;
+		}
 		bytes += input.length;
 		if (secret_scan(&all_layers, input.bytes, input.length, true) < 0)
 			give_up("memory is short");
@@ -206,8 +236,10 @@ static void rate(void)
 			secret_layer_text(one->layers, layer);
 			counts[one->member]++;
 			if (getenv("SHOW"))
-				fprintf(stderr, "%s:%zu: %s (%s): %.*s\n", line, one->start, secret_found_name(set, one), layer,
-				        (int)(one->end - one->start < 60 ? one->end - one->start : 60), (const char *)input.bytes + one->start);
+				fprintf(stderr, "%s:%zu: %s (%s): %.*s\n", line, one->start,
+				        secret_found_name(set, one), layer,
+				        (int)(one->end - one->start < 60 ? one->end - one->start : 60),
+				        (const char *)input.bytes + one->start);
 		}
 		munmap((void *)(uintptr_t)input.bytes, input.length);
 	}
@@ -228,9 +260,9 @@ int main(int argc, char **argv)
 	raw_layer.depth = 0;
 	if (argc == 4 && !strcmp(argv[1], "speed"))
 		speed(strtoul(argv[2], NULL, 10), argv[3]);
-	else if (argc == 2 && !strcmp(argv[1], "rate"))
-		rate();
+	else if (argc == 2 && !strncmp(argv[1], "rate", 4))
+		rate(!strcmp(argv[1], "rate-of-text"));
 	else
-		give_up("secrets speed RUNS FILE | secrets rate");
+		give_up("secrets speed RUNS FILE | secrets rate | secrets rate-of-text");
 	return 0;
 }

@@ -1,7 +1,7 @@
-/* What a session costs while there are few and while there are many: sessions DATA-DIR FEW MANY. Each of the operations of
- * `cordon session`, and what it takes per operation (the list: per session listed). One line each: name, microseconds with
- * few, with many. */
-#include <cordon.h>
+/* What a session costs while there are few and while there are many: sessions DATA-DIR FEW MANY. Each of the operations
+ * of `cordon session`, and what it takes per operation (the list: per session listed). One line each: name,
+ * microseconds with few, with many. */
+#include <cordon-internal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -108,7 +108,8 @@ int main(int argc, char **argv)
 			create();
 		created[phase] = phase ? fastest(create, SAMPLES) : 0;
 		for (size_t i = 0; i < OPERATIONS; i++)
-			took[phase][i] = fastest(operations[i].act, operations[i].samples) / (operations[i].per_session ? (double)made : 1);
+			took[phase][i] = fastest(operations[i].act, operations[i].samples) /
+			                 (operations[i].per_session ? (double)made : 1);
 		/* The first ones after the few: there is no other way to have few of them. */
 		if (!phase)
 			created[0] = fastest(create, SAMPLES);

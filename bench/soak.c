@@ -3,10 +3,10 @@
  *     soak library SESSIONS           by the library, in this process
  *     soak program SESSIONS CORDON    each by `cordon run --json --session`, which uses the daemon if there is one
  *
- * For each line "COMMANDS SECONDS" on stdin that many are run, all sessions together, or until the time is up, whichever is
- * first; 0 is no bound. Each prints "ran AUDIT-ID" or "lost WHY", and in the end "done". A session has one
+ * For each line "COMMANDS SECONDS" on stdin that many are run, all sessions together, or until the time is up,
+ * whichever is first; 0 is no bound. Each prints "ran AUDIT-ID" or "lost WHY", and in the end "done". A session has one
  * thread, and one command at a time. */
-#include <cordon.h>
+#include <cordon-internal.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <spawn.h>
@@ -36,7 +36,8 @@ static void name_session(char name[32], size_t number)
 	snprintf(name, 32, "soak-%zu", number);
 }
 
-/* ---- one command: its audit id, or why there is none --------------------------------------------------------------- */
+/* ---- one command: its audit id, or why there is none ---------------------------------------------------------------
+ */
 
 static bool run_library(const char *session, char *answer, size_t size)
 {
@@ -44,9 +45,10 @@ static bool run_library(const char *session, char *answer, size_t size)
 	struct cordon_request *request = NULL;
 	struct cordon_result *result = NULL;
 	struct cordon_error err = { .reason = "" };
-	bool ran = cordon_request_new(&request, &err) == 0 && cordon_request_set(request, "session", session, &err) == 0 &&
-	           cordon_request_command(request, argv, &err) == 0 && cordon_run(library, request, &result, &err) == 0 &&
-	           result->exit_code == 0;
+	bool ran = cordon_request_new(&request, &err) == 0 &&
+	           cordon_request_set(request, "session", session, &err) == 0 &&
+	           cordon_request_command(request, argv, &err) == 0 &&
+	           cordon_result_run(library, request, &result, &err) == 0 && result->exit_code == 0;
 	snprintf(answer, size, "%s", ran ? result->audit_id : result ? "it ended with an error" : err.reason);
 	cordon_result_unref(result);
 	cordon_request_unref(request);
@@ -98,7 +100,8 @@ static void *work(void *arg)
 	char session[32], answer[ANSWER_MAX];
 	name_session(session, (size_t)(uintptr_t)arg);
 	while (atomic_fetch_sub(&left, 1) > 0 && now_us() < end_us) {
-		bool ran = cordon_program ? run_program(session, answer, sizeof(answer)) : run_library(session, answer, sizeof(answer));
+		bool ran = cordon_program ? run_program(session, answer, sizeof(answer))
+		                          : run_library(session, answer, sizeof(answer));
 		printf("%s %s\n", ran ? "ran" : "lost", answer);
 	}
 	return NULL;

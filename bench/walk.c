@@ -1,6 +1,6 @@
 /* What the walk costs without the driver: steps 1 to 4, and step 6 with a durable intent row. Links the library's own
- * parts. walk RUNS DATA_DIR WORKSPACE: prints NAME, p50, p90 and p99 in microseconds, for the whole and for each step, once
- * for a one-off and once for a session. */
+ * parts. walk RUNS DATA_DIR WORKSPACE: prints NAME, p50, p90 and p99 in microseconds, for the whole and for each step,
+ * once for a one-off and once for a session. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,8 @@ static int take_session(struct execution *execution, struct cordon_error *err)
 static int take_cwd(struct execution *execution, struct cordon_error *err)
 {
 	const struct verdict_session *session = &execution->verdict.session;
-	const struct cwd_facts facts = { &execution->arena, execution->request->cwd, session->here, &session->workspace, session->workspace_fd, { 0 } };
+	const struct cwd_facts facts = { &execution->arena,   execution->request->cwd, session->here,
+		                         &session->workspace, session->workspace_fd,   { 0 } };
 	return cwd_step(&facts, &execution->verdict.cwd, err);
 }
 
@@ -35,7 +36,8 @@ static const struct {
 	const char *name;
 	int (*take)(struct execution *execution, struct cordon_error *err);
 } steps[] = {
-	{ "session", take_session }, { "cwd", take_cwd }, { "capability", take_capability }, { "profile", take_profile },
+	{ "session", take_session },       { "cwd", take_cwd },
+	{ "capability", take_capability }, { "profile", take_profile },
 	{ "audit", audit_step_intent },
 };
 enum { STEPS = ARRAY_SIZE(steps) };
@@ -80,7 +82,8 @@ static int measure_both(char **argv, struct cordon_error *err)
 	             cordon_request_command(one_off, command, err) < 0 || cordon_request_new(&session, err) < 0 ||
 	             cordon_request_set(session, "session", "bench", err) < 0 ||
 	             cordon_request_command(session, command, err) < 0 ||
-	             measure(cordon, one_off, "one-off", runs, err) < 0 || measure(cordon, session, "session", runs, err) < 0;
+	             measure(cordon, one_off, "one-off", runs, err) < 0 ||
+	             measure(cordon, session, "session", runs, err) < 0;
 	cordon_request_unref(session);
 	cordon_request_unref(one_off);
 	cordon_unref(cordon);

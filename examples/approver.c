@@ -3,7 +3,8 @@
  *     cc approver.c -o approver $(pkg-config --cflags --libs cordon) && ./approver
  *
  * A session may read no directory but its own and has no network. The first command asks to read the current directory,
- * which is approved once; the second asks for the network, which is denied. Prints the two answers and what came of them:
+ * which is approved once; the second asks for the network, which is denied. Prints the two answers and what came of
+ * them:
  *
  *     asked about a directory: approved
  *     first: exit code 0
@@ -12,15 +13,16 @@
  */
 #include <cordon.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* card->text is what a person should see. A program decides by card->json, never by what the command is called. */
+static struct cordon_error *err;
+
+/* The card's text is what a person should see. A program decides by its JSON, never by what the command is called. */
 static enum cordon_answer answer(void *arg, const struct cordon_card *card, char reason[256])
 {
 	int *questions = arg;
-	bool network = strstr(card->json, "\"network\":\"all\"") != NULL;
+	bool network = strstr(cordon_card_text(card, "json"), "\"network\":\"all\"") != NULL;
 	++*questions;
 	printf("asked about %s: %s\n", network ? "the network" : "a directory", network ? "denied" : "approved");
 	if (!network)
@@ -33,30 +35,29 @@ static void ask(struct cordon *cordon, const char *what, const char *id, const c
 {
 	const char *const argv[] = { "true", NULL };
 	struct cordon_request *request = NULL;
-	struct cordon_result *result = NULL;
-	struct cordon_error err;
-	if (cordon_request_new(&request, &err) < 0 || cordon_request_set(request, "session", id, &err) < 0 ||
-	    cordon_request_set(request, key, value, &err) < 0 || cordon_request_command(request, argv, &err) < 0 ||
-	    cordon_run(cordon, request, &result, &err) < 0)
-		printf("%s: %s, %s\n", what, cordon_class_name(err.class), err.reason);
+	struct cordon_value *result = NULL;
+	if (cordon_request_new(&request, err) < 0 || cordon_request_set(request, "session", id, err) < 0 ||
+	    cordon_request_set(request, key, value, err) < 0 || cordon_request_command(request, argv, err) < 0 ||
+	    cordon_run(cordon, request, &result, err) < 0)
+		printf("%s: %s, %s\n", what, cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
 	else
-		printf("%s: exit code %d\n", what, result->exit_code);
-	cordon_result_unref(result);
+		printf("%s: exit code %d\n", what, (int)cordon_value_int(result, "exit_code"));
+	cordon_value_unref(result);
 	cordon_request_unref(request);
 }
 
 int main(void)
 {
 	struct cordon *cordon;
-	struct cordon_error err;
 	char here[4096], id[64];
 	int questions = 0;
-	if (!getcwd(here, sizeof(here)) || cordon_open(NULL, &cordon, &err) < 0)
+	if (!(err = cordon_error_new()) || !getcwd(here, sizeof(here)) || cordon_open(NULL, &cordon, err) < 0)
 		return 1;
 	snprintf(id, sizeof(id), "example-%d", getpid());
 	cordon_approver(cordon, answer, &questions);
 	ask(cordon, "first", id, "read", here);
 	ask(cordon, "second", id, "net", "all");
 	cordon_unref(cordon);
+	cordon_error_free(err);
 	return questions == 2 ? 0 : 1;
 }

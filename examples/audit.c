@@ -11,24 +11,29 @@
 #include <cordon.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-static int failed(const struct cordon_error *err)
+static struct cordon_error *err;
+
+static int failed(void)
 {
-	fprintf(stderr, "%s: %s (%s)\n", cordon_class_name(err->class), err->reason, err->subject);
+	fprintf(stderr, "%s: %s\n", cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
 	return 1;
 }
 
-/* A row is one line of JSON, not ended by NUL; here only its kind is looked at. Anything but 0 would stop the reading. */
-static int show(void *arg, const char *row, size_t length)
+/* The rows of one command, the oldest first. */
+static int show(struct cordon *cordon, const char *id)
 {
-	char begin[64];
-	(void)arg;
-	snprintf(begin, sizeof(begin), "%.*s", (int)length, row);
-	const char *kind = strstr(begin, "\"row\":\"");
-	if (kind)
-		printf("%.*s\n", (int)strcspn(kind + 7, "\""), kind + 7);
+	struct cordon_value *found = NULL;
+	char params[128], path[64];
+	snprintf(params, sizeof(params), "{\"id\": \"%s\"}", id);
+	if (cordon_call(cordon, "audit.query", params, &found, err) < 0)
+		return -1;
+	for (size_t i = 0; i < cordon_value_count(found, "rows"); i++) {
+		snprintf(path, sizeof(path), "rows.%zu.row", i);
+		printf("%s\n", cordon_value_text(found, path, NULL));
+	}
+	cordon_value_unref(found);
 	return 0;
 }
 
@@ -36,33 +41,31 @@ int main(void)
 {
 	struct cordon *cordon = NULL;
 	struct cordon_request *request = NULL;
-	struct cordon_result *result = NULL;
-	struct cordon_error err;
+	struct cordon_value *result = NULL, *checked = NULL;
 	const char *const argv[] = { "true", NULL };
-	char here[4096], *json = NULL;
-	bool intact = false;
+	char here[4096];
 
-	if (!getcwd(here, sizeof(here)))
+	if (!(err = cordon_error_new()) || !getcwd(here, sizeof(here)))
 		return 1;
-	if (cordon_open(NULL, &cordon, &err) < 0 || cordon_request_new(&request, &err) < 0 ||
-	    cordon_request_set(request, "workspace", here, &err) < 0 ||
-	    cordon_request_command(request, argv, &err) < 0 || cordon_run(cordon, request, &result, &err) < 0)
-		return failed(&err);
+	if (cordon_open(NULL, &cordon, err) < 0 || cordon_request_new(&request, err) < 0 ||
+	    cordon_request_set(request, "workspace", here, err) < 0 ||
+	    cordon_request_command(request, argv, err) < 0 || cordon_run(cordon, request, &result, err) < 0 ||
+	    cordon_call(cordon, "audit.verify", NULL, &checked, err) < 0)
+		return failed();
 
-	if (cordon_audit_verify(cordon, &json, &intact, &err) < 0)
-		return failed(&err);
-	if (intact)
+	char *report = cordon_value_json(checked, "report");
+	if (cordon_value_int(checked, "intact"))
 		printf("the ledger is intact\n");
 	else
-		printf("the ledger was changed: %s\n", json);
+		printf("the ledger was changed: %s\n", report);
+	free(report);
+	if (show(cordon, cordon_value_text(result, "audit_id", NULL)) < 0)
+		return failed();
 
-	const struct cordon_audit_filter filter = { .id = result->audit_id };
-	if (cordon_audit_read(cordon, &filter, show, NULL, &err) < 0)
-		return failed(&err);
-
-	free(json);
-	cordon_result_unref(result);
+	cordon_value_unref(checked);
+	cordon_value_unref(result);
 	cordon_request_unref(request);
 	cordon_unref(cordon);
+	cordon_error_free(err);
 	return 0;
 }

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static struct cordon_error *err;
+
 static void write_file(const char *path, const char *text)
 {
 	FILE *file = fopen(path, "w");
@@ -21,23 +23,26 @@ static void write_file(const char *path, const char *text)
 		exit(1);
 }
 
-/* The settings are a list of objects; one whose `from` names our file is not a default. */
-static void show_ours(char *json, const char *directory)
+/* One whose `from` names our file is not a default. */
+static void show_ours(const struct cordon_value *shown, const char *directory)
 {
-	for (char *key = strstr(json, "{\"key\":"); key; key = strstr(key + 1, "{\"key\":")) {
-		char *end = strchr(key, '}'), *from = strstr(key, directory);
-		if (end && from && from < end)
-			printf("%.*s%.*s\n", (int)(from - key), key, (int)(end + 1 - from - strlen(directory)),
-			       from + strlen(directory));
+	for (size_t i = 0; i < cordon_value_count(shown, "settings"); i++) {
+		char path[64];
+		snprintf(path, sizeof(path), "settings.%zu", i);
+		char *json = cordon_value_json(shown, path), *from = json ? strstr(json, directory) : NULL;
+		if (from)
+			printf("%.*s%s\n", (int)(from - json), json, from + strlen(directory));
+		free(json);
 	}
 }
 
 int main(void)
 {
 	struct cordon *cordon;
-	struct cordon_error err;
-	char here[4000], good[4096], misspelt[4096], *json;
-	if (!getcwd(here, sizeof(here) - 1))
+	struct cordon_value *shown = NULL, *checked = NULL;
+	struct cordon_options *options = cordon_options_new();
+	char here[4000], good[4096], misspelt[4096], params[4200];
+	if (!options || !(err = cordon_error_new()) || !getcwd(here, sizeof(here) - 1))
 		return 1;
 	strcat(here, "/");
 	snprintf(good, sizeof(good), "%sgood.toml", here);
@@ -46,15 +51,19 @@ int main(void)
 	write_file(misspelt, "[limits]\nmemroy = \"512M\"\n");
 
 	/* This file instead of the system's and the user's. */
-	const struct cordon_options options = { .config = good };
-	if (cordon_open(&options, &cordon, &err) < 0 || cordon_config_show(cordon, NULL, &json, &err) < 0) {
-		fprintf(stderr, "%s: %s (%s)\n", cordon_class_name(err.class), err.reason, err.subject);
+	if (cordon_options_set(options, "config", good, err) < 0 || cordon_open(options, &cordon, err) < 0 ||
+	    cordon_call(cordon, "config.show", NULL, &shown, err) < 0) {
+		fprintf(stderr, "%s: %s\n", cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
 		return 1;
 	}
-	show_ours(json, here);
-	free(json);
-	if (cordon_config_check(cordon, misspelt, &err) < 0)
-		printf("%s: %s; %s\n", cordon_class_name(err.class), err.reason, err.remediation);
+	show_ours(shown, here);
+	snprintf(params, sizeof(params), "{\"file\": \"%s\"}", misspelt);
+	if (cordon_call(cordon, "config.check", params, &checked, err) < 0)
+		printf("%s: %s; %s\n", cordon_error_text(err, "class"), cordon_error_text(err, "reason"),
+		       cordon_error_text(err, "remediation"));
+	cordon_value_unref(shown);
 	cordon_unref(cordon);
+	cordon_options_free(options);
+	cordon_error_free(err);
 	return 0;
 }

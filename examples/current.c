@@ -24,27 +24,22 @@ struct conversation {
 static int some_tool(const char *line, char *output, size_t size)
 {
 	const char *const argv[] = { "sh", "-c", line, NULL };
-	struct cordon_result *result = NULL;
-	struct cordon_error err;
-	if (cordon_run_current(argv, &result, &err) < 0) {
-		snprintf(output, size, "%s", cordon_class_name(err.class));
-		cordon_result_unref(result);
-		return -1;
-	}
-	snprintf(output, size, "%.*s", (int)strcspn(result->stdout_data, "\n"), result->stdout_data);
-	cordon_result_unref(result);
-	return 0;
+	struct cordon_value *result = NULL;
+	struct cordon_error *err = cordon_error_new();
+	int status = cordon_run_current(argv, &result, err);
+	const char *text = status < 0 ? cordon_error_text(err, "class") : cordon_value_text(result, "stdout", NULL);
+	snprintf(output, size, "%.*s", (int)strcspn(text, "\n"), text);
+	cordon_value_unref(result);
+	cordon_error_free(err);
+	return status;
 }
 
 static void *converse(void *arg)
 {
 	struct conversation *conversation = arg;
-	struct cordon_error err;
 	char line[128];
-	if (cordon_session_enter(conversation->cordon, conversation->name, &err) < 0) {
-		snprintf(conversation->output, sizeof(conversation->output), "%.100s", err.reason);
+	if (cordon_session_enter(conversation->cordon, conversation->name, NULL) < 0)
 		return NULL;
-	}
 	/* Written by one command, read by the next: both in the session that this thread is in. */
 	snprintf(line, sizeof(line), "echo I am %s >name", cordon_session_current());
 	if (some_tool(line, conversation->output, sizeof(conversation->output)) == 0)
@@ -57,9 +52,8 @@ int main(void)
 {
 	struct conversation conversations[] = { { .name = "ada" }, { .name = "bob" } };
 	struct cordon *cordon;
-	struct cordon_error err;
 	char output[128];
-	if (cordon_open(NULL, &cordon, &err) < 0)
+	if (cordon_open(NULL, &cordon, NULL) < 0)
 		return 1;
 	for (int i = 0; i < 2; i++) {
 		conversations[i].cordon = cordon;

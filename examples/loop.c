@@ -1,4 +1,4 @@
-/* Several commands at once, in an event loop of one's own: each execution is one descriptor to poll.
+/* Several commands at once, in an event loop of one's own: each process is one descriptor to poll.
  *
  *     cc loop.c -o loop $(pkg-config --cflags --libs cordon) && ./loop
  *
@@ -10,69 +10,69 @@
  */
 #include <cordon.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <string.h>
 
 #define COMMANDS 3
 static const char *const lines[COMMANDS] = { "sleep 1; echo slow", "echo quick", "sleep 0.3; exit 3" };
-
-static void end(const struct cordon_error *err)
+static struct cordon_error *err;
+static void must(int result)
 {
-	fprintf(stderr, "%s: %s (%s)\n", cordon_class_name(err->class), err->reason, err->subject);
-	exit(1);
+	if (result < 0) {
+		fprintf(stderr, "%s\n", cordon_error_text(err, "reason"));
+		exit(1);
+	}
 }
 
-static void show(int number, struct cordon_execution *execution)
+static void show(int number, struct cordon_process *process)
 {
-	struct cordon_result *result;
-	struct cordon_error err;
-	if (cordon_execution_result(execution, &result, &err) < 0)
-		end(&err);
-	if (result->exit_code == 0)
-		printf("%d: %s", number, result->stdout_data);
+	struct cordon_value *result = NULL;
+	must(cordon_process_wait(process, 0, &result, err));
+	int code = (int)cordon_value_int(result, "exit_code");
+	if (code == 0)
+		printf("%d: %s", number, cordon_value_text(result, "stdout", NULL));
 	else
-		printf("%d: exit code %d\n", number, result->exit_code);
-	cordon_result_unref(result);
+		printf("%d: exit code %d\n", number, code);
+	cordon_value_unref(result);
+}
+
+/* True: it has ended, which is its last event. */
+static bool take(struct cordon_process *process)
+{
+	struct cordon_value *event;
+	bool ended = false;
+	while (cordon_process_next(process, &event, err) == 0 && event) {
+		ended = !strcmp(cordon_value_text(event, "event", NULL), "ended");
+		cordon_value_unref(event);
+	}
+	return ended;
 }
 
 int main(void)
 {
 	struct cordon *cordon;
-	struct cordon_request *requests[COMMANDS];
-	struct cordon_execution *executions[COMMANDS];
-	struct cordon_error err;
+	struct cordon_request *request;
+	struct cordon_process *processes[COMMANDS];
 	struct pollfd polled[COMMANDS];
-	char here[4096];
-
-	if (!getcwd(here, sizeof(here)))
-		return 1;
-	if (cordon_open(NULL, &cordon, &err) < 0)
-		end(&err);
+	must(cordon_open(NULL, &cordon, err = cordon_error_new()));
 	for (int i = 0; i < COMMANDS; i++) {
 		const char *const argv[] = { "sh", "-c", lines[i], NULL };
-		if (cordon_request_new(&requests[i], &err) < 0 ||
-		    cordon_request_set(requests[i], "workspace", here, &err) < 0 ||
-		    cordon_request_command(requests[i], argv, &err) < 0 ||
-		    cordon_start(cordon, requests[i], &executions[i], &err) < 0)
-			end(&err);
-		polled[i] = (struct pollfd){ .fd = cordon_execution_fd(executions[i]), .events = POLLIN };
+		must(cordon_request_new(&request, err));
+		must(cordon_request_command(request, argv, err));
+		must(cordon_start(cordon, request, &processes[i], err));
+		cordon_request_unref(request);
+		polled[i] = (struct pollfd){ .fd = cordon_process_fd(processes[i]), .events = POLLIN };
 	}
-	for (int running = COMMANDS; running > 0;) {
-		poll(polled, COMMANDS, -1);
+	for (int running = COMMANDS; running > 0 && poll(polled, COMMANDS, -1) > 0;) {
 		for (int i = 0; i < COMMANDS; i++) {
-			bool finished = false;
-			if (!polled[i].revents)
+			if (!polled[i].revents || !take(processes[i]))
 				continue;
-			if (cordon_execution_step(executions[i], &finished, &err) < 0)
-				end(&err);
-			if (!finished)
-				continue;
-			show(i, executions[i]);
-			polled[i] = (struct pollfd){ .fd = -1 }; /* poll() passes it over */
+			show(i, processes[i]);
+			cordon_process_unref(processes[i]);
+			polled[i].fd = -1; /* poll() passes it over */
 			running--;
-			cordon_execution_unref(executions[i]);
-			cordon_request_unref(requests[i]);
 		}
 	}
 	cordon_unref(cordon);

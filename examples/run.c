@@ -17,28 +17,30 @@ int main(void)
 {
 	struct cordon *cordon = NULL;
 	struct cordon_request *request = NULL;
-	struct cordon_result *result = NULL;
-	struct cordon_error err;
+	struct cordon_value *result = NULL;
+	struct cordon_error *err = cordon_error_new();
 	const char *const argv[] = { "sh", "-c", "echo hello; cat /etc/shadow", NULL };
 	char here[4096];
 	int status = 1;
 
-	if (!getcwd(here, sizeof(here)))
+	if (!err || !getcwd(here, sizeof(here)))
 		return 1;
-	if (cordon_open(NULL, &cordon, &err) < 0 || cordon_request_new(&request, &err) < 0 ||
-	    cordon_request_set(request, "workspace", here, &err) < 0 ||
-	    cordon_request_set(request, "timeout", "10s", &err) < 0 ||
-	    cordon_request_command(request, argv, &err) < 0 || cordon_run(cordon, request, &result, &err) < 0) {
-		/* Nothing ran. The error says which step refused, why, and what to do about it. */
-		fprintf(stderr, "%s: %s (%s)\n%s\n", cordon_class_name(err.class), err.reason, err.subject, err.remediation);
+	if (cordon_open(NULL, &cordon, err) < 0 || cordon_request_new(&request, err) < 0 ||
+	    cordon_request_set(request, "workspace", here, err) < 0 ||
+	    cordon_request_set(request, "timeout", "10s", err) < 0 ||
+	    cordon_request_command(request, argv, err) < 0 || cordon_run(cordon, request, &result, err) < 0) {
+		fprintf(stderr, "%s: %s\n", cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
 	} else {
-		printf("exit code %d, by %s\n", result->exit_code, result->driver);
-		printf("stdout: %sstderr: %s", result->stdout_data, result->stderr_data);
-		printf("network: %s\n", result->isolation[CORDON_WALL_NETWORK]);
+		printf("exit code %d, by %s\n", (int)cordon_value_int(result, "exit_code"),
+		       cordon_value_text(result, "driver", NULL));
+		printf("stdout: %s", cordon_value_text(result, "stdout", NULL));
+		printf("stderr: %s", cordon_value_text(result, "stderr", NULL));
+		printf("network: %s\n", cordon_value_text(result, "isolation.network", NULL));
 		status = 0;
 	}
-	cordon_result_unref(result);
+	cordon_value_unref(result);
 	cordon_request_unref(request);
 	cordon_unref(cordon);
+	cordon_error_free(err);
 	return status;
 }

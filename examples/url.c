@@ -13,7 +13,6 @@
  */
 #include <cordon.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 int main(void)
 {
@@ -22,21 +21,23 @@ int main(void)
 		"http://localhost/", "http://user@8.8.8.8/", "ftp://8.8.8.8/",
 	};
 	struct cordon *cordon = NULL;
-	struct cordon_error err;
-	int failed = cordon_open(NULL, &cordon, &err);
+	struct cordon_error *err = cordon_error_new();
+	int failed = cordon_open(NULL, &cordon, err);
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]) && !failed; i++) {
-		char *json = NULL;
-		bool allowed = false;
-		failed = cordon_url_check(cordon, urls[i], &json, &allowed, &err);
+		struct cordon_value *judged = NULL;
+		char params[128];
+		snprintf(params, sizeof(params), "{\"url\": \"%s\"}", urls[i]);
+		failed = cordon_call(cordon, "url.check", params, &judged, err);
 		if (!failed)
-			printf("%-4s %s\n", allowed ? "yes" : "no", urls[i]);
-		/* A program that fetches connects to one of the addresses in the JSON: a name that is resolved once
+			printf("%-4s %s\n", cordon_value_int(judged, "allowed") ? "yes" : "no", urls[i]);
+		/* A program that fetches connects to one of the addresses in the report: a name that is resolved once
 		 * more may lead elsewhere. */
-		free(json);
+		cordon_value_unref(judged);
 	}
 	if (failed)
-		fprintf(stderr, "%s: %s (%s)\n", cordon_class_name(err.class), err.reason, err.subject);
+		fprintf(stderr, "%s: %s\n", cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
 	cordon_unref(cordon);
+	cordon_error_free(err);
 	return failed ? 1 : 0;
 }

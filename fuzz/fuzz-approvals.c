@@ -1,4 +1,5 @@
-/* Questions and answers as they lie on disk: whatever is read back is what would be written. Both readers get the input. */
+/* Questions and answers as they lie on disk: whatever is read back is what would be written. Both readers get the
+ * input. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,21 +1,22 @@
-/* Any bytes as a project's file: read or refused at a place; and whatever it says, nothing becomes wider than without it, for
- * a one-off and for a session. Then the same bytes as the user's file, which is free. */
+/* Any bytes as a project's file: read or refused at a place; and whatever it says, nothing becomes wider than without
+ * it, for a one-off and for a session. Then the same bytes as the user's file, which is free. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/resolve.h"
 #include "policy/cover.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char system_text[] =
-	"[limits]\nmemory = \"1G\"\n[capabilities]\nfs_read = [\"/data\", \"/srv/a\"]\n[env]\npassthrough = [\"A\", \"B\"]\n"
-	"[[policy.rules]]\ntool = \"run\"\nmatch = \"/bin/rm\"\ndecision = \"deny\"\n";
+static const char system_text[] = "[limits]\nmemory = \"1G\"\n[capabilities]\nfs_read = [\"/data\", "
+                                  "\"/srv/a\"]\n[env]\npassthrough = [\"A\", \"B\"]\n"
+				  "[[policy.rules]]\ntool = \"run\"\nmatch = \"/bin/rm\"\ndecision = \"deny\"\n";
 static const char user_text[] =
 	"[sandbox]\non_unavailable = \"degrade\"\ntoolchains = [\"nvm\", \"go\"]\nview = \"system\"\n"
-	"[capabilities]\nfs_write = [\"/out\"]\nnetwork = [\"*.example.com:443\", \"a:1\"]\nprograms = [\"/usr/bin\", \"/bin/sh\"]\n"
+	"[capabilities]\nfs_write = [\"/out\"]\nnetwork = [\"*.example.com:443\", \"a:1\"]\nprograms = [\"/usr/bin\", "
+        "\"/bin/sh\"]\n"
 	"devices = [\"/dev/dri\"]\nsockets = [\"/run/s\"]\nread_only = [\"/out/x\"]\n"
 	"[policy]\nallowed_paths = [\"/data\"]\ndenied_paths = [\"/data/no\"]\n[approval]\nqueue = true\n"
 	"[[session]]\nmatch = \"s*\"\nlimits.cpu = 50\n";
@@ -65,16 +66,20 @@ static void must_be_narrower(struct arena *arena, const struct config *narrow, c
 	must_contain(&narrow->read_only, &wide->read_only);
 	must_contain(&wide->env_pass, &narrow->env_pass);
 	must_contain(&narrow->env_set, &wide->env_set);
-	must(narrow->env_set.count == wide->env_set.count && narrow->baseline.exempt.count == wide->baseline.exempt.count);
-	must(narrow->enabled <= wide->enabled && narrow->degrade <= wide->degrade && narrow->sync_disk >= wide->sync_disk);
+	must(narrow->env_set.count == wide->env_set.count &&
+	     narrow->baseline.exempt.count == wide->baseline.exempt.count);
+	must(narrow->enabled <= wide->enabled && narrow->degrade <= wide->degrade &&
+	     narrow->sync_disk >= wide->sync_disk);
 	must(narrow->driver == wide->driver && narrow->workspace_root == wide->workspace_root &&
 	     narrow->tools_dir == wide->tools_dir);
 	must(!narrow->view || strcmp(narrow->view, "host-readonly") != 0);
 	must(narrow->choose_toolchains);
 	must_contain(&wide->toolchains, &narrow->toolchains);
 	must(narrow->usual.wall_ms <= wide->usual.wall_ms && narrow->usual.stdout_bytes <= wide->usual.stdout_bytes &&
-	     narrow->usual.stderr_bytes <= wide->usual.stderr_bytes && narrow->usual.wall_ms && narrow->usual.stdout_bytes);
-	must(narrow->approval.timeout_ms <= wide->approval.timeout_ms && narrow->approval.queue <= wide->approval.queue);
+	     narrow->usual.stderr_bytes <= wide->usual.stderr_bytes && narrow->usual.wall_ms &&
+	     narrow->usual.stdout_bytes);
+	must(narrow->approval.timeout_ms <= wide->approval.timeout_ms &&
+	     narrow->approval.queue <= wide->approval.queue);
 	must(denials(narrow) <= denials(wide));
 	must_judge_stricter(arena, narrow, wide);
 }

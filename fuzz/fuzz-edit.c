@@ -1,4 +1,5 @@
-/* A byte of options, then text, old and new, with a 0 byte between them: what an edit makes is what replacing by hand makes. */
+/* A byte of options, then text, old and new, with a 0 byte between them: what an edit makes is what replacing by hand
+ * makes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (edit_apply(text, length, &edit, "fuzz", &edited, &err) < 0)
 		return 0;
 	/* With line ends that are added, each replacement may be longer or shorter by those. */
-	if (!edited.count || (!edit.all && edited.count != 1) || edited.data[edited.length] || edited.length > length + edited.count * 2 * edit.new_length)
+	if (!edited.count || (!edit.all && edited.count != 1) || edited.data[edited.length] ||
+	    edited.length > length + edited.count * 2 * edit.new_length)
 		abort();
-	if (!memchr(text, '\r', length) && edited.length != length + edited.count * edit.new_length - edited.count * edit.old_length)
+	if (!memchr(text, '\r', length) &&
+	    edited.length != length + edited.count * edit.new_length - edited.count * edit.old_length)
 		abort();
 	free(edited.data);
 	return 0;

@@ -30,6 +30,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				 &(struct git_config_context){ .before = &(struct git_config_before){ 0 } }, &changed);
 		if (new.reason && !changed.reason)
 			abort();
+		/* A file may become what a command may leave, and no more. */
+		struct git_config_verdict left, written;
+		git_config_judge(split + 1, second, &(struct git_config_context){ .before = &before }, &left);
+		git_config_judge_change(text, first, split + 1, second, &written);
+		if (left.reason && !written.reason)
+			abort();
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/glob.h"
 #include "base/text.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +41,8 @@ static bool takes(const char *element, const char *end, char byte, bool fold, si
 			bool found = false;
 			for (const char *at = first; at < close; at++) {
 				const char *high = at + 2 < close && at[1] == '-' ? at + 2 : at;
-				found |= folded(*at, fold) <= folded(byte, fold) && folded(byte, fold) <= folded(*high, fold);
+				found |= folded(*at, fold) <= folded(byte, fold) &&
+				         folded(byte, fold) <= folded(*high, fold);
 				at = high;
 			}
 			*length = (size_t)(close + 1 - element);

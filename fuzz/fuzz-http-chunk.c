@@ -49,8 +49,8 @@ static size_t simple_end(const char *bytes, size_t size)
 		const char *end = memmem(bytes + at, size - at, "\r\n", 2);
 		must(end);
 		size_t length = (size_t)(end - (bytes + at));
-		must(!look_named(bytes + at, length, "content-length") && !look_named(bytes + at, length, "transfer-encoding") &&
-		     !look_named(bytes + at, length, "host"));
+		must(!look_named(bytes + at, length, "content-length") &&
+		     !look_named(bytes + at, length, "transfer-encoding") && !look_named(bytes + at, length, "host"));
 		at += length + 2;
 		if (!length)
 			return at;

@@ -20,7 +20,8 @@ static void check(const struct http_request *request, size_t head)
 		must(length <= head + HTTP_HEAD_EXTRA);
 		struct look look = look_at(buffer, length);
 		must(look.hosts == 1 && look.between == 0 && look.connections == !keep_alive);
-		must(look.lengths == (request->body == HTTP_BODY_LENGTH) && look.encodings == (request->body == HTTP_BODY_CHUNKED));
+		must(look.lengths == (request->body == HTTP_BODY_LENGTH) &&
+		     look.encodings == (request->body == HTTP_BODY_CHUNKED));
 		const char *space = memchr(buffer, ' ', length);
 		must(space && (space[1] == '/' || !memcmp(space, " * HTTP/1.", 10)));
 	}

@@ -13,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena arena = { 0 };
 	struct ignore ignore;
 	const uint8_t *zero = memchr(data, 0, size);
-	if (zero && zero - data < 4096 && ignore_parse(&arena, (const char *)zero + 1, size - (size_t)(zero - data) - 1, &ignore) == 0) {
+	if (zero && zero - data < 4096 &&
+	    ignore_parse(&arena, (const char *)zero + 1, size - (size_t)(zero - data) - 1, &ignore) == 0) {
 		if (ignore.count > IGNORE_PATTERNS_MAX)
 			abort();
 		(void)ignore_judge(&ignore, (const char *)data, false);

@@ -1,4 +1,5 @@
-/* Any bytes as the record of a tree, its checksum made right first: either refused, or safe to use and the same when written. */
+/* Any bytes as the record of a tree, its checksum made right first: either refused, or safe to use and the same when
+ * written. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

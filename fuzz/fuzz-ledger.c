@@ -90,7 +90,11 @@ static void verify(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct cordon_audit_filter filters[] = {
-		{ 0 }, { .format = "ocsf" }, { .last = 3 }, { .last = 2, .session = "one" }, { .decision = "denied", .since = "2026-01-30" },
+		{ 0 },
+		{ .format = "ocsf" },
+		{ .last = 3 },
+		{ .last = 2, .session = "one" },
+		{ .decision = "denied", .since = "2026-01-30" },
 	};
 	struct cordon_error err;
 	if (directory < 0)

@@ -16,8 +16,8 @@ static void require(bool holds)
 }
 
 /* The placeholders stand for `value`. */
-static struct strings filled(struct arena *arena, const struct manifest *manifest, const struct manifest_pattern *pattern,
-                             const char *value)
+static struct strings filled(struct arena *arena, const struct manifest *manifest,
+                             const struct manifest_pattern *pattern, const char *value)
 {
 	struct strings argv = { 0 };
 	require(strings_add(arena, &argv, manifest->programs.items[0]) == 0);

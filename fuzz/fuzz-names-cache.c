@@ -1,4 +1,5 @@
-/* Any bytes as a cache file of names, its checksum made right first: either refused, or safe to use and to store again. */
+/* Any bytes as a cache file of names, its checksum made right first: either refused, or safe to use and to store again.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ static void use(struct names_table *table)
 	}
 	if (table->directory_count > 1)
 		table->directories[table->directory_count / 2].flags |= NAMES_DEAD;
-	if (names_table_add_directory(table, 0, "added", 5) < 0 || names_table_add_match(table, 0, "added", 5, 0, 0) < 0)
+	if (names_table_add_directory(table, 0, "added", 5) < 0 ||
+	    names_table_add_match(table, 0, "added", 5, 0, 0) < 0)
 		abort();
 	names_table_bury(table);
 }

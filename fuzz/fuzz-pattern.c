@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint8_t *zero = size > 1 ? memchr(data + 1, 0, size - 1) : NULL;
 	size_t length, line_length = zero ? size - (size_t)(zero - data) - 1 : 0;
 	if (zero && line_length < 8192 &&
-	    pattern_compile(&arena, (const char *)data + 1, (size_t)(zero - data) - 1, data[0] & 3, &pattern, &err) == 0) {
+	    pattern_compile(&arena, (const char *)data + 1, (size_t)(zero - data) - 1, data[0] & 3, &pattern, &err) ==
+	            0) {
 		const char *line = (const char *)zero + 1, *required = pattern_required(pattern, &length);
 		bool found = pattern_match(pattern, line, line_length);
 		if (found && required && !memmem(line, line_length, required, length))

@@ -1,4 +1,5 @@
-/* Any bytes as what a client sends: what is taken for a frame lies within them, and the strings of a HELLO in its body. */
+/* Any bytes as what a client sends: what is taken for a frame lies within them, and the strings of a HELLO in its body.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

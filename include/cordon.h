@@ -6,35 +6,45 @@
  *
  *     struct cordon *cordon = NULL;
  *     struct cordon_request *request = NULL;
- *     struct cordon_result *result = NULL;
- *     struct cordon_error err;
+ *     struct cordon_value *result = NULL;
+ *     struct cordon_error *err = cordon_error_new();
  *     const char *const argv[] = { "make", "test", NULL };
  *
- *     if (cordon_open(NULL, &cordon, &err) < 0 ||
- *         cordon_request_new(&request, &err) < 0 ||
- *         cordon_request_set(request, "workspace", "/home/me/project", &err) < 0 ||
- *         cordon_request_set(request, "timeout", "30s", &err) < 0 ||
- *         cordon_request_command(request, argv, &err) < 0 ||
- *         cordon_run(cordon, request, &result, &err) < 0)
- *             report(cordon_class_name(err.class), err.reason, err.remediation);
+ *     if (cordon_open(NULL, &cordon, err) < 0 ||
+ *         cordon_request_new(&request, err) < 0 ||
+ *         cordon_request_set(request, "workspace", "/home/me/project", err) < 0 ||
+ *         cordon_request_set(request, "timeout", "30s", err) < 0 ||
+ *         cordon_request_command(request, argv, err) < 0 ||
+ *         cordon_run(cordon, request, &result, err) < 0)
+ *             report(cordon_error_text(err, "class"), cordon_error_text(err, "reason"));
  *     else
- *             use(result->exit_code, result->stdout_data, result->stdout_length);
+ *             use(cordon_value_int(result, "exit_code"), cordon_value_text(result, "stdout", &length));
  *
- *     cordon_result_unref(result);
+ *     cordon_value_unref(result);
  *     cordon_request_unref(request);
  *     cordon_unref(cordon);
+ *     cordon_error_free(err);
  *
  * Conventions. A function that can fail returns 0 or a negative number; on failure it fills `err` and leaves every
  * `ret_` argument untouched (but for the result of a command that ran: cordon_run()), on success it leaves `err`
- * untouched. Every `_unref` takes NULL, `err` may be NULL, and an argument that may be NULL is said to be; any other
- * that is NULL is `invalid_request`. The library never prints, never logs, never exits, changes no signal handler, and
- * may be called from programs with threads: a `struct cordon` may be shared between threads, a request or an execution
- * belongs to one thread at a time. While a command runs, and for a moment after, the calling process has one child
- * more, cordon's own, or two where the command may reach listed hosts. A program that waits for any child may see them,
- * and may even reap them. With listed hosts it has one or two threads more, in which every signal is blocked. A child
- * that the calling process forks cannot use what was opened before: a call with such a handle is `invalid_request`, and
- * releasing it there does nothing. As long as the child lives it may keep alive what its parent, being killed, would
- * have taken with it. Under valgrind no command can be started.
+ * untouched. Every `_unref` and `_free` takes NULL, `err` may be NULL, and an argument that may be NULL is said to be;
+ * any other that is NULL is `invalid_request`. A text or value that is returned through `char **` is the caller's to
+ * free(), one through `struct cordon_value **` to cordon_value_unref(). Every call may be made from any thread, and a
+ * `struct cordon` be shared by threads; a request, and an error, belongs to one thread at a time. A call waits only
+ * where its contract says for what.
+ *
+ * The library never prints, never logs, never exits and changes no signal handler. While a command runs, and for a
+ * moment after, the calling process has one child more, cordon's own, or two where the command may reach listed hosts.
+ * A program that waits for any child may see them, and may even reap them. Threads of the library's own, in which
+ * every signal is blocked: one for each process that is followed (cordon_start()), one for each job, one for the
+ * network of a session's sandbox, and one while a human is asked about a host. A child that the calling process forks
+ * cannot use what was opened before: a call with such a handle is `invalid_request`, and releasing it there does
+ * nothing. As long as the child lives it may keep alive what its parent, being killed, would have taken with it. Under
+ * valgrind no command can be started.
+ *
+ * What is declared here is frozen with version 1: no type has members that a caller could name, so none can change its
+ * size. New members of values, new settings, methods, events and error classes come without a new symbol; a caller
+ * passes over those it does not know.
  */
 #ifndef CORDON_H
 #define CORDON_H
@@ -48,77 +58,100 @@ extern "C" {
 #endif
 
 #define CORDON_VERSION "0.1.0"
+/* Counted up with each addition to this header. What is declared here in API n is there in every later one. */
+#define CORDON_API 1
 #define CORDON_MUST_CHECK __attribute__((warn_unused_result))
+
+/* Of the library that is linked, which may be newer than this header. They never fail. The text is static. */
+const char *cordon_version(void);
+int cordon_api(void);
 
 /* ---- Errors: one value at every door ---------------------------------------------------------------------------- */
 
+/* Fixed for ever, as numbers and as names. */
 enum cordon_class {
 	CORDON_OK = 0,
-#define CORDON_CLASS(id, name, retriable, meaning) CORDON_E_##id,
+#define CORDON_CLASS(number, id, name, retriable, meaning) CORDON_E_##id = number,
 #include "cordon-codes.def"
 #undef CORDON_CLASS
 	CORDON_CLASS_MAX
 };
-
-/* The six steps of the walk; an error names the one that refused. */
-enum cordon_step {
-	CORDON_STEP_NONE = 0,
-	CORDON_STEP_SESSION,
-	CORDON_STEP_CWD,
-	CORDON_STEP_CAPABILITY,
-	CORDON_STEP_PROFILE,
-	CORDON_STEP_RUN,
-	CORDON_STEP_AUDIT,
-	CORDON_STEP_MAX
-};
-
-/* What can be held; the keys of `isolation`. */
-enum cordon_wall {
-#define CORDON_WALL(id, name, keeps) CORDON_WALL_##id,
-#include "cordon-walls.def"
-#undef CORDON_WALL
-	CORDON_WALL_MAX
-};
-
-/* A plain value without pointers: copy it, keep it, send it through a pipe. */
-struct cordon_error {
-#ifdef __cplusplus
-	int32_t class_;         /* the same, where the word is taken */
-#else
-	int32_t class;          /* enum cordon_class */
-#endif
-	int32_t step;           /* enum cordon_step */
-	int32_t os_errno;       /* 0 where no system call failed */
-	int32_t retriable;
-	char boundary[24];      /* the wall or the part that refused */
-	char audit_id[40];      /* the ledger row, if there is one */
-	char subject[640];      /* what it was about: a path, a key, a program */
-	char reason[640];
-	char remediation[640];
-};
-
+/* "capability_denied"; static. "" for a number that is none. */
 const char *cordon_class_name(enum cordon_class value);
-const char *cordon_step_name(enum cordon_step step);
-const char *cordon_wall_name(enum cordon_wall wall);
 
-/* The error as `{"error":{…}}`. The text is the caller's to free(). NULL when memory is short. */
+/* An error that is empty, to be given to calls as `err`, again and again, and released. NULL when memory is short. */
+struct cordon_error;
+struct cordon_error *cordon_error_new(void);
+void cordon_error_free(struct cordon_error *err);
+/* The class as its number; 0: there is none, or `err` is NULL. */
+int cordon_error_code(const struct cordon_error *err);
+/* Is it worth trying again? */
+bool cordon_error_retriable(const struct cordon_error *err);
+/* A member by its name: "class", "step" (of the six, the one that refused), "boundary" (the wall or the part that
+ * refused), "subject" (a path, a key, a program), "reason", "remediation", "audit_id" (the ledger row), "grant" (the
+ * option that would allow it, "--read PATH"), and that as a setting of a request and its value: "grant.key",
+ * "grant.value". The error's own, until its next use. "" where it says nothing of it; NULL where there is no such
+ * member, or `err` or `name` is NULL. */
+const char *cordon_error_text(const struct cordon_error *err, const char *name);
+/* The error as `{"error":{…}}`, to be free()d. NULL when memory is short. */
 char *cordon_error_json(const struct cordon_error *err);
+
+/* ---- Values ------------------------------------------------------------------------------------------------------ */
+
+/* What a call returns: numbers, texts, lists and objects, as JSON has them. Constant, and to be read from any thread,
+ * until it is released. A path names a part: members and places in lists, joined by dots ("denials.0.wall"); "" is the
+ * whole. Reading never fails: what is not there, is of another type, or is asked of NULL, is 0 or NULL. */
+struct cordon_value;
+enum cordon_type {
+	CORDON_ABSENT = 0,
+	CORDON_NULL,
+	CORDON_BOOL,
+	CORDON_INT,
+	CORDON_REAL,
+	CORDON_TEXT,
+	CORDON_LIST,
+	CORDON_OBJECT
+};
+
+enum cordon_type cordon_value_type(const struct cordon_value *value, const char *path);
+/* True is 1. */
+int64_t cordon_value_int(const struct cordon_value *value, const char *path);
+/* The value's own, ended by NUL. It may be any bytes: output has them as they were written; `ret_length` (may be NULL)
+ * is how many. */
+const char *cordon_value_text(const struct cordon_value *value, const char *path, size_t *ret_length);
+/* Of a list its elements, of an object its members, and the name of one of those. */
+size_t cordon_value_count(const struct cordon_value *value, const char *path);
+const char *cordon_value_key(const struct cordon_value *value, const char *path, size_t place);
+/* As JSON, to be free()d; NULL where there is nothing, or memory is short. A text that is not UTF-8 has beside it a
+ * member of its name and `_base64` with its bytes; in its own place are its first 64 KiB, with U+FFFD for what is not
+ * UTF-8. */
+char *cordon_value_json(const struct cordon_value *value, const char *path);
+void cordon_value_unref(struct cordon_value *value);
 
 /* ---- The library's state ---------------------------------------------------------------------------------------- */
 
 struct cordon;
 
-/* Where cordon keeps its own data; NULL or an empty field means the default. */
-struct cordon_options {
-	const char *data_dir;   /* ledger, workspaces, homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon */
-	const char *config;     /* this file instead of the system's and the user's configuration */
-};
+/* How it is opened. NULL when memory is short. Keys, as text that is copied:
+ *
+ *     data-dir     where cordon keeps ledger, workspaces and homes: $XDG_DATA_HOME/cordon, or ~/.local/share/cordon
+ *     config       this file instead of the system's and the user's configuration
+ *     one-command  true: the process ends with its command, so no later one shares a session's processes with it
+ */
+struct cordon_options;
+struct cordon_options *cordon_options_new(void);
+void cordon_options_free(struct cordon_options *options);
+int cordon_options_set(struct cordon_options *options, const char *key, const char *value, struct cordon_error *err)
+	CORDON_MUST_CHECK;
 
+/* `options` may be NULL: all defaults. Copied. Reads the configuration; waits for the disk. */
 int cordon_open(const struct cordon_options *options, struct cordon **ret_cordon, struct cordon_error *err)
 	CORDON_MUST_CHECK;
+/* Ends what still runs of it, processes and jobs, and waits until it is gone. */
 void cordon_unref(struct cordon *cordon);
-/* The directory of its data, made if it is not there yet. The text is the library's. */
-int cordon_data_dir(struct cordon *cordon, const char **ret_path, struct cordon_error *err) CORDON_MUST_CHECK;
+/* For a process that stays: lowers sandboxes of sessions that have ended or were idle for a while. In how many ms to
+ * call it again; -1: none is up. */
+int cordon_sweep(struct cordon *cordon);
 
 /* ---- A request -------------------------------------------------------------------------------------------------- */
 
@@ -131,10 +164,16 @@ void cordon_request_unref(struct cordon_request *request);
  * Keys that may be given more than once add; the others replace. `tty` also takes the size the terminal is to have
  * from the start: "24x80". Keys that are no option of it:
  *
- *     plain       true: the limits of `cordon run` without --session and --json, see cordon(1). Output for which no limit is named
- *                 goes to the output function alone: the result has the totals
+ *     plain       true: the limits of `cordon run` without --session and --json, see cordon(1). Output for which no
+ * limit is named goes to the output function alone: the result has the totals hand-on     true: output without a limit
+ * goes to the output function alone, and the result has the totals client-asks true: the approver's function asks
+ * through a client that may answer by itself; it counts only where approval.approver of the configuration lets it
  *     one-stream  true: standard error is the very pipe of standard output, which keeps their order, and counts as that
+ *     judged      true: the output function gets output once it is known whether it is part of a secret, as the result
+ * does; without it, 100 ms later at most, and what was handed to the function is in the result as it was handed on
  *     umask       the file mode creation mask of the command, in octal (default: 022)
+ *     stdin       stream: the input of a process comes by cordon_process_write(); empty (the default, but for a process
+ * with `tty`) ask         true: the questions of a process are events, instead of going to an approver's function
  *
  * The strings are copied. */
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
@@ -144,13 +183,18 @@ int cordon_request_set(struct cordon_request *request, const char *key, const ch
 int cordon_request_command(struct cordon_request *request, const char *const *argv, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
-/* The environment of whoever asks, as NAME=VALUE ended by NULL; copied, 6 MiB at most. From it come PATH and what is
- * passed on, and by its HOME the toolchains, git's identity and what `~` stands for in a manifest. The default is the
- * calling process's own, which is in any case where the library's data and its configuration are found. */
+/* The environment of the request's caller, as NAME=VALUE ended by NULL; copied, 6 MiB at most. PATH and the variables
+ * that are passed on come from it, and its HOME decides the toolchains, git's identity and `~` in a manifest. The
+ * default is the calling process's own, which is in any case where the library's data and its configuration are
+ * found. */
 int cordon_request_environment(struct cordon_request *request, const char *const *environment, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
-/* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the execution ends. -1,
+/* The settings as JSON, to be free()d: `{"settings":[{key, type, repeats, least, most, summary}…]}`. NULL when memory
+ * is short. */
+char *cordon_settings_json(void);
+
+/* What the command reads: everything read from `fd` is passed on through a pipe. Borrowed until the command ends. -1,
  * the default, is an empty input. The command never gets `fd` itself; where reading it fails, its input ends, and the
  * result has a note. A regular file is read from its offset on, which is set when the command has ended: to where the
  * command stopped reading. From anything else more may be read than the command takes. */
@@ -164,221 +208,83 @@ void cordon_request_output(struct cordon_request *request, cordon_output_fn fn, 
 
 /* ---- Running ---------------------------------------------------------------------------------------------------- */
 
-struct cordon_denial {
-	const char *what;       /* the path, host, system call or limit */
-	const char *wall;       /* the wall that refused it */
-	const char *note;       /* what was done about it */
-	const char *grant;      /* the smallest grant that would allow it, or "" */
-};
-
-/* A secret that was found; never the secret itself. */
-struct cordon_secret {
-	const char *kind;       /* of the table: "github-token"; or "own": one of the caller's own */
-	const char *name;       /* the kind, or what the caller's own is called */
-	const char *where;      /* "stdout", "stderr", "argument 2", "environment NAME" */
-	const char *layer;      /* how it was written: "raw", "base64", "url+hex" */
-	const char *fingerprint;        /* keyed: the same for the same secret, wherever it shows up */
-	const char *action;     /* what was done: "redact", "report", "block" */
-	uint64_t offset, length;        /* in what was written, as it was written */
-};
-
-/* Read-only; the library's until cordon_result_unref(). */
-struct cordon_result {
-	int exit_code;                  /* -1 where a signal ended it */
-	int signal;                     /* 0, or the signal that ended the command */
-	bool timed_out, truncated, oom_killed;
-	const char *limit_hit;          /* the limit that ended it or a process of it: "time", "memory", "disk"; or NULL */
-	const char *limit_unit;         /* of the two: "ms", "bytes" */
-	uint64_t limit_used, limit_allowed;
-	const char *stdout_data, *stderr_data;
-	size_t stdout_length, stderr_length;
-	uint64_t stdout_bytes, stderr_bytes;
-	uint64_t stdin_bytes;           /* of its input, what the command read; with `tty` what it was sent */
-	uint64_t duration_ms, cpu_ms;
-	uint64_t max_rss_kb;            /* of its largest process; 0: not known, because it was less than the caller's own */
-	uint64_t memory_peak_kb, process_peak;  /* of the whole tree of processes; 0: no control group counted them */
-	uint64_t read_bytes, written_bytes;     /* of storage */
-	/* Of a command that may reach listed hosts: its connections, what they carried from the network to the command
-	 * and back, how often a host was denied, and what failed. */
-	uint64_t connections, bytes_in, bytes_out, connections_denied, connections_failed;
-	bool has_network;               /* whether these are known */
-	const char *network_hint;       /* the command failed as one does that has no network; or NULL */
-	const char *driver;
-	const char *isolation[CORDON_WALL_MAX]; /* the mechanism that held, or "none"; NULL where the wall was not asked for */
-	const struct cordon_denial *denials;
-	size_t denial_count;
-	const char *note;               /* what else the caller should know: a configuration file that is invalid, an input that
-	                                 * could not be read to its end; or NULL */
-	const char *audit_id;
-	uint64_t paused_ms;             /* of its duration: how long it stood still, because its session was paused */
-	const struct cordon_error *error;       /* what failed after the command had ended, see cordon_run(); or NULL */
-	/* Secrets in its arguments, environment and output: the first of `secrets_found`. What was hidden is also a denial. */
-	const struct cordon_secret *secrets;
-	size_t secret_count;
-	uint64_t secrets_found;
-};
-
-/* The six steps, start to end. An error means that the command did not run and *ret_result is untouched; with one
- * exception. If the command ran and something failed after it had ended, most of all if its result row could not be
- * written (`audit_unavailable`), *ret_result is set all the same: the whole result, with output and denials, and the
- * error once more in `error`. The reason says that the command ran and how it ended, and the error is not
- * `retriable`. So *ret_result is to be NULL before the call, and is released whatever the call returns. A request
- * that names neither session nor workspace has a workspace of its own, which is removed when all is over. */
-int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
+/* The six steps, start to end; waits for the command, and for a human where one is asked. The result is a value with
+ * `exit_code`, `stdout`, `ended_by` and what else docs/PROTOCOL.md lists. An error means that the command did not run
+ * and *ret_result is untouched; with one exception. If the command ran and something failed after it had ended, most of
+ * all if its result row could not be written (`audit_unavailable`), *ret_result is set all the same: the whole result,
+ * with output and denials, and the error once more as its member `error`. The reason says that the command ran and how
+ * it ended, and the error is not retriable. So *ret_result is to be NULL before the call, and is released whatever the
+ * call returns. A request that names neither session nor workspace has a workspace of its own, which is removed when
+ * all is over. */
+int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_value **ret_result,
                struct cordon_error *err) CORDON_MUST_CHECK;
-void cordon_result_unref(struct cordon_result *result);
 
-/* The result as JSON, to be free()d. NULL when memory is short. */
-char *cordon_result_json(const struct cordon_result *result);
+/* ---- Processes --------------------------------------------------------------------------------------------------- */
 
-/* The same, driven by the caller's own event loop: poll the descriptor for input, step when it is ready. The request
- * and the cordon are borrowed until the execution is gone. */
-struct cordon_execution;
-int cordon_start(struct cordon *cordon, const struct cordon_request *request,
-                 struct cordon_execution **ret_execution, struct cordon_error *err) CORDON_MUST_CHECK;
-int cordon_execution_fd(const struct cordon_execution *execution);
-/* How much of a stream its result keeps at most, by its limits; UINT64_MAX: all of it. */
-uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream);
-/* Handles what is ready, without blocking. *ret_finished tells whether the command has ended. Limits of disk space and
- * a pause of the session hold while it is stepped. The time limit holds in any case: without a step, 5 s later. */
-int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* Sends a signal to the command, as a terminal would: to its whole process group. */
-void cordon_execution_signal(struct cordon_execution *execution, int signal);
-/* For output that is handed on faster than it is taken: while a stream is held, nothing of it is read, and a command
- * that goes on writing waits. What it wrote before its end is read then, held or not. */
-void cordon_execution_hold_output(struct cordon_execution *execution, enum cordon_stream stream, bool hold);
-/* The reader of the output is gone: a command that goes on writing gets SIGPIPE or EPIPE. With `tty` this does
- * nothing. */
-void cordon_execution_close_output(struct cordon_execution *execution, enum cordon_stream stream);
-/* With the setting `tty`: the size of the command's terminal. */
-void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns);
-/* With `tty`: the key was pressed that stops a job, Ctrl-Z. True: it is for the command as a whole, which the caller
- * stops by SIGSTOP, and nothing was done; false: the key went to the command's terminal, where a shell has jobs. */
-bool cordon_execution_press_stop(struct cordon_execution *execution);
-/* Only after it finished. The first call writes the result row; a later one gives the same result, or error, once more
- * and writes nothing. As with cordon_run(), an error may come with a result. */
-int cordon_execution_result(struct cordon_execution *execution, struct cordon_result **ret_result,
-                            struct cordon_error *err) CORDON_MUST_CHECK;
-/* Kills the command if it still runs. */
-void cordon_execution_unref(struct cordon_execution *execution);
+/* A command that runs beside its caller: in the foreground, in the background, with a terminal. A thread of the
+ * library's own follows it, in which every signal is blocked. No call about one waits, but for cordon_process_wait(),
+ * and all of them may be made from any thread; only releasing one must not be done while another thread uses the same
+ * handle.
+ *
+ *     cordon_start(cordon, request, &process, &err)
+ *     while poll() says that cordon_process_fd(process) is readable:
+ *             cordon_process_next(process, &event, &err), again and again, until the event is NULL
+ *
+ * An event is a value with a text `event`:
+ *
+ *     started   id, audit_id, session (or null), workspace, cwd
+ *     output    stream (stdout, stderr), offset (of its first byte in the stream), data; missed: so many bytes before
+ * it are lost to this handle, because they are no longer kept asks      card, hash, question, timeout_ms: a human is
+ * asked (with `ask`); answer by cordon_process_answer() settled   card: it was answered, here or elsewhere, or is no
+ * longer asked room      cordon_process_write() took less than it was given, and would take more now ended     result
+ * (without the output), error, or both as with cordon_run(): the last event
+ *
+ * A command whose events are not taken waits, like one at a full pipe, until it is told to end. */
+struct cordon_process;
+/* Takes the six steps in its thread. What refuses the command is an error of the event `ended`. The request is kept as
+ * long as it is needed: it may be released at once, but not changed. Its output function is not called; its descriptor
+ * for the input is duplicated. */
+int cordon_start(struct cordon *cordon, struct cordon_request *request, struct cordon_process **ret_process,
+                 struct cordon_error *err) CORDON_MUST_CHECK;
+/* Another handle for a process that this cordon has started, with events from the first and output from these places
+ * on: 1 MiB of each stream is kept. Of those that were detached the last 64 that have ended are known, too. Else
+ * `not_found`. */
+int cordon_process_attach(struct cordon *cordon, const char *id, uint64_t stdout_from, uint64_t stderr_from,
+                          struct cordon_process **ret_process, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Releases the handle, and its descriptor before it returns. A process without a handle that was never detached is
+ * killed. */
+void cordon_process_unref(struct cordon_process *process);
+/* Releases the handle; the process continues, until it ends or the cordon is released. Its output is read and the
+ * oldest lost. */
+int cordon_process_detach(struct cordon_process *process, struct cordon_error *err) CORDON_MUST_CHECK;
 
-/* Steps 1 to 4 only: the walls for this request as JSON, to be free()d. Runs nothing and creates nothing. */
-int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json,
-                   struct cordon_error *err) CORDON_MUST_CHECK;
+/* The handle's, readable when there is an event. Not to be read or closed. -1: `process` is NULL. */
+int cordon_process_fd(const struct cordon_process *process);
+/* Known at once. The handle's. */
+const char *cordon_process_id(const struct cordon_process *process);
+/* *ret_event, to be released; NULL: there is none now. */
+int cordon_process_next(struct cordon_process *process, struct cordon_value **ret_event,
+                        struct cordon_error *err) CORDON_MUST_CHECK;
+/* Waits for the end, for so long at most (-1: without a limit), and returns as cordon_run() does, with the output in
+ * the result. NULL and 0: it has not ended. Meanwhile this handle holds no output: of what it does not take afterwards
+ * the oldest may be lost. */
+int cordon_process_wait(struct cordon_process *process, int64_t timeout_ms, struct cordon_value **ret_result,
+                        struct cordon_error *err) CORDON_MUST_CHECK;
 
-/* ---- Sessions --------------------------------------------------------------------------------------------------- */
-
-/* A request that names a session (`session`) asks: what exceeds the session's baseline and its grants goes to the
- * approver. Weaker walls than the configuration's (driver, view, toolchain) it cannot have at all. A request without
- * one grants: whoever makes it decides. A session is made by its first command or by this call; `settings` (may be
- * NULL) are a request without a command: its workspace, and what the session may reach without asking on top of the
- * configured baseline. Of callers that race, one makes it; who asks for another workspace or other capabilities than it
- * has is refused. *ret_json, to be free()d, is the session as cordon_session_show() tells it. */
-int cordon_session_new(struct cordon *cordon, const char *id, const struct cordon_request *settings, char **ret_json,
-                       struct cordon_error *err) CORDON_MUST_CHECK;
-int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* `{"sessions":[…]}`, the newest first. */
-int cordon_session_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command until it is resumed. What runs in a control group of version 2 is frozen by the process that runs
- * it, within a quarter of a second where that one steps; otherwise it goes on (`running_commands` of
- * cordon_session_show()). While it is frozen its time limit goes on; it takes no signal but SIGKILL, and ending the
- * session kills it. */
-int cordon_session_pause(struct cordon *cordon, const char *id, const char *why, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-int cordon_session_resume(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-/* No further command, and its jobs are ended. With `remove_workspace` a workspace of cordon's own making is removed;
- * one that was named never is. */
-int cordon_session_end(struct cordon *cordon, const char *id, bool remove_workspace, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* Forgets an ended session, its home and, if it is cordon's own, its workspace. The ledger keeps what it did. */
-int cordon_session_remove(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-
-/* The calling thread's current session: a request that names none uses it, until cordon_session_leave() returns to the
- * one before; up to 64 of them. The cordon is borrowed until then. cordon_run_current() runs a command in it; without
- * one it is an error, never an unscoped run. */
-int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
-void cordon_session_leave(void);
-const char *cordon_session_current(void);
-int cordon_run_current(const char *const *argv, struct cordon_result **ret_result, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-
-/* ---- File tools ------------------------------------------------------------------------------------------------- */
-
-/* What a file tool is to do; a field that is 0 or NULL says nothing, and one that a tool does not know is not looked
- * at. All is borrowed. Paths are absolute, or relative to the request's `cwd`; they must lie in the workspace or in a
- * granted path, and no symbolic link leads out. */
-struct cordon_file {
-	const char *path;
-	const char *to;                 /* rename: the new name */
-	uint64_t offset, limit;         /* read: the first line, from 1, and how many; list, find, grep: how many at most */
-	bool bytes, numbers;            /* read: both count bytes, from 0; lines begin with their numbers */
-	const void *data;               /* write: the content; edit: the new text */
-	size_t length;
-	const char *old;                /* edit: the text that it replaces, which must be there once */
-	size_t old_length;
-	const char *version;            /* write, edit: only if this is still the file's version, as read told it */
-	bool create;                    /* write: only where there is nothing */
-	bool all;                       /* edit: every match; find, grep: also what .gitignore leaves out */
-	bool recursive;                 /* remove: a directory with what is in it */
-	bool replace;                   /* rename: also over a file that is there */
-	const char *pattern;            /* grep: a regular expression as cordon(1) has it */
-	bool fixed, ignore_case, names_only;    /* grep: a text; in either case; only which files */
-	const char *const *globs;       /* find, grep: names that are wanted, ended by NULL; or NULL: all */
-	const char *type;               /* find: "file", "directory" or "link" */
-	bool content_in_json;           /* read, send: `json` has it, too, that of send in base64 */
-};
-
-/* Read-only; the library's until cordon_file_result_unref(). */
-struct cordon_file_result {
-	const char *json;               /* what the tool has to say, by its own keys; and `tool`, `audit_id` */
-	const void *data;               /* of read and send, the content; else NULL */
-	size_t length;
-};
-
-/* Takes the walk as a command does, with the request's session, workspace, cwd and grants, but starts no process: an
- * intent row before, a result row after, a denial row where it is refused. The request has no command. `tool` is read,
- * write, edit, list, find, grep, stat, remove, mkdir, rename or send. What exists at one moment may be another at the
- * next: a file is opened once, beneath its root, and what was opened is what is judged and used. Content is written
- * beside a file, synced, and renamed into its place. */
-int cordon_file_call(struct cordon *cordon, const struct cordon_request *request, const char *tool, const struct cordon_file *file,
-                     struct cordon_file_result **ret_result, struct cordon_error *err) CORDON_MUST_CHECK;
-void cordon_file_result_unref(struct cordon_file_result *result);
-
-/* ---- Jobs: commands of a session that nobody waits for
- * ------------------------------------------------------------ */
-
-/* Starts the request's command, of the session it names, as a job: it goes through the same steps, has no input, and
- * until it ends a thread of the library's own follows it, in which every signal is blocked. Up to 8 at a time in a
- * session; more are `session_busy`. cordon_unref() ends it, and so do ending its session and the death of this process.
- * The request may be changed or released at once, and its approver is not asked once the job runs. All other calls work
- * from any process of the user. *ret_json, to be free()d, is the job. */
-int cordon_job_start(struct cordon *cordon, struct cordon_request *request, char **ret_json, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* `{"jobs":[…]}`, the oldest first; `session` may be NULL: of all. `state` is running, ended, or lost: the process that
- * ran it was killed, and the command with it. Its `exit_code` is null unless it has ended. The last 32 that have ended
- * are kept, until the session is removed. */
-int cordon_job_list(struct cordon *cordon, const char *session, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* The job, and what it wrote from these places on: `stdout` and `stderr` have `data`, the place `next` to go on from,
- * and how many bytes were `missed`, since only the last 1 MiB of each is kept, or what `max-output` said. */
-int cordon_job_poll(struct cordon *cordon, const char *id, uint64_t stdout_from, uint64_t stderr_from, char **ret_json,
-                    struct cordon_error *err) CORDON_MUST_CHECK;
-struct cordon_job_output {
-	uint64_t from, written;         /* where what was read begins, which may be later; how much was written by now */
-	size_t length;
-	bool ended;                     /* there will be no more */
-};
-/* The same as bytes. Where there is nothing new, waits for it, or for the end; for so long at most, -1 is for ever. */
-int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream stream, uint64_t from, void *buffer, size_t size,
-                    int wait_ms, struct cordon_job_output *ret_output, struct cordon_error *err) CORDON_MUST_CHECK;
-/* Waits until it has ended, or for so long (-1: for ever), and tells the job as it is then. */
-int cordon_job_wait(struct cordon *cordon, const char *id, int64_t timeout_ms, char **ret_json, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* Sends a signal to it; with 0 ends it, all of it, and waits until it is gone: SIGTERM, and after 3 s SIGKILL. */
-int cordon_job_kill(struct cordon *cordon, const char *id, int signal, struct cordon_error *err) CORDON_MUST_CHECK;
-
-/* ---- Approval --------------------------------------------------------------------------------------------------- */
+/* Input, as much of it as there is room for; after less, the event `room` comes. */
+int cordon_process_write(struct cordon_process *process, const void *data, size_t length, size_t *ret_taken,
+                         struct cordon_error *err) CORDON_MUST_CHECK;
+/* The end of the input, after all that was written. */
+int cordon_process_close_stdin(struct cordon_process *process, struct cordon_error *err) CORDON_MUST_CHECK;
+/* To its process group, as a terminal would; once it runs. A signal that ends a process also withdraws an open
+ * question. */
+int cordon_process_signal(struct cordon_process *process, int signal, struct cordon_error *err) CORDON_MUST_CHECK;
+/* Ends it: SIGTERM, and SIGKILL after so long; 0 is SIGKILL at once. One that does not run yet ends with
+ * `cancelled`. */
+int cordon_process_cancel(struct cordon_process *process, int64_t grace_ms, struct cordon_error *err) CORDON_MUST_CHECK;
+/* With the setting `tty`. */
+int cordon_process_resize(struct cordon_process *process, unsigned short rows, unsigned short columns,
+                          struct cordon_error *err) CORDON_MUST_CHECK;
 
 enum cordon_answer {
 	CORDON_UNANSWERED = 0,          /* leave it to others: the queue, or the timeout */
@@ -387,86 +293,77 @@ enum cordon_answer {
 	CORDON_DENIED,
 	CORDON_ANSWER_MAX
 };
+/* Answers the question of an event `asks`. `hash` (may be NULL) is what the answerer was shown, `reason` (may be NULL)
+ * is for a denial. The first answer counts; a second, a late one and one for another content are errors. Waits for the
+ * disk. */
+int cordon_process_answer(struct cordon_process *process, const char *card, const char *hash, enum cordon_answer answer,
+                          const char *reason, struct cordon_error *err) CORDON_MUST_CHECK;
 
-/* What a human is asked. All text is safe to print: control and bidirectional characters are escaped. */
-struct cordon_card {
-	const char *id, *hash;                  /* the answer is bound to the hash of the content */
-	const char *session;                    /* "" for a command without one: it cannot be approved for the session */
-	const char *text;                       /* the whole card, several lines: program, arguments, cwd, what it asks for */
-	const char *json;                       /* the same for programs */
-	uint64_t timeout_ms;
-	int settled_fd;                         /* readable when it was answered elsewhere, or is no longer wanted: stop
-	                                         * asking. Or -1 */
-};
+/* ---- Asking a human --------------------------------------------------------------------------------------------- */
 
-/* Called from cordon_start() and cordon_run(), in their thread, before the command starts; and while a command of a
- * session runs that may reach listed hosts, about a host that is not among them, from a thread of the library's own in
- * which every signal is blocked. Then several commands may ask at once, each of them one thing at a time, and the end
- * of the command waits until the function returns: it should when `settled_fd` is readable. `reason` is for a denial.
- * An answer after the timeout is none. */
+/* What a human is asked, for the time of the call. A member by its name: "id", "hash" (the answer is bound to it),
+ * "session" ("" for a command without one: it cannot be approved for the session), "text" (the whole card, several
+ * lines, safe to print: control and bidirectional characters are escaped), "json" (the same for programs). NULL where
+ * there is no such member. */
+struct cordon_card;
+const char *cordon_card_text(const struct cordon_card *card, const char *name);
+uint64_t cordon_card_timeout_ms(const struct cordon_card *card);
+/* Readable when it was answered elsewhere, or is no longer wanted: stop asking. Or -1. */
+int cordon_card_settled_fd(const struct cordon_card *card);
+
+/* Called by cordon_run(), in its thread, before the command starts; and while a command of a session runs that may
+ * reach listed hosts, about a host that is not among them, from a thread of the library's own. Then several commands
+ * may ask at once, each of them one thing at a time, and the end of the command waits until the function returns: it
+ * should when cordon_card_settled_fd() is readable. `reason` is for a denial. An answer after the timeout is none. */
 typedef enum cordon_answer (*cordon_approver_fn)(void *arg, const struct cordon_card *card, char reason[256]);
-/* To be set before the first command; it stays in use until the last has ended. */
+/* To be set before the first command; it stays in use until the last has ended. `fn` may be NULL: there is no
+ * approver. */
 void cordon_approver(struct cordon *cordon, cordon_approver_fn fn, void *arg);
 /* While an answer is waited for, `fd` becoming readable ends the waiting, and the command is not run. While the kernel
  * takes long to load its program, it ends the command. Borrowed; -1: none. */
 void cordon_approver_interrupt(struct cordon *cordon, int fd);
-/* Both for one request, instead of the cordon's: for a program that runs commands for several people. `fn` may be NULL:
- * there is nobody. `pid` is the process through which they are asked, for the record; 0: this one. */
-void cordon_request_approver(struct cordon_request *request, cordon_approver_fn fn, void *arg, int interrupt_fd, int pid);
 
-/* What waits for an answer, as `{"approvals":[…]}`. */
-int cordon_approvals_list(struct cordon *cordon, char **ret_json, struct cordon_error *err) CORDON_MUST_CHECK;
-/* Answers a waiting card. `hash` (may be NULL) is what the answerer was shown. The first answer counts; a second, a
- * late one and one for another content are errors. */
-int cordon_approvals_answer(struct cordon *cordon, const char *card, const char *hash, enum cordon_answer answer,
-                            const char *reason, struct cordon_error *err) CORDON_MUST_CHECK;
+/* ---- Files ------------------------------------------------------------------------------------------------------ */
 
-/* ---- Configuration and manifests -------------------------------------------------------------------------------- */
-
-/* Every setting with its value and where that comes from; `workspace` (may be NULL): with that project's file. */
-int cordon_config_show(struct cordon *cordon, const char *workspace, char **ret_json, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-/* One file by itself, or with NULL the system's and the user's. A project's file (.cordon.toml) is checked on top of
- * what is in force. Paths are absolute. */
-int cordon_config_check(struct cordon *cordon, const char *file, struct cordon_error *err) CORDON_MUST_CHECK;
-/* Reads a manifest and probes whether this machine can hold what it declares; tells it as JSON. */
-int cordon_manifest_check(struct cordon *cordon, const char *file, char **ret_json, struct cordon_error *err)
-	CORDON_MUST_CHECK;
-
-/* ---- The network ------------------------------------------------------------------------------------------------ */
-
-/* May this URL be fetched on an agent's behalf? http and https only; its name is resolved, and every address judged as
- * for a command's own connections. The JSON, to be free()d, has `url`, `host`, `port`, `addresses` (each with
- * `address`, `allowed` and `why`), `allowed`, and where it is not, `class` and `why`. Dial one of these addresses: a
- * name that is resolved once more may lead elsewhere. And judge where a redirect leads before following it. The ledger
- * has a row of it, with the host and no more of the URL. */
-int cordon_url_check(struct cordon *cordon, const char *url, char **ret_json, bool *ret_allowed,
+/* A file tool takes the six steps as a command does, with the request's session, workspace, cwd and grants, but starts
+ * no process; the request has no command. `tool` is read, write, edit, list, find, grep, walk, stat, remove, mkdir,
+ * rename, copy, send, export or import; `params` a JSON object, or NULL, with the parameters of the method fs.TOOL but
+ * `settings` (docs/PROTOCOL.md). `data` is the content that write, edit and import take, any bytes, instead of the
+ * parameter `data`; NULL: none. The result is that of the method; `data` in it is what read, send and export return.
+ * What exists at one moment may be another at the next: a file is opened once, beneath its root, and what was opened
+ * is what is judged and used. Waits for the disk, and for a human where one is asked. */
+int cordon_file_call(struct cordon *cordon, const struct cordon_request *request, const char *tool, const char *params,
+                     const void *data, size_t length, struct cordon_value **ret_result,
                      struct cordon_error *err) CORDON_MUST_CHECK;
 
-/* ---- The ledger ------------------------------------------------------------------------------------------------- */
+/* ---- Ports ------------------------------------------------------------------------------------------------------ */
 
-/* NULL or 0 in a field: no condition by it. */
-struct cordon_audit_filter {
-	const char *id, *session, *program, *decision;  /* decision: a row's kind, or allowed, denied, approved */
-	const char *since, *until;      /* UTC: 2026-01-31, or 2026-01-31T12:34:56Z */
-	size_t last;                    /* only the last so many */
-	const char *format;             /* "jsonl" (as written, the default) or "ocsf" */
-	bool follow;                    /* wait for more, until `fn` says stop */
-};
-/* One row, one line, without its newline; length 0: nothing new for a moment (only with `follow`). Non-zero stops. */
-typedef int (*cordon_row_fn)(void *arg, const char *row, size_t length);
-int cordon_audit_read(struct cordon *cordon, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
-                      struct cordon_error *err) CORDON_MUST_CHECK;
-/* Checks the chain of every file and the signed head. The JSON, to be free()d, lists what is wrong and where. */
-int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact, struct cordon_error *err)
+/* Makes a port of the session's sandbox, which a command of it raised in this process, reachable at this machine's
+ * 127.0.0.1: at `host_port`, or with 0 at one that is free. Open until the sandbox ends, or the method port.close. It
+ * asks nobody, for the caller decides; each is a row. *ret_port: id, session, host, host_port, port, url. */
+int cordon_port_open(struct cordon *cordon, const char *session, unsigned port, unsigned host_port,
+                     struct cordon_value **ret_port, struct cordon_error *err) CORDON_MUST_CHECK;
+
+/* ---- The current session of a thread ----------------------------------------------------------------------------- */
+
+/* The calling thread's current session: a request that names none uses it, until cordon_session_leave() returns to the
+ * one before; up to 64 of them. The cordon is borrowed until then. cordon_run_current() runs a command in it; without
+ * one it is an error, never an unscoped run. */
+int cordon_session_enter(struct cordon *cordon, const char *id, struct cordon_error *err) CORDON_MUST_CHECK;
+void cordon_session_leave(void);
+const char *cordon_session_current(void);
+int cordon_run_current(const char *const *argv, struct cordon_value **ret_result, struct cordon_error *err)
 	CORDON_MUST_CHECK;
 
-/* ---- What this machine can hold --------------------------------------------------------------------------------- */
+/* ---- Every method by its name ------------------------------------------------------------------------------------ */
 
-/* Tries every driver for real and tells what holds, as JSON to be free()d: cordon(1), `doctor`.
- * *ret_holds: whether the default driver holds every wall. */
-int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struct cordon_error *err)
-	CORDON_MUST_CHECK;
+/* Sessions, jobs, approvals, caches, configuration, ledger, doctor and the rest. Carries out a method of the one table
+ * that `cordon serve` and `cordon rpc` have, too (docs/PROTOCOL.md; the method rpc.discover). `params` is a JSON
+ * object, or NULL for none; what is not in the table, or not of its type, is `invalid_request`, and an unknown method
+ * `not_found`. Waits as long as what it does takes, unless the table says `quick`. A process that it starts
+ * (process.start) is known by its id until the cordon is released: cordon_process_attach() has its events. */
+int cordon_call(struct cordon *cordon, const char *method, const char *params, struct cordon_value **ret_result,
+                struct cordon_error *err) CORDON_MUST_CHECK;
 
 #ifdef __cplusplus
 }

@@ -75,13 +75,17 @@ else
 fi
 
 echo
-echo "${bold}A key that a command prints$plain"
+echo "${bold}A key that a command prints, or a file tool reads$plain"
 key="ghp""_R7kW2mZx9QvT4nLb8YcJ5hGd1PsF6aE3uIoK"
 echo "token = $key" > "$demo/project/settings"
 echo '  $ cordon run --secrets redact -- cat settings       (the default of sessions, jobs and --json)'
 "$cordon" run --secrets redact -- cat settings > "$demo/out" 2>&1 || wrong=1
 grep -q REDACTED "$demo/out" && ! grep -q "$key" "$demo/out" || wrong=1
 sed 's/^/    /' "$demo/out"
+echo '  $ cordon file read settings'
+"$cordon" file read settings > "$demo/out" 2>&1 || wrong=1
+grep -q REDACTED "$demo/out" && ! grep -q "$key" "$demo/out" || wrong=1
+head -n 1 "$demo/out" | sed 's/^/    /'
 
 echo
 echo "${bold}What a program that calls cordon gets$plain"

@@ -1,7 +1,8 @@
-/* Step 1: which session, under which policy, in which workspace, with which home. A request that names no session, where
- * none is current, is a one-off: a session of one command that leaves no record. A workspace of cordon's own making is
- * also the home, and is removed with a one-off; where the caller named a directory, the home is the session's own private one,
- * or in memory for a one-off, so that caches and history never litter a project. */
+/* Step 1: which session, under which policy, in which workspace, with which home. A request that names no session,
+ * where none is current, is a one-off: a session of one command that leaves no record. A workspace of cordon's own
+ * making is also the home, and is removed with a one-off; where the caller named a directory, the home is the
+ * session's own private one, or in memory for a one-off, so that caches and history never litter a project. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +39,11 @@ static int take_config(struct resolving *resolving, enum config_keeping keeping,
 {
 	const struct config *config;
 	const char *session = resolving->session->one_off ? NULL : resolving->session->id;
-	int taken = resolving->facts->probe ? config_builtin(&config, err)
-	                             : config_store_take(resolving->facts->cordon->config, session, resolving->session->workspace_fd,
-	                                                 resolving->session->workspace.path, keeping, resolving->mounts,
-	                                                 &config, err);
+	int taken =
+		resolving->facts->probe ?
+			config_builtin(&config, err) :
+			config_store_take(resolving->facts->cordon->config, session, resolving->session->workspace_fd,
+	                                  resolving->session->workspace.path, keeping, resolving->mounts, &config, err);
 	if (taken < 0)
 		return -1;
 	config_unref(resolving->session->config);
@@ -78,7 +80,7 @@ static const char *weakens(const struct cordon_request *request, const struct co
 {
 	static const int width[VIEW_MAX] = { [VIEW_BARE] = 0, [VIEW_SYSTEM] = 1, [VIEW_HOST_READONLY] = 2 };
 	enum view view = configured_view(config);
-	if (request->driver && strcmp(request->driver, driver) && strcmp(request->driver, DRIVER_DEFAULT))
+	if (request->driver && strcmp(request->driver, driver) && strcmp(request->driver, driver_default()->name))
 		return "driver";
 	if (request->view_named && width[request->view] > width[view])
 		return "view";
@@ -110,7 +112,7 @@ static int choose_driver(struct resolving *resolving, struct cordon_error *err)
 	const struct cordon_request *request = resolving->facts->request;
 	const struct config *config = resolving->session->config;
 	/* A weaker tier runs only where the configuration names it. */
-	const char *name = config->driver ? config->driver : config->degrade ? "auto" : DRIVER_DEFAULT;
+	const char *name = config->driver ? config->driver : config->degrade ? "auto" : driver_default()->name;
 	const char *weak = resolving->session->one_off ? NULL : weakens(request, config, name);
 	if (weak) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, weak,
@@ -133,7 +135,8 @@ static int check_state(const struct session_record *record, struct cordon_error 
 	const char *why = record->why ? record->why : "";
 	if (record->state == SESSION_PAUSED) {
 		fail(err, CORDON_E_SESSION_PAUSED, 0, record->id, "the session is paused%s%s", *why ? ": " : "", why);
-		return fail_remedy(err, "look at what it did (cordon audit query --session ID), then: cordon session resume ID");
+		return fail_remedy(
+			err, "look at what it did (cordon audit query --session ID), then: cordon session resume ID");
 	}
 	if (record->state == SESSION_ENDED) {
 		fail(err, CORDON_E_SESSION_ENDED, 0, record->id, "the session has ended%s%s", *why ? ": " : "", why);
@@ -146,21 +149,26 @@ static int check_state(const struct session_record *record, struct cordon_error 
 static int open_named(struct resolving *resolving, const char *path, struct cordon_error *err)
 {
 	const char *home = workspace_home(resolving->facts->arena, request_variable(resolving->facts->request, "HOME"));
-	if (workspace_named(resolving->facts->arena, path, resolving->facts->cordon->data_dir, home, &resolving->session->workspace,
-	                    &resolving->session->workspace_fd, err) < 0)
+	if (workspace_named(resolving->facts->arena, path, resolving->facts->cordon->data_dir, home,
+	                    &resolving->session->workspace, &resolving->session->workspace_fd, err) < 0)
 		return -1;
-	return resolving->facts->probe ? 0 : workspace_refuse_among(resolving->facts->arena, resolving->session->workspace.path,
-	                                                     resolving->session->config->workspace_root, err);
+	return resolving->facts->probe ?
+	               0 :
+	               workspace_refuse_among(resolving->facts->arena, resolving->session->workspace.path,
+	                                      resolving->session->config->workspace_root, err);
 }
 
-/* The git working tree around the directory that was named, where that may be a workspace; else the directory itself. */
+/* The git working tree around the directory that was named, where that may be a workspace; else the directory
+ * itself. */
 static int open_around(struct resolving *resolving, const char *path, struct cordon_error *err)
 {
-	static const char note[] = "the top of this git working tree cannot be the workspace, so it is the current directory";
+	static const char note[] =
+		"the top of this git working tree cannot be the workspace, so it is the current directory";
 	if (open_named(resolving, path, err) < 0)
 		return -1;
 	const struct place here = resolving->session->workspace;
-	const char *home = workspace_home(resolving->facts->arena, request_variable(resolving->facts->request, "HOME")), *top, *why;
+	const char *home = workspace_home(resolving->facts->arena, request_variable(resolving->facts->request, "HOME")),
+		   *top, *why;
 	if (git_tree_top(resolving->facts->arena, here.path, home, &top, &why) < 0)
 		return fail_oom(err);
 	if (!top || !strcmp(top, here.path))
@@ -179,7 +187,8 @@ static int open_around(struct resolving *resolving, const char *path, struct cor
 	resolving->session->workspace = here;
 	resolving->session->workspace_fd = here_fd;
 	const char *text = arena_printf(resolving->facts->arena, "%s: %s", note, why);
-	return !text || denials_add(resolving->facts->denials, resolving->facts->arena, CORDON_WALL_FILESYSTEM, top, text, "") < 0 ? fail_oom(err) : 0;
+	return !text || denials_add(resolving->facts->denials, resolving->facts->arena, CORDON_WALL_FILESYSTEM, top,
+	                            text, "") < 0 ? fail_oom(err) : 0;
 }
 
 /* Without the repository git does not work in a linked worktree or submodule. */
@@ -188,13 +197,40 @@ static int find_git_common(struct resolving *resolving, struct cordon_error *err
 	const char *path = resolving->session->workspace.path, *refused;
 	if (resolving->session->own_workspace || resolving->facts->probe || resolving->session->workspace_fd < 0)
 		return 0;
-	if (git_tree_common(resolving->facts->arena, resolving->session->workspace_fd, path, &resolving->session->git_common, &refused) < 0)
+	if (git_tree_common(resolving->facts->arena, resolving->session->workspace_fd, path,
+	                    &resolving->session->git_common, &refused) < 0)
 		return fail_oom(err);
 	if (!refused)
 		return 0;
 	const char *file = arena_printf(resolving->facts->arena, "%s/.git", path);
 	const char *note = arena_printf(resolving->facts->arena, "%s, so the repository is not shown", refused);
-	return !file || !note || denials_add(resolving->facts->denials, resolving->facts->arena, CORDON_WALL_FILESYSTEM, file, note, "") < 0 ? fail_oom(err) : 0;
+	return !file || !note ||
+	       denials_add(resolving->facts->denials, resolving->facts->arena, CORDON_WALL_FILESYSTEM,
+	                                   file, note, "") < 0 ? fail_oom(err) : 0;
+}
+
+/* One that was idle for too long has ended, whoever comes first to see it. */
+static int use_record(struct resolving *resolving, const struct session_record *first, bool *ret_found,
+                      struct cordon_error *err)
+{
+	const char *data_dir = resolving->facts->cordon->data_dir, *id = resolving->session->id;
+	struct session_record *record = resolving->record;
+	bool ended = false;
+	struct arena *arena = resolving->facts->arena;
+	int *use_fd = &resolving->held->use_fd;
+	if (registry_use(arena, data_dir, id, first, use_fd, record, ret_found, err) < 0)
+		return -1;
+	if (!*ret_found || !record->idle_expiry_s)
+		return 0;
+	if (session_is_idle(data_dir, id, record->idle_expiry_s)) {
+		lock_release(use_fd);
+		if (session_row_end_idle(resolving->facts->cordon->ledger, data_dir, id, &ended, err) < 0 ||
+		    registry_use(arena, data_dir, id, first, use_fd, record, ret_found, err) < 0)
+			return -1;
+	}
+	resolving->held->is_timed = *ret_found && record->state == SESSION_ACTIVE;
+	return resolving->held->is_timed && futimens(*use_fd, NULL) < 0
+	               ? fail(err, CORDON_E_INTERNAL, errno, id, "the session's time of use cannot be written") : 0;
 }
 
 static int open_record(struct resolving *resolving, struct cordon_error *err)
@@ -209,13 +245,15 @@ static int open_record(struct resolving *resolving, struct cordon_error *err)
 	/* Before it is read: what was approved for one that died is in it then. */
 	if (!resolving->facts->dry)
 		gate_sweep(&gate);
-	int opened = resolving->facts->dry ? registry_read(resolving->facts->arena, data_dir, id, record, &found, err)
-	                            : registry_use(resolving->facts->arena, data_dir, id, &first, &resolving->held->use_fd,
-	                                           record, &found, err);
+	int opened = resolving->facts->dry ? registry_read(resolving->facts->arena, data_dir, id, record, &found, err) :
+	                                     use_record(resolving, &first, &found, err);
 	if (opened < 0)
 		return -1;
+	if (!found && registry_check_new(id, false, err) < 0)
+		return -1;
 	if (!found && !resolving->facts->dry &&
-	    session_row_open(resolving->facts->cordon->ledger, resolving->facts->arena, data_dir, id, &first, record, &made, err) < 0)
+	    session_row_open(resolving->facts->cordon->ledger, resolving->facts->arena, data_dir, id, &first, record,
+	                     &made, err) < 0)
 		return -1;
 	if (!found && resolving->facts->dry)
 		*record = first;
@@ -246,12 +284,13 @@ static int own_workspace(struct resolving *resolving, struct cordon_error *err)
 	                                              : resolving->record->own_root;
 	struct place *workspace = &resolving->session->workspace;
 	int *fd = &resolving->session->workspace_fd;
-	if (workspace_of_session(resolving->facts->arena, resolving->session->id, root ? root : own_place(resolving, "workspaces"),
-	                         !resolving->facts->dry, workspace, fd, err) < 0)
+	if (workspace_of_session(resolving->facts->arena, resolving->session->id,
+	                         root ? root : own_place(resolving, "workspaces"), !resolving->facts->dry, workspace,
+	                         fd, err) < 0)
 		return -1;
 	resolving->session->own_workspace = true;
 	resolving->held->disposable = resolving->session->one_off && !resolving->facts->dry;
-	/* A root that somebody named may be a link, or lie behind one. */
+	/* A configured root may be a link, or lie behind one. */
 	if (root && *fd >= 0 && !(workspace->path = beneath_path(resolving->facts->arena, *fd)))
 		return fail(err, CORDON_E_INTERNAL, 0, root, "cannot tell where the session's directory is");
 	return 0;
@@ -270,6 +309,24 @@ static int open_workspace(struct resolving *resolving, struct cordon_error *err)
 	return resolving->record->workspace ? reopen_workspace(resolving, err) : own_workspace(resolving, err);
 }
 
+/* A HOME that cannot be one is replaced, and that is said. */
+static int tell_home(struct resolving *resolving)
+{
+	const struct walk_facts *facts = resolving->facts;
+	const char *named = request_variable(facts->request, "HOME"), *own = resolving->session->home_alias;
+	own = own ? own : resolving->session->home;
+	if (!named || !*named || strcmp(resolving->session->home, HOME_INSIDE) != 0)
+		return 0;
+	const char *whole = *named == '/' ? path_normalise(facts->arena, named) : named;
+	if (!whole)
+		return -1;
+	return !strcmp(whole, own)
+	               ? 0
+	               : denials_add(facts->denials, facts->arena, CORDON_WALL_FILESYSTEM, named,
+	                             "HOME names no directory that can be a home inside: it is " HOME_INSIDE " there",
+	                             "");
+}
+
 static int choose_home(struct resolving *resolving, struct cordon_error *err)
 {
 	bool named = resolving->facts->request->workspace || resolving->record->workspace;
@@ -279,14 +336,17 @@ static int choose_home(struct resolving *resolving, struct cordon_error *err)
 	}
 	const bool whole = resolving->session->view == VIEW_HOST_READONLY;
 	resolving->session->home = whole ? HOME_IN_WHOLE_VIEW : HOME_INSIDE;
-	if (!resolving->facts->probe && home_choose(resolving->facts->arena, request_variable(resolving->facts->request, "HOME"), geteuid(), whole,
-	                                            &resolving->session->home, &resolving->session->home_alias, err) < 0)
+	if (!resolving->facts->probe &&
+	    home_choose(resolving->facts->arena, request_variable(resolving->facts->request, "HOME"), geteuid(), whole,
+	                &resolving->session->home, &resolving->session->home_alias, err) < 0)
 		return -1;
+	if (!resolving->facts->probe && tell_home(resolving) < 0)
+		return fail_oom(err);
 	if (resolving->session->one_off)
 		return 0;
 	struct place place;
-	if (workspace_of_session(resolving->facts->arena, resolving->session->id, own_place(resolving, "homes"), !resolving->facts->dry, &place,
-	                         &resolving->held->home_fd, err) < 0)
+	if (workspace_of_session(resolving->facts->arena, resolving->session->id, own_place(resolving, "homes"),
+	                         !resolving->facts->dry, &place, &resolving->held->home_fd, err) < 0)
 		return -1;
 	resolving->session->home_source = place.path;
 	return 0;
@@ -300,12 +360,14 @@ static int choose_tmp(struct resolving *resolving, struct cordon_error *err)
 	struct stat info;
 	if (resolving->session->one_off || resolving->facts->request->fresh)
 		return 0;
-	if (workspace_of_session(resolving->facts->arena, resolving->session->id, own_place(resolving, "tmp"), !resolving->facts->dry, tmp,
-	                         fd, err) < 0)
+	if (workspace_of_session(resolving->facts->arena, resolving->session->id, own_place(resolving, "tmp"),
+	                         !resolving->facts->dry, tmp, fd, err) < 0)
 		return -1;
 	/* As it was made. A command may give its /tmp another mode, and finds it so. */
-	if (*fd >= 0 && fstat(*fd, &info) == 0 && (info.st_mode & 07777) == 0700 && fchmodat(AT_FDCWD, tmp->path, 01777, 0) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, tmp->path, "cannot change the mode of the session's directory");
+	if (*fd >= 0 && fstat(*fd, &info) == 0 && (info.st_mode & 07777) == 0700 &&
+	    fchmodat(AT_FDCWD, tmp->path, 01777, 0) < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, tmp->path,
+		            "cannot change the mode of the session's directory");
 	return 0;
 }
 
@@ -316,8 +378,9 @@ static void remove_workspace(const struct walk_facts *facts, const struct verdic
 	const char *path = session->workspace.path, *name = strrchr(path, '/') + 1;
 	char *parent = arena_strndup(facts->arena, path, (size_t)(name - path));
 	auto_close int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (fd >= 0 && fstat(session->workspace_fd, &held) == 0 && fstatat(fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    held.st_dev == named.st_dev && held.st_ino == named.st_ino)
+	if (fd >= 0 && fstat(session->workspace_fd, &held) == 0 &&
+	    fstatat(fd, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && held.st_dev == named.st_dev &&
+	    held.st_ino == named.st_ino)
 		remove_tree(fd, name);
 }
 
@@ -330,7 +393,10 @@ void session_release(const struct walk_facts *facts, struct walk_held *held, str
 	cleanup_close(&session->workspace_fd);
 	cleanup_close(&held->home_fd);
 	cleanup_close(&held->tmp_fd);
+	cleanup_close(&held->layers_fd);
 	cleanup_close(&held->scratch_fd);
+	if (held->is_timed && held->use_fd >= 0)
+		(void)!futimens(held->use_fd, NULL);
 	lock_release(&held->use_fd);
 	config_unref(session->config);
 }
@@ -343,8 +409,8 @@ static int check_job(const struct resolving *resolving, struct cordon_error *err
 	return fail_remedy(err, "name one: --session ID");
 }
 
-/* A job's place is taken first, and then the session looked at once more: who ends a session says so before looking for its
- * jobs. */
+/* A job's place is taken first, and then the session looked at once more: who ends a session says so before looking
+ * for its jobs. */
 static int enter_job(struct resolving *resolving, struct cordon_error *err)
 {
 	const char *data_dir = resolving->facts->cordon->data_dir, *id = resolving->session->id;
@@ -360,16 +426,17 @@ static int enter_job(struct resolving *resolving, struct cordon_error *err)
 	return found ? check_state(&record, err) : registry_missing(id, err);
 }
 
-enum supervise_wish session_wish(void *argument)
+enum command_wish session_wish(void *argument)
 {
-	static const enum supervise_wish wishes[SESSION_STATE_MAX] = {
-		[SESSION_ACTIVE] = SUPERVISE_GO_ON, [SESSION_PAUSED] = SUPERVISE_STAND_STILL, [SESSION_ENDED] = SUPERVISE_END,
+	static const enum command_wish wishes[SESSION_STATE_MAX] = {
+		[SESSION_ACTIVE] = COMMAND_GO_ON, [SESSION_PAUSED] = COMMAND_STAND_STILL, [SESSION_ENDED] = COMMAND_END,
 	};
 	struct execution *execution = argument;
 	return wishes[registry_look(execution->cordon->data_dir, execution->verdict.session.id, execution->held.look)];
 }
 
-int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret, struct cordon_error *err)
+int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret,
+                 struct cordon_error *err)
 {
 	struct resolving resolving = { facts, held, ret, arena_alloc(facts->arena, sizeof(*resolving.record)), 0 };
 	const char *named = facts->request->session;
@@ -380,8 +447,9 @@ int session_step(const struct walk_facts *facts, struct walk_held *held, struct 
 		return fail_oom(err);
 	*resolving.record = (struct session_record){ 0 };
 	*held->look = (struct session_look){ 0 };
-	*ret = (struct verdict_session){ .id = named ? named : facts->audit_id, .one_off = !named, .record = resolving.record,
-	                                 .workspace_fd = -1 };
+	*ret = (struct verdict_session){
+		.id = named ? named : facts->audit_id, .one_off = !named, .record = resolving.record, .workspace_fd = -1
+	};
 	resolving.mounts = handle_mounts(facts->cordon, false);
 	if ((named && registry_check_id(named, err) < 0) || take_config(&resolving, CONFIG_KEEP_NOTHING, err) < 0 ||
 	    check_job(&resolving, err) < 0)
@@ -389,6 +457,7 @@ int session_step(const struct walk_facts *facts, struct walk_held *held, struct 
 	if (!facts->dry && workspace_make_data_dir(facts->cordon->data_dir, err) < 0)
 		return -1;
 	return open_workspace(&resolving, err) < 0 || find_git_common(&resolving, err) < 0 ||
-	       take_config(&resolving, keeping(&resolving), err) < 0 || choose_driver(&resolving, err) < 0 ||
-	       choose_home(&resolving, err) < 0 || choose_tmp(&resolving, err) < 0 || enter_job(&resolving, err) < 0 ? -1 : 0;
+	       take_config(&resolving, keeping(&resolving), err) < 0 ||
+	       choose_driver(&resolving, err) < 0 || choose_home(&resolving, err) < 0 ||
+	       choose_tmp(&resolving, err) < 0 || enter_job(&resolving, err) < 0 ? -1 : 0;
 }

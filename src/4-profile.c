@@ -6,15 +6,20 @@
 
 #include "base/text.h"
 #include "config/store.h"
-#include "driver/linux/idmap.h"
+#include "driver/machine.h"
 #include "paths/trees.h"
 #include "policy/egress.h"
+#include "policy/cover.h"
 #include "policy/env.h"
+#include "policy/gateway.h"
 #include "profile/unwall.h"
 #include "host/tools.h"
 #include "host/view.h"
 #include "host/host.h"
+#include "secrets/credential.h"
+#include "session/beneath.h"
 #include "session/home.h"
+#include "session/layers.h"
 #include "session/scratch.h"
 #include "walk.h"
 
@@ -25,6 +30,25 @@ struct profiling {
 	const struct verdict *verdict;          /* the parts of steps 1 to 3 */
 	uint64_t mounts;                        /* the version of the host's mounts */
 };
+
+/* What is written to them goes to the session's layers, or the workspace's; of a one-off to memory. */
+static int find_caches(const struct profiling *profiling, const struct host_caches *caches, struct profile_input *input,
+                       struct cordon_error *err)
+{
+	const struct verdict_session *session = &profiling->verdict->session;
+	const struct config *config = session->config;
+	const struct layers_owner owner = { config->caches == CACHES_OF_WORKSPACE && !session->own_workspace,
+		                            config->caches == CACHES_OF_WORKSPACE && !session->own_workspace
+		               ? session->workspace.path : session->id };
+	if (config->caches == CACHES_OFF || profiling->facts->request->no_caches || !session->driver->layers ||
+	    profiling->facts->probe)
+		return 0;
+	input->caches = *caches;
+	if (!caches->count || profiling->facts->dry || (session->one_off && !owner.of_workspace))
+		return 0;
+	return layers_open(profiling->facts->arena, profiling->facts->cordon->data_dir, &owner, &input->layers,
+	                   &profiling->held->layers_fd, err);
+}
 
 static int find_toolchains(const struct profiling *profiling, struct profile_input *input, struct strings *environment,
                            struct cordon_error *err)
@@ -51,6 +75,10 @@ static int find_toolchains(const struct profiling *profiling, struct profile_inp
 		return -1;
 	input->shown = tools.shown;
 	input->git_config = tools.git_config;
+	input->git_ignore = tools.git_ignore;
+	/* A cache is of use where its toolchain is: with none there is none. */
+	if (!(choose && !chosen->count) && find_caches(profiling, &tools.caches, input, err) < 0)
+		return -1;
 	*environment = tools.environment;
 	for (size_t i = 0; i < tools.masked.count; i++)
 		if (strings_find(&profiling->verdict->grants.by_name, tools.masked.items[i].path) < 0 &&
@@ -59,10 +87,31 @@ static int find_toolchains(const struct profiling *profiling, struct profile_inp
 	return 0;
 }
 
+/* Where a credential is kept nothing of the command's may read it, except if that very file was granted. */
+static int mask_credentials(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
+{
+	const struct config *config = profiling->verdict->session.config;
+	for (size_t i = 0; i < config->credential_count; i++) {
+		struct place place;
+		struct cordon_error ignored;
+		if (!config->credentials[i].file ||
+		    beneath_resolve(profiling->facts->arena, config->credentials[i].file, &place, NULL, &ignored) < 0)
+			continue;
+		bool is_visible = input->view == VIEW_HOST_READONLY ||
+		                  place_is_within(place.path, &input->workspace, &input->reads) ||
+		                  place_is_within(place.path, &input->workspace, &input->writes);
+		if (is_visible && strings_find(&profiling->verdict->grants.by_name, place.path) < 0 &&
+		    places_add(profiling->facts->arena, &input->masked, &place) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
 static int find_program_parts(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
 {
 	for (size_t i = 0; i < input->programs.count; i++)
-		if (host_program_parts(profiling->facts->arena, input->programs.items[i].path, &input->interpreters, err) < 0)
+		if (host_program_parts(profiling->facts->arena, input->programs.items[i].path, &input->interpreters,
+		                       err) < 0)
 			return -1;
 	return input->programs.count ? host_library_directories(profiling->facts->arena, &input->libraries, err) : 0;
 }
@@ -74,8 +123,43 @@ static bool has_proxy(const struct verdict *verdict)
 	return mode == NETWORK_HOSTS || (mode == NETWORK_NONE && verdict->session.driver->answers_offline);
 }
 
-static int make_environment(const struct profiling *profiling, const struct strings *toolchains, struct profile_input *input,
-                            struct cordon_error *err)
+static const char *proxy_url(const struct profiling *profiling)
+{
+	const struct verdict *verdict = profiling->verdict;
+	char text[ADDRESS_TEXT_SIZE];
+	if (!has_proxy(verdict))
+		return NULL;
+	if (verdict->session.one_off || verdict->grants.set.network != NETWORK_HOSTS)
+		return EGRESS_PROXY_URL;
+	struct address address = egress_command_address(profiling->facts->audit_id);
+	address_text(&address, text);
+	return arena_printf(profiling->facts->arena, "http://%s:%d", text, EGRESS_PORT);
+}
+
+/* Where the gateways are that lead to a host of the command's. What the caller sets itself comes later, and counts. */
+static int set_gateways(const struct profiling *profiling, struct strings *set)
+{
+	const struct config *config = profiling->verdict->session.config;
+	const struct capability_set *granted = &profiling->verdict->grants.set;
+	struct arena *arena = profiling->facts->arena;
+	for (size_t i = 0; granted->network == NETWORK_HOSTS && i < config->gateway_count; i++) {
+		const struct gateway *gateway = &config->gateways[i];
+		char host[HOST_TEXT_SIZE];
+		host_text(&gateway->upstream.host, host);
+		if (!cover_host(&granted->hosts, host, false))
+			continue;
+		if (strings_add(arena, set,
+		                arena_printf(arena, "%s=http://127.0.0.1:%zu%s", gateway->base_url, GATEWAY_PORT + i,
+		                             gateway->upstream.path)) < 0 ||
+		    (gateway->placeholder &&
+		     strings_add(arena, set, arena_printf(arena, "%s=" GATEWAY_PLACEHOLDER, gateway->placeholder)) < 0))
+			return -1;
+	}
+	return 0;
+}
+
+static int make_environment(const struct profiling *profiling, const struct strings *toolchains,
+                            struct profile_input *input, struct cordon_error *err)
 {
 	const struct cordon_request *request = profiling->facts->request;
 	const struct config *config = profiling->verdict->session.config;
@@ -83,24 +167,35 @@ static int make_environment(const struct profiling *profiling, const struct stri
 	if (strings_add_all(profiling->facts->arena, &pass, &config->env_pass) < 0 ||
 	    strings_add_all(profiling->facts->arena, &pass, &profiling->verdict->grants.env_pass) < 0 ||
 	    strings_add_all(profiling->facts->arena, &pass, &request->pass_env) < 0 ||
-	    strings_add_all(profiling->facts->arena, &set, &config->env_set) < 0 ||
-	    strings_add_all(profiling->facts->arena, &set, &request->env) < 0)
+	    set_gateways(profiling, &set) < 0 || strings_add_all(profiling->facts->arena, &set, &config->env_set) < 0 ||
+	    strings_add_all(profiling->facts->arena, &set, &request->env) < 0 ||
+	    credentials_set_variables(profiling->facts->arena, profiling->verdict, &set) < 0)
 		return fail_oom(err);
 	const struct env_request wanted = {
-		.passthrough = &pass, .set = &set, .toolchains = toolchains, .tools_dir = config->tools_dir, .user = input->user,
-		.home = input->home_alias ? input->home_alias : input->home, .workspace = input->workspace.path, .session_id = input->session_id,
-		.sandbox_id = input->sandbox_id, .driver = profiling->verdict->session.driver->name,
-		.network = network_mode_names[profiling->verdict->grants.set.network], .tmpdir = input->scratch,
-		.proxy = has_proxy(profiling->verdict) ? EGRESS_PROXY_URL : NULL,
+		.passthrough = &pass,
+		.set = &set,
+		.toolchains = toolchains,
+		.tools_dir = config->tools_dir,
+		.user = input->user,
+		.home = input->home_alias ? input->home_alias : input->home,
+		.workspace = input->workspace.path,
+		.session_id = input->session_id,
+		.sandbox_id = input->sandbox_id,
+		.driver = profiling->verdict->session.driver->name,
+		.network = network_mode_names[profiling->verdict->grants.set.network],
+		.tmpdir = input->scratch,
+		.proxy = proxy_url(profiling),
 	};
 	if (env_build(profiling->facts->arena, request_environment(request), &wanted, &input->environment, err) < 0)
 		return -1;
-	/* A profile is for people to look at; what was configured or passed on may be a secret. */
-	return profiling->facts->dry && (env_hide(profiling->facts->arena, &config->env_set, &input->environment, err) < 0 ||
-	                          env_hide(profiling->facts->arena, &pass, &input->environment, err) < 0) ? -1 : 0;
+	/* A profile is for display; values that were configured or passed on may be secrets. */
+	return profiling->facts->dry &&
+	                       (env_hide(profiling->facts->arena, &config->env_set, &input->environment, err) < 0 ||
+	                        env_hide(profiling->facts->arena, &pass, &input->environment, err) < 0) ? -1 : 0;
 }
 
-/* Would something be mounted in the session's /tmp? A driver that makes mount points by their paths follows the links there. */
+/* Would something be mounted in the session's /tmp? A driver that makes mount points by their paths follows the links
+ * there. */
 static bool mounts_in_tmp(const struct profile_input *input)
 {
 	const struct places *const grants[] = { &input->reads, &input->writes, &input->sockets };
@@ -128,17 +223,21 @@ static const struct place *choose_tmp(const struct profiling *profiling, const s
 	return session->tmp.path && can ? &session->tmp : NULL;
 }
 
-/* Without a private root there is no private /tmp and no home in memory: one directory, the session's or the command's own, is both. */
+/* Without a private root there is no private /tmp and no home in memory: one directory, the session's or the command's
+ * own, is both. */
 static int make_scratch(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
 {
 	if (profiling->verdict->session.driver->private_root)
 		return 0;
 	const char *tmp = profiling->verdict->session.tmp.path;
-	const char *path = tmp ? tmp : arena_printf(profiling->facts->arena, "%s/scratch/%s", profiling->facts->cordon->data_dir, profiling->facts->audit_id);
+	const char *path = tmp ? tmp :
+	                         arena_printf(profiling->facts->arena, "%s/scratch/%s",
+	                                      profiling->facts->cordon->data_dir, profiling->facts->audit_id);
 	if (!path)
 		return fail_oom(err);
-	if (!tmp && !profiling->facts->dry && scratch_make(profiling->facts->arena, profiling->facts->cordon->data_dir, profiling->facts->audit_id, &path,
-	                                    &profiling->held->scratch_fd, err) < 0)
+	if (!tmp && !profiling->facts->dry &&
+	    scratch_make(profiling->facts->arena, profiling->facts->cordon->data_dir, profiling->facts->audit_id, &path,
+	                 &profiling->held->scratch_fd, err) < 0)
 		return -1;
 	input->scratch = path;
 	if (!tmp)
@@ -153,10 +252,11 @@ static int make_scratch(const struct profiling *profiling, struct profile_input 
  * (NULL). But a link that the command can write, or that means something else inside, would choose again. */
 static const char *judged_program(const struct profiling *profiling)
 {
-	const struct place *program = &profiling->verdict->grants.program, *workspace = &profiling->verdict->session.workspace;
+	const struct place *program = &profiling->verdict->grants.program,
+			   *workspace = &profiling->verdict->session.workspace;
 	const char *alias = program->alias;
-	if (alias && (place_is_within(alias, workspace, &profiling->verdict->grants.writes) || (workspace->alias && path_within(alias, workspace->alias)) ||
-	              path_within(alias, "/proc")))
+	if (alias && (place_is_within(alias, workspace, &profiling->verdict->grants.writes) ||
+	              (workspace->alias && path_within(alias, workspace->alias)) || path_within(alias, "/proc")))
 		return program->path;
 	if (strchr(profiling->facts->request->argv.items[0], '/'))
 		return NULL;
@@ -176,19 +276,33 @@ static struct trees_facts trees_facts(const struct profiling *profiling)
 	const struct config_files *files = config_store_files(facts->cordon->config);
 	bool once = (session->one_off && !facts->request->workspace) || !atomic_load(&facts->cordon->stays);
 	return (struct trees_facts){
-		.data_dir = facts->cordon->data_dir, .data_named = facts->cordon->data_named, .audit_id = facts->audit_id,
+		.data_dir = facts->cordon->data_dir,
+		.data_named = facts->cordon->data_named,
+		.audit_id = facts->audit_id,
 		.session_id = session->one_off ? NULL : session->id,
-		.dry = facts->dry, .workspace = session->workspace, .workspace_fd = session->workspace_fd,
-		.own_workspace = session->own_workspace, .disposable = profiling->held->disposable, .set = &grants->set,
-		.reads = grants->reads, .writes = grants->writes, .sockets = grants->sockets, .by_name = &grants->by_name,
-		.project_deny = &session->config->project_deny, .project_protect = &session->config->project_protect,
+		.dry = facts->dry,
+		.workspace = session->workspace,
+		.workspace_fd = session->workspace_fd,
+		.own_workspace = session->own_workspace,
+		.disposable = profiling->held->disposable,
+		.set = &grants->set,
+		.reads = grants->reads,
+		.writes = grants->writes,
+		.sockets = grants->sockets,
+		.by_name = &grants->by_name,
+		.project_deny = &session->config->project_deny,
+		.project_protect = &session->config->project_protect,
 		.read_only = &session->config->read_only,
 		.config_files = { files->only ? files->only : files->system, files->only ? NULL : files->user },
-		.manifest = facts->request->manifest, .home = request_variable(facts->request, "HOME"), .private_home = session->home,
+		.manifest = facts->request->manifest,
+		.home = request_variable(facts->request, "HOME"),
+		.private_home = session->home,
 		.driver = { session->driver->name, session->driver->private_root, session->driver->holds_writes,
 		            session->driver->keeps_names },
 		/* A directory made for one command is searched once. */
-		.memory = once ? NULL : facts->cordon->names, .mounts = mounts_now, .mounts_arg = facts->cordon,
+		.memory = once ? NULL : facts->cordon->names,
+		.mounts = mounts_now,
+		.mounts_arg = facts->cordon,
 	};
 }
 
@@ -218,9 +332,10 @@ static struct profile_input profile_input(const struct profiling *profiling)
 		.home_source = session->home_source,
 		.home_alias = session->home_alias,
 		.data_dir = cordon->data_dir,
-		.user = root ? "user" : host_view_user(profiling->facts->arena, cordon->view, profiling->mounts, geteuid()),
-		.uid = root ? IDMAP_INSIDE : geteuid(),
-		.gid = root ? IDMAP_INSIDE : getegid(),
+		.user = root ? "user" :
+		               host_view_user(profiling->facts->arena, cordon->view, profiling->mounts, geteuid()),
+		.uid = driver_inside_uid(),
+		.gid = driver_inside_gid(),
 		.argv = request->argv,
 		.program = judged_program(profiling),
 		.tty = request->tty,
@@ -231,22 +346,28 @@ static struct profile_input profile_input(const struct profiling *profiling)
 
 static int keep_search_path(const struct profiling *profiling, struct profile_input *input, struct cordon_error *err)
 {
-	return strings_add_all(profiling->facts->arena, &input->protect, &profiling->verdict->grants.kept) < 0 ? fail_oom(err) : 0;
+	return strings_add_all(profiling->facts->arena, &input->protect, &profiling->verdict->grants.kept) < 0
+	               ? fail_oom(err) : 0;
 }
 
-/* Commands have a home of their own where the caller's is: under the name of what was judged there could be another program. */
+/* Commands have a home of their own where the caller's is: under the name of what was judged there could be another
+ * program. */
 static int check_program(const struct place *program, const struct profile_input *input, struct cordon_error *err)
 {
 	const char *path = program->path;
-	if (!path || !input->abilities.private_root || !strcmp(input->home, input->workspace.path) || !path_within(path, input->home))
+	if (!path || !input->abilities.private_root || !strcmp(input->home, input->workspace.path) ||
+	    !path_within(path, input->home))
 		return 0;
-	bool shown = place_is_within(path, &input->workspace, &input->reads) || place_is_within(path, &input->workspace, &input->writes);
+	bool shown = place_is_within(path, &input->workspace, &input->reads) ||
+	             place_is_within(path, &input->workspace, &input->writes);
 	for (size_t i = 0; i < input->shown.count; i++)
 		shown = shown || path_within(path, input->shown.items[i].path);
 	if (shown)
 		return 0;
-	fail(err, CORDON_E_PROGRAM_NOT_FOUND, 0, path, "the program is in the home directory, of which commands see nothing that is not granted");
+	fail(err, CORDON_E_PROGRAM_NOT_FOUND, 0, path,
+	     "the program is in the home directory, of which commands see nothing that is not granted");
 	fail_boundary(err, "filesystem");
+	fail_grant(err, "read", path);
 	return fail_remedy(err, "grant it: --read %s", path);
 }
 
@@ -265,16 +386,16 @@ static bool is_nested(const struct mount_plan *plan, size_t at, const char *root
 {
 	for (size_t i = 0; i < at; i++) {
 		const struct mount_op *op = &plan->ops[i];
-		if ((op->kind == MOUNT_BIND || op->kind == MOUNT_SCRATCH) && path_within(op->target, root) && strcmp(op->target, root) &&
-		    path_within(plan->ops[at].target, op->target))
+		if ((op->kind == MOUNT_BIND || op->kind == MOUNT_SCRATCH) && path_within(op->target, root) &&
+		    strcmp(op->target, root) && path_within(plan->ops[at].target, op->target))
 			return true;
 	}
 	return false;
 }
 
 /* In a directory of the session's that is on disk, and that commands have written to: its home, its /tmp. */
-static int make_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
-                       int root_fd, const char *root, struct cordon_error *err)
+static int make_points(const struct profiling *profiling, const struct profile_input *input,
+                       const struct mount_plan *plan, int root_fd, const char *root, struct cordon_error *err)
 {
 	struct arena *arena = profiling->facts->arena;
 	struct place workspace = input->workspace, home = { .path = input->home, .alias = input->home_alias };
@@ -285,8 +406,8 @@ static int make_points(const struct profiling *profiling, const struct profile_i
 		return 0;
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount_op *op = &plan->ops[i];
-		if (op->kind != MOUNT_BIND || !path_within(op->target, root) || !strcmp(op->target, root) ||
-		    is_nested(plan, i, root) || lstat(op->source, &info) < 0)
+		if ((op->kind != MOUNT_BIND && op->kind != MOUNT_LAYER) || !path_within(op->target, root) ||
+		    !strcmp(op->target, root) || is_nested(plan, i, root) || lstat(op->source, &info) < 0)
 			continue;
 		const struct place point = { .path = op->target, .is_directory = S_ISDIR(info.st_mode) };
 		if (places_add(arena, &points, &point) < 0)
@@ -299,11 +420,29 @@ static int make_points(const struct profiling *profiling, const struct profile_i
 	return home_make_points(root_fd, root, &points, err);
 }
 
-static int make_all_points(const struct profiling *profiling, const struct profile_input *input, const struct mount_plan *plan,
-                           struct cordon_error *err)
+/* In a workspace that is the home. */
+static int make_cache_points(const struct profiling *profiling, const struct profile_input *input,
+                             struct cordon_error *err)
+{
+	const char *root = input->workspace.path;
+	int fd = profiling->verdict->session.workspace_fd;
+	struct places points = { 0 };
+	if (profiling->facts->dry || fd < 0 || strcmp(input->home, root))
+		return 0;
+	for (size_t i = 0; i < input->caches.count; i++) {
+		const struct place point = { .path = input->caches.items[i].target, .is_directory = true };
+		if (places_add(profiling->facts->arena, &points, &point) < 0)
+			return fail_oom(err);
+	}
+	return home_make_points(fd, root, &points, err);
+}
+
+static int make_all_points(const struct profiling *profiling, const struct profile_input *input,
+                           const struct mount_plan *plan, struct cordon_error *err)
 {
 	int tmp_fd = input->tmp ? profiling->held->tmp_fd : -1;
-	return make_points(profiling, input, plan, profiling->held->home_fd, input->home, err) < 0 ||
+	return make_cache_points(profiling, input, err) < 0 ||
+	       make_points(profiling, input, plan, profiling->held->home_fd, input->home, err) < 0 ||
 	       make_points(profiling, input, plan, tmp_fd, "/tmp", err) < 0 ||
 	       make_points(profiling, input, plan, tmp_fd, "/var/tmp", err) < 0 ? -1 : 0;
 }
@@ -319,15 +458,20 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 	struct trees *trees = arena_alloc(arena, sizeof(*trees));
 	if (!trees)
 		return fail_oom(err);
-	*trees = (struct trees){ .facts = trees_facts(&profiling), .arena = arena, .denials = facts->denials, .names.fd = -1,
-	                         .mounts = profiling.mounts };
+	*trees = (struct trees){ .facts = trees_facts(&profiling),
+		                 .arena = arena,
+		                 .denials = facts->denials,
+		                 .names.fd = -1,
+		                 .mounts = profiling.mounts };
 	*ret_trees = trees;
 	if (make_scratch(&profiling, &input, err) < 0 ||
-	    host_base_view(arena, facts->cordon->view, &verdict->session.config->etc, profiling.mounts, &input.host, err) < 0 ||
+	    host_base_view(arena, facts->cordon->view, &verdict->session.config->etc, profiling.mounts, &input.host,
+	                   err) < 0 ||
 	    trees_find(trees, &input, err) < 0 || trees_keep_read_only(trees, &input, err) < 0 ||
-	    keep_search_path(&profiling, &input, err) < 0 ||
-	    own_files_keep(trees, &input, err) < 0 || find_toolchains(&profiling, &input, &toolchains, err) < 0 ||
-	    find_program_parts(&profiling, &input, err) < 0 || make_environment(&profiling, &toolchains, &input, err) < 0 ||
+	    keep_search_path(&profiling, &input, err) < 0 || own_files_keep(trees, &input, err) < 0 ||
+	    find_toolchains(&profiling, &input, &toolchains, err) < 0 ||
+	    mask_credentials(&profiling, &input, err) < 0 || find_program_parts(&profiling, &input, err) < 0 ||
+	    make_environment(&profiling, &toolchains, &input, err) < 0 ||
 	    trees_mask_whole_view(trees, &input, err) < 0 || check_program(&verdict->grants.program, &input, err) < 0)
 		return -1;
 	input.tmp = choose_tmp(&profiling, &input);
@@ -335,10 +479,17 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 		return fail_oom(err);
 	if (make_all_points(&profiling, &input, &ret->mounts, err) < 0)
 		return -1;
+	/* Of a one-off it is known whose a connection is. */
 	if (verdict->grants.set.network == NETWORK_HOSTS ?
 	    egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0 :
 	    has_proxy(verdict) && egress_make_offline(arena, &ret->egress, err) < 0)
 		return -1;
+	if (verdict->grants.set.network == NETWORK_HOSTS &&
+	    egress_add_gateways(arena, &verdict->grants.set.hosts, verdict->session.config->gateways,
+	                        verdict->session.config->gateway_count, &ret->egress) < 0)
+		return fail_oom(err);
+	if (!verdict->session.one_off && verdict->grants.set.network == NETWORK_HOSTS)
+		egress_share(&ret->egress);
 #ifdef CORDON_UNWALL
 	profile_unwall(ret, request_variable(facts->request, "CORDON_UNWALL"));
 #endif

@@ -34,6 +34,10 @@ static void begin_row(struct json *json, const struct execution *execution, cons
 
 static int end_row(struct json *json, struct execution *execution, struct cordon_error *err)
 {
+	if (leaks_clean_row(execution, json, err) < 0) {
+		json_free(json);
+		return -1;
+	}
 	return audit_row_end_in(json, execution->cordon->ledger, &execution->audit.room, err);
 }
 
@@ -54,6 +58,10 @@ static int end_intent(struct json *json, struct execution *execution, struct cor
 	bool connects = execution->verdict.grants.set.network == NETWORK_HOSTS;
 	size_t network_bytes = !execution->verdict.profile.egress.count ? 0 : connects ? ROOM_NETWORK : ROOM_NO_NETWORK;
 	json_object_end(json);
+	if (leaks_clean_row(execution, json, err) < 0) {
+		json_free(json);
+		return -1;
+	}
 	size_t length = json->length;
 	auto_free char *line = json_take(json);
 	if (!line)
@@ -104,6 +112,8 @@ static void write_what(struct json *json, const struct execution *execution)
 		write_tool(json, execution->facts.tool);
 	else
 		write_command(json, &execution->request->argv);
+	if (execution->request->client_ref)
+		json_key_string(json, "client_ref", execution->request->client_ref);
 }
 
 /* No limit is null: no reader of the ledger has so large a number. */
@@ -124,6 +134,8 @@ static void write_capabilities(struct json *json, const struct capability_set *s
 	json_key_strings(json, "fs_write", set->fs_write.items, set->fs_write.count);
 	json_key_string(json, "network", network_mode_names[set->network]);
 	json_key_strings(json, "hosts", set->hosts.items, set->hosts.count);
+	if (set->publish.count)
+		json_key_strings(json, "publish", set->publish.items, set->publish.count);
 	json_key_bool(json, "spawn", set->spawn);
 	json_key_strings(json, "programs", set->programs.items, set->programs.count);
 	json_key_strings(json, "devices", set->devices.items, set->devices.count);
@@ -172,9 +184,12 @@ int audit_step_intent(struct execution *execution, struct cordon_error *err)
 	json_key_string(&json, "cwd", execution->verdict.cwd.path);
 	json_key_string(&json, "workspace", execution->verdict.session.workspace.path);
 	json_key_string(&json, "driver", execution->verdict.session.driver->name);
-	json_key_string(&json, "platform", "linux");
+	json_key_string(&json, "platform", SYSTEM_NAME);
 	write_job(&json, execution, "started");
 	write_capabilities(&json, &execution->verdict.grants.set);
+	if (execution->verdict.grants.credentials.count)
+		json_key_strings(&json, "credentials", execution->verdict.grants.credentials.items,
+		                 execution->verdict.grants.credentials.count);
 	execution->audit.intended = end_intent(&json, execution, err) == 0;
 	return execution->audit.intended ? 0 : -1;
 }
@@ -233,7 +248,7 @@ static void write_denials(struct json *json, const struct execution *execution, 
 /* One row more where a limit ended it: rows are found by their kind. */
 static int write_limit_row(struct execution *execution, struct cordon_error *err)
 {
-	const struct limit_hit *hit = &execution->run.limit_hit;
+	const struct limit_hit *hit = &execution->run.outcome.limit_hit;
 	struct json json;
 	if (!hit->name)
 		return 0;
@@ -265,7 +280,7 @@ void audit_step_running(struct execution *execution)
 /* Its denials reach to `denials_end` at most. */
 static int write_result_row(struct execution *execution, size_t denials_end, struct cordon_error *err)
 {
-	const struct supervision *supervision = &execution->run.supervision;
+	const struct outcome *outcome = &execution->run.outcome;
 	struct json json;
 	begin_row(&json, execution, "result");
 	json_key_string(&json, "program", execution->request->argv.items[0]);
@@ -276,18 +291,18 @@ static int write_result_row(struct execution *execution, size_t denials_end, str
 	else
 		write_isolation(&json, execution->run.isolation);
 	write_job(&json, execution, execution->held.job && execution->held.job->killed ? "killed" : "ended");
-	json_key_int(&json, "exit_code", execution->run.exit_code);
-	json_key_int(&json, "signal", execution->run.signal);
-	json_key_bool(&json, "timed_out", supervision->timed_out);
-	json_key_bool(&json, "oom_killed", execution->run.usage.oom_kills);
-	json_key_string(&json, "limit_hit", execution->run.limit_hit.name);
-	json_key_uint(&json, "duration_ms", (supervision->end_us - supervision->start_us) / 1000);
-	if (supervision->still_ms)
-		json_key_uint(&json, "paused_ms", supervision->still_ms);
-	json_key_uint(&json, "cpu_ms", supervision->cpu_us / 1000);
-	json_key_uint(&json, "memory_peak_kb", execution->run.usage.memory_peak_bytes / 1024);
-	write_stream(&json, "stdout", &execution->run.streams[CORDON_STDOUT]);
-	write_stream(&json, "stderr", &execution->run.streams[CORDON_STDERR]);
+	json_key_int(&json, "exit_code", execution->run.outcome.exit_code);
+	json_key_int(&json, "signal", execution->run.outcome.signal);
+	json_key_bool(&json, "timed_out", outcome->timed_out);
+	json_key_bool(&json, "oom_killed", execution->run.outcome.oom_kills);
+	json_key_string(&json, "limit_hit", execution->run.outcome.limit_hit.name);
+	json_key_uint(&json, "duration_ms", outcome->duration_ms);
+	if (outcome->paused_ms)
+		json_key_uint(&json, "paused_ms", outcome->paused_ms);
+	json_key_uint(&json, "cpu_ms", outcome->cpu_ms);
+	json_key_uint(&json, "memory_peak_kb", execution->run.outcome.memory_peak_bytes / 1024);
+	write_stream(&json, "stdout", &execution->run.outcome.streams[CORDON_STDOUT]);
+	write_stream(&json, "stderr", &execution->run.outcome.streams[CORDON_STDERR]);
 	write_network(&json, execution);
 	write_secrets(&json, execution, denials_end);
 	write_denials(&json, execution, denials_end);
@@ -300,6 +315,9 @@ int audit_step_tool_result(struct execution *execution, uint64_t bytes, struct c
 	begin_row(&json, execution, "result");
 	write_tool(&json, execution->facts.tool);
 	json_key_uint(&json, "bytes", bytes);
+	write_secrets(&json, execution, DENIALS_END);
+	if (execution->denials.count)
+		write_denials(&json, execution, DENIALS_END);
 	return end_row(&json, execution, err);
 }
 
@@ -323,9 +341,12 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	struct json json;
 	struct cordon_error unwritten;
 	/* Switched off means that nothing is made, not even a record. */
-	if (execution->verdict.session.config && !execution->verdict.session.config->enabled && execution->verdict.session.workspace_fd < 0)
+	if (execution->verdict.session.config && !execution->verdict.session.config->enabled &&
+	    execution->verdict.session.workspace_fd < 0)
 		return;
 	snprintf(err->audit_id, sizeof(err->audit_id), "%s", execution->audit.id);
+	if (leaks_clean_error(execution, err) < 0)
+		err->subject[0] = err->reason[0] = '\0';
 	/* The refusal comes next in the ledger, or neither. */
 	if (execution->stage < WALK_DECIDED)
 		(void)!write_note(execution, &unwritten);
@@ -334,6 +355,8 @@ void audit_step_denial(struct execution *execution, struct cordon_error *err)
 	write_job(&json, execution, "refused");
 	json_key(&json, "error");
 	error_write_json(&json, err);
+	if (err->class == CORDON_E_LEAK_BLOCKED && leaks_list(execution) == 0)
+		write_secrets(&json, execution, DENIALS_END);
 	/* The command is refused already; a ledger that cannot say so must not hide why. */
 	if (end_row(&json, execution, &unwritten) < 0 && !execution->audit.intended)
 		err->audit_id[0] = '\0';

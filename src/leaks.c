@@ -1,6 +1,7 @@
-/* Of step 5: secrets. Before the start the arguments and the environment are searched; afterwards all output goes through the
- * guard (secrets/guard.h) before it is kept or handed on. What is done about a secret is the configuration's to say, and the
- * request's as far as that lets it. */
+/* Of step 5: secrets. Before the start the arguments and the environment are searched; afterwards all output goes
+ * through the guard (secrets/guard.h) before it is kept or handed on. A file tool has its texts searched before, and
+ * what it returns after. No row of the ledger has a secret in it, whatever the policy. What is done about a secret is
+ * the configuration's to say, and the request's as far as that lets it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,8 +32,8 @@ static int choose_output(const struct execution *execution, enum secret_action *
 	if (request->secrets) {
 		enum secret_action wanted = secret_action_from_name(request->secrets);
 		if (config->secrets.output && strictness(wanted) > strictness(action)) {
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, request->secrets, "the configuration has secrets.output = \"%s\"",
-			     config->secrets.output);
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, request->secrets,
+			     "the configuration has secrets.output = \"%s\"", config->secrets.output);
 			fail_boundary(err, "secrets");
 			return fail_remedy(err, "leave out --secrets, or have the configuration changed");
 		}
@@ -49,59 +50,154 @@ static void name_kinds(struct secret_policy *policy, const struct strings *kinds
 }
 
 /* The lists: `report` lifts what the general rule says of a kind; the other two are stricter, and win. */
-static void fill_policies(const struct execution *execution, enum secret_action output, struct secret_guard_options *options)
+static void set_policies(const struct execution *execution, enum secret_action output)
 {
+	struct secret_policy before, after;
 	const struct config *config = execution->verdict.session.config;
 	bool was_chosen = execution->request->secrets;
-	secret_policy_set(&options->after, output);
+	secret_policy_set(&after, output);
 	if (output != SECRET_BLOCK)
-		name_kinds(&options->after, &config->secrets.report, SECRET_REPORT);
+		name_kinds(&after, &config->secrets.report, SECRET_REPORT);
 	if (output != SECRET_BLOCK)
-		name_kinds(&options->after, &config->secrets.redact, SECRET_REDACT);
-	name_kinds(&options->after, &config->secrets.block, SECRET_BLOCK);
+		name_kinds(&after, &config->secrets.redact, SECRET_REDACT);
+	name_kinds(&after, &config->secrets.block, SECRET_BLOCK);
 
-	/* A command that was told to report does so for its arguments, too. */
-	enum secret_action own = is_transparent(execution) || (was_chosen && output == SECRET_REPORT) ? SECRET_REPORT : SECRET_BLOCK;
+	/* With the action to report, that holds for its arguments, too. */
+	enum secret_action own =
+		is_transparent(execution) || (was_chosen && output == SECRET_REPORT) ? SECRET_REPORT : SECRET_BLOCK;
 	if (config->secrets.arguments)
 		own = secret_action_from_name(config->secrets.arguments);
-	secret_policy_set(&options->before, output == SECRET_BLOCK ? SECRET_BLOCK : SECRET_REPORT);
-	options->before.own = (uint8_t)(output == SECRET_BLOCK ? SECRET_BLOCK : own);
-	name_kinds(&options->before, &config->secrets.block, SECRET_BLOCK);
+	secret_policy_set(&before, output == SECRET_BLOCK ? SECRET_BLOCK : SECRET_REPORT);
+	before.own = (uint8_t)(output == SECRET_BLOCK ? SECRET_BLOCK : own);
+	name_kinds(&before, &config->secrets.block, SECRET_BLOCK);
+	secret_guard_set_policies(execution->run.guard, &before, &after);
 }
 
 static void deliver(void *context, int stream, const void *bytes, size_t length)
 {
 	struct execution *execution = context;
-	supervise_deliver(&execution->run.supervision, (enum cordon_stream)stream, bytes, length);
+	execution->run.running->ops->deliver(execution->run.running, (enum cordon_stream)stream, bytes, length);
 }
 
 static int find_passed(struct execution *execution, struct strings *ret_passed)
 {
 	struct arena *arena = &execution->arena;
-	return strings_add_all(arena, ret_passed, &execution->verdict.session.config->env_pass) < 0 ||
+	const struct config *config = execution->verdict.session.config;
+	return (config && strings_add_all(arena, ret_passed, &config->env_pass) < 0) ||
 	       strings_add_all(arena, ret_passed, &execution->verdict.grants.env_pass) < 0 ||
 	       strings_add_all(arena, ret_passed, &execution->request->pass_env) < 0 ? -1 : 0;
 }
 
-int leaks_begin(struct execution *execution, struct cordon_error *err)
+/* Made with the first row. A request that was refused before all is known has no other use for it. */
+static int make_guard(struct execution *execution, struct cordon_error *err)
 {
+	const struct config *config = execution->verdict.session.config;
 	struct strings *passed = arena_alloc(&execution->arena, sizeof(*passed));
-	enum secret_action output;
-	if (execution->facts.probe)
+	if (execution->run.guard)
 		return 0;
 	if (!passed || find_passed(execution, passed) < 0)
 		return fail_oom(err);
-	if (choose_output(execution, &output, err) < 0)
-		return -1;
-	struct secret_guard_options options = {
+	const struct secret_guard_options options = {
 		.environments = { request_environment(execution->request), environ }, .passed = passed,
-		.given = { &execution->verdict.session.config->env_set, &execution->request->env },
+		.given = { config ? &config->env_set : NULL, &execution->request->env },
 		.data_dir = execution->cordon->data_dir, .deliver = deliver, .context = execution,
 	};
-	fill_policies(execution, output, &options);
-	return secret_guard_new(&options, &execution->run.guard, err) < 0 ? -1 :
-	       secret_guard_check(execution->run.guard, &execution->request->argv, &execution->verdict.profile.environment, err);
+	return secret_guard_new(&options, &execution->run.guard, err);
 }
+
+static int begin(struct execution *execution, struct cordon_error *err)
+{
+	enum secret_action output = SECRET_BLOCK;
+	if (choose_output(execution, &output, err) < 0 || make_guard(execution, err) < 0)
+		return -1;
+	set_policies(execution, output);
+	return 0;
+}
+
+int leaks_begin(struct execution *execution, struct cordon_error *err)
+{
+	if (execution->facts.probe)
+		return 0;
+	return begin(execution, err) < 0 || credentials_begin(execution, err) < 0 ?
+	               -1 :
+	               secret_guard_check(execution->run.guard, &execution->request->argv,
+	                                  &execution->verdict.profile.environment, err);
+}
+
+int leaks_begin_tool(struct execution *execution, const struct walk_tool *tool, struct secret_screen **ret_screen,
+                     struct cordon_error *err)
+{
+	if (begin(execution, err) < 0 || credentials_begin(execution, err) < 0)
+		return -1;
+	*ret_screen = secret_guard_screen(execution->run.guard);
+	for (size_t i = 0; i < ARRAY_SIZE(tool->texts); i++) {
+		const struct walk_text *text = &tool->texts[i];
+		if (!text->what || !text->length ||
+		    secret_guard_check_text(execution->run.guard, text->what, text->bytes, text->length, err) == 0)
+			continue;
+		return err->class == CORDON_E_LEAK_BLOCKED
+		               ? fail_remedy(err, "leave it out, or ask with --secrets report") : -1;
+	}
+	return 0;
+}
+
+/* ---- what is kept ----------------------------------------------------------------------------------------------- */
+
+int leaks_clean_row(struct execution *execution, struct json *json, struct cordon_error *err)
+{
+	if (execution->facts.probe)
+		return 0;
+	if (make_guard(execution, err) < 0)
+		return -1;
+	return secret_guard_clean_json(execution->run.guard, json) < 0 ? fail_oom(err) : 0;
+}
+
+/* The texts come from what was asked for, and that may be a secret which the command got by name. A person sees what
+ * was typed. */
+int leaks_clean_error(struct execution *execution, struct cordon_error *err)
+{
+	struct cordon_error unmade;
+	if (execution->facts.probe || is_transparent(execution))
+		return 0;
+	return make_guard(execution, &unmade) < 0 ||
+	       secret_guard_clean_array(execution->run.guard, err->subject, sizeof(err->subject)) < 0 ||
+	       secret_guard_clean_array(execution->run.guard, err->reason, sizeof(err->reason)) < 0 ||
+	       secret_guard_clean_array(execution->run.guard, err->remediation,
+	                                                sizeof(err->remediation)) < 0 ? -1 : 0;
+}
+
+int leaks_clean_text(struct execution *execution, const char **text)
+{
+	struct cordon_error err;
+	if (make_guard(execution, &err) < 0)
+		return -1;
+	char *copy = *text ? arena_printf(&execution->arena, "%s%*s", *text, (int)SECRET_NAME, "") : NULL;
+	if (!*text)
+		return 0;
+	if (!copy)
+		return -1;
+	copy[strlen(*text)] = '\0';
+	if (secret_guard_clean_array(execution->run.guard, copy, strlen(*text) + SECRET_NAME) < 0)
+		return -1;
+	*text = copy;
+	return 0;
+}
+
+int leaks_clean_denials(struct execution *execution)
+{
+	if (!execution->run.guard || is_transparent(execution))
+		return 0;
+	for (size_t i = 0; i < execution->denials.count; i++) {
+		struct cordon_denial *denial = &execution->denials.items[i];
+		if (leaks_clean_text(execution, &denial->what) < 0 ||
+		    leaks_clean_text(execution, &denial->note) < 0 ||
+		    leaks_clean_text(execution, &denial->grant) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------------- */
 
 static void add(void *arg, enum cordon_stream stream, const void *bytes, size_t length)
 {
@@ -111,6 +207,12 @@ static void add(void *arg, enum cordon_stream stream, const void *bytes, size_t 
 static uint64_t held_ms(void *arg)
 {
 	return secret_guard_held_ms(arg);
+}
+
+static uint64_t held_until_judged(void *arg)
+{
+	(void)arg;
+	return 0;
 }
 
 static void release(void *arg)
@@ -123,11 +225,12 @@ static void finish(void *arg)
 	secret_guard_finish(arg);
 }
 
-struct supervise_filter leaks_filter(struct execution *execution)
+struct output_filter leaks_filter(struct execution *execution)
 {
 	if (!execution->run.guard)
-		return (struct supervise_filter){ 0 };
-	return (struct supervise_filter){ add, held_ms, release, finish, execution->run.guard };
+		return (struct output_filter){ 0 };
+	return (struct output_filter){ add, execution->request->judged ? held_until_judged : held_ms, release, finish,
+	                               execution->run.guard };
 }
 
 /* The kinds that were hidden, each once. */
@@ -139,7 +242,7 @@ static char *hidden_names(struct arena *arena, const struct secret_place *places
 	for (size_t i = 0; i < count && text; i++) {
 		const struct secret_finding *finding = &places[i].finding;
 		const char *name = is_kind && finding->is_own ? "own" : finding->name;
-		if (finding->action == SECRET_REPORT || *places[i].where != 's' || strings_find(&names, name) >= 0)
+		if (finding->action == SECRET_REPORT || !places[i].is_output || strings_find(&names, name) >= 0)
 			continue;
 		if (strings_add(arena, &names, name) < 0)
 			return NULL;
@@ -157,8 +260,13 @@ static int list_findings(struct execution *execution, const struct secret_place 
 		const struct secret_finding *finding = &places[i].finding;
 		/* Borrowed from the guard, which lasts as long. */
 		secrets[i] = (struct cordon_secret){
-			.kind = finding->is_own ? "own" : finding->name, .name = finding->name, .where = places[i].where, .layer = finding->layer,
-			.fingerprint = finding->fingerprint, .action = secret_action_name(finding->action), .offset = finding->offset,
+			.kind = finding->is_own ? "own" : finding->name,
+			.name = finding->name,
+			.where = places[i].where,
+			.layer = finding->layer,
+			.fingerprint = finding->fingerprint,
+			.action = secret_action_name(finding->action),
+			.offset = finding->offset,
 			.length = finding->length,
 		};
 	}
@@ -167,22 +275,54 @@ static int list_findings(struct execution *execution, const struct secret_place 
 	return 0;
 }
 
+/* No wall holds it. */
+static void set_wall(struct execution *execution, const char *note)
+{
+	struct cordon_denial *last = &execution->denials.items[execution->denials.count - 1];
+	if (!strcmp(last->note, note))
+		last->wall = "secrets";
+}
+
 /* One line for all of them. */
 static int tell_hidden(struct execution *execution, const struct secret_place *places, size_t count, uint64_t hidden)
 {
 	struct arena *arena = &execution->arena;
 	const char *names = hidden_names(arena, places, count, ", ", "", false);
 	const char *kinds = hidden_names(arena, places, count, ", ", "\"", true);
-	const char *what = names ? arena_printf(arena, "output: %s", names) : NULL;
-	const char *note = arena_printf(arena, "%llu secret%s replaced by [REDACTED:name]", (unsigned long long)hidden, hidden == 1 ? "" : "s");
+	const char *what =
+		names ? arena_printf(arena, "%s: %s", execution->facts.tool ? "content" : "output", names) : NULL;
+	const char *note = arena_printf(arena, "%llu secret%s replaced by [REDACTED:name]", (unsigned long long)hidden,
+	                                hidden == 1 ? "" : "s");
 	const char *grant = kinds ? arena_printf(arena, "--secrets report, or secrets.report = [%s]", kinds) : NULL;
-	if (!what || !note || !grant || denials_add(&execution->denials, arena, CORDON_WALL_MASKED, what, note, grant) < 0)
+	if (!what || !note || !grant ||
+	    denials_add(&execution->denials, arena, CORDON_WALL_MASKED, what, note, grant) < 0)
 		return -1;
-	/* No wall holds it. */
-	struct cordon_denial *last = &execution->denials.items[execution->denials.count - 1];
-	if (!strcmp(last->note, note))
-		last->wall = "secrets";
+	set_wall(execution, note);
 	return 0;
+}
+
+/* A secret that nothing looks for must not be taken for one that is not there. */
+static int tell_left_out(struct execution *execution, size_t left_out)
+{
+	struct arena *arena = &execution->arena;
+	const char *note = arena_printf(arena, "%zu of the caller's are not looked for: more than %d", left_out,
+	                                SECRET_OWN_COUNT);
+	if (!note || denials_add(&execution->denials, arena, CORDON_WALL_MASKED, "own secrets", note, "") < 0)
+		return -1;
+	set_wall(execution, note);
+	return 0;
+}
+
+/* What is known by now, for a row. */
+int leaks_list(struct execution *execution)
+{
+	const struct secret_place *places;
+	uint64_t hidden;
+	if (!execution->run.guard)
+		return 0;
+	execution->run.secrets_found = secret_guard_count(execution->run.guard, &hidden);
+	size_t count = secret_guard_places(execution->run.guard, &places);
+	return count ? list_findings(execution, places, count) : 0;
 }
 
 int leaks_end(struct execution *execution)
@@ -195,12 +335,15 @@ int leaks_end(struct execution *execution)
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++) {
 		uint64_t total = secret_guard_total(guard, stream);
 		if (total != UINT64_MAX)
-			execution->run.streams[stream].total = total;
+			execution->run.outcome.streams[stream].total = total;
 	}
-	execution->run.secrets_found = secret_guard_count(guard, &hidden);
-	size_t count = secret_guard_places(guard, &places);
-	if (count && list_findings(execution, places, count) < 0)
+	if (leaks_list(execution) < 0)
 		return -1;
+	size_t left_out = secret_guard_left_out(guard);
+	if (left_out && tell_left_out(execution, left_out) < 0)
+		return -1;
+	secret_guard_count(guard, &hidden);
+	size_t count = secret_guard_places(guard, &places);
 	return hidden ? tell_hidden(execution, places, count, hidden) : 0;
 }
 
@@ -208,7 +351,9 @@ int leaks_block(const struct execution *execution, struct cordon_error *err)
 {
 	if (!execution->run.guard || !secret_guard_is_blocked(execution->run.guard))
 		return 0;
-	fail(err, CORDON_E_LEAK_BLOCKED, 0, "output", "it had a secret in it, and what followed that was not passed on");
+	fail(err, CORDON_E_LEAK_BLOCKED, 0, execution->facts.tool ? "content" : "output",
+	     execution->facts.tool ? "it has a secret in it, and is not passed on" :
+	                             "it had a secret in it, and what followed that was not passed on");
 	fail_boundary(err, "secrets");
 	return fail_remedy(err, "the ledger has its kind and place: cordon audit show %s", execution->audit.id);
 }

@@ -24,7 +24,8 @@ static int make(struct cordon *cordon, const struct cordon_request *request, boo
 	execution->facts = (struct walk_facts){ .arena = &execution->arena, .cordon = cordon, .request = request,
 	                                        .audit_id = execution->audit.id, .denials = &execution->denials,
 	                                        .dry = dry };
-	execution->held = (struct walk_held){ .use_fd = -1, .home_fd = -1, .tmp_fd = -1, .scratch_fd = -1 };
+	execution->held =
+		(struct walk_held){ .use_fd = -1, .home_fd = -1, .tmp_fd = -1, .layers_fd = -1, .scratch_fd = -1 };
 	execution->verdict.session.workspace_fd = execution->verdict.cwd.fd = -1;
 	/* What is not run has no id; the same request always has the same profile. */
 	if (dry)
@@ -32,7 +33,6 @@ static int make(struct cordon *cordon, const struct cordon_request *request, boo
 	else
 		id_make(execution->audit.id);
 	execution->verdict.session.id = execution->audit.id;
-	run_init(execution);
 	*ret_execution = execution;
 	return 0;
 }
@@ -51,8 +51,8 @@ void walk_free(struct execution *execution)
 		return;
 	struct verdict *verdict = &execution->verdict;
 	run_release(execution);
-	trees_free(execution->trees, execution->run.started);
-	if (execution->held.job && !execution->run.started)
+	trees_free(execution->trees, execution->run.running);
+	if (execution->held.job && !execution->run.running)
 		jobs_leave(execution->held.job, true);
 	/* The command often works where it starts. */
 	if (verdict->cwd.fd != verdict->session.workspace_fd)
@@ -60,11 +60,13 @@ void walk_free(struct execution *execution)
 	session_release(&execution->facts, &execution->held, &verdict->session);
 	free(execution->audit.isolation);
 	ledger_release(execution->cordon->ledger, &execution->audit.room);
-	arena_free(&execution->arena);
+	/* The command's environment is in it. */
+	arena_wipe(&execution->arena);
 	free(execution);
 }
 
-/* The error of a step. Where there is no result, the remedy is where a caller reads the note about the configuration. */
+/* The error of a step. Where there is no result, the remedy is where a caller reads the note about the
+ * configuration. */
 static int refuse(struct execution *execution, enum cordon_step step, bool record, struct cordon_error *err)
 {
 	const char *note = execution->verdict.session.note;
@@ -80,11 +82,11 @@ static int refuse(struct execution *execution, enum cordon_step step, bool recor
 int walk_fail_after_run(const struct execution *execution, enum cordon_step step, struct cordon_error *err)
 {
 	const struct cordon_error cause = *err;
-	int code = execution->run.exit_code;
+	int code = execution->run.outcome.exit_code;
 	fail(err, cause.class, 0, cause.subject, "the command ran (%s %d), and afterwards this failed: %s",
-	     code < 0 ? "signal" : "exit status", code < 0 ? execution->run.signal : code, cause.reason);
+	     code < 0 ? "signal" : "exit status", code < 0 ? execution->run.outcome.signal : code, cause.reason);
 	fail_boundary(err, cause.boundary);
-	fail_remedy(err, "%s%sit is not to be run again only because of this", cause.remediation, *cause.remediation ? "; " : "");
+	fail_remedy(err, "%s%sdo not run it again because of this", cause.remediation, *cause.remediation ? "; " : "");
 	err->os_errno = cause.os_errno;
 	err->step = step;
 	err->retriable = false;
@@ -95,7 +97,7 @@ int walk_fail_after_run(const struct execution *execution, enum cordon_step step
 static int follow(struct execution *execution, struct cordon_error *err)
 {
 	for (bool finished = false; !finished;)
-		if (supervise_step(&execution->run.supervision, -1, &finished, err) < 0)
+		if (execution->run.running->ops->step(execution->run.running, -1, &finished, err) < 0)
 			return -1;
 	return 0;
 }
@@ -139,7 +141,8 @@ int walk(struct execution *execution, enum walk_stage until, struct cordon_error
 	if (execution->stage < WALK_DECIDED) {
 		if (decide(execution, record, err) < 0)
 			return -1;
-		if (profile_step(&execution->facts, &execution->held, verdict, &execution->trees, &verdict->profile, err) < 0)
+		if (profile_step(&execution->facts, &execution->held, verdict, &execution->trees, &verdict->profile,
+		                 err) < 0)
 			return refuse(execution, CORDON_STEP_PROFILE, record, err);
 		execution->stage = WALK_DECIDED;
 	}
@@ -155,7 +158,8 @@ int walk(struct execution *execution, enum walk_stage until, struct cordon_error
 		execution->stage = WALK_STARTED;
 	}
 
-	/* A caller with a loop of its own has stepped the command to its end by now; then there is nothing to follow. */
+	/* A caller with a loop of its own has stepped the command to its end by now; then there is nothing to
+	 * follow. */
 	if (execution->stage < WALK_ENDED && until == WALK_ENDED) {
 		if (follow(execution, err) < 0)
 			return -1;
@@ -193,6 +197,7 @@ static int walk_tool_steps(struct execution *execution, const struct walk_tool *
 	const struct verdict *verdict = &execution->verdict;
 	const char *rule = NULL;
 	uint64_t bytes = 0;
+	struct secret_screen *screen;
 	if (decide(execution, true, err) < 0)
 		return -1;
 	if (tool->judge(tool->arg, &execution->arena, verdict, &rule, err) < 0)
@@ -202,14 +207,24 @@ static int walk_tool_steps(struct execution *execution, const struct walk_tool *
 	execution->stage = WALK_DECIDED;
 	if (audit_step_intent(execution, err) < 0)
 		return refuse(execution, CORDON_STEP_AUDIT, true, err);
-	if (tool->act(tool->arg, &execution->arena, verdict, &bytes, err) < 0)
+	if (leaks_begin_tool(execution, tool, &screen, err) < 0 ||
+	    tool->act(tool->arg, &execution->arena, verdict, screen, &bytes, err) < 0)
+		return refuse(execution, CORDON_STEP_RUN, true, err);
+	if (leaks_end(execution) < 0)
+		return fail_oom(err);
+	if (leaks_block(execution, err) < 0)
+		return refuse(execution, CORDON_STEP_RUN, true, err);
+	if (leaks_clean_denials(execution) < 0)
+		return fail_oom(err);
+	if (tool->tell && tool->tell(tool->arg, execution, err) < 0)
 		return refuse(execution, CORDON_STEP_RUN, true, err);
 	if (audit_step_tool_result(execution, bytes, err) < 0)
 		return refuse(execution, CORDON_STEP_AUDIT, false, err);
 	return 0;
 }
 
-int walk_tool(struct cordon *cordon, const struct cordon_request *request, const struct walk_tool *tool, struct cordon_error *err)
+int walk_tool(struct cordon *cordon, const struct cordon_request *request, const struct walk_tool *tool,
+              struct cordon_error *err)
 {
 	struct execution *execution;
 	if (make(cordon, request, false, &execution, err) < 0)

@@ -70,9 +70,9 @@ class Ground:
         for path in self.places:
             subprocess.run(["rm", "-rf", path])
 
-    def compile(self, name, *others, library=None, options=()):
+    def compile(self, name, *others, library=None, options=(), called=None):
         """bench/NAME.c as a program, with what all of them share."""
-        program = self.place / name
+        program = self.place / (called or name)
         if not program.exists():
             subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Iinclude", "-Isrc", "-Itests",
                             *options, f"bench/{name}.c", "bench/sample.c", *others,

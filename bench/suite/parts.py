@@ -1,5 +1,4 @@
 """The smaller parts: what deciding, sessions, control groups and the proxy cost."""
-import base64
 import contextlib
 import os
 import shutil
@@ -48,66 +47,6 @@ def measure_names(ground, _peers, runs):
     return part
 
 
-SCANNER = [f"src/secrets/{name}.c" for name in ("filter", "kinds", "layers", "prefilter-avx2", "prefilter", "scan", "set", "shapes")]
-TEXT_BYTES = 64 << 20
-
-
-def collect_text(place):
-    """What people's machines are full of: documentation, headers, scripts."""
-    left = TEXT_BYTES
-    with open(place, "wb") as out:
-        for top in ("/usr/share/doc", "/usr/include", "/usr/share/perl", "/usr/lib/python3", "/usr/share"):
-            for directory, _, names in os.walk(top):
-                for name in names:
-                    path = os.path.join(directory, name)
-                    if left <= 0:
-                        return
-                    if not name.endswith((".gz", ".so", ".pyc")) and os.path.isfile(path) and os.access(path, os.R_OK):
-                        with open(path, "rb") as source:
-                            left -= out.write(source.read(1 << 20))
-
-
-def ripgrep_rate(path, runs):
-    """GB a second of processor time, searching for the same prefixes and shapes."""
-    pattern = (r"sk-(ant|or|proj)-[\w-]{24}|gh[posur]_[A-Za-z0-9]{36}|github_pat_\w{36}|glpat-[\w-]{20}|AIza[\w-]{35}|A[KS]IA[A-Z0-9]{16}"
-               r"|xox[abprs]-[\w-]{20}|-----BEGIN [A-Z ]*PRIVATE KEY|npm_[A-Za-z0-9]{36}|[sr]k_(live|test)_[A-Za-z0-9]{16}")
-    best = 0
-    for _ in range(runs):
-        before = os.times()
-        subprocess.run(["rg", "--no-config", "--text", "--threads", "1", "--no-unicode", "--count", pattern, path], stdout=subprocess.DEVNULL)
-        after = os.times()
-        spent = after.children_user + after.children_system - before.children_user - before.children_system
-        best = max(best, os.path.getsize(path) / spent / 1e9)
-    return best
-
-
-def measure_secrets(ground, _peers, runs):
-    """On one processor, by processor time; Hyperscan and ripgrep with the same patterns where they are installed."""
-    part = Part("secrets", "The scanner for secrets, GB a second")
-    path, rounds = ground.memory / "text", max(3, runs // 50)
-    collect_text(path)
-    has_hyperscan = os.path.exists("/usr/include/hs/hs.h")
-    program = ground.compile("secrets", *SCANNER, "src/base/utf8.c", options=["-DHYPERSCAN", "-lhs"] if has_hyperscan else [])
-    near = ground.memory / "near"
-    near.write_bytes(b"sk-ant-sk-sk-" * (1 << 20))
-    encoded = ground.memory / "encoded"
-    encoded.write_bytes(base64.b64encode(path.read_bytes()[:32 << 20]))
-    found = {name: ground.measure(program, "speed", rounds, place) for name, place in
-             (("text", path), ("base64", encoded), ("near misses", near))}
-    part.header = ["what", *found]
-    part.rows = [(way, *(found[name][way][0] for name in found)) for way in found["text"]]
-    if shutil.which("rg"):
-        part.rows.append(("ripgrep, raw layer", *(ripgrep_rate(place, rounds) for place in (path, encoded, near))))
-    else:
-        part.absent("ripgrep", "not installed")
-    if not has_hyperscan:
-        part.absent("hyperscan", "libhyperscan-dev is not installed")
-    raw = found["text"]["raw layer"][0]
-    part.goal("secrets, raw layer on text", raw, "≥", 10, "GB/s")
-    part.goal("secrets, raw layer against Hyperscan", raw / found["text"]["hyperscan, raw layer"][0] if has_hyperscan else None, "≥", 2, "×")
-    return part
-
-
 def measure_policy(ground, _peers, runs):
     part = Part("policy", "Deciding, with 10, 100 and 1,000 rules or entries")
     found = ground.measure(ground.compile("policy", *DECIDES), max(5, runs // 3))
@@ -152,6 +91,32 @@ def measure_limits(ground, _peers, runs):
         without, with_one = (found[f"no-op {name}-{kind}"][0] for kind in ("without", "with"))
         part.rows.append((text, without, with_one, with_one - without))
         part.goal(f"a control group adds, {text}", with_one - without, "≤", 150, "µs")
+    return part
+
+
+def measure_offline(ground, _peers, runs):
+    """Without a network, name server and proxy answer at once; a command that asks neither pays for their listeners. By the program
+    for tests, which can leave them out."""
+    part = Part("offline", "What answers where there is no network")
+    if not (BUILD / "cordon-unwalled").exists():
+        part.absent("listeners", "the program for tests is not built")
+        part.goal("no network, answered at once, adds", None, "≤", 150, "µs")
+        return part
+    program = ground.place / "cordon-unwalled"
+    shutil.copy2(BUILD / "cordon-unwalled", program)
+    rows = [f"subject\tno-op\t{ground.noop()}"]
+    for name, out in (("with", ""), ("without", "offline_answers")):
+        rows.append("\t".join(map(str, ["spawn", name, 1, "/usr/bin/env", f"CORDON_UNWALL={out}", program, "run", "--quiet", "--workspace",
+                                        ground.workspace, "--"])))
+    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n")
+    absent = {name: why for name, why in found.items() if isinstance(why, str)}
+    if absent:
+        part.absent("listeners", "; ".join(f"{name} does not run here ({why})" for name, why in absent.items()))
+        return part
+    without, with_them = found["no-op without"], found["no-op with"]
+    part.header = ["", "without µs", "with µs", "adds µs"]
+    part.rows = [(name, without[i], with_them[i], with_them[i] - without[i]) for i, name in enumerate(("p50", "p90"))]
+    part.goal("no network, answered at once, adds", with_them[0] - without[0], "≤", 150, "µs")
     return part
 
 

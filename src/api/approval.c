@@ -23,6 +23,32 @@ void cordon_approver_interrupt(struct cordon *cordon, int fd)
 		cordon->approver.interrupt_fd = fd;
 }
 
+const char *cordon_card_text(const struct cordon_card *card, const char *name)
+{
+	if (!card || !name)
+		return NULL;
+	const struct {
+		const char *name, *text;
+	} members[] = {
+		{ "id", card->id }, { "hash", card->hash }, { "session", card->session }, { "text", card->text },
+		{ "json", card->json },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (!strcmp(members[i].name, name))
+			return members[i].text;
+	return NULL;
+}
+
+uint64_t cordon_card_timeout_ms(const struct cordon_card *card)
+{
+	return card ? card->timeout_ms : 0;
+}
+
+int cordon_card_settled_fd(const struct cordon_card *card)
+{
+	return card ? card->settled_fd : -1;
+}
+
 static void describe(void *arg, const struct approval_question *question)
 {
 	struct json *json = arg;

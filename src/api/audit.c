@@ -1,4 +1,4 @@
-/* The ledger for whoever embeds the library: reading it, and whether it is what was written. */
+/* The ledger, public calls: reading and verifying it. */
 #include "audit/ledger.h"
 #include "audit/read.h"
 #include "audit/verify.h"

@@ -1,4 +1,4 @@
-/* The configuration for whoever embeds the library: what is in force and where it comes from; is a file good? */
+/* The configuration, public calls: the settings in force and their sources; is a file valid? */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -8,6 +8,7 @@
 #include "walk.h"
 #include "config/parse.h"
 #include "config/store.h"
+#include "secrets/credential.h"
 #include "session/beneath.h"
 
 /* Nothing is kept there, so that nothing is fallen back to. */
@@ -77,26 +78,30 @@ static void write_variables(struct json *json, const struct config_value *value)
 	json_object_end(json);
 }
 
-/* As they may be written: a name's address, or all of them. */
-static void write_addresses(struct json *json, const struct config_value *value)
+/* As they may be written: a name's address, or all of them; a group's hosts always as a list. */
+static void write_named(struct json *json, const struct config_value *value, bool lists)
 {
 	const struct strings *list = &value->list;
 	json_object_begin(json);
-	for (size_t i = 0, next; i < list->count; i = next) {
-		size_t length = strcspn(list->items[i], "=") + 1;
+	for (size_t i = 0; i < list->count; i++) {
+		size_t length = strcspn(list->items[i], "=") + 1, same = 0, before = 0;
+		for (size_t j = 0; j < list->count; j++)
+			if (!strncmp(list->items[i], list->items[j], length)) {
+				same++;
+				before += j < i;
+			}
+		if (before)
+			continue;
 		auto_free char *name = strndup(list->items[i], length - 1);
-		for (next = i + 1; next < list->count && !strncmp(list->items[i], list->items[next], length);)
-			next++;
 		json->failed |= !name;
 		json_key(json, name ? name : "");
-		if (next == i + 1) {
-			json_text(json, list->items[i] + length);
-			continue;
-		}
-		json_array_begin(json);
-		for (size_t j = i; j < next; j++)
-			json_text(json, list->items[j] + length);
-		json_array_end(json);
+		if (same > 1 || lists)
+			json_array_begin(json);
+		for (size_t j = i; j < list->count; j++)
+			if (!strncmp(list->items[i], list->items[j], length))
+				json_text(json, list->items[j] + length);
+		if (same > 1 || lists)
+			json_array_end(json);
 	}
 	json_object_end(json);
 }
@@ -129,6 +134,8 @@ static void write_value(struct json *json, const struct config_row *row, const s
 			write_word(json, row, value->number);
 		break;
 	case CONFIG_TYPE_PATH:
+	case CONFIG_TYPE_TEXT:
+	case CONFIG_TYPE_NAME:
 		json_text(json, value->text);
 		break;
 	case CONFIG_TYPE_NUMBER:
@@ -143,7 +150,8 @@ static void write_value(struct json *json, const struct config_row *row, const s
 		write_variables(json, value);
 		break;
 	case CONFIG_TYPE_ADDRESSES:
-		write_addresses(json, value);
+	case CONFIG_TYPE_GROUPS:
+		write_named(json, value, row->type == CONFIG_TYPE_GROUPS);
 		break;
 	case CONFIG_TYPE_RULES:
 		write_rules(json, value);
@@ -157,10 +165,13 @@ static void write_value(struct json *json, const struct config_row *row, const s
 
 static void write_settings(struct json *json, struct arena *arena, const struct config *config)
 {
-	const struct config_value *values = config_snapshot_values(config), *defaults = config_snapshot_defaults(config);
+	const struct config_value *values = config_snapshot_values(config),
+				  *defaults = config_snapshot_defaults(config);
 	json_key(json, "settings");
 	json_array_begin(json);
 	for (size_t i = 0; i < KEY_MAX; i++) {
+		if (config_section_repeats(config_rows[i].section))
+			continue;
 		json_object_begin(json);
 		json_key_string(json, "key", config_rows[i].path);
 		json_key(json, "value");
@@ -207,12 +218,40 @@ static void write_blocks(struct json *json, struct arena *arena, const struct co
 	json_array_end(json);
 }
 
+/* The tables of a section that has any number of them. Of credentials never a value. */
+static void write_tables(struct json *json, struct arena *arena, const struct config *config,
+                         enum config_section section)
+{
+	json_key(json, config_section_names[section]);
+	json_array_begin(json);
+	for (enum config_layer layer = 0; layer < CONFIG_LAYER_MAX; layer++) {
+		size_t count;
+		const struct config_block *blocks = config_snapshot_tables(config, layer, section, &count);
+		for (size_t i = 0; i < count; i++) {
+			const struct toml_value *at = blocks[i].at;
+			json_object_begin(json);
+			json_key_string(json, "table", blocks[i].match);
+			json_key_string(json, "from",
+			                arena_printf(arena, "%s:%u:%u", blocks[i].file, at->line, at->column));
+			for (enum config_key key = 0; key < KEY_MAX; key++) {
+				if (config_rows[key].section != section || !blocks[i].values[key].file)
+					continue;
+				json_key(json, config_rows[key].key);
+				write_value(json, &config_rows[key], &blocks[i].values[key]);
+			}
+			json_object_end(json);
+		}
+	}
+	json_array_end(json);
+}
+
 static void write_files(struct json *json, struct arena *arena, const struct config *config,
                         const struct config_files *files, const char *workspace)
 {
 	static const char *const layers[] = { "system", "user", "project" };
 	const char *project = workspace ? arena_printf(arena, "%s/" CONFIG_PROJECT_NAME, workspace) : NULL;
-	const char *const names[] = { files->only ? NULL : files->system, files->only ? files->only : files->user, project };
+	const char *const names[] = { files->only ? NULL : files->system, files->only ? files->only : files->user,
+		                      project };
 	_Static_assert(ARRAY_SIZE(layers) == CONFIG_LAYER_MAX && ARRAY_SIZE(names) == CONFIG_LAYER_MAX, "every layer");
 	json_key(json, "files");
 	json_array_begin(json);
@@ -238,8 +277,9 @@ static int open_workspace(struct arena *arena, const char *named, struct place *
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, named, "the workspace's path must be absolute");
 	if (beneath_resolve(arena, named, ret_place, ret_fd, err) < 0)
 		return -1;
-	return ret_place->is_directory ? 0
-	                               : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
+	return ret_place->is_directory
+	               ? 0
+	               : fail(err, CORDON_E_INVALID_REQUEST, 0, named, "a workspace must be a directory");
 }
 
 /* What each [[session]] asks for, in a session that has its pattern for an id; few patterns do not match themselves. */
@@ -251,7 +291,8 @@ static int check_sessions(struct config_store *store, const struct config *confi
 		const struct config_block *blocks = config_snapshot_blocks(config, layer, &count);
 		for (size_t i = 0; i < count; i++) {
 			const struct config *its;
-			if (config_store_take(store, blocks[i].match, project_fd, project, CONFIG_KEEP_NOTHING, 0, &its, err) < 0)
+			if (config_store_take(store, blocks[i].match, project_fd, project, CONFIG_KEEP_NOTHING, 0, &its,
+			                      err) < 0)
 				return fail_boundary(err, "configuration");
 			config_unref(its);
 		}
@@ -260,7 +301,8 @@ static int check_sessions(struct config_store *store, const struct config *confi
 }
 
 /* What would be read, and nothing that was good before in its place. */
-static int check(const struct config_files *files, int project_fd, const char *project, bool sessions, struct cordon_error *err)
+static int check(const struct config_files *files, int project_fd, const char *project, bool sessions,
+                 struct cordon_error *err)
 {
 	struct config_store *store;
 	const struct config *config;
@@ -268,7 +310,9 @@ static int check(const struct config_files *files, int project_fd, const char *p
 		return -1;
 	int result = config_store_take(store, NULL, project_fd, project, CONFIG_KEEP_NOTHING, 0, &config, err);
 	if (result == 0) {
-		if (sessions)
+		for (size_t i = 0; i < config->credential_count && sessions && result == 0; i++)
+			result = credential_check(&config->credentials[i], err);
+		if (sessions && result == 0)
 			result = check_sessions(store, config, project_fd, project, err);
 		config_unref(config);
 	}
@@ -282,7 +326,8 @@ static const char *find_note(struct arena *arena, const struct config_files *fil
 	struct cordon_error why;
 	if (check(files, project_fd, project, false, &why) == 0)
 		return NULL;
-	return arena_printf(arena, "%s: %s%s%s", why.subject, why.reason, *why.remediation ? ": " : "", why.remediation);
+	return arena_printf(arena, "%s: %s%s%s", why.subject, why.reason, *why.remediation ? ": " : "",
+	                    why.remediation);
 }
 
 static int show(struct cordon *cordon, struct arena *arena, const char *workspace, char **ret_json,
@@ -293,13 +338,16 @@ static int show(struct cordon *cordon, struct arena *arena, const char *workspac
 	auto_close int fd = -1;
 	struct json json;
 	if (open_workspace(arena, workspace, &place, &fd, err) < 0 ||
-	    config_store_take(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false), &config, err) < 0)
+	    config_store_take(cordon->config, NULL, fd, place.path, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false),
+	                      &config, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);
 	write_files(&json, arena, config, config_store_files(cordon->config), place.path);
 	write_settings(&json, arena, config);
 	write_blocks(&json, arena, config);
+	write_tables(&json, arena, config, SECTION_credentials);
+	write_tables(&json, arena, config, SECTION_gateway);
 	json_key_string(&json, "note", find_note(arena, config_store_files(cordon->config), fd, place.path));
 	json_object_end(&json);
 	config_unref(config);

@@ -1,6 +1,7 @@
 /* The public calls that take the walk: starting a command, following it, its result. */
 #include <stdlib.h>
 
+#include "api/result.h"
 #include "base/json.h"
 #include "walk.h"
 
@@ -22,21 +23,21 @@ static int start(struct cordon *cordon, const struct cordon_request *request, st
 	return -1;
 }
 
-int cordon_start(struct cordon *cordon, const struct cordon_request *request, struct cordon_execution **ret_execution,
-                 struct cordon_error *err)
+int cordon_execution_start(struct cordon *cordon, const struct cordon_request *request,
+                           struct cordon_execution **ret_execution, struct cordon_error *err)
 {
 	if (call_check(err, cordon, request, ret_execution) < 0)
 		return -1;
 	struct cordon_execution *execution = calloc(1, sizeof(*execution));
 	if (!execution)
 		return fail_oom(err);
-	/* Something that changes the workspace meanwhile may have moved what was to be hidden: look again, a few times. But
-	 * nobody is asked the same twice. */
+	/* A process that changes the workspace meanwhile may have moved a name that was to be hidden: search again, a
+	 * few times. But no question is asked twice. */
 	int result = -1;
 	bool asked = false;
 	for (int attempt = 0; attempt < START_ATTEMPTS && result < 0 && !asked; attempt++) {
 		result = start(cordon, request, &execution->walk, &asked, err);
-		/* A session that somebody holds was waited for already. */
+		/* If the session was held, that was waited for already. */
 		if (result < 0 && (err->class != CORDON_E_SESSION_BUSY || err->step == CORDON_STEP_SESSION))
 			break;
 	}
@@ -48,15 +49,20 @@ int cordon_start(struct cordon *cordon, const struct cordon_request *request, st
 	return 0;
 }
 
-/* Whether it is there, and of this process: another one would take what it is told, or have its command killed. */
+/* Whether it exists and belongs to this process: a request from a forked child would affect the parent's command. */
 static bool is_ours(const struct cordon_execution *execution)
 {
 	return execution && handle_check(execution->walk->cordon, NULL) == 0;
 }
 
+static struct running *running_of(const struct cordon_execution *execution)
+{
+	return execution->walk->run.running;
+}
+
 int cordon_execution_fd(const struct cordon_execution *execution)
 {
-	return !execution ? -1 : execution->walk->run.supervision.epoll_fd;
+	return !execution ? -1 : running_of(execution)->ops->fd(running_of(execution));
 }
 
 uint64_t cordon_execution_kept(const struct cordon_execution *execution, enum cordon_stream stream)
@@ -72,36 +78,36 @@ int cordon_execution_step(struct cordon_execution *execution, bool *ret_finished
 {
 	if (call_check(err, execution, ret_finished) < 0 || handle_check(execution->walk->cordon, err) < 0)
 		return -1;
-	return supervise_step(&execution->walk->run.supervision, 0, ret_finished, err);
+	return running_of(execution)->ops->step(running_of(execution), 0, ret_finished, err);
 }
 
 void cordon_execution_signal(struct cordon_execution *execution, int signal)
 {
 	if (is_ours(execution))
-		supervise_signal(&execution->walk->run.supervision, signal);
+		running_of(execution)->ops->signal(running_of(execution), signal);
 }
 
 void cordon_execution_hold_output(struct cordon_execution *execution, enum cordon_stream stream, bool hold)
 {
 	if (is_ours(execution) && (stream == CORDON_STDOUT || stream == CORDON_STDERR))
-		supervise_hold_output(&execution->walk->run.supervision, stream, hold);
+		running_of(execution)->ops->hold_output(running_of(execution), stream, hold);
 }
 
 void cordon_execution_close_output(struct cordon_execution *execution, enum cordon_stream stream)
 {
 	if (is_ours(execution) && (stream == CORDON_STDOUT || stream == CORDON_STDERR))
-		supervise_close_output(&execution->walk->run.supervision, stream);
+		running_of(execution)->ops->close_output(running_of(execution), stream);
 }
 
 void cordon_execution_resize(struct cordon_execution *execution, unsigned short rows, unsigned short columns)
 {
 	if (is_ours(execution))
-		supervise_resize(&execution->walk->run.supervision, rows, columns);
+		running_of(execution)->ops->resize(running_of(execution), rows, columns);
 }
 
 bool cordon_execution_press_stop(struct cordon_execution *execution)
 {
-	return !is_ours(execution) || supervise_press_stop(&execution->walk->run.supervision);
+	return !is_ours(execution) || running_of(execution)->ops->press_stop(running_of(execution));
 }
 
 void cordon_execution_unref(struct cordon_execution *execution)
@@ -117,28 +123,40 @@ int cordon_execution_result(struct cordon_execution *execution, struct cordon_re
 {
 	if (call_check(err, execution, ret_result) < 0 || handle_check(execution->walk->cordon, err) < 0)
 		return -1;
-	if (execution->walk->run.supervision.state != SUPERVISE_FINISHED)
+	if (!running_of(execution)->finished)
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "the command has not ended yet");
 	return result_take(execution->walk, ret_result, err);
 }
 
-int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
+int cordon_result_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_result **ret_result,
                struct cordon_error *err)
 {
 	struct cordon_execution *execution;
-	if (call_check(err, cordon, request, ret_result) < 0 || cordon_start(cordon, request, &execution, err) < 0)
+	if (call_check(err, cordon, request, ret_result) < 0 ||
+	    cordon_execution_start(cordon, request, &execution, err) < 0)
 		return -1;
 	bool finished = false;
 	int result = 0;
 	while (!finished && result == 0)
-		result = supervise_step(&execution->walk->run.supervision, -1, &finished, err);
+		result = running_of(execution)->ops->step(running_of(execution), -1, &finished, err);
 	if (result == 0)
 		result = result_take(execution->walk, ret_result, err);
 	cordon_execution_unref(execution);
 	return result;
 }
 
-int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json, struct cordon_error *err)
+int cordon_run(struct cordon *cordon, const struct cordon_request *request, struct cordon_value **ret_result,
+               struct cordon_error *err)
+{
+	struct cordon_result *result = NULL;
+	if (call_check(err, cordon, request, ret_result) < 0)
+		return -1;
+	int status = cordon_result_run(cordon, request, &result, err);
+	return result_as_value(status, result, ret_result, err);
+}
+
+int cordon_profile(struct cordon *cordon, const struct cordon_request *request, char **ret_json,
+                   struct cordon_error *err)
 {
 	struct execution *execution;
 	struct json json;

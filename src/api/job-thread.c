@@ -17,7 +17,7 @@
 #include "session/ring.h"
 #include "walk.h"
 
-/* Of the command, what is kept for people to know the job by. */
+/* The part of the command that is kept to recognise the job by. */
 #define WHAT_SHOWN 200
 #define WORDS_MAX 32
 #define WORD_MAX 512
@@ -65,8 +65,9 @@ static void obey(struct job *job)
 			continue;
 		}
 		job->place.killed = true;
-		/* One that stands still with its session hears nothing. */
-		if (told[i] == JOB_KILL || job->execution->walk->run.supervision.still) {
+		/* A job that is frozen with its session takes no request. */
+		if (told[i] == JOB_KILL ||
+		    job->execution->walk->run.running->ops->is_still(job->execution->walk->run.running)) {
 			job->kill_at_ms = clock_ms();
 		} else if (!job->kill_at_ms) {
 			cordon_execution_signal(job->execution, SIGTERM);
@@ -109,7 +110,8 @@ static const char *unkept(struct job *job)
 {
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		if (job->rings[stream].error)
-			return arena_printf(&job->arena, "not all that it wrote is kept: %s", strerror(job->rings[stream].error));
+			return arena_printf(&job->arena, "not all that it wrote is kept: %s",
+			                    strerror(job->rings[stream].error));
 	return NULL;
 }
 
@@ -117,28 +119,39 @@ static const char *unkept(struct job *job)
 static void fill_end(struct job *job)
 {
 	const struct execution *walk = job->execution->walk;
-	const struct supervision *supervision = &walk->run.supervision;
+	const struct outcome *outcome = &walk->run.outcome;
 	struct job_record *record = &job->record;
-	record->exit_code = walk->run.ended ? walk->run.exit_code : -1;
+	record->exit_code = walk->run.ended ? walk->run.outcome.exit_code : -1;
 	if (!walk->run.ended)
 		return;
-	record->signal = walk->run.signal;
-	record->timed_out = supervision->timed_out;
-	record->oom_killed = walk->run.usage.oom_kills;
-	record->limit_hit = walk->run.limit_hit.name;
-	record->duration_ms = (supervision->end_us - supervision->start_us) / 1000;
+	record->signal = walk->run.outcome.signal;
+	record->timed_out = outcome->timed_out;
+	record->oom_killed = walk->run.outcome.oom_kills;
+	record->limit_hit = walk->run.outcome.limit_hit.name;
+	record->duration_ms = outcome->duration_ms;
 }
 
-/* That something was refused or taken away, and what: who looks at the job may never look into the ledger, where all of it is. There
- * is room for a part of a path, however it is escaped. */
+/* What was refused or removed: a user who looks at the job may never look into the ledger, where all of it is. The
+ * space suffices for a part of a path, however it is escaped. */
 static const char *denied(struct job *job, const struct cordon_result *result)
 {
-	const struct cordon_denial *first = result->denials;
-	if (!result->denial_count)
+	const struct cordon_denial *first = NULL;
+	size_t count = 0;
+	for (size_t i = 0; i < result->denial_count; i++) {
+		/* Agents read this, too: what is hidden from them is told in the ledger alone. */
+		if (!strcmp(result->denials[i].wall, cordon_wall_name(CORDON_WALL_MASKED)))
+			continue;
+		first = first ? first : &result->denials[i];
+		count++;
+	}
+	if (!first)
 		return NULL;
-	return arena_printf(&job->arena, "%.*s%s: %s%s", WHAT_SHOWN, first->what, strlen(first->what) > WHAT_SHOWN ? "..." : "", first->note,
-	                    result->denial_count == 1 ? "" : arena_printf(&job->arena, "; and %zu more denials: cordon audit show %s",
-	                                                                  result->denial_count - 1, job->record.id));
+	return arena_printf(&job->arena, "%.*s%s: %s%s", WHAT_SHOWN, first->what,
+	                    strlen(first->what) > WHAT_SHOWN ? "..." : "", first->note,
+	                    count == 1 ?
+	                            "" :
+	                            arena_printf(&job->arena, "; and %zu more denials: cordon audit show %s", count - 1,
+	                                         job->record.id));
 }
 
 static const char *join(struct job *job, const char *first, const char *second)
@@ -166,10 +179,10 @@ static void conclude(struct job *job)
 	record->killed = job->place.killed;
 	record->ended = keep(job, now);
 	cordon_result_unref(result);
-	/* The session is free before anybody can know that the job has ended. */
+	/* The session is released before the job is seen as ended. */
 	cordon_execution_unref(job->execution);
 	job->execution = NULL;
-	/* There is room for it. Where it cannot be written all the same the job counts as lost, which is what it is. */
+	/* There is space for it. If it cannot be written nevertheless, the job counts as lost. */
 	if (record->ended)
 		(void)!jobs_write(&job->place, record, &err);
 }
@@ -189,17 +202,27 @@ static void *work(void *arg)
 
 static int fill_record(struct job *job, struct cordon_error *err)
 {
-	const struct execution *walk = job->execution->walk;
+	struct execution *walk = job->execution->walk;
 	const struct strings *argv = &job->request.argv;
 	char now[UTC_SIZE];
 	utc_now(now);
 	job->record = (struct job_record){
-		.id = job->place.id, .session = keep(job, walk->verdict.session.id), .state = JOB_RUNNING, .started = keep(job, now),
-		.pid = (uint64_t)getpid(), .timeout_ms = walk->verdict.profile.limits.wall_ms,
+		.id = job->place.id,
+		.session = keep(job, walk->verdict.session.id),
+		.state = JOB_RUNNING,
+		.started = keep(job, now),
+		.pid = (uint64_t)getpid(),
+		.timeout_ms = walk->verdict.profile.limits.wall_ms,
+		.shares = walk->run.place.live && !walk->cordon->one_command,
 	};
-	for (size_t i = 0; i < argv->count && i < WORDS_MAX; i++)
-		if (strings_add(&job->arena, &job->record.command, arena_printf(&job->arena, "%.*s", WORD_MAX, argv->items[i])) < 0)
+	/* The record is for people to read, and stays: as in the ledger's rows, no secret is in it. */
+	for (size_t i = 0; i < argv->count && i < WORDS_MAX; i++) {
+		const char *word = argv->items[i];
+		if (leaks_clean_text(walk, &word) < 0 ||
+		    strings_add(&job->arena, &job->record.command,
+		                arena_printf(&job->arena, "%.*s", WORD_MAX, word)) < 0)
 			return fail_oom(err);
+	}
 	return job->record.session && job->record.started ? 0 : fail_oom(err);
 }
 
@@ -233,7 +256,7 @@ static int give_up(struct job *job)
 	return -1;
 }
 
-/* Of those that are done, joined; and with `all` of every one, which is told to end. */
+/* Joins those that are done; with `all` every one, after asking it to end. */
 static void reap(struct cordon *cordon, bool all)
 {
 	pthread_mutex_lock(&cordon->jobs_lock);
@@ -289,7 +312,7 @@ int job_start(struct cordon *cordon, struct cordon_request *request, char ret_id
 	struct job *job = job_new(cordon, request);
 	if (!job)
 		return fail_oom(err);
-	if (cordon_start(cordon, &job->request, &job->execution, err) < 0) {
+	if (cordon_execution_start(cordon, &job->request, &job->execution, err) < 0) {
 		job_free(job);
 		return -1;
 	}

@@ -1,5 +1,5 @@
-/* Jobs for whoever embeds the library: started here; listed, followed and ended by what is on disk, so that it does not
- * matter which process runs them. */
+/* Jobs, public calls: started here; listed, followed and ended by what is on disk, so that it does not matter which
+ * process runs them. */
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static int write_stream(struct json *json, int fd, const char *name, const uint6
 	auto_free char *text = from ? malloc(OUTPUT_MAX) : NULL;
 	if (from && !text)
 		return -1;
-	bool there = ring_open(fd, name, &ring) == 0 && ring_read(ring, from ? *from : 0, text, from ? OUTPUT_MAX : 0, &part) == 0;
+	bool there = ring_open(fd, name, &ring) == 0 &&
+	             ring_read(ring, from ? *from : 0, text, from ? OUTPUT_MAX : 0, &part) == 0;
 	if (there && from)
 		trim(&part, text, runs);
 	json_key(json, name);
@@ -46,8 +47,7 @@ static int write_stream(struct json *json, int fd, const char *name, const uint6
 	if (from) {
 		json_key_uint(json, "missed", part.from > *from ? part.from - *from : 0);
 		json_key_uint(json, "next", part.from + part.length);
-		json_key(json, "data");
-		json_bytes(json, text, part.length);
+		json_key_bytes(json, "data", text, part.length);
 	}
 	json_object_end(json);
 	return 0;
@@ -59,7 +59,8 @@ static int write_job(struct json *json, const struct job_record *record, int fd,
 	json_object_begin(json);
 	job_record_members(json, record);
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
-		if (write_stream(json, fd, stream_names[stream], from ? &from[stream] : NULL, record->state == JOB_RUNNING) < 0)
+		if (write_stream(json, fd, stream_names[stream], from ? &from[stream] : NULL,
+		                 record->state == JOB_RUNNING) < 0)
 			return -1;
 	json_object_end(json);
 	return 0;
@@ -126,7 +127,8 @@ int cordon_job_poll(struct cordon *cordon, const char *id, uint64_t stdout_from,
 {
 	const uint64_t from[STREAMS] = { 0, stdout_from, stderr_from };
 	auto_close int fd = -1;
-	return call_check(err, cordon, id, ret_json) < 0 || find(cordon, id, &fd, err) < 0 ? -1 : tell_job(fd, from, ret_json, err);
+	return call_check(err, cordon, id, ret_json) < 0 || find(cordon, id, &fd, err) < 0
+	               ? -1 : tell_job(fd, from, ret_json, err);
 }
 
 /* What there is, and whether there will be more. */
@@ -138,7 +140,7 @@ static int look(int fd, int ring, uint64_t from, void *buffer, size_t size, stru
 	struct ring_part part;
 	/* Before the ring is: what was written before the end is in it then. */
 	int result = jobs_read(&arena, fd, &record, err);
-	bool over = record.state != JOB_RUNNING;
+	bool over = record.state != JOB_RUNNING && (record.state != JOB_NEWER || jobs_wait(fd, 0));
 	arena_free(&arena);
 	if (result < 0)
 		return -1;
@@ -150,8 +152,8 @@ static int look(int fd, int ring, uint64_t from, void *buffer, size_t size, stru
 	return 0;
 }
 
-int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream stream, uint64_t from, void *buffer, size_t size,
-                    int wait_ms, struct cordon_job_output *ret_output, struct cordon_error *err)
+int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream stream, uint64_t from, void *buffer,
+                    size_t size, int wait_ms, struct cordon_job_output *ret_output, struct cordon_error *err)
 {
 	struct cordon_job_output output;
 	auto_close int fd = -1, ring = -1;
@@ -172,7 +174,8 @@ int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream st
 		int64_t left = until - clock_ms();
 		if (output.length || output.ended || left <= 0)
 			break;
-		poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1, (int)(left < LOOK_AGAIN_MS ? left : LOOK_AGAIN_MS));
+		poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1,
+		     (int)(left < LOOK_AGAIN_MS ? left : LOOK_AGAIN_MS));
 		while (watch >= 0 && read(watch, events, sizeof(events)) > 0)
 			;
 	}
@@ -180,7 +183,8 @@ int cordon_job_read(struct cordon *cordon, const char *id, enum cordon_stream st
 	return 0;
 }
 
-int cordon_job_wait(struct cordon *cordon, const char *id, int64_t timeout_ms, char **ret_json, struct cordon_error *err)
+int cordon_job_wait(struct cordon *cordon, const char *id, int64_t timeout_ms, char **ret_json,
+                    struct cordon_error *err)
 {
 	auto_close int fd = -1;
 	if (call_check(err, cordon, id, ret_json) < 0 || find(cordon, id, &fd, err) < 0)
@@ -204,7 +208,7 @@ int cordon_job_kill(struct cordon *cordon, const char *id, int signal, struct co
 		return fail_boundary(err, "session");
 	}
 	if (!signal && !jobs_wait(fd, JOBS_END_PATIENCE_MS)) {
-		fail(err, CORDON_E_SESSION_BUSY, 0, id, "the job was told to end, and has not yet");
+		fail(err, CORDON_E_SESSION_BUSY, 0, id, "the job was asked to end and is still running");
 		return fail_boundary(err, "session");
 	}
 	return 0;

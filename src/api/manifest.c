@@ -9,9 +9,10 @@
 #include <sys/xattr.h>
 
 #include "api/policy.h"
-#include "walk.h"
-#include "policy/capability-json.h" /* which has libjansson's header, and that comes before ours */
 #include "base/json.h"
+#include "driver/machine.h"
+#include "policy/capability-json.h" /* includes libjansson's header, which must come before ours */
+#include "walk.h"
 
 static int refuse_program(struct cordon_error *err, const char *path, const char *why, const char *fix)
 {
@@ -31,7 +32,8 @@ static int check_program(const char *path, struct cordon_error *err)
 		return fail_remedy(err, "install it, or name where it is");
 	}
 	if (!S_ISREG(info.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0)
-		return refuse_program(err, path, "a program that the manifest declares is not an executable file", "check its mode");
+		return refuse_program(err, path, "a program that the manifest declares is not an executable file",
+		                      "check its mode");
 	if ((info.st_mode & S_ISUID) || ((info.st_mode & S_ISGID) && (info.st_mode & S_IXGRP)))
 		return refuse_program(err, path, "a program that the manifest declares is setuid or setgid", no_gain);
 	if (getxattr(path, "security.capability", capability, sizeof(capability)) > 0)
@@ -61,15 +63,16 @@ static int check_walls(const struct manifest *manifest, const char *const *isola
 		const char *mechanism = isolation[rows[i].wall], *name = cordon_wall_name(rows[i].wall);
 		if (!rows[i].declared || (mechanism && strcmp(mechanism, "none")))
 			continue;
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, name, "the manifest needs this wall, and nothing here would hold it");
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, name,
+		     "the manifest needs this wall, and nothing here would hold it");
 		fail_boundary(err, name);
 		return fail_remedy(err, "run `cordon doctor`");
 	}
 	return 0;
 }
 
-/* What it declares, as somebody at the command line would grant it. Time and output are left as they are: what is short
- * of them is not unable to hold anything. */
+/* What the manifest declares, as grants of a command line. Time and output limits are left as they are: a small one
+ * does not mean that a wall cannot be raised. */
 static int fill_request(struct cordon_request *request, const struct manifest *manifest, struct cordon_error *err)
 {
 	request->granted = manifest->set;
@@ -77,7 +80,7 @@ static int fill_request(struct cordon_request *request, const struct manifest *m
 	request->granted.network = NETWORK_NONE;
 	request->granted.limits.stdout_bytes = request->granted.limits.stderr_bytes = 0;
 	request->granted.programs = (struct strings){ 0 };
-	if (cordon_request_set(request, "program", PROBE_PROGRAM, err) < 0)
+	if (cordon_request_set(request, "program", driver_probe_program(), err) < 0)
 		return -1;
 	for (size_t i = 0; i < manifest->programs.count; i++)
 		if (cordon_request_set(request, "program", manifest->programs.items[i], err) < 0)
@@ -97,7 +100,7 @@ static int name_driver(struct cordon *cordon, struct cordon_request *request, st
 	const struct config *config;
 	if (policy_take(cordon, NULL, &config, err) < 0)
 		return -1;
-	const char *driver = config->driver ? config->driver : config->degrade ? "auto" : DRIVER_DEFAULT;
+	const char *driver = config->driver ? config->driver : config->degrade ? "auto" : driver_default()->name;
 	int result = cordon_request_set(request, "driver", driver, err);
 	config_unref(config);
 	return result;
@@ -154,7 +157,8 @@ static char *tell(const char *file, const struct manifest *manifest, const struc
 	return json_take(&json);
 }
 
-static int check(struct cordon *cordon, struct arena *arena, const char *file, char **ret_json, struct cordon_error *err)
+static int check(struct cordon *cordon, struct arena *arena, const char *file, char **ret_json,
+                 struct cordon_error *err)
 {
 	struct manifest manifest;
 	struct execution *execution;

@@ -4,11 +4,13 @@
 #include "base/error.h"
 #include "walk.h"
 
-int policy_take(struct cordon *cordon, const char *session_id, const struct config **ret_config, struct cordon_error *err)
+int policy_take(struct cordon *cordon, const char *session_id, const struct config **ret_config,
+                struct cordon_error *err)
 {
 	const struct config *config;
 	if (handle_check(cordon, err) < 0 ||
-	    config_store_take(cordon->config, session_id, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false), &config, err) < 0)
+	    config_store_take(cordon->config, session_id, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false),
+	                      &config, err) < 0)
 		return -1;
 	if (config->enabled) {
 		*ret_config = config;

@@ -1,15 +1,18 @@
 /* What this machine can hold, found out by doing it: the real walls are raised around a trivial program. `auto` is the
  * strongest driver that passes; the answer is kept per boot. `cordon doctor` shows it all. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 
 #include "base/json.h"
-#include "base/text.h"
+#include "host/git-user.h"
+#include "host/toolchain.h"
+#include "driver/machine.h"
+#include "cordon-drivers.h"
 #include "walk.h"
 
 /* ---- one probe -------------------------------------------------------------------------------------------------- */
@@ -17,7 +20,7 @@
 static int probe_in(struct cordon *cordon, struct cordon_request *request, const char *workspace,
                     struct execution **ret_execution, struct cordon_error *err)
 {
-	static const char *const argv[] = { PROBE_PROGRAM, NULL };
+	const char *const argv[] = { driver_probe_program(), NULL };
 	struct execution *execution = NULL;
 	if (cordon_request_set(request, "workspace", workspace, err) < 0 ||
 	    cordon_request_set(request, "toolchain", "none", err) < 0 ||
@@ -29,9 +32,9 @@ static int probe_in(struct cordon *cordon, struct cordon_request *request, const
 		walk_free(execution);
 		return -1;
 	}
-	if (execution->run.supervision.status != 0) {
+	if (run_failed(execution)) {
 		walk_free(execution);
-		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, PROBE_PROGRAM,
+		return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, argv[0],
 		            "a trivial program does not run behind these walls");
 	}
 	*ret_execution = execution;
@@ -41,17 +44,20 @@ static int probe_in(struct cordon *cordon, struct cordon_request *request, const
 int probe_request(struct cordon *cordon, struct cordon_request *request, struct execution **ret_execution,
                   struct cordon_error *err)
 {
-	char workspace[] = "/tmp/cordon-probe-XXXXXX";
-	if (!mkdtemp(workspace))
+	char workspace[PATH_MAX], id[ID_SIZE];
+	id_make(id);
+	if (snprintf(workspace, sizeof(workspace), "%s/cordon-probe-%s", driver_temporary_directory(), id) >=
+	            (int)sizeof(workspace) ||
+	    mkdir(workspace, 0700) < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, workspace, "cannot make a directory to probe in");
 	int result = probe_in(cordon, request, workspace, ret_execution, err);
 	rmdir(workspace);
 	return result;
 }
 
-/* `network` is said on purpose: what the configuration has is a matter of its own. */
-static int probe(struct cordon *cordon, const struct driver *driver, const char *network, struct execution **ret_execution,
-                 struct cordon_error *err)
+/* `network` is set explicitly: the probe does not depend on the configuration. */
+static int probe(struct cordon *cordon, const struct driver *driver, const char *network,
+                 struct execution **ret_execution, struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
@@ -78,8 +84,8 @@ static unsigned long long number_of(const char *path)
 	return stat(path, &info) == 0 ? info.st_ino : 0;
 }
 
-/* What the answer depends on: this boot, user and version, and where we are: in a container it is another one than
- * outside, though both may share their data. */
+/* What the answer depends on: boot, user, version and location: in a container it differs from the host's, though both
+ * may share their data. */
 static const char *cache_key(struct arena *arena)
 {
 	char boot[64], status[4096];
@@ -117,11 +123,12 @@ static int choose(struct cordon *cordon, bool dry, const struct driver **ret_dri
 	const char *path = arena_printf(&arena, "%s/probe", cordon->data_dir), *key = cache_key(&arena);
 	const struct driver *chosen = path && key ? cached(path, key) : NULL;
 	if (!chosen && dry)
-		chosen = driver_find(DRIVER_DEFAULT);
-	/* The last one raises no walls; it is never chosen for anybody. */
-	for (const struct driver *const *driver = drivers; !chosen && *driver && *driver != &driver_local; driver++) {
+		chosen = driver_default();
+	for (const struct driver *const *driver = drivers; !chosen && *driver; driver++) {
 		struct execution *execution;
 		struct cordon_error failure;
+		if ((*driver)->is_named_only)
+			continue;
 		if (probe(cordon, *driver, "none", &execution, &failure) < 0) {
 			if (driver == drivers)
 				first = failure;
@@ -141,10 +148,31 @@ static int choose(struct cordon *cordon, bool dry, const struct driver **ret_dri
 	return 0;
 }
 
+static bool is_word_of(const char *words, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = words; length && *at; at += strcspn(at, " "), at += strspn(at, " "))
+		if (strcspn(at, " ") == length && !memcmp(at, word, length))
+			return true;
+	return false;
+}
+
+static int refuse_name(const char *name, struct cordon_error *err)
+{
+	bool is_elsewhere = is_word_of(CORDON_DRIVERS_LINUX " " CORDON_DRIVERS_MACOS " " CORDON_DRIVERS_WINDOWS, name);
+	fail(err, CORDON_E_INVALID_REQUEST, 0, name,
+	     is_elsewhere ? "this is another system's driver" : "there is no such driver");
+	/* Those that this program has, which on a system without a driver are fewer than its kind of system may have.
+	 */
+	char names[128] = "";
+	for (const struct driver *const *driver = drivers; *driver; driver++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", (*driver)->name);
+	return fail_remedy(err, "choose one of: auto%s disabled", names);
+}
+
 int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct driver **ret_driver,
                  struct cordon_error *err)
 {
-	static const char *const names[] = { "auto", "namespaces", "landlock", "bwrap", "local", "disabled" };
 	if (!strcmp(name, "disabled")) {
 		fail(err, CORDON_E_SANDBOX_DISABLED, 0, name, "the sandbox is switched off, so nothing runs");
 		return fail_remedy(err, "choose another driver");
@@ -152,99 +180,62 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 	if (!strcmp(name, "auto"))
 		return choose(cordon, dry, ret_driver, err);
 	const struct driver *driver = driver_find(name);
-	if (!driver) {
-		const char *nearest = text_nearest(name, names, ARRAY_SIZE(names));
-		fail(err, CORDON_E_INVALID_REQUEST, 0, name, "there is no such driver");
-		return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
-	}
+	if (!driver)
+		return refuse_name(name, err);
 	*ret_driver = driver;
 	return 0;
 }
 
 /* ---- doctor ----------------------------------------------------------------------------------------------------- */
 
-static const struct {
-	enum cordon_wall wall;
-	const char *fix;
-} fixes[] = {
-	{ CORDON_WALL_FILESYSTEM, "use the namespaces driver, or a kernel with Landlock (5.13 or later, landlock in lsm=)" },
-	{ CORDON_WALL_FILESYSTEM_SECOND, "boot with landlock in the kernel's lsm= list; the first layer holds without it" },
-	{ CORDON_WALL_MASKED, "needs a private root: use the namespaces or bwrap driver" },
-	{ CORDON_WALL_PROC, "needs a pid namespace: use the namespaces or bwrap driver" },
-	{ CORDON_WALL_HOSTNAME, "needs a uts namespace: use the namespaces or bwrap driver" },
-	{ CORDON_WALL_CGROUP_VIEW, "needs a mount namespace: use the namespaces or bwrap driver" },
-	{ CORDON_WALL_IDENTITY, "call cordon as an ordinary user" },
-	{ CORDON_WALL_LIFETIME, "needs a pid namespace, or Landlock ABI 6 (Linux 6.12) to keep signals from init" },
-	{ CORDON_WALL_LIMIT_PROCESSES, "needs a control group, or the namespaces driver and an unprivileged user" },
-	{ CORDON_WALL_LIMIT_MEMORY, "needs a control group, or any driver but disabled" },
-	{ CORDON_WALL_LIMIT_CPU, "needs a control group; commands run without it unless limits.required has it" },
-};
-
-static const char *fix_for(enum cordon_wall wall)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(fixes); i++)
-		if (fixes[i].wall == wall)
-			return fixes[i].fix;
-	return "use the namespaces driver";
-}
-
-/* How to come by a control group, for who has none. */
-static const char *group_fix(void)
-{
-	return geteuid() == 0
-	       ? "mount the cgroup filesystem so that it can be written: in a container, with a cgroup namespace of its own "
-	         "and /sys/fs/cgroup writable; or name a directory in it: limits.cgroup"
-	       : "start it from a delegated group: `systemd-run --user --scope -p Delegate=yes cordon ...`; where no user "
-	         "manager runs, `loginctl enable-linger` first; without systemd, let root make a directory in the cgroup2 "
-	         "tree, give it and its cgroup.procs, cgroup.threads and cgroup.subtree_control to this user, and start "
-	         "cordon in a group beneath it";
-}
-
-/* Who holds the limits of a whole tree of processes. */
+/* The mechanism that holds the limits of a whole tree of processes. */
 static void write_limits(struct json *json, struct cordon *cordon)
 {
 	const struct config *config = NULL;
-	struct cgroup_place place;
+	struct driver_groups groups;
 	struct cordon_error untold;
 	/* What is wrong with the configuration is not for here to say. */
-	if (config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false), &config, &untold) < 0)
+	if (config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false),
+	                      &config, &untold) < 0)
 		config = NULL;
-	const struct cgroup_search search = { .directory = config ? config->cgroup : NULL };
-	cgroup_look(&search, &place);
+	driver_groups_look(config ? config->cgroup : NULL, &groups);
 	config_unref(config);
 	json_key(json, "limits");
 	json_object_begin(json);
-	json_key_string(json, "mechanism", place.ops ? place.ops->name : "rlimits, watched");
-	json_key_string(json, "place", place.ops ? place.path : NULL);
+	json_key_string(json, "mechanism", groups.mechanism ? groups.mechanism : "rlimits, watched");
+	json_key_string(json, "place", groups.mechanism ? groups.path : NULL);
 	json_key(json, "holds");
 	json_array_begin(json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
-		if (place.offers & (UINT32_C(1) << wall))
+		if (groups.offers & (UINT32_C(1) << wall))
 			json_text(json, cordon_wall_name(wall));
 	json_array_end(json);
-	json_key_string(json, "found", place.ops ? "a group can be made there" : place.why);
-	json_key_string(json, "fix", place.ops ? "" : group_fix());
+	json_key_string(json, "found", groups.mechanism ? "a group can be made there" : groups.why);
+	json_key_string(json, "fix", groups.mechanism ? "" : driver_groups_fix());
 	json_object_end(json);
 }
 
-static bool write_walls(struct json *json, const struct execution *execution)
+static const char nothing[] = "this driver has nothing here that would hold it";
+
+static bool write_walls(struct json *json, const struct driver *driver, const char *const isolation[CORDON_WALL_MAX],
+                        const char *found, const char *missing)
 {
 	bool all = true;
 	json_key(json, "walls");
 	json_array_begin(json);
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
-		const char *mechanism = execution->run.isolation[wall];
+		const char *mechanism = isolation[wall];
 		if (!mechanism)
 			continue;
-		bool holds = strcmp(mechanism, "none") != 0;
-		all &= holds || limits_are_optional(wall);
+		bool holds = strcmp(mechanism, "none") != 0, can_hold = !(driver->cannot & (UINT32_C(1) << wall));
+		all &= holds || driver_limit_is_optional(wall);
 		json_object_begin(json);
 		json_key_string(json, "wall", cordon_wall_name(wall));
 		json_key_string(json, "mechanism", mechanism);
 		json_key_bool(json, "holds", holds);
-		json_key_string(json, "found", holds ? "raised around a trivial program, which ran"
-		                                     : "this driver has nothing here that would hold it");
-		json_key_string(json, "fix", holds ? "" : fix_for(wall));
+		json_key_bool(json, "can_hold", can_hold);
+		json_key_string(json, "found", holds ? found : can_hold ? missing : nothing);
+		json_key_string(json, "fix", holds ? "" : driver->fix(wall));
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -284,13 +275,38 @@ static bool examine(struct cordon *cordon, const struct driver *driver, struct j
 	else
 		error_write_json(json, &err);
 	if (works) {
-		all = write_walls(json, execution);
+		all = write_walls(json, driver, execution->run.isolation, "raised around a trivial program, which ran",
+		                  nothing);
 		write_hosts(json, cordon, driver);
+	}
+	if (!works && driver->survey) {
+		const char *isolation[CORDON_WALL_MAX] = { NULL };
+		driver->survey(isolation);
+		(void)!write_walls(json, driver, isolation, "found without starting a program",
+		                   "it was set, and does not read back as it was set");
 	}
 	json_key_bool(json, "holds", all);
 	json_object_end(json);
 	walk_free(execution);
 	return all;
+}
+
+/* Of the caller's git settings, those that do not hold inside. */
+static void write_git(struct json *json)
+{
+	struct arena arena = { 0 };
+	const char *names = NULL;
+	struct toolchains found = { 0 };
+	struct cordon_error untold;
+	struct git_user_search search = { .home = request_variable(NULL, "HOME"),
+		                          .xdg_config_home = request_variable(NULL, "XDG_CONFIG_HOME"),
+		                          .environment = (const char *const *)request_environment(NULL) };
+	if (toolchain_find(&arena, search.home, search.environment, NULL, NULL, NULL, &found, &untold) == 0)
+		search.shown = &found.show;
+	if (git_user_left_out(&arena, &search, &names) < 0)
+		json->failed = true;
+	json_key_string(json, "git_settings_left_out", names ? names : "");
+	arena_free(&arena);
 }
 
 int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struct cordon_error *err)
@@ -308,13 +324,14 @@ int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struc
 	json_key_string(&json, "machine", kernel.machine);
 	json_key_int(&json, "landlock_abi", driver_landlock_abi());
 	json_key_bool(&json, "root", geteuid() == 0);
-	json_key_string(&json, "default_driver", DRIVER_DEFAULT);
+	json_key_string(&json, "default_driver", driver_default()->name);
 	write_limits(&json, cordon);
+	write_git(&json);
 	json_key(&json, "drivers");
 	json_array_begin(&json);
 	for (const struct driver *const *driver = drivers; *driver; driver++) {
 		bool all = examine(cordon, *driver, &json);
-		if (!strcmp((*driver)->name, DRIVER_DEFAULT))
+		if (*driver == driver_default())
 			holds = all;
 	}
 	json_array_end(&json);

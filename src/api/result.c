@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/result.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "egress/egress.h"
@@ -20,13 +21,13 @@ static const char *keep(struct kept_result *kept, const char *text)
 	return text ? arena_strdup(&kept->arena, text) : NULL;
 }
 
-static void keep_stream(struct kept_result *kept, const struct captured *captured, const char **ret_data, size_t *ret_length,
-                        uint64_t *ret_bytes)
+static void keep_stream(struct kept_result *kept, const struct captured *captured, const char **ret_data,
+                        size_t *ret_length, uint64_t *ret_bytes, bool *ret_truncated)
 {
 	*ret_data = arena_strndup(&kept->arena, captured->data, captured->length);
 	*ret_length = *ret_data ? captured->length : 0;
 	*ret_bytes = captured->total;
-	kept->public.truncated |= captured->truncated;
+	*ret_truncated = captured->truncated;
 }
 
 static int keep_secrets(struct kept_result *kept, const struct execution *execution)
@@ -38,9 +39,14 @@ static int keep_secrets(struct kept_result *kept, const struct execution *execut
 	for (size_t i = 0; i < count; i++) {
 		const struct cordon_secret *from = &execution->run.secrets[i];
 		secrets[i] = (struct cordon_secret){
-			.kind = keep(kept, from->kind), .name = keep(kept, from->name), .where = keep(kept, from->where),
-			.layer = keep(kept, from->layer), .fingerprint = keep(kept, from->fingerprint), .action = keep(kept, from->action),
-			.offset = from->offset, .length = from->length,
+			.kind = keep(kept, from->kind),
+			.name = keep(kept, from->name),
+			.where = keep(kept, from->where),
+			.layer = keep(kept, from->layer),
+			.fingerprint = keep(kept, from->fingerprint),
+			.action = keep(kept, from->action),
+			.offset = from->offset,
+			.length = from->length,
 		};
 	}
 	kept->public.secrets = secrets;
@@ -69,49 +75,66 @@ static int keep_denials(struct kept_result *kept, const struct execution *execut
 static const char *note_of(struct kept_result *kept, const struct execution *execution)
 {
 	const char *note = execution->verdict.session.note;
-	int error = execution->run.supervision.stdin_error;
-	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "", strerror(error))
-	             : keep(kept, note);
+	int error = execution->run.outcome.stdin_error;
+	return error ? arena_printf(&kept->arena, "%s%s" TEXT_INPUT_CUT, note ? note : "", note ? "; " : "",
+	                            strerror(error)) :
+	               keep(kept, note);
 }
 
 static const char *network_hint(struct kept_result *kept, const struct execution *execution)
 {
 	/* With a terminal of its own, all it says is one stream. */
 	bool is_one = execution->request->tty || execution->request->one_stream;
-	const struct captured *said = &execution->run.streams[is_one ? CORDON_STDOUT : CORDON_STDERR];
+	const struct captured *said = &execution->run.outcome.streams[is_one ? CORDON_STDOUT : CORDON_STDERR];
 	if (execution->run.offline_hint)
 		return keep(kept, execution->run.offline_hint);
-	if (execution->run.supervision.status == 0)
+	if (!run_failed(execution))
 		return NULL;
-	return egress_hint(execution->verdict.grants.set.network, execution->verdict.profile.egress.count, &execution->run.network,
-	                   said->data, said->length);
+	return egress_hint(execution->verdict.grants.set.network, execution->verdict.profile.egress.count,
+	                   &execution->run.network, said->data, said->length);
+}
+
+/* What ended it; the first that holds. A command of a session that has ended is killed by the process that runs it. */
+static const char *ended_by(const struct execution *execution)
+{
+	const char *limit = execution->run.outcome.limit_hit.name;
+	bool killed = execution->run.outcome.signal != 0;
+	if (execution->run.outcome.timed_out)
+		return "time";
+	if (limit && killed)
+		return limit;
+	if (execution->run.told_by)
+		return execution->run.told_by;
+	if (killed && !execution->verdict.session.one_off && session_wish((void *)(uintptr_t)execution) == COMMAND_END)
+		return "session";
+	return killed ? "signal" : "exit";
 }
 
 static struct kept_result *keep_result(const struct execution *execution)
 {
-	const struct supervision *supervision = &execution->run.supervision;
-	const struct cgroup_usage *usage = &execution->run.usage;
+	const struct outcome *outcome = &execution->run.outcome;
 	struct kept_result *kept = calloc(1, sizeof(*kept));
 	if (!kept)
 		return NULL;
 	struct cordon_result *result = &kept->public;
 	*result = (struct cordon_result){
-		.exit_code = execution->run.exit_code,
-		.signal = execution->run.signal,
-		.timed_out = supervision->timed_out,
-		.oom_killed = usage->oom_kills,
-		.limit_hit = execution->run.limit_hit.name,
-		.limit_unit = execution->run.limit_hit.unit,
-		.limit_used = execution->run.limit_hit.used,
-		.limit_allowed = execution->run.limit_hit.allowed,
-		.duration_ms = (supervision->end_us - supervision->start_us) / 1000,
-		.cpu_ms = supervision->cpu_us / 1000,
-		.max_rss_kb = supervision->max_rss_kb,
-		.memory_peak_kb = usage->memory_peak_bytes / 1024,
-		.process_peak = usage->process_peak,
-		.stdin_bytes = supervision->stdin_bytes,
-		.read_bytes = supervision->read_bytes,
-		.written_bytes = supervision->written_bytes,
+		.exit_code = execution->run.outcome.exit_code,
+		.signal = execution->run.outcome.signal,
+		.ended_by = ended_by(execution),
+		.timed_out = outcome->timed_out,
+		.oom_killed = outcome->oom_kills,
+		.limit_hit = execution->run.outcome.limit_hit.name,
+		.limit_unit = execution->run.outcome.limit_hit.unit,
+		.limit_used = execution->run.outcome.limit_hit.used,
+		.limit_allowed = execution->run.outcome.limit_hit.allowed,
+		.duration_ms = outcome->duration_ms,
+		.cpu_ms = outcome->cpu_ms,
+		.max_rss_kb = outcome->max_rss_kb,
+		.memory_peak_kb = outcome->memory_peak_bytes / 1024,
+		.process_peak = outcome->process_peak,
+		.stdin_bytes = outcome->stdin_bytes,
+		.read_bytes = outcome->read_bytes,
+		.written_bytes = outcome->written_bytes,
 		.has_network = execution->verdict.profile.egress.count && !execution->verdict.profile.egress.is_offline,
 		.connections = execution->run.network.connections,
 		.bytes_in = execution->run.network.bytes_in,
@@ -122,15 +145,19 @@ static struct kept_result *keep_result(const struct execution *execution)
 		.driver = execution->verdict.session.driver->name,
 		.note = note_of(kept, execution),
 		.audit_id = keep(kept, execution->audit.id),
-		.paused_ms = supervision->still_ms,
+		.paused_ms = outcome->paused_ms,
 	};
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		result->isolation[wall] = keep(kept, execution->run.isolation[wall]);
-	keep_stream(kept, &execution->run.streams[CORDON_STDOUT], &result->stdout_data, &result->stdout_length, &result->stdout_bytes);
-	keep_stream(kept, &execution->run.streams[CORDON_STDERR], &result->stderr_data, &result->stderr_length, &result->stderr_bytes);
+	keep_stream(kept, &execution->run.outcome.streams[CORDON_STDOUT], &result->stdout_data, &result->stdout_length,
+	            &result->stdout_bytes, &result->stdout_truncated);
+	keep_stream(kept, &execution->run.outcome.streams[CORDON_STDERR], &result->stderr_data, &result->stderr_length,
+	            &result->stderr_bytes, &result->stderr_truncated);
+	result->truncated = result->stdout_truncated || result->stderr_truncated;
 	kept->error = execution->audit.failed;
 	result->error = kept->error.class == CORDON_OK ? NULL : &kept->error;
-	if (keep_denials(kept, execution) < 0 || keep_secrets(kept, execution) < 0 || !result->stdout_data || !result->stderr_data) {
+	if (keep_denials(kept, execution) < 0 || keep_secrets(kept, execution) < 0 || !result->stdout_data ||
+	    !result->stderr_data) {
 		cordon_result_unref(result);
 		return NULL;
 	}
@@ -176,6 +203,7 @@ static void write_denials(struct json *json, const struct cordon_result *result)
 		json_key_string(json, "wall", result->denials[i].wall);
 		json_key_string(json, "note", result->denials[i].note);
 		json_key_string(json, "grant", result->denials[i].grant);
+		error_write_setting(json, result->denials[i].grant);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -224,20 +252,18 @@ static void write_network(struct json *json, const struct cordon_result *result)
 	json_key_string(json, cordon_class_name(CORDON_E_NETWORK_UNREACHABLE), result->network_hint);
 }
 
-char *cordon_result_json(const struct cordon_result *result)
+/* Without what it wrote, which is no text of JSON's. */
+static char *write_result(const struct cordon_result *result)
 {
 	struct json json;
-	if (!result)
-		return NULL;
 	json_init(&json);
 	json_object_begin(&json);
 	json_key_int(&json, "exit_code", result->exit_code);
 	json_key_int(&json, "signal", result->signal);
+	json_key_string(&json, "ended_by", result->ended_by);
 	json_key_bool(&json, "timed_out", result->timed_out);
-	json_key(&json, "stdout");
-	json_bytes(&json, result->stdout_data, result->stdout_length);
-	json_key(&json, "stderr");
-	json_bytes(&json, result->stderr_data, result->stderr_length);
+	json_key_string(&json, "stdout", "");
+	json_key_string(&json, "stderr", "");
 	json_key_uint(&json, "stdout_bytes", result->stdout_bytes);
 	json_key_uint(&json, "stderr_bytes", result->stderr_bytes);
 	json_key_uint(&json, "stdin_bytes", result->stdin_bytes);
@@ -272,4 +298,35 @@ char *cordon_result_json(const struct cordon_result *result)
 	json_key_string(&json, "audit_id", result->audit_id);
 	json_object_end(&json);
 	return json_take(&json);
+}
+
+json_t *result_tree(const struct cordon_result *result)
+{
+	auto_free char *text = write_result(result);
+	json_t *tree = value_parse(text);
+	if (tree && json_object_set_new(tree, "stdout", value_bytes(result->stdout_data, result->stdout_length)) == 0 &&
+	    json_object_set_new(tree, "stderr", value_bytes(result->stderr_data, result->stderr_length)) == 0)
+		return tree;
+	json_decref(tree);
+	return NULL;
+}
+
+int cordon_result_value(const struct cordon_result *result, struct cordon_value **ret_value, struct cordon_error *err)
+{
+	return call_check(err, result, ret_value) < 0 ? -1 : value_take(result_tree(result), ret_value, err);
+}
+
+int result_as_value(int status, struct cordon_result *result, struct cordon_value **ret_value, struct cordon_error *err)
+{
+	/* Where there is an error already, that is the one to tell. */
+	if (result && cordon_result_value(result, ret_value, status < 0 ? NULL : err) < 0)
+		status = -1;
+	cordon_result_unref(result);
+	return status;
+}
+
+char *cordon_result_json(const struct cordon_result *result)
+{
+	auto_tree json_t *tree = result ? result_tree(result) : NULL;
+	return tree ? value_write(tree) : NULL;
 }

@@ -8,7 +8,7 @@
 #include "walk.h"
 #include "policy/capability-json.h"
 #include "config/config.h"
-#include "driver/linux/cgroup.h"
+#include "driver/machine.h"
 #include "session/workspace.h"
 
 const char *session_workspaces(const struct cordon *cordon, struct arena *arena, const struct session_record *record)
@@ -43,18 +43,27 @@ static const char *workspace_of(const struct cordon *cordon, struct arena *arena
 	return record->workspace ? record->workspace : in(arena, session_workspaces(cordon, arena, record), record);
 }
 
+void session_write_workspace(struct json *json, const struct cordon *cordon, struct arena *arena,
+                             const struct session_record *record)
+{
+	json_key_path(json, "workspace", workspace_of(cordon, arena, record));
+	json_key_bool(json, "workspace_named", record->workspace != NULL);
+}
+
 static void write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
                           const struct session_record *record)
 {
 	json_key_string(json, "id", record->id);
 	json_key_string(json, "state", session_state_names[record->state]);
 	json_key_string(json, "why", record->why);
-	json_key_path(json, "workspace", workspace_of(cordon, arena, record));
-	json_key_bool(json, "workspace_named", record->workspace != NULL);
+	session_write_workspace(json, cordon, arena, record);
 	json_key_string(json, "created", record->created);
 	json_key_string(json, "changed", record->changed);
 	json_key_uint(json, "grant_count", record->grant_count);
 	json_key_uint(json, "denial_count", record->denial_count);
+	json_key(json, "labels");
+	json_verbatim(json, record->labels ? record->labels : "{}");
+	json_key_uint(json, "idle_expiry_s", record->idle_expiry_s);
 }
 
 void session_write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
@@ -84,19 +93,46 @@ static void write_denial(struct json *json, const struct session_denial *denial)
 	json_object_end(json);
 }
 
-/* What becomes of commands that run in a paused session, judged by the control groups of this process. NULL: it is not paused. */
+/* What happens to commands that run in a paused session, by the control groups of this process. NULL: it is not
+ * paused. */
 static const char *running_commands(const struct config *config, const struct session_record *record)
 {
-	const struct cgroup_search search = { .directory = config->cgroup };
-	struct cgroup_place place;
+	struct driver_groups groups;
 	if (record->state != SESSION_PAUSED)
 		return NULL;
-	cgroup_look(&search, &place);
-	return place.ops && place.ops->freeze ? "frozen" : "go on";
+	driver_groups_look(config->cgroup, &groups);
+	return groups.can_freeze ? "frozen" : "go on";
 }
 
-void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config, struct arena *arena,
-                         const struct session_record *record)
+static int write_job(void *arg, const struct job_record *record, int fd)
+{
+	struct json *json = arg;
+	(void)fd;
+	if (record->state != JOB_RUNNING)
+		return 0;
+	json_object_begin(json);
+	json_key_string(json, "id", record->id);
+	json_key_strings(json, "command", record->command.items, record->command.count);
+	json_key_string(json, "started", record->started);
+	json_key_bool(json, "shares", record->shares);
+	json_key_uint(json, "process", record->pid);
+	json_object_end(json);
+	return 0;
+}
+
+/* Those that run, whichever process runs them: in the session's sandbox there, which later commands of that process
+ * share, or in one of their own. */
+static void write_jobs(struct json *json, const struct cordon *cordon, const struct session_record *record)
+{
+	struct cordon_error ignored;
+	json_key(json, "jobs");
+	json_array_begin(json);
+	(void)!jobs_each(cordon->data_dir, record->id, write_job, json, &ignored);
+	json_array_end(json);
+}
+
+void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config,
+                         struct arena *arena, const struct session_record *record)
 {
 	json_object_begin(json);
 	write_summary(json, cordon, arena, record);
@@ -120,6 +156,8 @@ void session_write_whole(struct json *json, const struct cordon *cordon, const s
 		write_denial(json, &record->denials[i]);
 	json_array_end(json);
 	json_key_uint(json, "denied_in_a_row", record->denied_in_a_row);
+	sandboxes_write_json(cordon->sandboxes, json, record->id);
+	write_jobs(json, cordon, record);
 	json_object_end(json);
 }
 

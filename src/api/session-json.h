@@ -9,9 +9,12 @@ struct json;
 /* What every list of sessions says of one. */
 void session_write_summary(struct json *json, const struct cordon *cordon, struct arena *arena,
                            const struct session_record *record);
+/* Where it works, and whether the caller named that. */
+void session_write_workspace(struct json *json, const struct cordon *cordon, struct arena *arena,
+                             const struct session_record *record);
 /* All of it. `config` is what is in force for the session. */
-void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config, struct arena *arena,
-                         const struct session_record *record);
+void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config,
+                         struct arena *arena, const struct session_record *record);
 
 /* The directories that the session's own workspace, home, jobs and /tmp are in. NULL when memory is short. */
 const char *session_workspaces(const struct cordon *cordon, struct arena *arena, const struct session_record *record);

@@ -1,4 +1,4 @@
-/* Sessions for whoever embeds the library: one shown, all listed. Neither makes or changes anything. */
+/* Sessions, public calls: one shown, all listed. Neither makes or changes anything. */
 #include "api/session-json.h"
 
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "api/policy.h"
 #include "base/json.h"
+#include "session/session-row.h"
 #include "walk.h"
 
 int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, struct cordon_error *err)
@@ -48,11 +49,13 @@ static int copy_text(struct arena *arena, const char *text, const char **ret_tex
 static int copy_record(struct arena *arena, const struct session_record *record, struct session_record *copy)
 {
 	*copy = (struct session_record){ .state = record->state, .grant_count = record->grant_count,
-	                                 .denial_count = record->denial_count };
+	                                 .denial_count = record->denial_count, .is_newer = record->is_newer,
+	                                 .idle_expiry_s = record->idle_expiry_s };
 	return copy_text(arena, record->id, &copy->id) < 0 || copy_text(arena, record->why, &copy->why) < 0 ||
 	       copy_text(arena, record->workspace, &copy->workspace) < 0 ||
 	       copy_text(arena, record->own_root, &copy->own_root) < 0 ||
 	       copy_text(arena, record->created, &copy->created) < 0 ||
+	       copy_text(arena, record->labels, &copy->labels) < 0 ||
 	       copy_text(arena, record->changed, &copy->changed) < 0 ? -1 : 0;
 }
 
@@ -84,13 +87,41 @@ static int by_age(const void *a, const void *b)
 	return order || !first->id || !second->id ? order : strcmp(first->id, second->id);
 }
 
+/* Of what a newer version made only this is known; it can be ended and removed. */
+static void write_newer(struct json *json, const struct cordon *cordon, struct arena *arena,
+                        const struct session_record *record)
+{
+	json_object_begin(json);
+	json_key_string(json, "id", record->id);
+	json_key_string(json, "state", "newer");
+	session_write_workspace(json, cordon, arena, record);
+	json_object_end(json);
+}
+
+static void end_if_idle(const struct cordon *cordon, struct arena *arena, struct session_record *record)
+{
+	struct cordon_error untold;
+	struct session_record ended;
+	bool is_over = false, found;
+	if (record->state != SESSION_ENDED && session_is_idle(cordon->data_dir, record->id, record->idle_expiry_s) &&
+	    session_row_end_idle(cordon->ledger, cordon->data_dir, record->id, &is_over, &untold) == 0 && is_over &&
+	    registry_read(arena, cordon->data_dir, record->id, &ended, &found, &untold) == 0 && found)
+		*record = ended;
+}
+
 static void write_listing(struct json *json, const struct cordon *cordon, struct listing *listing)
 {
 	json_object_begin(json);
 	json_key(json, "sessions");
 	json_array_begin(json);
 	for (size_t i = 0; i < listing->count; i++) {
-		if (listing->records[i].id) {
+		const struct session_record *record = &listing->records[i];
+		if (record->id && record->is_newer) {
+			write_newer(json, cordon, &listing->arena, record);
+			continue;
+		}
+		if (record->id) {
+			end_if_idle(cordon, &listing->arena, &listing->records[i]);
 			session_write_summary(json, cordon, &listing->arena, &listing->records[i]);
 			continue;
 		}

@@ -9,7 +9,7 @@
 #include "net/resolve.h"
 #include "net/url.h"
 
-/* What became of the name, as a class of errors. */
+/* The result of a lookup, as a class of errors. */
 static const enum cordon_class classes[] = {
 	[RESOLVE_FOUND] = CORDON_E_CAPABILITY_DENIED,
 	[RESOLVE_NOT_FOUND] = CORDON_E_NETWORK_UNREACHABLE,
@@ -66,8 +66,8 @@ static int write_answer(const char *url, const struct host *host, const struct r
 }
 
 /* The host and no more of it: what follows may hold a secret. */
-static int write_row(struct cordon *cordon, const struct host *host, const struct resolution *resolution, const char *why,
-                     struct cordon_error *err)
+static int write_row(struct cordon *cordon, const struct host *host, const struct resolution *resolution,
+                     const char *why, struct cordon_error *err)
 {
 	char address[ADDRESS_TEXT_SIZE] = "";
 	struct json json;
@@ -107,8 +107,8 @@ static bool is_private_host(const struct config *config, const struct host *host
 	return strings_find(&config->network.private_hosts, text) >= 0;
 }
 
-static int judge(struct cordon *cordon, const struct config *config, const char *url, char **ret_json, bool *ret_allowed,
-                 struct cordon_error *err)
+static int judge(struct cordon *cordon, const struct config *config, const char *url, char **ret_json,
+                 bool *ret_allowed, struct cordon_error *err)
 {
 	const struct resolver_options options = { .exemptions = config->network.exempt,
 	                                          .exemption_count = config->network.exempt_count };

@@ -13,7 +13,7 @@
 
 static int fail_unknown(const char *id, struct cordon_error *err)
 {
-	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "no question of this id waits for an answer");
+	fail(err, CORDON_E_NOT_FOUND, 0, id, "no question of this id waits for an answer");
 	fail_remedy(err, "see cordon approvals list");
 	return fail_boundary(err, "approval");
 }
@@ -26,11 +26,14 @@ static int fail_settled(const char *id, const struct approval_answer *answer, st
 		[APPROVAL_DENIED] = "denied",
 	};
 	if (answer->outcome == APPROVAL_TIMEOUT)
-		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, id, "the answer comes too late: the command was refused at %s, since "
-		     "nobody had answered", answer->time);
+		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, id,
+		     "the answer comes too late: the command was refused at %s, since "
+		     "nobody had answered",
+		     answer->time);
 	else if (answer->outcome <= APPROVAL_DENIED)
-		fail(err, CORDON_E_INVALID_REQUEST, 0, id, "this was answered already: %s at %s by user %ju, process %ju%s%s",
-		     done[answer->outcome], answer->time, (uintmax_t)answer->by.uid, (uintmax_t)answer->by.pid,
+		fail(err, CORDON_E_INVALID_REQUEST, 0, id,
+		     "this was answered already: %s at %s by user %ju, process %ju%s%s", done[answer->outcome],
+		     answer->time, (uintmax_t)answer->by.uid, (uintmax_t)answer->by.pid,
 		     answer->by.terminal ? " on " : "", answer->by.terminal ? answer->by.terminal : "");
 	else if (answer->outcome == APPROVAL_CANCELLED && !strcmp(answer->reason, APPROVAL_SESSION_ENDED))
 		fail(err, CORDON_E_SESSION_ENDED, 0, id, "%s", answer->reason);
@@ -57,12 +60,12 @@ static int explain_settled(struct arena *arena, int queue_fd, const char *id, st
 	return fd < 0 ? fail_unknown(id, err) : explain(arena, fd, id, err);
 }
 
-static int check_answer(const struct approval_question *question, const char *shown, const struct approval_answer *answer,
-                        struct cordon_error *err)
+static int check_answer(const struct approval_question *question, const char *shown,
+                        const struct approval_answer *answer, struct cordon_error *err)
 {
 	if (shown && strcmp(shown, question->hash)) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, question->id, "what asks now is not what was shown: its hash is %s",
-		     question->hash);
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, question->id,
+		     "what asks now is not what was shown: its hash is %s", question->hash);
 		fail_remedy(err, "look at it again (cordon approvals list) and answer what you see");
 		return fail_boundary(err, "approval");
 	}
@@ -80,7 +83,7 @@ int approvals_answer(struct arena *arena, const char *data_dir, const char *id, 
 	struct approval_question question;
 	auto_close int queue_fd = -1;
 	if (!queue_is_id(id)) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, id, "this is no id of a question");
+		fail(err, CORDON_E_NOT_FOUND, 0, id, "this is no id of a question");
 		fail_remedy(err, "see cordon approvals list");
 		return fail_boundary(err, "approval");
 	}
@@ -92,7 +95,12 @@ int approvals_answer(struct arena *arena, const char *data_dir, const char *id, 
 	int result = queue_read_question(arena, fd, id, &question);
 	if (result == -ENOENT)
 		return explain(arena, fd, id, err);
-	if (result < 0) {
+	if (result == -EPROTO && answer->outcome != APPROVAL_DENIED) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, id, "the question was asked by a newer version of cordon");
+		fail_remedy(err, "answer with that version, or deny it");
+		return fail_boundary(err, "approval");
+	}
+	if (result < 0 && result != -EPROTO) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, -result, id, "the question was changed since it was asked");
 		fail_remedy(err, "let the command be run again");
 		return fail_boundary(err, "approval");
@@ -111,6 +119,12 @@ int approvals_answer(struct arena *arena, const char *data_dir, const char *id, 
 	return result < 0 ? queue_refuse(result, id, "the answer cannot be kept", err) : 0;
 }
 
+/* Also one that only a newer version understands. */
+static bool is_shown(int result)
+{
+	return result == 0 || result == -EPROTO;
+}
+
 /* ---- looking through the queue ----------------------------------------------------------------------------------- */
 
 int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, struct cordon_error *err)
@@ -127,7 +141,8 @@ int approvals_each(const char *data_dir, approvals_each_fn each, void *arg, stru
 		struct stat info;
 		auto_close int fd = queue_open_directory(queue_fd, names.items[i]);
 		if (fd >= 0 && fstatat(fd, QUEUE_ANSWER, &info, AT_SYMLINK_NOFOLLOW) < 0 &&
-		    queue_read_question(&arena, fd, names.items[i], &question) == 0 && flock(fd, LOCK_EX | LOCK_NB) < 0)
+		    is_shown(queue_read_question(&arena, fd, names.items[i], &question)) &&
+		    flock(fd, LOCK_EX | LOCK_NB) < 0)
 			each(arg, &question);
 	}
 	arena_free(&arena);
@@ -143,7 +158,7 @@ struct withdrawing {
 static void withdraw(void *arg, const struct approval_question *question)
 {
 	const struct withdrawing *all = arg;
-	/* Whoever was faster has answered it; whoever is gone does not wait. */
+	/* The question has been answered already, or the process that asked has ended. */
 	if (!strcmp(question->session, all->session))
 		(void)!approvals_answer(all->arena, all->data_dir, question->id, NULL, &all->answer, NULL);
 }

@@ -6,7 +6,8 @@
 /* Of a session in which much is denied and something approved in between, the oldest denials are forgotten. */
 #define DENIALS_MAX 512
 
-const struct session_denial *approval_denied(const struct session_record *record, const struct approval_question *question)
+const struct session_denial *approval_denied(const struct session_record *record,
+                                             const struct approval_question *question)
 {
 	for (size_t i = 0; i < record->denial_count; i++)
 		if (!strcmp(record->denials[i].hash, question->hash))
@@ -14,7 +15,8 @@ const struct session_denial *approval_denied(const struct session_record *record
 	return NULL;
 }
 
-const struct session_grant *approval_granted(const struct session_record *record, const struct approval_question *question)
+const struct session_grant *approval_granted(const struct session_record *record,
+                                             const struct approval_question *question)
 {
 	for (size_t i = 0; i < record->grant_count && !question->places.count; i++)
 		if (!strcmp(record->grants[i].hash, question->hash))

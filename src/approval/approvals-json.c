@@ -1,5 +1,5 @@
-/* Questions and answers as text: see approvals.h. One row per field. The reader takes what the writer writes and nothing
- * else: whatever is otherwise was not written by cordon, and must not approve anything. */
+/* Questions and answers as text: see approvals.h. One row per field. The reader takes what the writer writes and
+ * nothing else: whatever is otherwise was not written by cordon, and must not approve anything. */
 #include <jansson.h>
 
 #include "approval/approvals.h"
@@ -9,10 +9,13 @@
 #include "base/json.h"
 #include "base/visible.h"
 #include "policy/capability-json.h"
+#include "session/record-version.h"
 
 #define VERSION 1
 
-const char *const approval_outcome_names[] = { "once", "session", "denied", "timeout", "cancelled", "abandoned", "void" };
+const char *const approval_outcome_names[] = {
+	"once", "session", "denied", "timeout", "cancelled", "abandoned", "void"
+};
 _Static_assert(ARRAY_SIZE(approval_outcome_names) == APPROVAL_OUTCOME_MAX, "every outcome has a name");
 
 enum kind { TEXT, TEXT_OR_NULL, NUMBER };
@@ -26,7 +29,8 @@ struct field {
 static const struct field question_fields[] = {
 #define FIELD(kind, field) { #field, kind, offsetof(struct approval_question, field) }
 	FIELD(TEXT, session), FIELD(TEXT, audit_id), FIELD(TEXT, time), FIELD(TEXT, tool), FIELD(TEXT, program),
-	FIELD(TEXT_OR_NULL, rule), FIELD(TEXT, hash), FIELD(TEXT, content), FIELD(NUMBER, timeout_ms), FIELD(NUMBER, pid),
+	FIELD(TEXT_OR_NULL, rule), FIELD(TEXT, hash), FIELD(TEXT, content),
+	FIELD(NUMBER, timeout_ms), FIELD(NUMBER, pid),
 #undef FIELD
 }, answer_fields[] = {
 #define FIELD(kind, field) { #field, kind, offsetof(struct approval_answer, field) }
@@ -70,10 +74,10 @@ static int read_fields(struct arena *arena, const json_t *object, const struct f
 	return 0;
 }
 
-static bool is_version(const json_t *object)
+static bool has_members(const json_t *object, enum record_version version, size_t count)
 {
-	uint64_t version;
-	return number_read_json(json_object_get(object, "version"), &version) && version == VERSION;
+	return version == RECORD_OPEN ? json_object_size(object) >= count :
+	                                version == RECORD_EXACT && json_object_size(object) == count;
 }
 
 /* ---- questions --------------------------------------------------------------------------------------------------- */
@@ -117,12 +121,13 @@ char *approval_describe(const struct approval_question *question)
 static int read_question(struct arena *arena, const json_t *object, struct approval_question *question)
 {
 	const char *id = json_string_value(json_object_get(object, "id"));
+	enum record_version version = record_version_read(object, VERSION);
 	uint64_t denials;
-	if (!is_version(object) || json_object_size(object) != ARRAY_SIZE(question_fields) + 5 ||
-	    !id || strlen(id) != ID_SIZE - 1 ||
+	if (!has_members(object, version, ARRAY_SIZE(question_fields) + 5) || !id || strlen(id) != ID_SIZE - 1 ||
 	    read_fields(arena, object, question_fields, ARRAY_SIZE(question_fields), question) < 0 ||
 	    !number_read_json(json_object_get(object, "denials_to_pause"), &denials) || denials > UINT32_MAX ||
-	    capability_read_json(arena, json_object_get(object, "excess"), &question->excess) < 0 ||
+	    capability_read_json(arena, json_object_get(object, "excess"), version == RECORD_OPEN, &question->excess) <
+	            0 ||
 	    places_read_json(arena, json_object_get(object, "places"), &question->places) < 0)
 		return -1;
 	memcpy(question->id, id, ID_SIZE);
@@ -139,6 +144,34 @@ int approval_question_read(struct arena *arena, const char *text, size_t length,
 	if (result == 0)
 		*ret_question = question;
 	return result;
+}
+
+int approval_question_read_newer(struct arena *arena, const char *text, size_t length,
+                                 struct approval_question *ret_question)
+{
+	struct approval_question question = {
+		.content = "{\"text\":\"asked by a newer version of cordon, which can show it\"}"
+	};
+	json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+	const char *id = json_string_value(json_object_get(object, "id")),
+		   *hash = json_string_value(json_object_get(object, "hash")),
+		   *session = json_string_value(json_object_get(object, "session"));
+	for (size_t i = 0; i < ARRAY_SIZE(question_fields); i++) {
+		const char **at = (void *)((char *)&question + question_fields[i].offset);
+		if (question_fields[i].kind == TEXT && !*at)
+			*at = "";
+	}
+	bool newer = record_version_read(object, VERSION) == RECORD_NEWER && id && strlen(id) == ID_SIZE - 1 && hash;
+	if (newer) {
+		memcpy(question.id, id, ID_SIZE);
+		question.hash = arena_strdup(arena, hash);
+		question.session = arena_strdup(arena, session ? session : "");
+	}
+	json_decref(object);
+	if (!newer || !question.hash || !question.session)
+		return -1;
+	*ret_question = question;
+	return 0;
 }
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -177,8 +210,9 @@ static int read_outcome(const json_t *value, enum approval_outcome *ret_outcome)
 static int read_answer(struct arena *arena, const json_t *object, struct approval_answer *answer)
 {
 	const json_t *by = json_object_get(object, "by");
-	return is_version(object) && json_object_size(object) == ARRAY_SIZE(answer_fields) + 3 &&
-	       json_object_size(by) == ARRAY_SIZE(by_fields) &&
+	enum record_version version = record_version_read(object, VERSION);
+	return has_members(object, version, ARRAY_SIZE(answer_fields) + 3) &&
+	       has_members(by, version, ARRAY_SIZE(by_fields)) &&
 	       read_outcome(json_object_get(object, "answer"), &answer->outcome) == 0 &&
 	       read_fields(arena, object, answer_fields, ARRAY_SIZE(answer_fields), answer) == 0 &&
 	       read_fields(arena, by, by_fields, ARRAY_SIZE(by_fields), &answer->by) == 0 ? 0 : -1;

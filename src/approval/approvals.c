@@ -1,8 +1,8 @@
 /* The queue of questions: see approvals.h.
  *
- * A question is made under a name that nobody looks for (.new-…), locked and filled, and only then renamed: whoever sees
- * it sees it whole and locked. An answer is written beside the questions (.answer-…) and then linked into one. Both are
- * locked by their maker; a sweeper that comes before the lock takes them away, and the maker begins again. */
+ * A question is created under a temporary name (.new-…), locked and filled, and then renamed: a process that finds it
+ * finds it complete and locked. An answer is written beside the questions (.answer-…) and then linked into one. Both
+ * are locked by their creator. If a sweeper removes one before its creator has the lock, the creator starts again. */
 #include "approval/approvals.h"
 
 #include <fcntl.h>

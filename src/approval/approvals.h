@@ -20,7 +20,7 @@
 struct json;
 
 enum approval_outcome {
-	APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_DENIED,       /* what people answer */
+	APPROVAL_ONCE, APPROVAL_SESSION, APPROVAL_DENIED,       /* the answers a human can give */
 	APPROVAL_TIMEOUT, APPROVAL_CANCELLED,                   /* what happens instead */
 	APPROVAL_ABANDONED,                                     /* who asked is gone */
 	APPROVAL_VOID,                                          /* an answer that does not count */
@@ -41,7 +41,7 @@ struct approval_question {
 	struct places places;                   /* what the paths in `excess` were when it was asked */
 };
 
-/* Who answered, and how. */
+/* The source of the answer, and the answer. */
 struct approval_by {
 	const char *door;                       /* "queue", "callback", … */
 	const char *terminal;                   /* the answerer's, or NULL */
@@ -66,23 +66,28 @@ struct approval_answer {
 char *approval_question_write(const struct approval_question *question);
 int approval_question_read(struct arena *arena, const char *text, size_t length, struct approval_question *ret_question)
 	must_check;
+/* Of one that needs a newer version of cordon: which it is, so that it can be listed and denied. -1: it is no such. */
+int approval_question_read_newer(struct arena *arena, const char *text, size_t length,
+                                 struct approval_question *ret_question) must_check;
 char *approval_answer_write(const struct approval_answer *answer);
 int approval_answer_read(struct arena *arena, const char *text, size_t length, struct approval_answer *ret_answer)
 	must_check;
-/* The question for people's programs, with its content as an object; safe to print. */
+/* The question as JSON for programs, with its content as an object; safe to print. */
 char *approval_describe(const struct approval_question *question);
 /* The value of "by", for the ledger too. */
 void approval_by_write(struct json *json, const struct approval_by *by);
 
-/* ---- What an answer means for the session (approvals-apply.c): changes the record, as registry_change() wants it.
+/* ---- What an answer means for the session (apply.c): changes the record, as registry_change() wants it.
  * Doing it twice is doing it once: a grant is known by its card, a denial by the hash. */
 
 int approval_apply(struct arena *arena, struct session_record *record, const struct approval_question *question,
                    const struct approval_answer *answer) must_check;
 /* Whether the same was answered before; NULL if not. A grant of paths does not count: what they name may have been
  * replaced, and whether such a grant still holds is decided elsewhere. */
-const struct session_denial *approval_denied(const struct session_record *record, const struct approval_question *question);
-const struct session_grant *approval_granted(const struct session_record *record, const struct approval_question *question);
+const struct session_denial *approval_denied(const struct session_record *record,
+                                             const struct approval_question *question);
+const struct session_grant *approval_granted(const struct session_record *record,
+                                             const struct approval_question *question);
 
 /* ---- The queue (approvals.c) ------------------------------------------------------------------------------------- */
 
@@ -95,8 +100,8 @@ struct approval_wait {
 
 int approvals_post(const char *data_dir, const struct approval_question *question, struct approval_wait *ret_wait,
                    struct cordon_error *err) must_check;
-/* The answer that counts, if there is one. `ours` (may be NULL) is put there if nobody was faster. One that cannot be
- * read is APPROVAL_VOID. */
+/* The answer that counts, if there is one. `ours` (may be NULL) is stored if there was none yet. An answer that cannot
+ * be read is APPROVAL_VOID. */
 int approvals_take(struct arena *arena, const struct approval_wait *wait, const struct approval_answer *ours,
                    struct approval_answer *ret_answer, bool *ret_found, struct cordon_error *err) must_check;
 /* The question is settled: takes it out of the queue. */
@@ -108,7 +113,7 @@ void approvals_release(struct approval_wait *wait);
 int approvals_answer(struct arena *arena, const char *data_dir, const char *id, const char *shown,
                      const struct approval_answer *answer, struct cordon_error *err) must_check;
 
-/* Nobody answers a session's questions any more, once it has ended. */
+/* After a session has ended, its questions can no longer be answered. */
 #define APPROVAL_SESSION_ENDED "the session has ended"
 void approvals_withdraw(struct arena *arena, const char *data_dir, const char *session, const struct approval_by *by);
 

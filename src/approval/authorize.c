@@ -1,6 +1,6 @@
-/* Judged is what the paths really are, not how they were named: a link inside a granted directory grants nothing of what
- * it leads to. A grant counts for a path only while that is still the file or directory it was when a human approved
- * it. */
+/* Judged is what the paths really are, not how they were named: a link inside a granted directory grants nothing of
+ * what it leads to. A grant counts for a path only while that is still the file or directory it was when a human
+ * approved it. */
 #include "approval/authorize.h"
 
 #include <string.h>
@@ -88,9 +88,9 @@ static void name_hidden(const struct capability_set *excess, struct gate_questio
 }
 
 /* What goes beyond the baseline and every grant; *ret_beyond is false where nothing does. */
-static int find_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
-                       struct capability_set *ret_excess, struct gate_question *question, bool *ret_beyond,
-                       struct cordon_error *err)
+static int find_excess(const struct authorize_facts *facts, struct grants *grants,
+                       const struct capability_set *baseline, struct capability_set *ret_excess,
+                       struct gate_question *question, bool *ret_beyond, struct cordon_error *err)
 {
 	struct arena *arena = facts->arena;
 	const struct session_record *record = facts->record;
@@ -142,7 +142,8 @@ static int path_inside(const struct authorize_facts *facts, const char **ret_pat
 	return 0;
 }
 
-int authorize_program(const struct authorize_facts *facts, struct grants *grants, bool *ret_found, struct cordon_error *err)
+int authorize_program(const struct authorize_facts *facts, struct grants *grants, bool *ret_found,
+                      struct cordon_error *err)
 {
 	struct place *program = &grants->program;
 	const char *path;
@@ -157,7 +158,8 @@ int authorize_program(const struct authorize_facts *facts, struct grants *grants
 
 /* Every path that the first word could mean: of a program that is found, both its names; else, since it may still be
  * one that is only there inside, in the session's home for instance, wherever it would be looked for. */
-static int name_program(const struct authorize_facts *facts, struct grants *grants, struct strings *names, struct cordon_error *err)
+static int name_program(const struct authorize_facts *facts, struct grants *grants, struct strings *names,
+                        struct cordon_error *err)
 {
 	struct arena *arena = facts->arena;
 	const struct place *program = &grants->program;
@@ -183,7 +185,8 @@ static int name_program(const struct authorize_facts *facts, struct grants *gran
 }
 
 /* The strictest of what the rules say about any of them. */
-static int judge(const struct authorize_facts *facts, struct grants *grants, struct rule_verdict *ret_verdict, struct cordon_error *err)
+static int judge(const struct authorize_facts *facts, struct grants *grants, struct rule_verdict *ret_verdict,
+                 struct cordon_error *err)
 {
 	const struct tool_rules *rules = &facts->config->rules;
 	bool held = facts->holds_writes;
@@ -259,9 +262,9 @@ int authorize_decide(const struct authorize_facts *facts, struct grants *grants,
 	if (verdict.decision == RULE_DENY)
 		return refuse_by_rule(&verdict, question.program, err);
 	if (verdict.decision == RULE_ASK)
-		question.rule = verdict.where ? arena_printf(facts->arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
-	/* What is not run asks nobody: its profile is shown as if it had been approved. */
-	ret->ask = !facts->dry && (beyond || verdict.decision == RULE_ASK);
+		question.rule =
+			verdict.where ? arena_printf(facts->arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
+	ret->ask = beyond || verdict.decision == RULE_ASK;
 	ret->question = question;
 	return 0;
 }
@@ -274,7 +277,11 @@ int authorize(const struct authorize_facts *facts, const struct gate *gate, stru
 	if (authorize_decide(facts, grants, baseline, &authorization, err) < 0)
 		return -1;
 	*ret_asked = authorization.ask;
-	if (authorization.ask && gate_ask(gate, facts->arena, facts->config, &authorization.question, &answer, err) < 0)
+	grants->excess = authorization.excess;
+	grants->rule = authorization.question.rule;
+	/* A dry walk asks no approver: the profile is shown as if everything had been approved. */
+	if (authorization.ask && !facts->dry &&
+	    gate_ask(gate, facts->arena, facts->config, &authorization.question, &answer, err) < 0)
 		return -1;
 	return by_name_note(facts, grants, &authorization.excess, err);
 }

@@ -1,11 +1,12 @@
-/* Of step 3: granted paths that a rule about names means.
+/* Part of step 3: granted paths whose names a rule masks or protects.
  *
- * What is hidden by its name is shown where a person granted this very path, and nowhere else: not for a directory around it, nor for a
- * file of the configuration, of which the project's is the command's to write, nor for a manifest, which speaks for its tool. In a
- * session that person made it, or approved the path, and is asked even where a directory around it needs no asking. A path that a link
- * in what the command can write leads to was not granted by its name: the link chose it.
+ * A masked name is shown only if a person granted exactly this path. A grant of a directory above it does not show it,
+ * nor does the configuration (a project's file can be written by commands) or a manifest (which speaks for its tool).
+ * In a session, the person must have created the session with this path or approved it; approval is asked for even if
+ * a directory above it needs none. A path that was reached through a symbolic link which the command can write was
+ * chosen by the link, so it does not count as granted by name.
  *
- * What is protected by its name is granted to nobody: the command would write what runs later, outside. */
+ * A protected name is never granted for writing: the command would write a file that runs later, outside. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -38,7 +39,8 @@ static int refuse_protected(const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "a protected name cannot be granted to be written");
 	fail_boundary(err, "protected_names");
-	return fail_remedy(err, "write it yourself, or grant it to be read; which names these are: capabilities.protect");
+	return fail_remedy(err,
+	                   "write it yourself, or grant it to be read; which names these are: capabilities.protect");
 }
 
 int by_name_refuse_protected(const struct authorize_facts *facts, struct grants *grants, struct cordon_error *err)
@@ -65,7 +67,8 @@ static bool lists(const struct capability_set *set, bool writable, const char *p
 	return strings_find(&set->fs_write, path) >= 0 || (!writable && strings_find(&set->fs_read, path) >= 0);
 }
 
-static bool was_chosen_by_link(const struct authorize_facts *facts, struct grants *grants, const char *name, const struct place *place)
+static bool was_chosen_by_link(const struct authorize_facts *facts, struct grants *grants, const char *name,
+                               const struct place *place)
 {
 	struct strings directories;
 	if (!place->alias)
@@ -89,7 +92,8 @@ static bool is_approved(const struct session_grant *grant, bool writable, const 
 }
 
 /* Did a person grant this very path? */
-static bool granted_by_name(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, size_t i)
+static bool granted_by_name(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted,
+                            size_t i)
 {
 	const struct session_record *record = facts->record;
 	const struct place *place = &granted->places->items[i];
@@ -105,7 +109,8 @@ static bool granted_by_name(const struct authorize_facts *facts, struct grants *
 	return false;
 }
 
-static bool is_hidden(const struct authorize_facts *facts, struct grants *grants, const struct names_globs *globs, const char *path)
+static bool is_hidden(const struct authorize_facts *facts, struct grants *grants, const struct names_globs *globs,
+                      const char *path)
 {
 	const struct places *const trees[] = { &grants->reads, &grants->writes };
 	bool hidden = names_globs_hide(globs, facts->workspace->path, path);
@@ -116,20 +121,21 @@ static bool is_hidden(const struct authorize_facts *facts, struct grants *grants
 }
 
 /* What the baseline names is not asked for, whatever it is. */
-static int add_hidden(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, const struct strings *baseline,
-                      const struct names_globs *globs, struct strings *excess)
+static int add_hidden(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted,
+                      const struct strings *baseline, const struct names_globs *globs, struct strings *excess)
 {
 	for (size_t i = 0; i < granted->places->count; i++) {
 		const char *path = granted->places->items[i].path;
 		if (strings_find(baseline, granted->names->items[i]) < 0 && strings_find(excess, path) < 0 &&
-		    is_hidden(facts, grants, globs, path) && !granted_by_name(facts, grants, granted, i) && strings_add(facts->arena, excess, path) < 0)
+		    is_hidden(facts, grants, globs, path) && !granted_by_name(facts, grants, granted, i) &&
+		    strings_add(facts->arena, excess, path) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int by_name_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline, struct capability_set *excess,
-                       struct cordon_error *err)
+int by_name_excess(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *baseline,
+                   struct capability_set *excess, struct cordon_error *err)
 {
 	const struct granted reads = granted_reads(grants), writes = granted_writes(grants);
 	const struct name_rules rules = { &grants->set.deny, NULL, NULL };
@@ -137,7 +143,8 @@ int by_name_excess(const struct authorize_facts *facts, struct grants *grants, c
 	if (names_globs_compile(facts->arena, "/", &rules, &globs, err) < 0)
 		return -1;
 	return add_hidden(facts, grants, &reads, &baseline->fs_read, &globs, &excess->fs_read) < 0 ||
-	       add_hidden(facts, grants, &writes, &baseline->fs_write, &globs, &excess->fs_write) < 0 ? fail_oom(err) : 0;
+	       add_hidden(facts, grants, &writes, &baseline->fs_write, &globs, &excess->fs_write) < 0
+	               ? fail_oom(err) : 0;
 }
 
 /* A socket is not there to be read: it needs a grant of its own. */
@@ -147,24 +154,27 @@ static bool can_be_shown(const struct place *place)
 	return place->is_directory || (stat(place->path, &info) == 0 && S_ISREG(info.st_mode));
 }
 
-static int note(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted, const struct capability_set *approved)
+static int note(const struct authorize_facts *facts, struct grants *grants, const struct granted *granted,
+                const struct capability_set *approved)
 {
 	for (size_t i = 0; i < granted->places->count; i++) {
 		const struct place *place = &granted->places->items[i];
-		if ((granted_by_name(facts, grants, granted, i) || lists(approved, granted->writable, place->path)) && can_be_shown(place) &&
-		    strings_add(facts->arena, &grants->by_name, place->path) < 0)
+		if ((granted_by_name(facts, grants, granted, i) || lists(approved, granted->writable, place->path)) &&
+		    can_be_shown(place) && strings_add(facts->arena, &grants->by_name, place->path) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int by_name_note(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *excess, struct cordon_error *err)
+int by_name_note(const struct authorize_facts *facts, struct grants *grants, const struct capability_set *excess,
+                 struct cordon_error *err)
 {
 	const struct granted reads = granted_reads(grants), writes = granted_writes(grants);
 	struct capability_set approved;
 	if (!reads.places->count && !writes.places->count)
 		return 0;
-	/* As people were shown it: without what a directory beside it covers. */
-	return capability_normalise(facts->arena, excess, &approved, NULL) < 0 || note(facts, grants, &reads, &approved) < 0 ||
+	/* As it was shown in the question: without paths that a directory in it covers. */
+	return capability_normalise(facts->arena, excess, &approved, NULL) < 0 ||
+	       note(facts, grants, &reads, &approved) < 0 ||
 	       note(facts, grants, &writes, &approved) < 0 ? fail_oom(err) : 0;
 }

@@ -69,7 +69,8 @@ static int apply(struct arena *arena, struct session_record *record, void *arg, 
 	applying->paused = before != record->state;
 	if (result < 0)
 		return fail_oom(err);
-	return applying->paused && session_row_write(applying->gate->ledger, "paused", record, false, err) < 0 ? -1 : result;
+	return applying->paused && session_row_write(applying->gate->ledger, "paused", record, false, err) < 0 ? -1 :
+	                                                                                                         result;
 }
 
 int gate_settle(const struct gate *gate, struct arena *arena, const struct gate_settling *settling,
@@ -79,7 +80,7 @@ int gate_settle(const struct gate *gate, struct arena *arena, const struct gate_
 	struct session_record record;
 	const char *session = settling->question->session;
 	bool recorded = false;
-	/* Whoever died may have written it already. */
+	/* The process that asked may have written it before it ended. */
 	if (settling->recovered && ledger_find(gate->data_dir, ROW, settling->question->id, &recorded, err) < 0)
 		return -1;
 	if (!recorded && gate_record(gate, settling, err) < 0)
@@ -101,14 +102,15 @@ static int last_answer(struct arena *arena, const struct approval_wait *wait, co
                        struct approval_answer *ret_answer)
 {
 	struct approval_answer none = { .outcome = APPROVAL_ABANDONED, .hash = hash,
-	                                .reason = "the command that asked was gone before anybody answered" };
+	                                .reason = "the command that asked had ended before the question was answered" };
 	char now[UTC_SIZE];
 	bool found = false;
 	utc_now(now);
 	none.time = now;
-	if (approval_by_process(arena, "sweep", 0, &none.by) < 0 || approvals_take(arena, wait, NULL, ret_answer, &found, NULL) < 0)
+	if (approval_by_process(arena, "sweep", 0, &none.by) < 0 ||
+	    approvals_take(arena, wait, NULL, ret_answer, &found, NULL) < 0)
 		return -1;
-	/* Nobody can answer it from now on. */
+	/* From now on it cannot be answered. */
 	if (!found && approvals_take(arena, wait, &none, ret_answer, &found, NULL) < 0)
 		return -1;
 	return found ? 0 : -1;
@@ -135,7 +137,7 @@ static bool settle_stale(void *arg, struct arena *arena, const struct approval_w
 	if (gate_settle(arg, arena, &settling, NULL, NULL, &err) == 0)
 		return true;
 	/* A session that was removed has nothing to be applied to. */
-	return err.class == CORDON_E_INVALID_REQUEST;
+	return err.class == CORDON_E_NOT_FOUND || err.class == CORDON_E_INVALID_REQUEST;
 }
 
 void gate_sweep(const struct gate *gate)

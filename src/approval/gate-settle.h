@@ -1,5 +1,5 @@
-/* Settling a question: what the ledger and the session's record say afterwards. Done by who asked, or for one that
- * died. */
+/* Settling a question: the rows of the ledger and the session's record after it was answered. Done by the process that
+ * asked, or by another process if that one has ended. */
 #pragma once
 #include "approval/approvals.h"
 

@@ -1,5 +1,6 @@
-/* The gate: see gate.h. One question goes to everybody who can answer, and comes back with the one answer that was first;
- * which that is, is decided by the queue alone (approval/approvals.h), for the callback and the clock as for everybody.
+/* The gate: see gate.h. One question goes to everybody who can answer, and comes back with the one answer that was
+ * first; which that is, is decided by the queue alone (approval/approvals.h), for the callback and the clock as for
+ * everybody.
  *
  *     denied before?  nobody to ask?  ->  post  ->  callback  ->  wait  ->  settle: ledger, record
  *
@@ -21,7 +22,7 @@
 
 #define TIMEOUT_MS 120000
 #define LOOK_AGAIN_MS 1000
-#define LOOK_AGAIN_BLIND_MS 50          /* where the kernel cannot tell of an answer */
+#define LOOK_AGAIN_BLIND_MS 50          /* where the kernel cannot notify of an answer */
 
 struct asking {
 	const struct gate *gate;
@@ -58,8 +59,8 @@ static const char *subject_of(const struct gate_question *question)
 static int resolve(struct asking *asking, struct places *ret_places, struct cordon_error *err)
 {
 	const struct capability_set *excess = asking->question->excess;
-	const struct strings *const lists[] = { &excess->fs_read, &excess->fs_write, &excess->programs, &excess->devices,
-		                                &excess->sockets };
+	const struct strings *const lists[] = { &excess->fs_read, &excess->fs_write, &excess->programs,
+		                                &excess->devices, &excess->sockets };
 	struct places places = { 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
 		for (size_t j = 0; j < lists[i]->count; j++) {
@@ -73,7 +74,7 @@ static int resolve(struct asking *asking, struct places *ret_places, struct cord
 	return 0;
 }
 
-/* Who approved a path approved what it was then. */
+/* An approval of a path holds for the file that had the path then. */
 static bool is_unchanged(struct asking *asking)
 {
 	const struct places *places = &asking->posted.places;
@@ -107,11 +108,20 @@ static int prepare(struct asking *asking, struct cordon_error *err)
 	if (resolve(asking, &posted->places, err) < 0)
 		return -1;
 	const struct card_question shown = {
-		.session = posted->session, .tool = question->tool, .program = question->program, .cwd = question->cwd,
-		.argv = question->argv, .env = question->env, .env_pass = question->env_pass, .excess = question->excess, .ceiling = question->ceiling, .places = &posted->places,
+		.session = posted->session,
+		.tool = question->tool,
+		.program = question->program,
+		.cwd = question->cwd,
+		.argv = question->argv,
+		.env = question->env,
+		.env_pass = question->env_pass,
+		.excess = question->excess,
+		.ceiling = question->ceiling,
+		.places = &posted->places,
 		.any_program = question->excess_name && !strcmp(question->excess_name, "programs") &&
 		               !question->excess->programs.count,
 		.rule = question->rule,
+		.for_session = question->for_session,
 	};
 	if (card_make(asking->arena, &shown, &asking->card, err) < 0)
 		return -1;
@@ -157,24 +167,25 @@ static int refuse_remembered(struct asking *asking, const struct session_denial 
 	if (!reason)
 		return fail_oom(err);
 	if (refuse_unasked(asking, "memory", reason, err) < 0 && err->class == CORDON_E_CAPABILITY_DENIED)
-		fail_remedy(err, "do without it, or have a human lift all denials of the session: cordon session pause, "
+		fail_remedy(err,
+		            "do without it, or have a human lift all denials of the session: cordon session pause, "
 		            "then resume");
 	return -1;
 }
 
-/* The session may have been paused or ended since the command began, or while somebody thought about it. */
+/* The session may have been paused or ended since the command began, or while the question was open. */
 static int check_active(const struct session_record *record, struct cordon_error *err)
 {
 	if (record->state == SESSION_ACTIVE)
 		return 0;
 	bool paused = record->state == SESSION_PAUSED;
 	fail(err, paused ? CORDON_E_SESSION_PAUSED : CORDON_E_SESSION_ENDED, 0, record->id,
-	     "the session was %s meanwhile", session_state_names[record->state]);
+	     "the session was %s while the question was open", session_state_names[record->state]);
 	fail_remedy(err, paused ? "cordon session resume" : "use another session");
 	return fail_boundary(err, "session");
 }
 
-/* 1: go on and ask. 0: it was approved before. */
+/* 1: continue and ask. 0: it was approved before. */
 static int consult_memory(struct asking *asking, struct gate_answer *ret_answer, struct cordon_error *err)
 {
 	struct session_record record;
@@ -206,11 +217,17 @@ static int stop_asking_fd(const struct asking *asking)
 	const int fds[] = { asking->wait.notify_fd, asking->question->ended_fd };
 	int both = epoll_create1(EPOLL_CLOEXEC), watched = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
-		watched += fds[i] >= 0 && epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){ .events = EPOLLIN }) == 0;
+		watched += fds[i] >= 0 &&
+		           epoll_ctl(both, EPOLL_CTL_ADD, fds[i], &(struct epoll_event){ .events = EPOLLIN }) == 0;
 	if (watched)
 		return both;
 	cleanup_close(&both);
 	return -1;
+}
+
+cordon_approver_fn approver_fn(const struct approver *approver, const struct config *config)
+{
+	return approver->is_client && config->approval.own_approver ? NULL : approver->fn;
 }
 
 /* What the callback says; APPROVAL_VOID where it leaves the answer to others, or is too late. */
@@ -242,7 +259,7 @@ static int call_approver(struct asking *asking, enum approval_outcome *ret_outco
 	return *ret_reason ? 0 : fail_oom(err);
 }
 
-/* Puts an answer of our own there, or learns that another was first. */
+/* Stores our answer, or finds that there was one already. */
 static int answer_it(struct asking *asking, enum approval_outcome outcome, const char *door, const char *reason,
                      struct approval_answer *ret_answer, bool *ret_found, struct cordon_error *err)
 {
@@ -263,7 +280,8 @@ static int wait_for_answer(struct asking *asking, struct approval_answer *ret_an
 	for (bool found = false;;) {
 		if (approvals_take(asking->arena, &asking->wait, NULL, ret_answer, &found, err) < 0)
 			return -1;
-		uint64_t left = left_ms(asking), most = asking->wait.notify_fd < 0 ? LOOK_AGAIN_BLIND_MS : LOOK_AGAIN_MS;
+		uint64_t left = left_ms(asking),
+			 most = asking->wait.notify_fd < 0 ? LOOK_AGAIN_BLIND_MS : LOOK_AGAIN_MS;
 		if (!found && !left && answer_it(asking, APPROVAL_TIMEOUT, "clock", "", ret_answer, &found, err) < 0)
 			return -1;
 		if (found)
@@ -279,7 +297,7 @@ static int wait_for_answer(struct asking *asking, struct approval_answer *ret_an
 	}
 }
 
-/* Who ends a session says so before withdrawing its questions. */
+/* The state of a session is set to ended before its questions are withdrawn. */
 static bool has_ended(const struct asking *asking)
 {
 	struct session_look look = { 0 };
@@ -293,8 +311,9 @@ static int ask(struct asking *asking, struct approval_answer *ret_answer, struct
 	const char *reason = "";
 	bool found = false;
 	if (has_ended(asking))
-		return answer_it(asking, APPROVAL_CANCELLED, "session", APPROVAL_SESSION_ENDED, ret_answer, &found, err);
-	if (asking->approver->fn && call_approver(asking, &outcome, &reason, err) < 0)
+		return answer_it(asking, APPROVAL_CANCELLED, "session", APPROVAL_SESSION_ENDED, ret_answer, &found,
+		                 err);
+	if (approver_fn(asking->approver, asking->config) && call_approver(asking, &outcome, &reason, err) < 0)
 		return -1;
 	if (outcome == APPROVAL_VOID)
 		return wait_for_answer(asking, ret_answer, err);
@@ -314,7 +333,8 @@ static int refuse_denied(const struct asking *asking, const struct approval_answ
 	return fail_boundary(err, "approval");
 }
 
-static int refuse_unanswered(const struct asking *asking, const struct approval_answer *answer, struct cordon_error *err)
+static int refuse_unanswered(const struct asking *asking, const struct approval_answer *answer,
+                             struct cordon_error *err)
 {
 	if (answer->outcome == APPROVAL_TIMEOUT) {
 		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, subject_of(asking->question), "no answer within %ju s",
@@ -322,7 +342,7 @@ static int refuse_unanswered(const struct asking *asking, const struct approval_
 		fail_remedy(err, "try again when an approver is available, or set approval.timeout");
 	} else if (answer->outcome == APPROVAL_CANCELLED) {
 		fail(err, CORDON_E_APPROVAL_TIMEOUT, 0, subject_of(asking->question),
-		     "the waiting was ended before anybody answered");
+		     "the request was interrupted before the question was answered");
 		fail_remedy(err, "try again");
 	} else {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, subject_of(asking->question), "the answer does not count: %s",
@@ -339,14 +359,16 @@ static void judge(struct asking *asking, struct approval_answer *answer)
 	if (answer->outcome != APPROVAL_VOID && strcmp(answer->hash, asking->card.hash))
 		wrong = "it is for another content";
 	else if (answer->outcome <= APPROVAL_SESSION && !is_unchanged(asking))
-		wrong = "what was asked for was replaced meanwhile";
+		wrong = "the path was replaced while the question was open";
+	else if (answer->outcome == APPROVAL_ONCE && asking->question->for_session)
+		wrong = "it is for once, and what was asked for is for the session";
 	if (!wrong)
 		return;
 	answer->outcome = APPROVAL_VOID;
 	answer->reason = wrong;
 }
 
-/* What could not be settled is left for whoever sweeps next. */
+/* A question that could not be settled is left to the next sweep. */
 static int settle(struct asking *asking, struct approval_answer *answer, struct session_record *record, bool *paused,
                   struct cordon_error *err)
 {
@@ -364,12 +386,29 @@ static int settle(struct asking *asking, struct approval_answer *answer, struct 
 	return result;
 }
 
+/* Where one path or host is all that is missing, it is the grant. */
+static void name_grant(const struct capability_set *excess, struct cordon_error *err)
+{
+	const struct {
+		const char *key;
+		const struct strings *list;
+	} grants[] = { { "read", &excess->fs_read }, { "write", &excess->fs_write }, { "net", &excess->hosts } };
+	size_t total = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(grants); i++)
+		total += grants[i].list->count;
+	for (size_t i = 0; i < ARRAY_SIZE(grants) && total == 1; i++)
+		if (grants[i].list->count)
+			fail_grant(err, grants[i].key, grants[i].list->items[0]);
+}
+
 static int refuse_unreachable(struct asking *asking, struct cordon_error *err)
 {
 	refuse_unasked(asking, "nobody", "approval is required, but no approver is available", err);
 	if (err->class == CORDON_E_CAPABILITY_DENIED)
 		fail_remedy(err, "have it granted beforehand (cordon session new), run it from a terminal, or set "
 		            "approval.queue and answer with cordon approvals");
+	if (asking->question->excess)
+		name_grant(asking->question->excess, err);
 	return -1;
 }
 
@@ -387,7 +426,7 @@ int gate_ask(const struct gate *gate, struct arena *arena, const struct config *
 	int remembered = consult_memory(&asking, ret_answer, err);
 	if (remembered <= 0)
 		return remembered;
-	if (!asking.approver->fn && !config->approval.queue)
+	if (!approver_fn(asking.approver, config) && !config->approval.queue)
 		return refuse_unreachable(&asking, err);
 	if (approvals_post(gate->data_dir, &asking.posted, &asking.wait, err) < 0)
 		return -1;

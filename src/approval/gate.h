@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/id.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "policy/capability.h"
 #include "config/config.h"
 
@@ -15,8 +15,12 @@ struct approver {
 	cordon_approver_fn fn;                  /* or NULL */
 	void *arg;
 	int interrupt_fd;                       /* readable: stop waiting for an answer; or -1 */
-	int pid;                                /* of the approver's process; 0: ours */
+	int pid;                                /* of the approver's process; 0: this process */
+	bool is_client;                         /* it asks through a client: only where the configuration lets it */
 };
+
+/* Its callback, where that counts; or NULL. */
+cordon_approver_fn approver_fn(const struct approver *approver, const struct config *config);
 
 /* What the gate works with: cordon's data, the ledger, and the approver of the library's caller. All borrowed. */
 struct gate {
@@ -33,9 +37,10 @@ struct gate_question {
 	const char *program, *cwd;              /* resolved */
 	struct strings env, env_pass;           /* what the request sets, and passes on, besides the configuration */
 	const struct capability_set *excess;    /* what goes beyond; may be empty where a rule asks */
-	const struct capability_set *ceiling;   /* what needs no asking, for people to compare with; or NULL */
+	const struct capability_set *ceiling;   /* what needs no approval, for comparison; or NULL */
 	const char *excess_name, *excess_subject;       /* the first part that does, for the error */
 	const char *rule;                       /* why a rule asks, with its place; or NULL */
+	bool for_session;                       /* an approval for once is none: nothing runs that could use it */
 	const struct approver *approver;        /* instead of the gate's; or NULL */
 	int ended_fd;                           /* readable: what was asked for is no longer wanted; or -1 */
 };
@@ -45,14 +50,14 @@ struct gate_answer {
 	char card[ID_SIZE];
 };
 
-/* All approvers are asked at once, and the first answer counts: the library's callback, and whoever answers through the
- * queue (approval/approvals.h). Nobody can be asked where there is no callback and the configuration does not count the
+/* All approvers are asked at once, and the first answer counts: the library's callback, and answers through the queue
+ * (approval/approvals.h). No approver is available if there is no callback and the configuration does not enable the
  * queue.
  *
- * Success is an approval; what `excess` names is then still what it was when it was shown. Denied, by a human, by
- * memory, or because no approver is available: `capability_denied`; no answer in time, or interrupted:
- * `approval_timeout`; that a third denial paused the session is said in the error. Writes the `approval` row before it
- * returns. A denial is remembered for the session, a timeout is not. `excess` and `argv` are borrowed. */
+ * Success is an approval; the paths named in `excess` are then still the files they were when the question was shown.
+ * `capability_denied`: denied by a human, denied earlier, or no approver is available. `approval_timeout`: no answer
+ * in time, or interrupted. If a third denial paused the session, the error says so. Writes the `approval` row before
+ * it returns. A denial is remembered for the session, a timeout is not. `excess` and `argv` are borrowed. */
 int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config,
              const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err) must_check;
 

@@ -1,5 +1,5 @@
-/* The files of the queue: see approvals-queue.h. Nothing in them is believed unchecked: they are bounded, the caller's
- * own, no links, and a question's content has the hash it says. */
+/* The files of the queue: see queue.h. Their contents are validated: they are bounded, owned by the caller,
+ * not symbolic links, and the hash of a question's content is checked. */
 #include "approval/queue.h"
 
 #include <dirent.h>
@@ -85,6 +85,8 @@ int queue_read_question(struct arena *arena, int card_fd, const char *id, struct
 	int result = file_read(card_fd, QUEUE_CARD, CARD_SIZE_MAX, &text, &length);
 	if (result < 0)
 		return result;
+	if (approval_question_read_newer(arena, text, length, ret_question) == 0)
+		return strcmp(ret_question->id, id) ? -EBADMSG : -EPROTO;
 	if (approval_question_read(arena, text, length, ret_question) < 0 || strcmp(ret_question->id, id))
 		return -EBADMSG;
 	card_hash(ret_question->content, hash);

@@ -18,8 +18,10 @@ bool queue_is_id(const char *name);
 /* The names in a directory that `wanted` likes, sorted; none where it cannot be read. */
 struct strings queue_list(struct arena *arena, int parent_fd, const char *name, bool (*wanted)(const char *name));
 
-/* 0, or a negative errno: -EBADMSG where it is not what cordon wrote. */
-int queue_read_question(struct arena *arena, int card_fd, const char *id, struct approval_question *ret_question) must_check;
+/* 0, or a negative errno: -EBADMSG where it is not what cordon wrote; -EPROTO where a newer version did, and only its
+ * id, session and hash are known. */
+int queue_read_question(struct arena *arena, int card_fd, const char *id,
+                        struct approval_question *ret_question) must_check;
 /* *ret_found is false where there is none; one that cannot be read is void. -1: memory is short. */
 int queue_read_answer(struct arena *arena, int card_fd, struct approval_answer *ret_answer, bool *ret_found) must_check;
 /* 0, or a negative errno: -EEXIST where there is one already. */

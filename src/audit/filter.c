@@ -1,5 +1,5 @@
-/* Filters: see filter.h. Parsing a row takes a hundred times as long as searching it. So a value that is asked for is escaped
- * once, as the ledger's writer does it, and a row that does not hold these very bytes is left out unread. */
+/* Filters: see filter.h. Parsing a row takes a hundred times as long as searching it. So a value that is asked for is
+ * escaped once, as the ledger's writer does it, and a row that does not hold these very bytes is left out unread. */
 #include "audit/filter.h"
 
 #include <stdio.h>
@@ -63,7 +63,8 @@ int filter_make(const struct cordon_audit_filter *given, struct filter *ret_filt
 		json_init(&json);
 		json_text(&json, texts[i]);
 		ret_filter->texts[i] = json_take(&json);
-		ret_filter->asked[i] = ret_filter->texts[i] ? json_loads(ret_filter->texts[i], JSON_DECODE_ANY, NULL) : NULL;
+		ret_filter->asked[i] =
+			ret_filter->texts[i] ? json_loads(ret_filter->texts[i], JSON_DECODE_ANY, NULL) : NULL;
 		if (!ret_filter->asked[i])
 			return fail_oom(err);
 		ret_filter->lengths[i] = strlen(ret_filter->texts[i]);

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/utc.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 enum filter_text { FILTER_ID, FILTER_SESSION, FILTER_PROGRAM, FILTER_TEXT_MAX };
 
@@ -23,7 +23,7 @@ int filter_make(const struct cordon_audit_filter *given, struct filter *ret_filt
 	must_check;
 void filter_free(struct filter *filter);
 
-/* No condition but time: then also damaged lines are told of, which meet none. */
+/* No condition except time: then damaged lines, which meet no condition, are returned too. */
 bool filter_takes_damaged(const struct filter *filter);
 bool filter_is_open(const struct filter *filter);
 

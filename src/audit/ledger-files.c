@@ -23,12 +23,13 @@ static const struct {
 	{ EPERM, "check its owner, mode and attributes (ls -ld, lsattr), or set another data directory" },
 	{ ELOOP, "replace the symbolic link by a directory or file of your own" },
 	{ ENOTDIR, "a part of that path is not a directory: remove it, or set another data directory" },
-	{ EISDIR, "remove the directory that stands where the ledger's file should be" },
+	{ EISDIR, "remove the directory that is in the place of the ledger's file" },
 	{ EFBIG, "raise the file size limit (ulimit -f)" },
 	{ EMFILE, "raise the limit of open files (ulimit -n)" },
-	{ EAGAIN, "find who uses the file with: fuser -v FILE" },
-	{ EKEYREJECTED, "put the key back from a copy, or remove the file: a new one is made, and the ledger notes it" },
-	{ 0, "look at what stands there, and move it away if it is not cordon's" },
+	{ EAGAIN, "find the process that uses the file: fuser -v FILE" },
+	{ EKEYREJECTED,
+	  "put the key back from a copy, or remove the file: a new one is made, and the ledger notes it" },
+	{ 0, "look at the file of that name, and move it away if it is not cordon's" },
 };
 
 int ledger_refuse(const struct ledger_files *files, int os_errno, const char *name, const char *what,
@@ -187,9 +188,10 @@ static int open_spare(const struct ledger_files *files, int dir, const char *nam
 	return take_fd(&fd);
 }
 
-static int make_fresh(const struct ledger_files *files, int dir, const char *name, int *ret_fd, struct cordon_error *err)
+static int make_fresh(const struct ledger_files *files, int dir, const char *name, int *ret_fd,
+                      struct cordon_error *err)
 {
-	/* The lock of the head is held: what is left under this name is of someone who was killed. */
+	/* The lock of the head is held: a file of this name was left by a killed process. */
 	int fd = unlinkat(dir, name, 0) < 0 && errno != ENOENT
 	                 ? -1
 	                 : openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

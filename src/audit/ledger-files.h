@@ -12,7 +12,7 @@
 
 #include "audit/seal.h"
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 #define LEDGER_DIRECTORY "ledger"
 #define LEDGER_HEAD "head"
@@ -42,12 +42,11 @@ void ledger_files_remove(const struct ledger_files *files, const char *name);
 /* Puts a small file in the place of whatever has this name: whole or not at all. Its length on the disk is `size`. */
 int ledger_files_replace(struct ledger_files *files, const char *name, const char *bytes, size_t size,
                          struct cordon_error *err) must_check;
-/* The same for what is replaced often and no secret: takes turns with the file that was there before it, kept as
- * NAME.new. To free one can take as long as a busy disk takes to be told of that. Whoever reads it has the head locked
- * meanwhile. */
+/* The same for a file that is replaced often and is not secret: it alternates with the previous file, kept as
+ * NAME.new, because freeing a file can take long on a busy disk. Readers hold the lock of the head meanwhile. */
 int ledger_files_alternate(struct ledger_files *files, const char *name, const char *bytes, size_t size,
                            struct cordon_error *err) must_check;
-/* Writing so far would raise SIGXFSZ in a program that is not ours. */
+/* Writing up to this size would raise SIGXFSZ in the program that uses the library. */
 bool ledger_files_fit(uint64_t size);
 
 /* 1 and the key; 0 if there is none. */
@@ -63,7 +62,7 @@ int ledger_key_make(struct ledger_files *files, int head_fd, const struct tip *t
 int ledger_open_directory(const char *data_dir);
 /* A regular file, for reading; -1 and errno otherwise. */
 int ledger_open_readable(int directory, const char *name);
-/* Until nobody writes, for a moment at most: `head` is then locked for reading, as long as it is open. */
+/* Waits until no process writes, for a moment at most: `head` is then locked for reading as long as it is open. */
 void ledger_await_writer(int head);
 /* The key's 32 bytes in hex and a newline, or the public key's: true if the file holds just that. */
 bool ledger_read_hex(int fd, char ret_hex[SEAL_PUBLIC_HEX]);

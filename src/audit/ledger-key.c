@@ -1,7 +1,7 @@
-/* The key that seals and signs: 32 random bytes in `key`, made on first use, readable by nobody else.
+/* The key that seals and signs: 32 random bytes in `key`, created on first use, readable by its owner only.
  *
- * It is put in its place last, after the two heads and the public key. So whoever finds a key also finds a head,
- * unless it was taken away, and a ledger that has neither a key nor a row was never begun. */
+ * The key is put in place last, after the two heads and the public key. So if there is a key there is also a head,
+ * unless the head was removed; and a ledger without a key and without rows was never begun. */
 #include <fcntl.h>
 #include <sodium/utils.h>
 #include <string.h>

@@ -1,16 +1,16 @@
-/* Room for the rows of running commands. A command may fill the file system that holds the ledger; its result row,
- * and the rows of all other commands that run meanwhile, must be written all the same. So room for them is reserved
- * with the intent row, and a row that belongs to no running command never takes what is reserved.
+/* Space for the rows of running commands. A command may fill the file system that holds the ledger; its result row,
+ * and the rows of all other running commands, must be written nevertheless. So space for them is reserved with the
+ * intent row, and a row that belongs to no running command never uses the reserve.
  *
- * How much is reserved by all processes: the file `reserve` stands for slots of ROOM_SLOT bytes, and who reserves a
- * slot holds a lock (F_OFD_SETLK) on the byte of that number. The kernel drops the locks of a process that dies. The
- * end of the highest locked slot is what is reserved. A process keeps a few slots between commands, so that most
- * commands lock nothing.
+ * How much all processes have reserved: the file `reserve` represents slots of ROOM_SLOT bytes, and a process that
+ * reserves a slot holds a lock (F_OFD_SETLK) on the byte of that number. The kernel drops the locks of a process that
+ * dies. The end of the highest locked slot is what is reserved. A process keeps a few slots between commands, so that
+ * most commands need no lock.
  *
- * Where the room is: allocated behind the end of the day's file (FALLOC_FL_KEEP_SIZE), so that nobody else can take
- * it; some more than is needed, so that most rows allocate nothing. Where the file system cannot do that, `reserve`
+ * Where the space is: allocated behind the end of the day's file (FALLOC_FL_KEEP_SIZE), so that no other process can
+ * use it; some more than is needed, so that most rows allocate nothing. If the file system cannot do that, `reserve`
  * itself is filled up to the reserved size, and shortened when a row of a running command does not fit. Another
- * process may then take that space first. */
+ * process may then use that space first. */
 #include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
@@ -99,12 +99,14 @@ uint64_t ledger_reserved(struct ledger *ledger)
 	/* What this process keeps for later commands is free for its own rows until then. */
 	size_t own = slots->used < slots->count ? slots->used : slots->count;
 	off_t end = own ? (off_t)slots->numbers[own - 1] + 1 : 0;
-	/* If it cannot even be made, nobody has reserved anything. */
+	/* If it cannot be created, no process has reserved anything. */
 	if (open_reserve(ledger, NULL) < 0)
 		return 0;
 	/* A lock beyond SLOTS_MAX is no reservation: take_slot() makes none there. */
 	while (end < SLOTS_MAX) {
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = end, .l_len = SLOTS_MAX - end };
+		struct flock lock = {
+			.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = end, .l_len = SLOTS_MAX - end
+		};
 		if (fcntl(ledger->reserve.fd, F_OFD_GETLK, &lock) < 0 || lock.l_type == F_UNLCK || !lock.l_len ||
 		    lock.l_start + lock.l_len > SLOTS_MAX)
 			break;

@@ -56,8 +56,8 @@ static int find_end(struct ledger *ledger, struct tip *ret_tip, bool *ret_any, s
 	return 0;
 }
 
-/* A head that does not hold, or none: a new ledger, or what is left of one. The head itself is not mended before the
- * row that tells of it is written. */
+/* The head is invalid or missing: a new ledger, or the rest of an old one. The head is not repaired before the row
+ * that reports it is written. */
 static int begin_again(struct ledger *ledger, const char head[SEAL_HEAD_SIZE], ssize_t length, bool keyed,
                        struct note *note, struct cordon_error *err)
 {
@@ -208,8 +208,8 @@ static int open_page(struct ledger *ledger, struct cordon_error *err)
 	return status;
 }
 
-/* A new day: the head says so before the first row does, so that rows which it does not count are in its file only.
- * On a full file system the rows go on in the file of the day before, where space is reserved. */
+/* A new day: the head names it before the first row is written, so that rows which the head does not count are in its
+ * file only. On a full file system, rows continue in the file of the day before, where space is reserved. */
 static int turn_page(struct ledger *ledger, struct note *note, struct cordon_error *err)
 {
 	const struct tip before = ledger->tip;
@@ -238,7 +238,7 @@ static int put_note(struct ledger *ledger, const struct note *note, struct cordo
 	utc_now(when);
 	id_make(id);
 #define ADD(...) length += snprintf(text + length, sizeof(text) - (size_t)length, __VA_ARGS__)
-	ADD("{\"row\":\"%s\",\"id\":\"%s\",\"time\":\"%s\"", note->begin ? "begin" : "repair", id, when);
+	ADD("{\"row\":\"%s\",\"id\":\"%s\",\"time\":\"%s\",\"version\":1", note->begin ? "begin" : "repair", id, when);
 	if (note->begin) {
 		seal_public_hex(&ledger->key, public);
 		ADD(",\"key\":\"%s\"", public);

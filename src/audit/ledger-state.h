@@ -47,7 +47,7 @@ bool ledger_still_named(struct ledger *ledger, const char *name, const struct op
 /* Seals `row` and puts it at the end of the day's file, after a newline if the file ends within a line. */
 int ledger_put_row(struct ledger *ledger, const char *row, size_t length, bool in_line, struct cordon_error *err)
 	must_check;
-/* Best effort: the rows are in place, and what is not written now is made up for by whoever comes next. */
+/* Best effort: the rows are in place, and the next writer makes up for what is not written now. */
 void ledger_store_head(struct ledger *ledger, const struct tip *tip);
 void ledger_store_signed(struct ledger *ledger, const struct tip *tip);
 

@@ -1,21 +1,21 @@
-/* A row is one writev() with O_APPEND, under the lock of the head: whole lines only, whoever writes. The page cache
+/* A row is one writev() with O_APPEND, under the lock of the head, so that lines are always whole. The page cache
  * outlives every process, so a row is kept from the moment the call returns.
  *
- * The head is written after the row: a writer that is killed in between leaves it behind, never ahead. A write that
- * came out short is taken back by truncating to the old size; where even that fails, it is a torn line like any
- * other, which whoever writes next ends and notes (ledger-settle.c).
+ * The head is written after the row: a writer that is killed in between leaves the head behind the rows, never ahead
+ * of them. A short write is undone by truncating to the old size; if that fails too, the line is torn, and the next
+ * writer ends and records it (ledger-settle.c).
  *
- * Rows are never written to a day before the head's, so that the files in the order of their names are one chain even
- * when the clock is set back; the row's own time tells what the clock said.
+ * Rows are never written to a day before the head's, so that the files in the order of their names form one chain even
+ * if the clock is set back; the time in the row is the clock's.
  *
- * With sync_disk the head must not be on the disk before the row it counts, so it is written in a second turn, after
- * fdatasync(), which many writers share that way.
+ * With sync_disk the head must not reach the disk before the row it counts, so it is written in a second turn, after
+ * fdatasync(), which many writers share in this way.
  *
- * A row goes where ledger-room.c has made sure of space for it, so that it cannot come out short. Rows of running
- * commands take what is reserved for them if there is no other space.
+ * A row goes where ledger-room.c has reserved space, so that the write cannot be short. Rows of running commands use
+ * their reserve if there is no other space.
  *
- * Files stay open between rows. One fstatat() each, under the lock, tells whether they are still the files of their
- * names, and how long the day's is. The head's bytes tell whether anyone else has written meanwhile. */
+ * Files stay open between rows. One fstatat() each, under the lock, shows whether they are still the files of their
+ * names, and how long the day's file is. The bytes of the head show whether another process has written since. */
 #include "audit/ledger.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include "audit/ledger-state.h"
 #include "base/error.h"
 
-#define LOCK_PATIENCE_MS 10000          /* a stopped process that holds the lock must not stop all others for ever */
+#define LOCK_PATIENCE_MS 10000          /* a stopped process that holds the lock must not block all others */
 #define SIGN_EVERY 64                   /* rows: a signature costs as much as four of them */
 
 int ledger_open(const char *data_dir, bool sync_disk, struct ledger **ret_ledger, struct cordon_error *err)
@@ -283,7 +283,8 @@ static int append_line(struct ledger *ledger, const char *line, size_t length, s
 {
 	if (length >= LEDGER_LINE_MAX || length < 3 || line[0] != '{' || line[length - 1] != '}' ||
 	    memchr(line, '\n', length))
-		return ledger_refuse(&ledger->files, 0, "", "a row must be a JSON object on one line, under 1 MiB", err);
+		return ledger_refuse(&ledger->files, 0, "", "a row must be a JSON object on one line, under 1 MiB",
+		                     err);
 	pthread_mutex_lock(&ledger->mutex);
 	int status = append(ledger, line, length, reserve, room, err);
 	pthread_mutex_unlock(&ledger->mutex);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 #define LEDGER_LINE_MAX ((size_t)1 << 20)
 
@@ -45,5 +45,5 @@ void ledger_release(struct ledger *ledger, struct ledger_room *room);
  * make, and notes what was found damaged. */
 int ledger_check(struct ledger *ledger, struct cordon_error *err) must_check;
 
-/* Signs the head of a ledger that is there, as it stands; it is an error if that does not hold. */
+/* Signs the head of an existing ledger; it is an error if the head does not match the ledger. */
 int ledger_sign(struct ledger *ledger, struct cordon_error *err) must_check;

@@ -98,7 +98,8 @@ int lines_next(struct lines *lines, bool whole, struct line *ret_line)
 
 json_t *line_parse(const struct line *line)
 {
-	json_t *row = line->text ? json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL) : NULL;
+	json_t *row =
+		line->text ? json_loadb(line->text, line->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL) : NULL;
 	if (json_is_object(row))
 		return row;
 	json_decref(row);

@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/utc.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 #define SCHEMA "1.3.0"
 

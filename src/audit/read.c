@@ -315,11 +315,82 @@ static int follow(struct reading *reading, struct cordon_error *err)
 	return 0;
 }
 
-int ledger_read(const char *data_dir, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
-                struct cordon_error *err)
+/* ---- Cursors ----------------------------------------------------------------------------------------------------- */
+
+static int refuse_cursor(const char *cursor, struct cordon_error *err)
+{
+	fail(err, CORDON_E_INVALID_REQUEST, 0, cursor, "this is no place between two rows of the ledger");
+	return fail_remedy(err, "give `next` of an earlier answer, or nothing");
+}
+
+/* A day that is gone since leads to the one after it. */
+static int find_cursor(struct reading *reading, const char *cursor, struct cordon_error *err)
+{
+	char name[DAY_NAME_SIZE], before = '\n';
+	const char *colon = strrchr(cursor, ':');
+	size_t length = colon ? (size_t)(colon - cursor) : 0;
+	uint64_t offset;
+	int used = 0;
+	if (!*cursor)
+		return 0;
+	if (!length || length >= sizeof(name) || sscanf(colon + 1, "%" SCNu64 "%n", &offset, &used) != 1 ||
+	    colon[1 + used] || offset > INT64_MAX)
+		return refuse_cursor(cursor, err);
+	snprintf(name, sizeof(name), "%.*s", (int)length, cursor);
+	while (reading->at.day < reading->days.count && strcmp(reading->days.names[reading->at.day], name) < 0)
+		reading->at.day++;
+	if (reading->at.day == reading->days.count || strcmp(reading->days.names[reading->at.day], name) != 0 ||
+	    !offset)
+		return 0;
+	auto_close int fd = ledger_open_readable(reading->directory, name);
+	if (fd < 0 || pread(fd, &before, 1, (off_t)offset - 1) != 1 || before != '\n')
+		return refuse_cursor(cursor, err);
+	reading->at.offset = offset;
+	return 0;
+}
+
+static void write_cursor(const struct reading *reading, char ret_next[LEDGER_CURSOR_SIZE])
+{
+	*ret_next = '\0';
+	if (reading->at.day < reading->days.count)
+		snprintf(ret_next, LEDGER_CURSOR_SIZE, "%s:%" PRIu64, reading->days.names[reading->at.day],
+		         reading->at.offset);
+}
+
+/* ---- The calls --------------------------------------------------------------------------------------------------- */
+
+int ledger_end(const char *data_dir, char ret_next[LEDGER_CURSOR_SIZE], struct cordon_error *err)
+{
+	struct reading reading = { .data_dir = data_dir, .directory = -1 };
+	struct stat st;
+	char block[4096];
+	int status = open_days(&reading, err);
+	if (status == 0 && reading.days.count) {
+		reading.at.day = reading.days.count - 1;
+		auto_close int fd = ledger_open_readable(reading.directory, reading.days.names[reading.at.day]);
+		uint64_t end = fd >= 0 && fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+		/* A line that is being written is still to come. */
+		while (end && !reading.at.offset) {
+			size_t size = end < sizeof(block) ? (size_t)end : sizeof(block);
+			ssize_t got = pread(fd, block, size, (off_t)(end - size));
+			const char *newline = got > 0 ? memrchr(block, '\n', (size_t)got) : NULL;
+			end -= size;
+			if (newline)
+				reading.at.offset = end + (uint64_t)(newline + 1 - block);
+		}
+	}
+	if (status == 0)
+		write_cursor(&reading, ret_next);
+	forget_days(&reading);
+	return status;
+}
+
+int ledger_read_from(const char *data_dir, const struct cordon_audit_filter *filter, const char *after,
+                     cordon_row_fn fn, void *arg, char ret_next[LEDGER_CURSOR_SIZE], struct cordon_error *err)
 {
 	struct reading reading = {
-		.data_dir = data_dir, .fn = fn, .arg = arg, .follow = filter->follow, .directory = -1, .in_time = true,
+		.data_dir = data_dir, .fn = fn, .arg = arg, .follow = filter->follow || after, .directory = -1,
+		.in_time = true,
 		.ocsf = filter->format && !strcmp(filter->format, "ocsf"),
 	};
 	if (filter->format && !reading.ocsf && strcmp(filter->format, "jsonl")) {
@@ -330,12 +401,20 @@ int ledger_read(const char *data_dir, const struct cordon_audit_filter *filter, 
 	if (status == 0)
 		status = open_days(&reading, err);
 	if (status == 0)
-		status = find_beginning(&reading, filter->last, err);
+		status = after ? find_cursor(&reading, after, err) : find_beginning(&reading, filter->last, err);
 	if (status == 0)
 		status = take_days(&reading, err);
-	if (status == 0 && reading.follow)
+	if (status == 0 && filter->follow)
 		status = follow(&reading, err);
+	if (status == 0 && ret_next)
+		write_cursor(&reading, ret_next);
 	forget_days(&reading);
 	filter_free(&reading.filter);
 	return status;
+}
+
+int ledger_read(const char *data_dir, const struct cordon_audit_filter *filter, cordon_row_fn fn, void *arg,
+                struct cordon_error *err)
+{
+	return ledger_read_from(data_dir, filter, NULL, fn, arg, NULL, err);
 }

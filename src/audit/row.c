@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/utc.h"
 
+#define ROW_VERSION 1   /* of what the members of a row mean; a reader passes over those that it does not know */
+
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id)
 {
 	char time_text[UTC_SIZE], own_id[ID_SIZE];
@@ -23,6 +25,7 @@ void audit_row_begin(struct json *json, const char *kind, const char *id, const 
 	json_key_string(json, "row", kind);
 	json_key_string(json, "id", id);
 	json_key_string(json, "time", time_text);
+	json_key_uint(json, "version", ROW_VERSION);
 	if (session_id)
 		json_key_string(json, "session", session_id);
 }

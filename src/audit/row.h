@@ -1,8 +1,7 @@
-/* Rows of the ledger that are not about one command's run: kinds `session`, `approval`, `config`, `network` and so
- * on. */
+/* Beginning and ending a row of the ledger, of whatever kind. */
 #pragma once
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct json;
 struct ledger;
@@ -13,7 +12,8 @@ struct ledger_room;
 void audit_row_begin(struct json *json, const char *kind, const char *id, const char *session_id);
 int audit_row_end(struct json *json, struct ledger *ledger, struct cordon_error *err) must_check;
 /* The same, if need be into the room that is reserved for such rows. */
-int audit_row_end_in(struct json *json, struct ledger *ledger, struct ledger_room *room, struct cordon_error *err) must_check;
+int audit_row_end_in(struct json *json, struct ledger *ledger, struct ledger_room *room,
+                     struct cordon_error *err) must_check;
 
 /* The denial row of a refused call that is no command, such as `session new`. Stores the row's id and the step in
  * `err`. The session may be NULL. Returns -1. */

@@ -66,7 +66,7 @@ void seal_hash(const char *line, size_t length, unsigned char ret_hash[SEAL_HASH
 	sha256(ret_hash, line, length);
 }
 
-/* Of what stands before the MAC, which may be in two pieces. */
+/* Over the bytes before the MAC, which may be in two pieces. */
 static void make_mac(const struct seal_key *key, const char *row, size_t length, const char *more, size_t more_length,
                      unsigned char ret_mac[SEAL_MAC_SIZE])
 {
@@ -158,8 +158,8 @@ static bool read_tip(const char head[SEAL_HEAD_SIZE], struct tip *ret_tip, char 
 	return true;
 }
 
-/* Where `key` stands, or NULL; with room for `hex` digits behind it. Text that holds quotes within a string is none of
- * ours, so the first is the only one. */
+/* The position of `key`, or NULL; with space for `hex` digits after it. Our lines have no such text within a string,
+ * so the first match is the only one. */
 static const char *find_member(const char head[SEAL_HEAD_SIZE], const char *key, size_t hex)
 {
 	const char *found = memmem(head, SEAL_HEAD_SIZE, key, strlen(key));

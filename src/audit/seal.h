@@ -1,9 +1,9 @@
-/* How rows are chained and sealed, and what the head says. Bytes in, bytes out: no file is touched here.
+/* How rows are chained and sealed, and what the head contains. Bytes in, bytes out: no file is used here.
  *
  * A line of the ledger ends in `,"prev":"…","mac":"…"}`. `prev` is the SHA-256 of the line before it (without its
- * newline; zeros for the first), which anyone can check with sha256sum. `mac` is a keyed hash of all that stands before
- * `,"mac"`, so that nobody without the key can write a row, or change one and mend the chain behind it. The head says
- * how far the ledger reaches, with a keyed hash of its own; the signed head says the same for whoever has only the
+ * newline; zeros for the first), which can be checked with sha256sum. `mac` is a keyed hash of everything before
+ * `,"mac"`: without the key, no row can be written, nor one changed and the chain after it repaired. The head says how
+ * far the ledger reaches, with a keyed hash of its own; the signed head says the same for readers who have only the
  * public key. */
 #pragma once
 #include <stdbool.h>

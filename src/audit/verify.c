@@ -1,12 +1,14 @@
-/* Verifying: see verify.h. Lines are taken as bytes; only rows of the ledger's own kinds (begin, repair) are parsed.
+/* Verification: see verify.h. Lines are taken as bytes; only rows of the ledger's own kinds (begin, repair) are
+ * parsed.
  *
- * A line must end in a seal that holds under the key, and name the hash of the line before it. A line that does not is
- * kept in mind until the next one is seen: if that is a sealed repair row which names exactly this line and its hash,
- * the line was torn by a killed writer, and all is well; anything else is a problem. After a problem the chain is taken
- * up again from the bytes as they are, so that one change is reported once.
+ * A line must end in a valid seal, and name the hash of the line before it. A line that does not is remembered until
+ * the next one is read: if that is a sealed repair row which names exactly this line and its hash, the line was torn
+ * by a killed writer, which is no problem; anything else is one. After a problem the chain is continued from the bytes
+ * as they are, so that one change is reported once.
  *
- * The head must be met on the way: a hash at a place in a file. Rows after it are those of a writer that was killed
- * before it wrote the head, or that writes right now; they have seals, so nobody else can have added them. */
+ * The head must be found on the way: a hash at a position in a file. Rows after it were written by a process that was
+ * killed before it wrote the head, or that is writing now; they have seals, so only a holder of the key can have added
+ * them. */
 #include <jansson.h>
 
 #include "audit/verify.h"
@@ -127,7 +129,7 @@ static void read_heads(struct verification *v)
 {
 	char bytes[SEAL_HEAD_SIZE];
 	auto_close int head = ledger_open_readable(v->directory, LEDGER_HEAD);
-	/* Whoever writes them does so in a few microseconds; without the lock, what is read may be half of each. */
+	/* A write takes a few microseconds; without the lock, a read may see half of it. */
 	if (head >= 0)
 		ledger_await_writer(head);
 	if (!read_small(head, bytes))
@@ -145,7 +147,7 @@ static void read_heads(struct verification *v)
 		report(v, "signature_changed", LEDGER_SIGNED, 0, "the signed head was not signed with this key");
 }
 
-/* Is the line that was read last the one that the head names? Its hash stands for all lines before it as well. */
+/* Is the line that was read last the one that the head names? Its hash also covers all lines before it. */
 static void meet(const struct verification *v, struct anchor *anchor, bool ended)
 {
 	if (!anchor->holds || memcmp(anchor->tip.hash, v->tip.hash, SEAL_HASH_SIZE))
@@ -166,8 +168,9 @@ static void judge_head(struct verification *v, const struct anchor *anchor, cons
 {
 	if (anchor->holds && !anchor->met)
 		report(v, "rows_missing", name, 0,
-		       "the %shead names row %" PRIu64 " in %s, which is not there: rows were removed or replaced (%" PRIu64
-		       " are there)", which, anchor->tip.rows, anchor->tip.file, v->tip.rows);
+		       "the %shead names row %" PRIu64
+		       " in %s, which is not there: rows were removed or replaced (%" PRIu64 " are there)",
+		       which, anchor->tip.rows, anchor->tip.file, v->tip.rows);
 	/* Where lines were added or removed, the places of others are no news. */
 	else if (anchor->holds && !anchor->placed && !v->problems)
 		report(v, "row_out_of_place", name, 0, "the row that the %shead names should end at byte %" PRIu64
@@ -231,7 +234,7 @@ static void hold_suspect(struct verification *v, const struct line *line, const 
 	v->suspect.length = line->length;
 }
 
-/* What is told of the beginning, and of what was found gone while writing. */
+/* The report on the beginning, and on what was found missing while writing. */
 static void check_own(struct verification *v, const struct own_row *own)
 {
 	bool first = !v->begun;
@@ -241,7 +244,8 @@ static void check_own(struct verification *v, const struct own_row *own)
 		       "the ledger does not begin here: rows before this one are gone");
 	if (own->lost)
 		report(v, "rows_missing", v->tip.file, v->line,
-		       "when this row was written, %s; %" PRIu64 " rows were known before", own->reason, own->lost_rows);
+		       "when this row was written, %s; %" PRIu64 " rows were known before", own->reason,
+		       own->lost_rows);
 	else if (own->begin && !first)
 		report(v, "row_out_of_place", v->tip.file, v->line, "the ledger begins a second time");
 	v->repairs += own->torn_bytes > 0;
@@ -354,7 +358,8 @@ static bool head_names_file(const struct verification *v, const char *file)
 	return read_small(head, bytes) && seal_head_read(&v->key, bytes, &now, time) && !strcmp(file, now.file);
 }
 
-/* Half a row at the very end is what a killed writer leaves; the next row notes it. The head tells if there was more. */
+/* Half a row at the very end is what a killed writer leaves; the next row notes it. The head tells if there was
+ * more. */
 static bool ends_torn(const struct verification *v)
 {
 	return v->suspect.held && !v->suspect.ended && v->suspect.fits && head_names_file(v, v->suspect.at.file);

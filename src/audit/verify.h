@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct json;
 

@@ -1,5 +1,6 @@
-/* A bump allocator over malloc'ed chunks: see arena.h. Memory is zeroed when it is handed out, not before: of a chunk that
- * is hardly used, most pages are never touched, which in a program that runs one command counts for more than all else. */
+/* A bump allocator over malloc'ed chunks: see arena.h. Memory is zeroed when it is handed out, not before: of a chunk
+ * that is hardly used, most pages are never touched, which in a program that runs one command counts for more than all
+ * else. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -24,6 +25,16 @@ void arena_free(struct arena *arena)
 		free(chunk);
 	}
 	arena->chunks = NULL;
+}
+
+void arena_wipe(struct arena *arena)
+{
+	for (struct arena_chunk *chunk = arena->chunks; chunk; chunk = chunk->next) {
+		memset(chunk->bytes, 0, chunk->used);
+		/* So that the compiler does not take it for a write that nobody reads. */
+		__asm__ volatile("" : : "r"(chunk->bytes) : "memory");
+	}
+	arena_free(arena);
 }
 
 static void *take(struct arena *arena, size_t size)

@@ -11,6 +11,8 @@ struct arena {
 };
 
 void arena_free(struct arena *arena);
+/* The same, of what may have secrets in it: its memory is zeroed first. */
+void arena_wipe(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t size);
 char *arena_strdup(struct arena *arena, const char *text);
 /* Exactly `length` bytes, and a NUL. */

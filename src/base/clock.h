@@ -1,4 +1,4 @@
-/* Time that only goes on, whatever happens to the clock on the wall. */
+/* The monotonic clock. */
 #pragma once
 #include <stdint.h>
 #include <time.h>

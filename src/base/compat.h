@@ -1,9 +1,59 @@
-/* Kernel constants newer than the headers of Debian 12, and system calls without a libc wrapper. */
+/* Kernel constants newer than the headers of Debian 12, and system calls without a libc wrapper. On other systems than
+ * Linux only compat_openat2() and compat_statx() are here, and fail; callers have another way. */
 #pragma once
+#include <linux/openat2.h>
+#include <stdint.h>
+
+#ifndef __linux__
+
+static inline int compat_openat2(int fd, const char *path, const struct open_how *how)
+{
+	(void)fd;
+	(void)path;
+	(void)how;
+	errno = ENOSYS;
+	return -1;
+}
+
+#define STATX_BASIC_STATS 0
+#define STATX_BTIME 0
+#define AT_STATX_DONT_SYNC 0
+#define AT_NO_AUTOMOUNT 0
+#ifndef AT_EMPTY_PATH
+#define AT_EMPTY_PATH 0
+#endif
+#undef major
+#undef minor
+#define major(device) (uint32_t)((uint64_t)(device) >> 32)
+#define minor(device) (uint32_t)(device)
+struct statx_timestamp {
+	int64_t tv_sec;
+	uint32_t tv_nsec;
+};
+struct statx {
+	uint64_t stx_ino, stx_size;
+	uint32_t stx_mask, stx_nlink, stx_uid, stx_mode, stx_dev_major, stx_dev_minor;
+	struct statx_timestamp stx_ctime, stx_btime;
+};
+
+static inline int compat_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret_info)
+{
+	(void)fd;
+	(void)path;
+	(void)flags;
+	(void)mask;
+	*ret_info = (struct statx){ 0 };
+	errno = ENOSYS;
+	return -1;
+}
+
+#else
 #include <linux/landlock.h>
 #include <linux/mount.h>
-#include <stdint.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #ifndef SYS_openat2
 #define SYS_openat2 437
@@ -68,4 +118,16 @@ struct landlock_ruleset {
 #endif
 #ifndef CLONE_INTO_CGROUP
 #define CLONE_INTO_CGROUP 0x200000000ULL
+#endif
+
+static inline int compat_openat2(int fd, const char *path, const struct open_how *how)
+{
+	return (int)syscall(SYS_openat2, fd, path, how, sizeof(*how));
+}
+
+/* Not libc's: its own emulation does not know all the flags, and says EINVAL. */
+static inline int compat_statx(int fd, const char *path, int flags, unsigned mask, struct statx *ret_info)
+{
+	return (int)syscall(SYS_statx, fd, path, flags, mask, ret_info);
+}
 #endif

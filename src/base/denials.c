@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 
@@ -24,7 +25,17 @@ int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall w
 	denial->note = last ? denials->unlisted_note : arena_printf(arena, "%.*s", DENIAL_NOTE_MAX, note);
 	denial->grant = last ? "" : arena_printf(arena, "%.*s", DENIAL_NOTE_MAX, grant);
 	if (last)
-		snprintf(denials->unlisted_note, sizeof(denials->unlisted_note), "%zu that are not listed", ++denials->unlisted);
+		snprintf(denials->unlisted_note, sizeof(denials->unlisted_note), "%zu that are not listed",
+		         ++denials->unlisted);
 	denials->count = last ? DENIALS_MAX : denials->count + 1;
 	return denial->what && denial->note && denial->grant ? 0 : -1;
+}
+
+bool denials_have(const struct denials *denials, size_t from, enum cordon_wall first, enum cordon_wall last)
+{
+	for (size_t i = from; i < denials->count; i++)
+		for (enum cordon_wall wall = first; wall <= last; wall++)
+			if (!strcmp(denials->items[i].wall, cordon_wall_name(wall)))
+				return true;
+	return false;
 }

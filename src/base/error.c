@@ -5,20 +5,25 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
+#define GRANT_KEY_SIZE 32
+
+#ifdef __linux__ /* elsewhere no child sends one */
 _Static_assert(sizeof(struct cordon_error) <= PIPE_BUF, "an error must travel in one atomic pipe write");
+#endif
 
 static const struct {
 	const char *name;
 	bool retriable;
 } classes[CORDON_CLASS_MAX] = {
 	[CORDON_OK] = { "ok", false },
-#define CORDON_CLASS(id, name, retriable, meaning) [CORDON_E_##id] = { name, retriable },
+#define CORDON_CLASS(number, id, name, retriable, meaning) [CORDON_E_##id] = { name, retriable },
 #include "cordon-codes.def"
 #undef CORDON_CLASS
 };
@@ -48,12 +53,50 @@ const char *cordon_wall_name(enum cordon_wall wall)
 	return (unsigned)wall < CORDON_WALL_MAX ? walls[wall] : "unknown";
 }
 
-enum cordon_class error_class_from_name(const char *name)
+struct cordon_error *cordon_error_new(void)
 {
-	for (int class = 1; class < CORDON_CLASS_MAX; class++)
-		if (!strcmp(classes[class].name, name))
-			return class;
-	return CORDON_OK;
+	return calloc(1, sizeof(struct cordon_error));
+}
+
+void cordon_error_free(struct cordon_error *err)
+{
+	free(err);
+}
+
+int cordon_error_code(const struct cordon_error *err)
+{
+	return err ? err->class : CORDON_OK;
+}
+
+bool cordon_error_retriable(const struct cordon_error *err)
+{
+	return err && err->retriable;
+}
+
+const char *cordon_error_text(const struct cordon_error *err, const char *name)
+{
+	static _Thread_local char key[GRANT_KEY_SIZE];
+	if (!err || !name)
+		return NULL;
+	const char *value = error_grant(err->grant, key, sizeof(key));
+	const struct {
+		const char *name, *text;
+	} members[] = {
+		{ "class", cordon_class_name(err->class) },
+		{ "step", cordon_step_name(err->step) },
+		{ "boundary", err->boundary },
+		{ "subject", err->subject },
+		{ "reason", err->reason },
+		{ "remediation", err->remediation },
+		{ "grant", err->grant },
+		{ "grant.key", value ? key : "" },
+		{ "grant.value", value ? value : "" },
+		{ "audit_id", err->audit_id },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		if (!strcmp(members[i].name, name))
+			return members[i].text;
+	return NULL;
 }
 
 /* Untranslated, and without the lock that gettext takes: a child fills an error between clone and exec. */
@@ -96,13 +139,14 @@ int fail(struct cordon_error *err, enum cordon_class class, int os_errno, const 
 	/* Whatever it was for: who tries again later may have one. */
 	bool no_descriptor = lacks_descriptors(os_errno);
 	if (no_descriptor && (unsigned)class < CORDON_CLASS_MAX && !classes[class].retriable)
-		class = CORDON_E_LIMIT_EXCEEDED;
+		class = CORDON_E_RESOURCE_EXHAUSTED;
 	/* Made aside: the arguments may be parts of the error that is replaced. */
 	struct cordon_error made = { .class = (unsigned)class < CORDON_CLASS_MAX ? class : CORDON_E_INTERNAL,
 	                             .os_errno = os_errno };
 	made.retriable = classes[made.class].retriable || no_descriptor;
 	if (no_descriptor)
-		put_text(made.remediation, sizeof(made.remediation), "close some files, or raise the limit on open files: %s",
+		put_text(made.remediation, sizeof(made.remediation),
+		         "close some files, or raise the limit on open files: %s",
 		         os_errno == EMFILE ? "ulimit -n" : "sysctl fs.file-max");
 	if (subject)
 		put_text(made.subject, sizeof(made.subject), "%s", subject);
@@ -143,7 +187,7 @@ int error_refuse_null(struct cordon_error *err, const char *names, const void *c
 
 int fail_oom(struct cordon_error *err)
 {
-	return fail(err, CORDON_E_INTERNAL, ENOMEM, NULL, "out of memory");
+	return fail(err, CORDON_E_RESOURCE_EXHAUSTED, ENOMEM, NULL, "out of memory");
 }
 
 int fail_remedy(struct cordon_error *err, const char *format, ...)
@@ -159,11 +203,44 @@ int fail_remedy(struct cordon_error *err, const char *format, ...)
 	return -1;
 }
 
+int fail_grant(struct cordon_error *err, const char *key, const char *value)
+{
+	if (err && strlen(key) + strlen(value) + sizeof("-- ") <= sizeof(err->grant))
+		put_text(err->grant, sizeof(err->grant), "--%s %s", key, value);
+	return -1;
+}
+
 int fail_boundary(struct cordon_error *err, const char *boundary)
 {
 	if (err)
 		put_text(err->boundary, sizeof(err->boundary), "%s", boundary);
 	return -1;
+}
+
+const char *error_grant(const char *option, char *ret_key, size_t size)
+{
+	const char *space = option && !strncmp(option, "--", 2) ? strchr(option, ' ') : NULL;
+	size_t length = space ? (size_t)(space - option) - 2 : 0;
+	/* In capitals it is a stand-in for what the caller has to choose; with a comma after its key, a sentence. */
+	if (!length || length >= size || option[length + 1] == ',' || !strncmp(option, "--secrets", 9) ||
+	    strspn(space + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == strlen(space + 1) || strstr(space, ":PORT"))
+		return NULL;
+	memcpy(ret_key, option + 2, length);
+	ret_key[length] = '\0';
+	return space + 1;
+}
+
+void error_write_setting(struct json *json, const char *option)
+{
+	char key[GRANT_KEY_SIZE];
+	const char *value = error_grant(option, key, sizeof(key));
+	json_key(json, "setting");
+	if (!value)
+		return json_nil(json);
+	json_object_begin(json);
+	json_key_string(json, "key", key);
+	json_key_string(json, "value", value);
+	json_object_end(json);
 }
 
 void error_write_json(struct json *json, const struct cordon_error *err)
@@ -175,7 +252,9 @@ void error_write_json(struct json *json, const struct cordon_error *err)
 	json_key_string(json, "reason", err->reason);
 	json_key_string(json, "subject", err->subject);
 	json_key_string(json, "remediation", err->remediation);
-	json_key_string(json, "platform", "linux");
+	json_key_string(json, "grant", err->grant);
+	error_write_setting(json, err->grant);
+	json_key_string(json, "platform", SYSTEM_NAME);
 	json_key_bool(json, "retriable", err->retriable);
 	json_key_string(json, "audit_id", err->audit_id);
 	json_object_end(json);

@@ -8,14 +8,24 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-static int check(int fd, size_t max, size_t *ret_size)
+enum writer { OWN, OWN_OR_ROOT, ANYBODY };
+
+static bool is_trusted(const struct stat *info, enum writer writer)
+{
+	if (writer == ANYBODY)
+		return true;
+	return (info->st_uid == geteuid() || (writer == OWN_OR_ROOT && info->st_uid == 0)) &&
+	       !(info->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int check(int fd, size_t max, enum writer writer, size_t *ret_size)
 {
 	struct stat info;
 	if (fstat(fd, &info) < 0)
 		return -errno;
 	if (!S_ISREG(info.st_mode))
 		return -EINVAL;
-	if (info.st_uid != geteuid() || info.st_mode & (S_IWGRP | S_IWOTH))
+	if (!is_trusted(&info, writer))
 		return -EPERM;
 	if (info.st_size <= 0 || (size_t)info.st_size > max)
 		return info.st_size > 0 ? -EFBIG : -ENODATA;
@@ -23,11 +33,12 @@ static int check(int fd, size_t max, size_t *ret_size)
 	return 0;
 }
 
-int file_read(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length)
+static int read_whole(int directory_fd, const char *name, size_t max, enum writer writer, char **ret_text,
+                      size_t *ret_length)
 {
 	auto_close int fd = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	size_t size = 0, done = 0;
-	int result = fd < 0 ? -errno : check(fd, max, &size);
+	int result = fd < 0 ? -errno : check(fd, max, writer, &size);
 	if (result < 0)
 		return result;
 	char *text = malloc(size + 1);
@@ -47,6 +58,21 @@ int file_read(int directory_fd, const char *name, size_t max, char **ret_text, s
 	*ret_text = text;
 	*ret_length = size;
 	return 0;
+}
+
+int file_read(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length)
+{
+	return read_whole(directory_fd, name, max, OWN, ret_text, ret_length);
+}
+
+int file_read_trusted(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length)
+{
+	return read_whole(directory_fd, name, max, OWN_OR_ROOT, ret_text, ret_length);
+}
+
+int file_read_any(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length)
+{
+	return read_whole(directory_fd, name, max, ANYBODY, ret_text, ret_length);
 }
 
 int file_create(int directory_fd, const char *name, const char *text, size_t length, int *ret_fd)

@@ -18,6 +18,10 @@ static inline bool file_may_hold_data(const struct stat *directory)
  * ended by NUL, is the caller's to free(). 0, or a negative errno: -EPERM where it is another's, -EINVAL where it is no
  * regular file, -EFBIG where it is too large, -ENODATA where it is empty. */
 int file_read(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length) must_check;
+/* The same, or one of root's. */
+int file_read_trusted(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length) must_check;
+/* The same, whoever can change it: for what is not to be believed. */
+int file_read_any(int directory_fd, const char *name, size_t max, char **ret_text, size_t *ret_length) must_check;
 
 /* A new file, of mode 0600. 0, or a negative errno: -EEXIST where there is one. Nothing is left where it failed.
  * *ret_fd, which may be NULL, is the file, open. */

@@ -187,7 +187,8 @@ int glob_compile(struct arena *arena, const char *pattern, unsigned options, str
 	size_t length = strlen(pattern), used = 0;
 	glob.directory = length && pattern[length - 1] == '/';
 	if (length > GLOB_LENGTH_MAX)
-		return fail(err, CORDON_E_CONFIG_INVALID, 0, pattern, "the glob is longer than %d bytes", GLOB_LENGTH_MAX);
+		return fail(err, CORDON_E_CONFIG_INVALID, 0, pattern, "the glob is longer than %d bytes",
+		            GLOB_LENGTH_MAX);
 	char *copy = arena_alloc(arena, length + sizeof("**/"));
 	if (!copy)
 		return fail_oom(err);

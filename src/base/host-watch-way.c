@@ -20,7 +20,8 @@
 #endif
 
 static const uint32_t local_filesystems[] = {
-	EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC, SQUASHFS_MAGIC,
+	EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, F2FS_SUPER_MAGIC,
+	TMPFS_MAGIC,      RAMFS_MAGIC,     SQUASHFS_MAGIC,
 };
 
 static bool is_local(const struct statfs *info)
@@ -37,8 +38,8 @@ bool host_watch_is_local(int fd)
 	return fstatfs(fd, &info) == 0 && is_local(&info);
 }
 
-/* What is watched: a directory for `name` in it. 1: it cannot be passed, so that what is beneath it does not matter;
- * the directory it lies in tells of a change of that. */
+/* Watches a directory for `name` in it. 1: it cannot be entered, so what is beneath it does not matter; a change of
+ * that is reported by the directory it is in. */
 static int watch_directory(struct host_watch_set *watches, const char *path, const char *name)
 {
 	int watch = host_watch_claim(watches, path, HOST_WATCH_DIRECTORY, name);
@@ -48,7 +49,7 @@ static int watch_directory(struct host_watch_set *watches, const char *path, con
 	return watch >= 0 && statfs(path, &info) == 0 && is_local(&info) ? 0 : -1;
 }
 
-/* A file that cannot be read has no contents for us; its directory tells if that changes. */
+/* A file that cannot be read has no contents for us; its directory reports if that changes. */
 static int watch_file(struct host_watch_set *watches, const char *path)
 {
 	int watch = host_watch_claim(watches, path, HOST_WATCH_FILE, "");

@@ -174,7 +174,7 @@ static void take_event(struct host_watch *host_watch, const struct inotify_event
 			tell(claim->watches, event->wd);
 }
 
-/* False where it is not known what was told. */
+/* False if events may have been lost. */
 static bool read_events(struct host_watch *host_watch)
 {
 	_Alignas(struct inotify_event) uncleared char events[EVENTS_SIZE];
@@ -231,7 +231,8 @@ void host_watch_begin(struct host_watch_set *watches, uint64_t version)
 	pthread_mutex_unlock(&host_watch->mutex);
 }
 
-int host_watch_take_changed(struct host_watch_set *watches, uint64_t version, int ret_watches[static HOST_WATCH_CHANGED_MAX])
+int host_watch_take_changed(struct host_watch_set *watches, uint64_t version,
+                            int ret_watches[static HOST_WATCH_CHANGED_MAX])
 {
 	int count = -1;
 	pthread_mutex_lock(&watches->host_watch->mutex);
@@ -255,7 +256,8 @@ bool host_watch_is_active(const struct host_watch_set *watches)
 }
 
 /* An existing claim of this set. */
-static struct claim *find_claim(struct host_watch *host_watch, const struct host_watch_set *watches, int watch, const char *name)
+static struct claim *find_claim(struct host_watch *host_watch, const struct host_watch_set *watches, int watch,
+                                const char *name)
 {
 	struct claim *claim = *bucket(host_watch, watch);
 	while (claim && (claim->watch != watch || claim->watches != watches || claim->all != !name ||
@@ -277,7 +279,11 @@ static bool add_claim(struct host_watch_set *watches, int watch, const char *nam
 	claim = host_watch->claim_count < CLAIMS_MAX ? malloc(sizeof(*claim) + length + 1) : NULL;
 	if (!claim)
 		return false;
-	*claim = (struct claim){ .next = *bucket(host_watch, watch), .watches = watches, .watch = watch, .era = watches->era, .all = !name };
+	*claim = (struct claim){ .next = *bucket(host_watch, watch),
+		                 .watches = watches,
+		                 .watch = watch,
+		                 .era = watches->era,
+		                 .all = !name };
 	memcpy(claim->name, name ? name : "", length + 1);
 	*bucket(host_watch, watch) = claim;
 	host_watch->claim_count++;

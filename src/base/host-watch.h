@@ -52,4 +52,5 @@ void host_watch_remove(struct host_watch_set *watches, int watch);
 /* The watches with events since the last call: their number, or -1 if all may have changed; none is then watched any
  * more once the set is begun again. */
 #define HOST_WATCH_CHANGED_MAX 128
-int host_watch_take_changed(struct host_watch_set *watches, uint64_t version, int ret_watches[static HOST_WATCH_CHANGED_MAX]);
+int host_watch_take_changed(struct host_watch_set *watches, uint64_t version,
+                            int ret_watches[static HOST_WATCH_CHANGED_MAX]);

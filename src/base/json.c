@@ -100,7 +100,7 @@ void json_key(struct json *json, const char *key)
 	json->after_key = true;
 }
 
-/* What stands for itself. */
+/* Bytes that need no escape. */
 static const bool plain_bytes[256] = { [0x20 ... 0x21] = true, [0x23 ... 0x5b] = true, [0x5d ... 0x7e] = true };
 
 static void append_quoted(struct json *json, const char *bytes, size_t length)
@@ -179,6 +179,39 @@ void json_key_string(struct json *json, const char *key, const char *text)
 	json_text(json, text);
 }
 
+void json_base64(struct json *json, const void *data, size_t length)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *bytes = data;
+	char *text = malloc(length / 3 * 4 + 5), *at = text;
+	if (!text) {
+		json->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < length; i += 3) {
+		size_t left = length - i;
+		unsigned group = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0u) |
+		                 (left > 2 ? bytes[i + 2] : 0u);
+		*at++ = digits[group >> 18];
+		*at++ = digits[group >> 12 & 63];
+		*at++ = left > 1 ? digits[group >> 6 & 63] : '=';
+		*at++ = left > 2 ? digits[group & 63] : '=';
+	}
+	json_bytes(json, text, (size_t)(at - text));
+	free(text);
+}
+
+void json_key_bytes(struct json *json, const char *key, const void *data, size_t length)
+{
+	char beside[128];
+	json_key(json, key);
+	if (utf8_valid(data, length) || snprintf(beside, sizeof(beside), "%s_base64", key) >= (int)sizeof(beside))
+		return json_bytes(json, data, length);
+	json_bytes(json, data, length < JSON_SHOWN_MAX ? length : JSON_SHOWN_MAX);
+	json_key(json, beside);
+	json_base64(json, data, length);
+}
+
 void json_key_int(struct json *json, const char *key, int64_t number)
 {
 	json_key(json, key);
@@ -204,4 +237,26 @@ void json_key_strings(struct json *json, const char *key, const char *const *ite
 	for (size_t i = 0; i < count; i++)
 		json_text(json, items[i]);
 	json_array_end(json);
+}
+
+/* Brackets in strings do not count. */
+bool json_is_shallow(const char *text, size_t length, size_t most)
+{
+	size_t depth = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < length; i++) {
+		if (in_string && text[i] == '\\') {
+			i++;
+		} else if (in_string) {
+			in_string = text[i] != '"';
+		} else if (text[i] == '"') {
+			in_string = true;
+		} else if (text[i] == '{' || text[i] == '[') {
+			if (++depth > most)
+				return false;
+		} else if ((text[i] == '}' || text[i] == ']') && depth) {
+			depth--;
+		}
+	}
+	return true;
 }

@@ -32,12 +32,21 @@ void json_int(struct json *json, int64_t number);
 void json_uint(struct json *json, uint64_t number);
 void json_bool(struct json *json, bool value);
 void json_nil(struct json *json);
-/* A value that is JSON already, as it stands. */
+/* Writes a value that is JSON already. */
 void json_verbatim(struct json *json, const char *text);
 
 void json_key_string(struct json *json, const char *key, const char *text);
+/* Bytes. Where they are not UTF-8, KEY_base64 beside it is exact; KEY itself then has the first
+ * JSON_SHOWN_MAX of them. */
+#define JSON_SHOWN_MAX ((size_t)64 << 10)
+void json_key_bytes(struct json *json, const char *key, const void *data, size_t length);
+/* A string: these bytes as base64. */
+void json_base64(struct json *json, const void *data, size_t length);
 void json_key_int(struct json *json, const char *key, int64_t number);
 void json_key_uint(struct json *json, const char *key, uint64_t number);
 void json_key_bool(struct json *json, const char *key, bool value);
 /* An array of strings. */
 void json_key_strings(struct json *json, const char *key, const char *const *items, size_t count);
+
+/* Is JSON that comes from elsewhere nested no deeper than this? Parsers recurse. */
+bool json_is_shallow(const char *text, size_t length, size_t most);

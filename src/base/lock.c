@@ -32,3 +32,9 @@ void lock_release(int *fd)
 	flock(*fd, LOCK_UN);
 	close(take_fd(fd));
 }
+
+int lock_refused(int number, const char *path, struct cordon_error *err)
+{
+	fail(err, CORDON_E_RESOURCE_EXHAUSTED, number, path, "the filesystem of cordon's data cannot lock a file");
+	return fail_remedy(err, "keep the data on a filesystem with locks: set XDG_DATA_HOME to a directory there");
+}

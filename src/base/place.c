@@ -24,7 +24,8 @@ int places_add(struct arena *arena, struct places *places, const struct place *p
 
 int place_add_names(struct arena *arena, struct strings *list, const struct place *place)
 {
-	return strings_add(arena, list, place->path) < 0 || (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
+	return strings_add(arena, list, place->path) < 0 ||
+	       (place->alias && strings_add(arena, list, place->alias) < 0) ? -1 : 0;
 }
 
 bool place_is_within(const char *path, const struct place *root, const struct places *more)

@@ -27,6 +27,18 @@ struct host_entries {
 	size_t count, capacity;
 };
 
+/* A package cache of the host's: readable at `target` inside, and what is written there goes to a layer of that
+ * name. */
+struct host_cache {
+	const char *name, *source, *target;
+	uint64_t device, inode;         /* of the source, when it was found */
+};
+
+struct host_caches {
+	struct host_cache *items;
+	size_t count, capacity;
+};
+
 struct places {
 	struct place *items;
 	size_t count, capacity;

@@ -1,5 +1,6 @@
-/* Removing a tree: see remove.h. A tree can be deeper than a process may have descriptors or stack for. What lies deeper
- * than DEPTH_MAX is moved up to the top and found there again, so that any depth takes the same few descriptors. */
+/* Removing a tree: see remove.h. A tree can be deeper than a process may have descriptors or stack for. What lies
+ * deeper than DEPTH_MAX is moved up to the top and found there again, so that any depth takes the same few
+ * descriptors. */
 #include "base/remove.h"
 
 #include <dirent.h>

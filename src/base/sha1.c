@@ -8,23 +8,41 @@ static uint32_t rotate(uint32_t word, unsigned bits)
 	return word << bits | word >> (32 - bits);
 }
 
+/* One step; the five words change their roles instead of their places. */
+#define STEP(a, b, c, d, e, mixed, constant, word)                              \
+	do {                                                                    \
+		(e) += rotate((a), 5) + (mixed) + (constant) + (word);          \
+		(b) = rotate((b), 30);                                          \
+	} while (0)
+#define STEPS(i, MIXED, constant)                                               \
+	do {                                                                    \
+		STEP(a, b, c, d, e, MIXED(b, c, d), constant, words[i]);        \
+		STEP(e, a, b, c, d, MIXED(a, b, c), constant, words[(i) + 1]);  \
+		STEP(d, e, a, b, c, MIXED(e, a, b), constant, words[(i) + 2]);  \
+		STEP(c, d, e, a, b, MIXED(d, e, a), constant, words[(i) + 3]);  \
+		STEP(b, c, d, e, a, MIXED(c, d, e), constant, words[(i) + 4]);  \
+	} while (0)
+#define CHOICE(b, c, d) (((b) & (c)) | (~(b) & (d)))
+#define PARITY(b, c, d) ((b) ^ (c) ^ (d))
+#define MAJORITY(b, c, d) (((b) & (c)) | ((b) & (d)) | ((c) & (d)))
+
 static void take_block(struct sha1 *sha1, const unsigned char *block)
 {
-	static const uint32_t constants[] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
-	uint32_t words[80], a = sha1->state[0], b = sha1->state[1], c = sha1->state[2], d = sha1->state[3], e = sha1->state[4];
+	uint32_t words[80], a = sha1->state[0], b = sha1->state[1], c = sha1->state[2], d = sha1->state[3],
+			    e = sha1->state[4];
 	for (unsigned i = 0; i < 16; i++)
-		words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 | (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+		words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+		           (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
 	for (unsigned i = 16; i < 80; i++)
 		words[i] = rotate(words[i - 3] ^ words[i - 8] ^ words[i - 14] ^ words[i - 16], 1);
-	for (unsigned i = 0; i < 80; i++) {
-		uint32_t mixed = i < 20 ? (b & c) | (~b & d) : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
-		uint32_t next = rotate(a, 5) + mixed + e + constants[i / 20] + words[i];
-		e = d;
-		d = c;
-		c = rotate(b, 30);
-		b = a;
-		a = next;
-	}
+	for (unsigned i = 0; i < 20; i += 5)
+		STEPS(i, CHOICE, 0x5a827999);
+	for (unsigned i = 20; i < 40; i += 5)
+		STEPS(i, PARITY, 0x6ed9eba1);
+	for (unsigned i = 40; i < 60; i += 5)
+		STEPS(i, MAJORITY, 0x8f1bbcdc);
+	for (unsigned i = 60; i < 80; i += 5)
+		STEPS(i, PARITY, 0xca62c1d6);
 	sha1->state[0] += a;
 	sha1->state[1] += b;
 	sha1->state[2] += c;

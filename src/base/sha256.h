@@ -1,5 +1,5 @@
-/* SHA-256 with the processor's own instructions where it has them, which is ten times as fast; else libsodium's. One
- * state is begun by crypto_hash_sha256_init() and gone on with by these alone. */
+/* SHA-256 with the processor's own instructions if it has them, ten times as fast as without; otherwise libsodium's. A
+ * state is initialised by crypto_hash_sha256_init() and then used with these functions only. */
 #pragma once
 #include <sodium/crypto_hash_sha256.h>
 #include <stddef.h>

@@ -35,7 +35,7 @@ static inline char text_lower(char byte)
 	return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
 }
 
-/* FNV-1a, on from `hash`; begins with TEXT_HASH. For tables, not against people who choose what is in them. */
+/* FNV-1a, continued from `hash`; the initial value is TEXT_HASH. For tables; no defence against chosen keys. */
 #define TEXT_HASH UINT64_C(1469598103934665603)
 static inline uint64_t text_hash(uint64_t hash, const char *text, size_t length)
 {

@@ -59,7 +59,8 @@ const char *toml_found(const struct toml_scan *scan, char buffer[32])
 	if (code >= 0x20 && code < 0x7f)
 		snprintf(buffer, 32, "'%c'", (char)code);
 	else
-		snprintf(buffer, 32, "%s U+%04X", code < 0xa0 ? "the control character" : "the character", (unsigned)code);
+		snprintf(buffer, 32, "%s U+%04X", code < 0xa0 ? "the control character" : "the character",
+		         (unsigned)code);
 	return buffer;
 }
 
@@ -116,7 +117,8 @@ static int scan_code(struct toml_scan *scan, const char *escape, size_t digits, 
 	for (size_t i = 0; i < digits; i++, scan->at++) {
 		int digit = scan->at < scan->end ? hex_digit(*scan->at) : -1;
 		if (digit < 0)
-			return toml_refuse(scan, escape, "\\%c is followed by %zu hexadecimal digits", escape[1], digits);
+			return toml_refuse(scan, escape, "\\%c is followed by %zu hexadecimal digits", escape[1],
+			                   digits);
 		code = code << 4 | (unsigned)digit;
 	}
 	if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
@@ -157,9 +159,11 @@ static int scan_escape(struct toml_scan *scan, bool many_lines, char **out)
 	}
 	if (many_lines && skip_folded_line(scan))
 		return 0;
-	toml_refuse(scan, escape, "a backslash is followed by %s; known are \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX",
+	toml_refuse(scan, escape,
+	            "a backslash is followed by %s; known are \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX",
 	            toml_found(scan, found));
-	return fail_remedy(scan->err, "write the backslash twice, or the text in single quotes, where nothing is escaped");
+	return fail_remedy(scan->err,
+	                   "write the backslash twice, or the text in single quotes, where nothing is escaped");
 }
 
 /* One character of a string that is not a quote. */
@@ -178,7 +182,8 @@ static int scan_character(struct toml_scan *scan, const char *open, bool many_li
 	if (byte == '\n' || (byte == '\r' && scan->end - scan->at > 1 && scan->at[1] == '\n'))
 		return toml_refuse(scan, open, "this string is not closed before the line ends");
 	if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
-		return toml_refuse(scan, scan->at, "%s may not stand in a string as it is", toml_found(scan, found));
+		return toml_refuse(scan, scan->at, "%s is not allowed in a string without an escape",
+		                   toml_found(scan, found));
 	*(*out)++ = *scan->at++;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* TOML's words: what stands between the brackets, dots and commas. For toml.c alone. */
+/* TOML's tokens: what is between the brackets, dots and commas. For toml.c only. */
 #pragma once
 #include "base/toml.h"
 
@@ -12,10 +12,11 @@ struct toml_scan {
 	struct cordon_error *err;
 };
 
-/* Refuses what stands at `where`. Returns -1. Whoever came to the end of a cut text hears of that instead. */
+/* Reports the text at `where` as an error. Returns -1. If the end of a cut text was reached, that is reported
+ * instead. */
 int toml_refuse(struct toml_scan *scan, const char *where, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* "'x'", "the end of the line", "U+00E9": what stands at the place, for messages. */
+/* "'x'", "the end of the line", "U+00E9": the text at this position, for messages. */
 const char *toml_found(const struct toml_scan *scan, char buffer[32]);
 
 void toml_skip_blanks(struct toml_scan *scan);

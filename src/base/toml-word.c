@@ -99,7 +99,7 @@ static const char *take_offset(struct word *word)
 	if (take(word, "Zz"))
 		return NULL;
 	if (!take(word, "+-") || !take_digits(word, 2, &hours) || !take(word, ":") || !take_digits(word, 2, &minutes))
-		return "after a time stands nothing, Z, or an offset as +HH:MM";
+		return "a time ends there, or is followed by Z or an offset such as +HH:MM";
 	return hours > 23 || minutes > 59 ? "there is no such offset" : NULL;
 }
 
@@ -112,7 +112,7 @@ static const char *take_datetime(struct word *word)
 	if (wrong || (dated && word->at == word->end))
 		return wrong;
 	if (dated && !take(word, "Tt "))
-		return "between date and time stands a T or a space";
+		return "date and time are separated by a T or a space";
 	wrong = take_time(word);
 	if (!wrong && dated && word->at < word->end)
 		wrong = take_offset(word);
@@ -151,7 +151,7 @@ static bool value_of(const char *at, const char *end, unsigned base, bool negati
 	return true;
 }
 
-/* The caller's locale may have another decimal point; this one is nobody's. */
+/* strtod() uses the decimal point of the caller's locale; this is the C locale. */
 static double double_of(const struct word *word, char *room)
 {
 	size_t length = 0;
@@ -299,5 +299,5 @@ int toml_scan_word(struct toml_scan *scan, struct toml_value *value)
 		return 0;
 	if (*wrong)
 		return toml_refuse(scan, begin, "%.*s %s", shown, begin, wrong);
-	return toml_refuse(scan, begin, "%.*s is not a value; text stands in quotes", shown, begin);
+	return toml_refuse(scan, begin, "%.*s is not a value; strings are quoted", shown, begin);
 }

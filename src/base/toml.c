@@ -96,7 +96,7 @@ static int enter_by_dots(struct parser *parser, struct toml_node *parent, const 
 		return refuse_again(parser, key, node, node->value.type == TOML_TABLE ?
 		                    "is an inline table, to which nothing is added" : "has a value and is not a table");
 	if (node->origin == BY_HEADER || node->origin == BY_ELEMENTS)
-		return refuse_again(parser, key, node, "has a header of its own, under which its keys stand");
+		return refuse_again(parser, key, node, "has a header of its own; put its keys there");
 	node->origin = BY_DOTS;
 	*ret_table = node;
 	return 0;
@@ -132,7 +132,7 @@ static int skip_comment(struct toml_scan *scan)
 		if (byte == '\r' && scan->end - scan->at > 1 && scan->at[1] == '\n')
 			break;
 		if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
-			return toml_refuse(scan, scan->at, "%s may not stand in a comment", toml_found(scan, found));
+			return toml_refuse(scan, scan->at, "%s is not allowed in a comment", toml_found(scan, found));
 	}
 	return 0;
 }
@@ -183,14 +183,15 @@ static int parse_array(struct parser *parser, struct toml_node *array)
 		if (scan->at == scan->end)
 			return toml_refuse(scan, open, "this array is not closed");
 		struct toml_key place = here(parser);
-		if (add(parser, array, &place, TOML_STRING, BY_VALUE, &element) < 0 || parse_value(parser, element) < 0 ||
-		    skip_between(scan) < 0)
+		if (add(parser, array, &place, TOML_STRING, BY_VALUE, &element) < 0 ||
+		    parse_value(parser, element) < 0 || skip_between(scan) < 0)
 			return -1;
 		if (toml_skip(scan, ',') || (scan->at < scan->end && *scan->at == ']'))
 			continue;
 		if (scan->at == scan->end)
 			return toml_refuse(scan, open, "this array is not closed");
-		return toml_refuse(scan, scan->at, "in an array ',' or ']' was expected, not %s", toml_found(scan, found));
+		return toml_refuse(scan, scan->at, "in an array ',' or ']' was expected, not %s",
+		                   toml_found(scan, found));
 	}
 }
 
@@ -210,7 +211,7 @@ static int parse_inline_table(struct parser *parser, struct toml_node *table)
 	} while (toml_skip(scan, ','));
 	if (toml_skip(scan, '}'))
 		return 0;
-	return toml_refuse(scan, scan->at, "in an inline table, which stands on one line, ',' or '}' was expected, not %s",
+	return toml_refuse(scan, scan->at, "expected ',' or '}' in an inline table, which is on one line, not %s",
 	                   toml_found(scan, found));
 }
 
@@ -249,8 +250,9 @@ static int open_element(struct parser *parser, struct toml_node *parent, const s
 	if (!array && add(parser, parent, key, TOML_ARRAY, BY_ELEMENTS, &array) < 0)
 		return -1;
 	if (array->origin != BY_ELEMENTS)
-		return refuse_again(parser, key, array, array->value.type == TOML_ARRAY ?
-		                    "is an array with all its elements" : "is there already and not an array of tables");
+		return refuse_again(parser, key, array,
+		                    array->value.type == TOML_ARRAY ? "is an array with all its elements" :
+		                                                      "is there already and not an array of tables");
 	return add(parser, array, bracket, TOML_TABLE, BY_HEADER, &parser->table);
 }
 
@@ -267,8 +269,8 @@ static int parse_header(struct parser *parser)
 	if ((element ? open_element(parser, parent, &key, &bracket) : open_table(parser, parent, &key)) < 0)
 		return -1;
 	if (!toml_skip(scan, ']') || (element && !toml_skip(scan, ']')))
-		return toml_refuse(scan, scan->at, "at the end of a header '%s' was expected, not %s", element ? "]]" : "]",
-		                   toml_found(scan, found));
+		return toml_refuse(scan, scan->at, "at the end of a header '%s' was expected, not %s",
+		                   element ? "]]" : "]", toml_found(scan, found));
 	return 0;
 }
 
@@ -304,8 +306,15 @@ int toml_parse(struct arena *arena, const char *file, const char *text, size_t l
 {
 	size_t valid = valid_length(text, length);
 	struct parser parser = {
-		.scan = { .file = file, .text = text, .at = text, .end = text + valid, .cut = valid < length, .err = err },
-		.placed = text, .line = 1, .column = 1,
+		.scan = { .file = file,
+		          .text = text,
+		          .at = text,
+		          .end = text + valid,
+		          .cut = valid < length,
+		          .err = err },
+		.placed = text,
+		.line = 1,
+		.column = 1,
 	};
 	struct toml_scan *scan = &parser.scan;
 	if (length > TOML_SIZE_MAX)

@@ -42,6 +42,6 @@ int toml_parse(struct arena *arena, const char *file, const char *text, size_t l
 /* The member of this name, or NULL. */
 const struct toml_value *toml_member(const struct toml_value *table, const char *key);
 
-/* Refuses what stands at `value`: `config_invalid`, subject FILE:LINE:COLUMN. Returns -1. */
+/* Reports an error at the position of `value`: `config_invalid`, subject FILE:LINE:COLUMN. Returns -1. */
 int toml_fail(struct cordon_error *err, const char *file, const struct toml_value *value, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));

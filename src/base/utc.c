@@ -37,17 +37,19 @@ void utc_text(int64_t seconds, unsigned milliseconds, char ret_text[UTC_SIZE])
 	struct date date = civil(days);
 	/* Every row of the ledger has one, and its head: printf() takes ten times as long. */
 	if (date.year >= 0 && date.year <= 9999 && milliseconds <= 999) {
-		const struct { unsigned at, number; int digits; } parts[] = {
-			{ 0, (unsigned)date.year, 4 }, { 5, date.month, 2 },        { 8, date.day, 2 },      { 11, second / 3600, 2 },
-			{ 14, second / 60 % 60, 2 },   { 17, second % 60, 2 },      { 20, milliseconds, 3 },
+		const struct { unsigned at, number; int digits;
+		} parts[] = {
+			{ 0, (unsigned)date.year, 4 }, { 5, date.month, 2 },        { 8, date.day, 2 },
+			{ 11, second / 3600, 2 },      { 14, second / 60 % 60, 2 }, { 17, second % 60, 2 },
+			{ 20, milliseconds, 3 },
 		};
 		memcpy(ret_text, "0000-00-00T00:00:00.000Z", sizeof("0000-00-00T00:00:00.000Z"));
 		for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 			put_digits(ret_text + parts[i].at, parts[i].number, parts[i].digits);
 		return;
 	}
-	snprintf(ret_text, UTC_SIZE, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)date.year, date.month, date.day,
-	         second / 3600, second / 60 % 60, second % 60, milliseconds);
+	snprintf(ret_text, UTC_SIZE, "%04lld-%02u-%02uT%02u:%02u:%02u.%03uZ", (long long)date.year, date.month,
+	         date.day, second / 3600, second / 60 % 60, second % 60, milliseconds);
 }
 
 /* The inverse of civil(). */

@@ -18,20 +18,26 @@ struct range {
 
 static const struct range plain[] = {
 	{ 0x0020, 0x007e },                                             /* ASCII */
-	{ 0x00a1, 0x00a7 }, { 0x00a9, 0x00a9 }, { 0x00ab, 0x00ac },     /* Latin-1, without what has a twin in ASCII */
-	{ 0x00ae, 0x00ae }, { 0x00b0, 0x00b1 }, { 0x00b6, 0x00b7 }, { 0x00bb, 0x00bb }, { 0x00bf, 0x0131 },
-	{ 0x0134, 0x013e }, { 0x0141, 0x0148 }, { 0x014a, 0x017e },     /* Latin Extended, without ligatures */
-	{ 0x0180, 0x0188 }, { 0x018a, 0x01bf }, { 0x01cd, 0x01f0 }, { 0x01f4, 0x024f }, { 0x1e00, 0x1e99 }, { 0x1e9e, 0x1eff },
-	{ 0x0386, 0x0386 }, { 0x0388, 0x038a }, { 0x038c, 0x038c }, { 0x038e, 0x03a1 }, { 0x03a3, 0x03ce }, /* Greek */
-	{ 0x0400, 0x0471 }, { 0x0474, 0x0481 }, { 0x048a, 0x052f },                         /* Cyrillic */
-	{ 0x0531, 0x0556 }, { 0x0561, 0x0586 }, { 0x10d0, 0x10fa },     /* Armenian, Georgian */
+	{ 0x00a1, 0x00a7 },   { 0x00a9, 0x00a9 },   { 0x00ab, 0x00ac }, /* Latin-1, without what has a twin in ASCII */
+	{ 0x00ae, 0x00ae },   { 0x00b0, 0x00b1 },   { 0x00b6, 0x00b7 },
+	{ 0x00bb, 0x00bb },   { 0x00bf, 0x0131 },   { 0x0134, 0x013e },
+	{ 0x0141, 0x0148 },   { 0x014a, 0x017e }, /* Latin Extended, without ligatures */
+	{ 0x0180, 0x0188 },   { 0x018a, 0x01bf },   { 0x01cd, 0x01f0 },
+	{ 0x01f4, 0x024f },   { 0x1e00, 0x1e99 },   { 0x1e9e, 0x1eff },
+	{ 0x0386, 0x0386 },   { 0x0388, 0x038a },   { 0x038c, 0x038c },
+	{ 0x038e, 0x03a1 },   { 0x03a3, 0x03ce },                       /* Greek */
+	{ 0x0400, 0x0471 },   { 0x0474, 0x0481 },   { 0x048a, 0x052f }, /* Cyrillic */
+	{ 0x0531, 0x0556 },   { 0x0561, 0x0586 },   { 0x10d0, 0x10fa }, /* Armenian, Georgian */
 	{ 0x20ac, 0x20ac },                                             /* euro */
-	{ 0x3001, 0x3002 }, { 0x3005, 0x3011 }, { 0x3014, 0x301b },     /* CJK punctuation, without quotation marks */
-	{ 0x3041, 0x3096 }, { 0x309d, 0x309e }, { 0x30a1, 0x30fe }, { 0x3105, 0x312f }, /* kana, bopomofo */
-	{ 0x3400, 0x4dbf }, { 0x4e00, 0x9fff }, { 0x20000, 0x2a6df }, { 0x2a700, 0x2b738 }, /* Han */
-	{ 0x2b740, 0x2b81d }, { 0x2b820, 0x2cea1 }, { 0x2ceb0, 0x2ebe0 }, { 0x30000, 0x3134a },
-	{ 0xac00, 0xd7a3 },                                             /* Hangul syllables */
-	{ 0x1f300, 0x1f3fa }, { 0x1f400, 0x1f64f }, { 0x1f680, 0x1f6c5 }, { 0x1f900, 0x1f9ff },  /* emoji */
+	{ 0x3001, 0x3002 },   { 0x3005, 0x3011 },   { 0x3014, 0x301b }, /* CJK punctuation, without quotation marks */
+	{ 0x3041, 0x3096 },   { 0x309d, 0x309e },   { 0x30a1, 0x30fe },
+	{ 0x3105, 0x312f }, /* kana, bopomofo */
+	{ 0x3400, 0x4dbf },   { 0x4e00, 0x9fff },   { 0x20000, 0x2a6df },
+	{ 0x2a700, 0x2b738 }, /* Han */
+	{ 0x2b740, 0x2b81d }, { 0x2b820, 0x2cea1 }, { 0x2ceb0, 0x2ebe0 },
+	{ 0x30000, 0x3134a }, { 0xac00, 0xd7a3 }, /* Hangul syllables */
+	{ 0x1f300, 0x1f3fa }, { 0x1f400, 0x1f64f }, { 0x1f680, 0x1f6c5 },
+	{ 0x1f900, 0x1f9ff }, /* emoji */
 };
 
 /* Of a program's own output: what a terminal might obey, what is not seen, what moves or overlays its neighbours. */
@@ -42,7 +48,8 @@ static const struct range disturbing[] = {
 	{ 0x1680, 0x1680 }, { 0x17b4, 0x17b5 },         /* Ogham space; Khmer vowels that are not seen */
 	{ 0x180b, 0x180f }, { 0x1ab0, 0x1aff },         /* Mongolian selectors; marks */
 	{ 0x1dc0, 0x1dff }, { 0x2000, 0x200f },         /* marks; spaces, zero width, direction */
-	{ 0x2028, 0x202f }, { 0x205f, 0x206f },         /* separators, embeddings, overrides; isolates, invisible operators */
+	{ 0x2028, 0x202f }, { 0x205f, 0x206f },         /* separators, embeddings, overrides; isolates, invisible
+	                                                   operators */
 	{ 0x20d0, 0x20ff }, { 0x2800, 0x2800 },         /* marks; a Braille pattern of no dots */
 	{ 0x3000, 0x3000 }, { 0x3164, 0x3164 },         /* ideographic space; Hangul filler */
 	{ 0xfe00, 0xfe0f }, { 0xfe20, 0xfe2f },         /* selectors; marks */
@@ -82,6 +89,17 @@ bool visible_is_output(const struct visible *seen)
 	return seen->is_utf8 && !is_in(disturbing, ARRAY_SIZE(disturbing), seen->code);
 }
 
+void visible_print(FILE *out, const char *text, size_t length)
+{
+	for (struct visible seen; length; text += seen.length, length -= seen.length) {
+		seen = visible_next(text, length);
+		if (visible_is_output(&seen) || *text == '\n' || *text == '\t')
+			fwrite(text, 1, seen.length, out);
+		else
+			fprintf(out, !seen.is_utf8 || seen.code < 0x80 ? "\\x%02x" : "\\u{%x}", (unsigned)seen.code);
+	}
+}
+
 static void write_escaped(FILE *out, const struct visible *seen)
 {
 	static const char letters[32] = { ['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r' };
@@ -103,7 +121,8 @@ void visible_quote(FILE *out, const char *text)
 		fputs(text, out);
 		return;
 	}
-	/* Many spaces, where a terminal breaks the line, would begin a line of their own: of a run, all but the first are spelt. */
+	/* Many spaces, where a terminal breaks the line, would begin a line of their own: of a run, all but the first
+	 * are spelt. */
 	bool escape = strchr(text, '\'') != NULL || strstr(text, "  ") != NULL;
 	for (size_t at = 0; at < all && !escape;) {
 		struct visible seen = visible_next(text + at, all - at);
@@ -134,7 +153,8 @@ static void write_json(FILE *out, const char *json)
 		else if (seen.code <= 0xffff)
 			fprintf(out, "\\u%04x", (unsigned)seen.code);
 		else
-			fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (high >> 10)), (unsigned)(0xdc00 + (high & 0x3ff)));
+			fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd800 + (high >> 10)),
+			        (unsigned)(0xdc00 + (high & 0x3ff)));
 		at += seen.length;
 	}
 }

@@ -21,6 +21,9 @@ struct visible visible_next(const char *text, size_t left);
 /* May it be shown as part of a program's own output, on a terminal? Letters and marks of every script may. */
 bool visible_is_output(const struct visible *seen);
 
+/* For a terminal: lines and tabs as they are, and as an escape what it might obey. */
+void visible_print(FILE *out, const char *text, size_t length);
+
 /* As a shell's word: bare, 'quoted', or $'escaped' where a character is not plain. No two texts are written the same
  * way. */
 void visible_quote(FILE *out, const char *text);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "config/resolve.h"
+#include "policy/gateway.h"
+#include "secrets/credential.h"
 
 /* ---- the defaults ----------------------------------------------------------------------------------------------- */
 
@@ -73,14 +75,15 @@ _Static_assert(ARRAY_SIZE(limits) * sizeof(uint64_t) == sizeof(struct limits), "
 
 int config_capabilities(struct arena *arena, const struct config_value *values, struct capability_set *ret_set)
 {
-	/* The words that may stand for the list, in the row's order. */
+	/* The words that may replace the list, in the row's order. */
 	static const enum network_mode modes[] = { NETWORK_HOSTS, NETWORK_NONE, NETWORK_ALL };
 	const struct config_value *network = &values[KEY_capabilities_network];
 	struct capability_set set;
 	if (capability_baseline(arena, values[KEY_capabilities_spawn].number, &set) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(capability_lists); i++)
-		memcpy((char *)&set + capability_lists[i].offset, &values[capability_lists[i].key].list, sizeof(struct strings));
+		memcpy((char *)&set + capability_lists[i].offset, &values[capability_lists[i].key].list,
+		       sizeof(struct strings));
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++)
 		memcpy((char *)&set + limits[i].offset, &values[limits[i].key].number, sizeof(uint64_t));
 	set.network = modes[network->number];
@@ -92,7 +95,8 @@ int config_capabilities(struct arena *arena, const struct config_value *values, 
 /* ---- the rest --------------------------------------------------------------------------------------------------- */
 
 /* The word that was chosen, or NULL where nothing was said. */
-static int chosen_word(struct arena *arena, const struct config_state *state, enum config_key key, const char **ret_word)
+static int chosen_word(struct arena *arena, const struct config_state *state, enum config_key key,
+                       const char **ret_word)
 {
 	struct strings words;
 	const struct config_value *value = &state->values[key];
@@ -151,8 +155,76 @@ static int assemble_network(struct arena *arena, const struct config_value *valu
 			return -1;
 	config->network.exempt = ranges;
 	config->network.exempt_count = list->count;
+	config->network.groups = values[KEY_network_groups].list;
 	config->network.private_hosts = values[KEY_network_private_hosts].list;
 	return assemble_names(arena, &values[KEY_network_names].list, config, err);
+}
+
+static int assemble_credentials(struct arena *arena, const struct config_state *state, struct config *config,
+                                struct cordon_error *err)
+{
+	struct credential *credentials = arena_alloc(arena, (state->credential_count + 1) * sizeof(*credentials));
+	if (!credentials)
+		return fail_oom(err);
+	for (size_t i = 0; i < state->credential_count; i++) {
+		const struct config_value *values = state->credentials[i]->values;
+		const struct config_value *timeout = &values[KEY_credentials_timeout];
+		credentials[i] = (struct credential){
+			.name = state->credentials[i]->match,
+			.file = values[KEY_credentials_file].text,
+			.from_variable = values[KEY_credentials_env].text,
+			.command = values[KEY_credentials_command].list,
+			.timeout_ms = timeout->file ? timeout->number : CREDENTIAL_TIMEOUT_MS,
+			.variable = values[KEY_credentials_variable].text,
+			.programs = values[KEY_credentials_programs].list,
+		};
+	}
+	config->credentials = credentials;
+	config->credential_count = state->credential_count;
+	return 0;
+}
+
+static const struct credential *find_credential(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->credential_count; i++)
+		if (!strcmp(config->credentials[i].name, name))
+			return &config->credentials[i];
+	return NULL;
+}
+
+static int assemble_gateways(struct arena *arena, const struct config_state *state, struct config *config,
+                             struct cordon_error *err)
+{
+	struct gateway *gateways = arena_alloc(arena, (state->gateway_count + 1) * sizeof(*gateways));
+	if (!gateways)
+		return fail_oom(err);
+	for (size_t i = 0; i < state->gateway_count; i++) {
+		const struct config_block *block = state->gateways[i];
+		const struct config_value *values = block->values;
+		const char *header = values[KEY_gateway_header].text, *prefix = values[KEY_gateway_prefix].text;
+		gateways[i] = (struct gateway){
+			.name = block->match,
+			.credential = find_credential(config, values[KEY_gateway_credential].text),
+			.header = header ? header : "Authorization",
+			.prefix = prefix ? prefix :
+			          header ? "" :
+			                   "Bearer ",
+			.base_url = values[KEY_gateway_base_url].text,
+			.placeholder = values[KEY_gateway_placeholder].text,
+			.ca_file = values[KEY_gateway_ca_file].text,
+		};
+		if (gateway_parse_upstream(values[KEY_gateway_upstream].text, &gateways[i].upstream) ||
+		    i == GATEWAYS_MAX)
+			return toml_fail(err, block->file, block->at, "there are more than %d [[gateway]] in all",
+			                 GATEWAYS_MAX);
+		if (!gateways[i].credential)
+			return toml_fail(err, block->file, values[KEY_gateway_credential].at,
+			                 "gateway.credential: there is no [credentials.%s]",
+			                 values[KEY_gateway_credential].text);
+	}
+	config->gateways = gateways;
+	config->gateway_count = state->gateway_count;
+	return 0;
 }
 
 static uint32_t walls_of(const struct strings *names)
@@ -170,7 +242,7 @@ static uint64_t least(uint64_t usual, uint64_t limit)
 	return limit && limit < usual ? limit : usual == UINT64_MAX ? 0 : usual;
 }
 
-/* The time that commands usually have is as good as a limit. Output that nobody keeps has none. */
+/* The usual time of commands counts as a limit. Output that is not kept has none. */
 static struct limits chosen_limits(const struct config_value *values, const struct config *config)
 {
 	struct capability_set set = { 0 };
@@ -193,6 +265,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		.degrade = values[KEY_sandbox_on_unavailable].number,
 		.workspace_root = values[KEY_sandbox_workspace_root].text,
 		.tools_dir = values[KEY_tools_dir].text,
+		.caches = (enum caches_mode)values[KEY_sandbox_caches].number,
 		.choose_toolchains = !values[KEY_sandbox_toolchains].number,
 		.toolchains = values[KEY_sandbox_toolchains].list,
 		.etc = values[KEY_sandbox_etc].list,
@@ -203,6 +276,7 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 		.env_set = values[KEY_env_set].list,
 		.approval = { .timeout_ms = values[KEY_approval_timeout].number,
 		              .denials_to_pause = (unsigned)values[KEY_approval_denials_to_pause].number,
+		              .own_approver = !values[KEY_approval_approver].number,
 		              .queue = values[KEY_approval_queue].number },
 		.network = { .connections = values[KEY_network_connections].number,
 		             .total_connections = values[KEY_network_total_connections].number,
@@ -220,9 +294,12 @@ int config_assemble(struct arena *arena, const struct config_state *state, struc
 	    chosen_word(arena, state, KEY_sandbox_view, &config.view) < 0 ||
 	    chosen_word(arena, state, KEY_secrets_output, &config.secrets.output) < 0 ||
 	    chosen_word(arena, state, KEY_secrets_arguments, &config.secrets.arguments) < 0 ||
-	    config_capabilities(arena, values, &set) < 0 || capability_normalise(arena, &set, &config.baseline, NULL) < 0)
+	    config_capabilities(arena, values, &set) < 0 ||
+	    capability_normalise(arena, &set, &config.baseline, NULL) < 0)
 		return fail_oom(err);
-	if (assemble_rules(arena, values, &config.rules, err) < 0 || assemble_network(arena, values, &config, err) < 0)
+	if (assemble_rules(arena, values, &config.rules, err) < 0 ||
+	    assemble_network(arena, values, &config, err) < 0 || assemble_credentials(arena, state, &config, err) < 0 ||
+	    assemble_gateways(arena, state, &config, err) < 0)
 		return -1;
 	config.project_deny = state->project_deny;
 	config.project_protect = state->project_protect;

@@ -20,7 +20,8 @@ struct static_name {
 	struct address address;
 };
 
-/* In the order of the row's values. */
+struct credential;
+struct gateway;
 
 struct config {
 	bool enabled;
@@ -28,6 +29,12 @@ struct config {
 	bool degrade;                           /* on_unavailable = "degrade" */
 	const char *workspace_root;             /* NULL: the data directory's */
 	const char *tools_dir;                  /* or NULL */
+	enum caches_mode {
+		CACHES_OF_SESSION,              /* readable, and what is written is the session's */
+		CACHES_OF_WORKSPACE,            /* and what is written is shared by all commands in the workspace */
+		CACHES_OFF,
+		CACHES_MODE_MAX
+	} caches;
 	bool choose_toolchains;
 	struct strings toolchains;
 	struct strings etc;             /* paths beneath /etc that the base view has besides */
@@ -36,7 +43,8 @@ struct config {
 	struct {
 		uint64_t wall_ms, stdout_bytes, stderr_bytes;
 		uint64_t job_ms;                /* the time of a job, which may be more than the baseline's */
-	} usual;                                /* of a command that asks for nothing of its own; within the baseline's */
+	} usual;                                /* of a command that asks for nothing of its own; within the
+	                                           baseline's */
 	struct limits chosen;                   /* of the baseline's limits those that a file sets; 0: none does */
 	uint32_t required_limits;               /* 1 << enum cordon_wall: held for the whole tree, or nothing runs */
 	const char *cgroup;                     /* where control groups are made, or "none"; NULL: where it can be */
@@ -46,12 +54,14 @@ struct config {
 	struct {
 		uint64_t timeout_ms;
 		unsigned denials_to_pause;      /* 0: never */
+		bool own_approver;              /* an approver behind a client does not count */
 		bool queue;                     /* `cordon approvals` counts as an approver that can be reached */
 	} approval;
 	struct {
 		const struct address_range *exempt;     /* from what the table of addresses refuses */
 		size_t exempt_count;
 		struct strings private_hosts;           /* "name:port" that may be at an address of this site */
+		struct strings groups;                  /* "group=name:port", besides those of groups.def */
 		const struct static_name *names;        /* sorted by nothing; a name may be there several times */
 		size_t name_count;
 		uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes;
@@ -61,17 +71,25 @@ struct config {
 		const char *output, *arguments;         /* actions by name; NULL: by how the command is run */
 		struct strings block, redact, report;   /* kinds for which it is another */
 	} secrets;
+	const struct credential *credentials;   /* secrets/credential.h */
+	size_t credential_count;
+	const struct gateway *gateways;         /* policy/gateway.h */
+	size_t gateway_count;
 	bool sync_disk;                         /* audit.sync = "disk" */
 	/* A file in force that is not what is on the disk now, because that is invalid; said once per change. NULL:
 	 * none. */
 	const char *note;
 };
 
+/* May what serves a network by one go on by the other? Its hosts left aside: which is decided about each. Where keys
+ * are read from counts, the keys themselves do not. */
+bool config_serves_same(const struct config *one, const struct config *other);
+
 /* What is read when: kept between commands, shared by threads. */
 struct config_store;
 
-/* What is kept on disk: a good text, for when the file is not good any more; and what was said, so that it is not said
- * again. Where nobody would hear it, it stays to be said. */
+/* What is kept on disk: the last valid text, for when the file becomes invalid; and what was reported, so that it is
+ * reported once. If there is nobody to report to, it remains to be reported. */
 enum config_keeping { CONFIG_KEEP, CONFIG_KEEP_NOTHING, CONFIG_KEEP_UNSAID };
 
 /* `only`: this file instead of the system's and the user's; or NULL. Reads nothing yet. `data_dir` is where the last
@@ -86,8 +104,10 @@ void config_store_unref(struct config_store *store);
  * yet: without the project's file). A file that changed is read again; unchanged files cost one stat each, or nothing
  * where they are watched. `mounts` is the version of the watch. The snapshot is the caller's to config_unref(). */
 int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
-                      enum config_keeping keeping, uint64_t mounts, const struct config **ret_config, struct cordon_error *err)
-	must_check;
+                      enum config_keeping keeping, uint64_t mounts, const struct config **ret_config,
+                      struct cordon_error *err) must_check;
 /* What is in force without any file; for probes. */
 int config_builtin(const struct config **ret_config, struct cordon_error *err) must_check;
+/* One more holder of a snapshot. */
+const struct config *config_ref(const struct config *config);
 void config_unref(const struct config *config);

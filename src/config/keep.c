@@ -1,5 +1,5 @@
-/* Kept texts: see config-keep.h. Names are made of a hash of the file's path: HASH.toml the last good text, HASH.said a
- * hash of what was reported. Files come into place by rename; who reads and replaces does so under a lock. */
+/* Kept texts: see keep.h. Names are derived from a hash of the file's path: HASH.toml is the last valid text,
+ * HASH.said a hash of what was reported. Files come into place by rename; reading and replacing takes a lock. */
 #include "config/keep.h"
 
 #include <errno.h>
@@ -88,7 +88,7 @@ static bool is_kept(int directory_fd, const struct name *name, const char *text,
 	return kept && kept_length == length && !memcmp(kept, text, length);
 }
 
-/* What a killed process left under the temporary name is removed by who comes next. */
+/* The temporary file of a killed process is removed by the next one. */
 static int open_temporary(int directory_fd, const char *name)
 {
 	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -109,7 +109,8 @@ static void write_kept(int directory_fd, const struct name *name, const char *te
 	auto_close int fd = open_temporary(directory_fd, temporary);
 	if (fd < 0)
 		return;
-	if (write(fd, text, length) != (ssize_t)length || renameat(directory_fd, temporary, directory_fd, name->text) < 0)
+	if (write(fd, text, length) != (ssize_t)length ||
+	    renameat(directory_fd, temporary, directory_fd, name->text) < 0)
 		unlinkat(directory_fd, temporary, 0);
 }
 
@@ -126,7 +127,8 @@ void config_keep_good(const char *data_dir, const char *path, const char *text, 
 		write_kept(fd, &good, text, length);
 }
 
-char *config_keep_load(const char *data_dir, const char *path, size_t *ret_length, char kept_path[CONFIG_KEPT_PATH_SIZE])
+char *config_keep_load(const char *data_dir, const char *path, size_t *ret_length,
+                       char kept_path[CONFIG_KEPT_PATH_SIZE])
 {
 	const struct name good = name_of(path, ".toml");
 	auto_close int fd = open_directory(data_dir, false);

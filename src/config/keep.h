@@ -13,7 +13,8 @@ void config_keep_good(const char *data_dir, const char *path, const char *text, 
 /* The last good text of the file `path`, to be free()d, and where it is kept (in `kept_path`); NULL if there is
  * none. */
 #define CONFIG_KEPT_PATH_SIZE 4096
-char *config_keep_load(const char *data_dir, const char *path, size_t *ret_length, char kept_path[CONFIG_KEPT_PATH_SIZE]);
+char *config_keep_load(const char *data_dir, const char *path, size_t *ret_length,
+                       char kept_path[CONFIG_KEPT_PATH_SIZE]);
 
 /* Was this reason, about this text (may be NULL), not reported yet? With `mark` it is from now on. */
 bool config_keep_is_news(const char *data_dir, const char *path, const char *text, size_t length, const char *reason,

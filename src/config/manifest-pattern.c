@@ -17,8 +17,8 @@
 
 static bool is_name_byte(char byte)
 {
-	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_' ||
-	       byte == '-';
+	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+	       byte == '_' || byte == '-';
 }
 
 /* After a brace: the rest of a placeholder. What is behind it, or NULL with *ret_wrong. */
@@ -42,7 +42,7 @@ static const char *read_placeholder(struct arena *arena, const char *at, struct 
 		word->kind = WORD_REST;
 		at += 3;
 	}
-	*ret_wrong = "after the name of a placeholder stands :option, ... or the closing brace";
+	*ret_wrong = "the name of a placeholder is followed by :option, by ... or by the closing brace";
 	return *at == '}' ? at + 1 : NULL;
 }
 
@@ -88,7 +88,7 @@ static int add_word(struct arena *arena, const char *file, const struct toml_val
 	if (pattern->count == MANIFEST_WORDS_MAX)
 		return toml_fail(err, file, at, "a pattern has at most %d words", MANIFEST_WORDS_MAX);
 	if (pattern->count && pattern->words[pattern->count - 1].kind == WORD_REST)
-		return toml_fail(err, file, at, "{%s...} stands for all that follows, so it must be the last word",
+		return toml_fail(err, file, at, "{%s...} matches all that follows, so it must be the last word",
 		                 pattern->words[pattern->count - 1].text);
 	const char *wrong = read_word(arena, text, &word);
 	if (wrong)
@@ -103,15 +103,16 @@ static int add_word(struct arena *arena, const char *file, const struct toml_val
 static int check_text(const char *file, const struct toml_value *value, struct cordon_error *err)
 {
 	if (value->type != TOML_STRING)
-		return toml_fail(err, file, value, "argv is a list of patterns, each a text or a list of words, and this is %s",
+		return toml_fail(err, file, value,
+		                 "argv is a list of patterns, each a text or a list of words, and this is %s",
 		                 toml_type_names[value->type]);
 	if (strlen(value->text) != value->length || text_has_control(value->text))
 		return toml_fail(err, file, value, "a pattern has no control characters in it");
 	return 0;
 }
 
-static int split(struct arena *arena, const char *file, const struct toml_value *value, struct manifest_pattern *pattern,
-                 struct cordon_error *err)
+static int split(struct arena *arena, const char *file, const struct toml_value *value,
+                 struct manifest_pattern *pattern, struct cordon_error *err)
 {
 	if (check_text(file, value, err) < 0)
 		return -1;
@@ -130,9 +131,11 @@ static int split(struct arena *arena, const char *file, const struct toml_value 
 int manifest_pattern_read(struct arena *arena, const char *file, const struct toml_value *value,
                           struct manifest_pattern *ret_pattern, struct cordon_error *err)
 {
-	struct manifest_pattern pattern = { .where = arena_printf(arena, "%s:%u:%u", file, value->line, value->column) };
+	struct manifest_pattern pattern = { .where =
+		                                    arena_printf(arena, "%s:%u:%u", file, value->line, value->column) };
 	size_t most = value->type == TOML_ARRAY ? value->count : value->length;
-	pattern.words = arena_alloc(arena, (most < MANIFEST_WORDS_MAX ? most + 1 : MANIFEST_WORDS_MAX) * sizeof(*pattern.words));
+	pattern.words = arena_alloc(arena, (most < MANIFEST_WORDS_MAX ? most + 1 : MANIFEST_WORDS_MAX) *
+	                                           sizeof(*pattern.words));
 	if (!pattern.where || !pattern.words)
 		return fail_oom(err);
 	if (value->type != TOML_ARRAY && split(arena, file, value, &pattern, err) < 0)
@@ -154,8 +157,8 @@ bool manifest_pattern_equal(const struct manifest_pattern *one, const struct man
 		return false;
 	for (size_t i = 0; i < one->count; i++) {
 		const struct manifest_word *a = &one->words[i], *b = &other->words[i];
-		if (a->kind != b->kind || a->option != b->option || strcmp(a->before, b->before) || strcmp(a->after, b->after) ||
-		    (a->kind == WORD_LITERAL && strcmp(a->text, b->text)))
+		if (a->kind != b->kind || a->option != b->option || strcmp(a->before, b->before) ||
+		    strcmp(a->after, b->after) || (a->kind == WORD_LITERAL && strcmp(a->text, b->text)))
 			return false;
 	}
 	return true;
@@ -175,10 +178,10 @@ static const char *misfit(const struct manifest_word *word, const char *argument
 		return buffer;
 	}
 	if (length == before + after) {
-		snprintf(buffer, 160, "{%.60s} does not stand for nothing", word->text);
+		snprintf(buffer, 160, "{%.60s} does not match an empty argument", word->text);
 		return buffer;
 	}
-	snprintf(buffer, 160, "{%.60s} does not stand for an option", word->text);
+	snprintf(buffer, 160, "{%.60s} does not match an option", word->text);
 	return argument[before] == '-' && !word->option ? buffer : NULL;
 }
 
@@ -196,7 +199,8 @@ const char *manifest_pattern_misfit(const struct manifest_pattern *pattern, cons
 	*ret_place = place;
 	if (place < fixed) {
 		const struct manifest_word *word = &pattern->words[place];
-		snprintf(buffer, 160, word->kind == WORD_LITERAL ? "\"%.60s\" is missing" : "{%.60s} is missing", word->text);
+		snprintf(buffer, 160, word->kind == WORD_LITERAL ? "\"%.60s\" is missing" : "{%.60s} is missing",
+		         word->text);
 		return buffer;
 	}
 	snprintf(buffer, 160, "nothing more was expected");

@@ -1,5 +1,5 @@
-/* Manifests: a file into what it declares, and whether a command is what it declares. Every key is a row; values that the
- * configuration knows too are read by its own functions. See cordon-manifest(5). */
+/* Manifests: a file into what it declares, and whether a command is what it declares. Every key is a row; values that
+ * the configuration knows too are read by its own functions. See cordon-manifest(5). */
 #include "config/manifest.h"
 
 #include <fcntl.h>
@@ -88,8 +88,10 @@ static int read_name(const struct config_reader *reader, const struct toml_value
                      struct cordon_error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	if (at->type != TOML_STRING || !at->length || at->length > NAME_MAX_LENGTH || strspn(at->text, allowed) != at->length)
-		return toml_fail(err, reader->file, at, "name must be a text of letters, digits, '.', '_' and '-', at most %d of them",
+	if (at->type != TOML_STRING || !at->length || at->length > NAME_MAX_LENGTH ||
+	    strspn(at->text, allowed) != at->length)
+		return toml_fail(err, reader->file, at,
+		                 "name must be a text of letters, digits, '.', '_' and '-', at most %d of them",
 		                 NAME_MAX_LENGTH);
 	manifest->name = at->text;
 	return 0;
@@ -110,7 +112,8 @@ static int read_argv(const struct config_reader *reader, const struct toml_value
                      struct cordon_error *err)
 {
 	if (at->type != TOML_ARRAY)
-		return toml_fail(err, reader->file, at, "argv must be a list of patterns, and this is %s", toml_type_names[at->type]);
+		return toml_fail(err, reader->file, at, "argv must be a list of patterns, and this is %s",
+		                 toml_type_names[at->type]);
 	if (!at->count) {
 		toml_fail(err, reader->file, at, "argv is empty, so that no command would fit");
 		return fail_remedy(err, "leave argv out for any arguments, or write [\"\"] for none at all");
@@ -125,7 +128,8 @@ static int read_argv(const struct config_reader *reader, const struct toml_value
 			return -1;
 		for (size_t j = 0; j < i; j++)
 			if (manifest_pattern_equal(&manifest->patterns[i], &manifest->patterns[j]))
-				return toml_fail(err, reader->file, at->items[i], "this pattern fits the same as the one on line %u",
+				return toml_fail(err, reader->file, at->items[i],
+				                 "this pattern fits the same as the one on line %u",
 				                 at->items[j]->line);
 	}
 	manifest->pattern_count = at->count;
@@ -216,8 +220,8 @@ static int read_table(const struct config_reader *reader, enum table table, cons
 }
 
 /* What no single value shows. */
-static int check_whole(const struct config_reader *reader, const struct toml_value *root, const struct manifest *manifest,
-                       struct cordon_error *err)
+static int check_whole(const struct config_reader *reader, const struct toml_value *root,
+                       const struct manifest *manifest, struct cordon_error *err)
 {
 	if (!manifest->name)
 		return toml_fail(err, reader->file, root, "the manifest has no name");
@@ -232,7 +236,8 @@ static int check_whole(const struct config_reader *reader, const struct toml_val
 			if (!path_within(path, writable))
 				continue;
 			toml_fail(err, reader->file, toml_member(spawn, "fs_read")->items[i],
-			          "\"%s\" is to be read only, and fs_write makes \"%s\" writable with all beneath it", path, writable);
+			          "\"%s\" is to be read only, and fs_write makes \"%s\" writable with all beneath it",
+			          path, writable);
 			return fail_remedy(err, "take it out of one of them");
 		}
 	return 0;
@@ -244,8 +249,8 @@ int manifest_parse(struct arena *arena, const char *file, const char *home, cons
 	const struct config_reader reader = { .arena = arena, .file = file, .home = home };
 	const struct toml_value *root;
 	struct manifest manifest = { 0 };
-	if (toml_parse(arena, file, text, length, &root, err) < 0 || read_table(&reader, TOP, root, &manifest, err) < 0 ||
-	    check_whole(&reader, root, &manifest, err) < 0)
+	if (toml_parse(arena, file, text, length, &root, err) < 0 ||
+	    read_table(&reader, TOP, root, &manifest, err) < 0 || check_whole(&reader, root, &manifest, err) < 0)
 		return -1;
 	struct capability_set *set = &manifest.set;
 	set->programs = manifest.programs;
@@ -282,7 +287,8 @@ static const char *last_part(const char *path)
 static bool is_same_file(const char *one, const char *other)
 {
 	char real_one[PATH_MAX], real_other[PATH_MAX];
-	return !strcmp(one, other) || (realpath(one, real_one) && realpath(other, real_other) && !strcmp(real_one, real_other));
+	return !strcmp(one, other) ||
+	       (realpath(one, real_one) && realpath(other, real_other) && !strcmp(real_one, real_other));
 }
 
 static int match_program(const struct manifest *manifest, const char *program, const char *called,
@@ -297,12 +303,13 @@ static int match_program(const struct manifest *manifest, const char *program, c
 			return 0;
 		other_name = listed;
 	}
-	fail(err, CORDON_E_PROGRAM_NOT_ALLOWED, 0, program, "the manifest \"%s\" does not declare this program%s", manifest->name,
-	     other_name ? " under the name it was called by" : "");
+	fail(err, CORDON_E_PROGRAM_NOT_ALLOWED, 0, program, "the manifest \"%s\" does not declare this program%s",
+	     manifest->name, other_name ? " under the name it was called by" : "");
 	fail_boundary(err, "manifest");
 	if (other_name)
 		return fail_remedy(err, "call it %s", other_name);
-	return fail_remedy(err, "it declares %s%s", manifest->programs.items[0], manifest->programs.count > 1 ? " and others" : "");
+	return fail_remedy(err, "it declares %s%s", manifest->programs.items[0],
+	                   manifest->programs.count > 1 ? " and others" : "");
 }
 
 int manifest_match(const struct manifest *manifest, const char *program, const struct strings *argv,
@@ -333,9 +340,10 @@ int manifest_match(const struct manifest *manifest, const char *program, const s
 	char shown[256] = "";
 	size_t used = 0;
 	for (size_t i = 0; i < nearest->written.count && used < sizeof(shown); i++)
-		used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s", i ? " " : "", nearest->written.items[i]);
-	fail(err, CORDON_E_PROGRAM_NOT_ALLOWED, 0, program, "argument %zu is not as the manifest \"%s\" declares: %s", furthest + 1,
-	     manifest->name, wrong);
+		used += (size_t)snprintf(shown + used, sizeof(shown) - used, "%s%s", i ? " " : "",
+		                         nearest->written.items[i]);
+	fail(err, CORDON_E_PROGRAM_NOT_ALLOWED, 0, program, "argument %zu is not as the manifest \"%s\" declares: %s",
+	     furthest + 1, manifest->name, wrong);
 	fail_boundary(err, "manifest");
 	if (!*shown)
 		return fail_remedy(err, "the nearest pattern has no arguments (%s)", nearest->where);

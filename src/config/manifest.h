@@ -11,13 +11,13 @@
 struct cordon_error;
 struct toml_value;
 
-/* One word of a pattern. Where it stands for what a caller gives, that is never empty, and begins with a dash only if
- * the pattern says that it may. */
+/* One word of a pattern. The argument that a placeholder matches is never empty, and begins with a dash only if the
+ * pattern allows it. */
 struct manifest_word {
 	enum { WORD_LITERAL, WORD_ONE, WORD_REST } kind;
 	bool option;                    /* may begin with a dash */
 	const char *text;               /* the literal, or the placeholder's name */
-	const char *before, *after;     /* WORD_ONE: what stands around it in the same word */
+	const char *before, *after;     /* WORD_ONE: the text around the placeholder in the same word */
 };
 
 struct manifest_pattern {
@@ -36,11 +36,11 @@ struct manifest {
 	struct strings env_pass;
 };
 
-/* `home` is the HOME of whoever names it, or NULL. */
+/* `home` is the caller's HOME, or NULL. */
 int manifest_read(struct arena *arena, const char *path, const char *home, struct manifest *ret_manifest,
                   struct cordon_error *err) must_check;
 
-/* The same from a text. `file` is its name in errors; `home` is what ~/ stands for, or NULL. */
+/* The same from a text. `file` is its name in errors; `home` replaces ~/, or NULL. */
 int manifest_parse(struct arena *arena, const char *file, const char *home, const char *text, size_t length,
                    struct manifest *ret_manifest, struct cordon_error *err) must_check;
 

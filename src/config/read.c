@@ -1,8 +1,8 @@
-/* Reading the configuration's files.
+/* Reads the configuration's files.
  *
- * The user's file and the system's decide what commands may do: whoever can write them decides. So they belong to root or
- * to the caller, and to nobody else to write. A project's file can only narrow, but lies where commands write: what stands
- * there may be a link to a secret, a pipe that never answers, or endless. */
+ * The files of the user and of the system decide what commands may do. So they must be owned by root or the caller,
+ * and not be writable by any other user. A project's file can only narrow, but it is where commands write: it may be a
+ * link to a secret, a pipe that blocks, or endless. */
 #include "config/read.h"
 
 #include <errno.h>
@@ -60,7 +60,8 @@ bool config_stamp_is_fresh(const struct config_stamp *stamp)
 static int refuse(const struct config_place *place, int number, const char *what, const char *remedy,
                   struct cordon_error *err)
 {
-	fail(err, CORDON_E_CONFIG_INVALID, number, place->path, "%s %s", place->kind ? place->kind : "the configuration", what);
+	fail(err, CORDON_E_CONFIG_INVALID, number, place->path, "%s %s",
+	     place->kind ? place->kind : "the configuration", what);
 	fail_boundary(err, "configuration");
 	return fail_remedy(err, "%s", remedy);
 }
@@ -73,12 +74,13 @@ static int check_file(const struct config_place *place, const struct stat *info,
 	if (info->st_size > (off_t)TOML_SIZE_MAX)
 		return refuse(place, 0, "is larger than 1 MiB", "make it smaller", err);
 	if (place->layer == CONFIG_PROJECT) {
-		if (info->st_uid == geteuid() || (fstat(place->directory_fd, &above) == 0 && info->st_uid == above.st_uid))
+		if (info->st_uid == geteuid() ||
+		    (fstat(place->directory_fd, &above) == 0 && info->st_uid == above.st_uid))
 			return 0;
 		return refuse(place, 0, "belongs to another user", "chown it, or remove it", err);
 	}
 	if (info->st_uid != 0 && info->st_uid != geteuid())
-		return refuse(place, 0, "belongs to another user, who could change it", "chown it to yourself", err);
+		return refuse(place, 0, "is owned by another user, who could change it", "chown it to yourself", err);
 	if (info->st_mode & (S_IWGRP | S_IWOTH))
 		return refuse(place, 0, "can be written by others", "chmod go-w it", err);
 	return 0;
@@ -115,8 +117,10 @@ static int read_once(const struct config_place *place, struct config_stamp *ret_
 	}
 	if (fd < 0 && errno == ELOOP && place->layer == CONFIG_PROJECT)
 		return refuse(place, 0, "of a project must not be a symbolic link", "replace it by a file", err);
-	if (fd < 0 && errno == EACCES && place->layer == CONFIG_PROJECT && faccessat(place->directory_fd, ".", X_OK, AT_EACCESS) < 0)
-		return refuse(place, errno, "cannot be looked for, since its directory is closed", "open the directory to yourself: chmod u+rwx", err);
+	if (fd < 0 && errno == EACCES && place->layer == CONFIG_PROJECT &&
+	    faccessat(place->directory_fd, ".", X_OK, AT_EACCESS) < 0)
+		return refuse(place, errno, "cannot be looked for, since its directory is closed",
+		              "open the directory to yourself: chmod u+rwx", err);
 	if (fd < 0 || fstat(fd, &before) < 0)
 		return refuse(place, errno, "cannot be read", "make it readable, or remove it", err);
 	if (check_file(place, &before, err) < 0)

@@ -19,7 +19,7 @@ struct config_place {
 	enum config_layer layer;
 	int directory_fd;               /* of a project: the workspace; else AT_FDCWD */
 	const char *name;               /* to be opened */
-	const char *path;               /* for people */
+	const char *path;               /* for display */
 	const char *kind;               /* what it is, for them; NULL: "the configuration" */
 };
 

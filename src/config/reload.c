@@ -1,4 +1,4 @@
-/* A watched file: see config-watch.h.
+/* A watched file: see reload.h.
  *
  *     look     the stamp has changed: read and parse it              → disk, or bad
  *     settle   is it good on top of the files before it?             → good
@@ -268,9 +268,10 @@ const char *config_watched_news(struct arena *arena, const struct config_shelf *
 	const struct cordon_error *why = &watched->error;
 	const char *text = watched->bad ? watched->bad_text : watched->disk ? watched->disk->text : NULL;
 	size_t length = watched->bad ? watched->bad_length : watched->disk ? watched->disk->length : 0;
-	const char *note = arena_printf(arena, "%s: %s%s%s; the last good version of this file stays in force", why->subject,
-	                                why->reason, *why->remediation ? ": " : "", why->remediation);
-	bool news = note && config_keep_is_news(shelf->data_dir, watched->path, text, length, note, keeping == CONFIG_KEEP);
+	const char *note = arena_printf(arena, "%s: %s%s%s; the last good version of this file stays in force",
+	                                why->subject, why->reason, *why->remediation ? ": " : "", why->remediation);
+	bool news =
+		note && config_keep_is_news(shelf->data_dir, watched->path, text, length, note, keeping == CONFIG_KEEP);
 	watched->said = note && (keeping == CONFIG_KEEP || !news);
 	return news ? note : NULL;
 }

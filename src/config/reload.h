@@ -2,7 +2,7 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "config/read.h"
 #include "config/resolve.h"
 
@@ -23,7 +23,7 @@ void config_version_unref(struct config_version *version);
 
 struct config_watched {
 	enum config_layer layer;
-	char *path;                             /* for people, and for what is kept */
+	char *path;                             /* for display, and as the key under which it is kept */
 	bool strict;                            /* it must be there and good: there is nothing to fall back to */
 	struct config_stamp stamp;
 	bool looked, fresh;
@@ -33,12 +33,12 @@ struct config_watched {
 	size_t bad_length;
 	bool bad;
 	struct cordon_error error;              /* why not what is there, where `bad` or `fallen` */
-	bool fallen, said;                      /* `good` is an earlier one; and that was told */
+	bool fallen, said;                      /* `good` is an earlier text, and the user was told */
 	struct {
 		uint64_t looks, below[CONFIG_LAYER_MAX];
 	} settled;                              /* with what it was decided */
 	uint64_t kept_looks;                    /* what of it was kept */
-	uint64_t used;                          /* when, for who must make room */
+	uint64_t used;                          /* when it was last used: the oldest is evicted */
 };
 
 /* What all of them share; borrowed. */

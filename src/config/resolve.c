@@ -1,5 +1,5 @@
-/* Files on top of each other. A file is a ceiling for the next: each of its sources (the file itself, then the [[session]]
- * that match, in order) is compared, key by key, with what was in force before that file, and put on top.
+/* Files on top of each other. A file is a ceiling for the next: each of its sources (the file itself, then the
+ * [[session]] that match, in order) is compared, key by key, with what was in force before that file, and put on top.
  *
  *     defaults   bind nothing
  *     system     binds the keys that it sets
@@ -150,10 +150,11 @@ static int check(struct change *change, bool bound, bool *ret_apply, struct cord
 	if (!why)
 		return 0;
 	const char *where = config_where(change->arena, change->old);
-	toml_fail(err, change->new->file, change->at, "%s can only be narrowed here, and %s (in force: %s)", row->path, why,
-	          where ? where : "");
-	return fail_remedy(err, "%s", project ? "a project's file can only narrow what is in force without it: remove this"
-	                                      : "the system's configuration sets this key: remove this");
+	toml_fail(err, change->new->file, change->at, "%s can only be narrowed here, and %s (in force: %s)", row->path,
+	          why, where ? where : "");
+	return fail_remedy(err, "%s",
+	                   project ? "a project's file can only narrow what is in force without it: remove this" :
+	                             "the system's configuration sets this key: remove this");
 }
 
 /* ---- putting on top --------------------------------------------------------------------------------------------- */
@@ -242,7 +243,7 @@ static int apply_source(struct arena *arena, struct config_state *state, const s
 	return 0;
 }
 
-/* What a command gets by itself is within its limits; where nobody set the limit, it is raised to that. */
+/* A default of a command is within its limits; if the limit was not set, it is raised to the default. */
 static void raise_limits(struct config_value *values)
 {
 	static const struct {
@@ -267,26 +268,54 @@ bool config_block_matches(const struct config_block *block, const char *session_
 	return session_id && glob_match_text(block->match, session_id);
 }
 
-/* The names that a project adds are looked for by themselves: what they cost is not to be at the expense of the others. */
-static int note_own(struct arena *arena, const struct config_state *state, const struct config_state *ceiling, enum config_key key,
-                    struct strings *ret_own, struct cordon_error *err)
+/* The names that a project adds are looked for by themselves: what they cost is not to be at the expense of the
+ * others. */
+static int note_own(struct arena *arena, const struct config_state *state, const struct config_state *ceiling,
+                    enum config_key key, struct strings *ret_own, struct cordon_error *err)
 {
 	const struct config_value *value = &state->values[key];
 	const struct strings *before = &ceiling->values[key].list;
 	struct strings own = { 0 };
 	for (size_t i = 0; i < value->list.count; i++)
-		if (strings_find(before, value->list.items[i]) < 0 && strings_add(arena, &own, value->list.items[i]) < 0)
+		if (strings_find(before, value->list.items[i]) < 0 &&
+		    strings_add(arena, &own, value->list.items[i]) < 0)
 			return fail_oom(err);
 	*ret_own = own;
 	if (own.count <= PROJECT_GLOBS_MAX)
 		return 0;
-	toml_fail(err, value->file, value->at, "%s has %zu entries more, and a project can add %d", config_rows[key].path, own.count,
-	          PROJECT_GLOBS_MAX);
+	toml_fail(err, value->file, value->at, "%s has %zu entries more, and a project can add %d",
+	          config_rows[key].path, own.count, PROJECT_GLOBS_MAX);
 	return fail_remedy(err, "fewer and wider globs say the same: **/*.js instead of each file");
 }
 
-int config_apply(struct arena *arena, struct config_state *state, enum config_layer layer, const struct config_file *file,
-                 const char *session_id, struct cordon_error *err)
+/* The tables of all files; a name stands once in them. */
+static int add_blocks(struct arena *arena, enum config_layer layer, const char *what, const struct config_block *blocks,
+                      size_t count, const struct config_block ***list, size_t *list_count, struct cordon_error *err)
+{
+	const struct config_block **joined = arena_alloc(arena, (*list_count + count + 1) * sizeof(const void *));
+	if (!joined)
+		return fail_oom(err);
+	if (*list_count)
+		memcpy(joined, *list, *list_count * sizeof(const void *));
+	for (size_t i = 0; i < count; i++) {
+		const char *file = blocks[i].file;
+		if (layer == CONFIG_PROJECT) {
+			toml_fail(err, file, blocks[i].at, "%s cannot be set by a project", what);
+			return fail_remedy(err, "set it in the user's configuration, or leave it out");
+		}
+		for (size_t j = 0; j < *list_count; j++)
+			if (!strcmp(joined[j]->match, blocks[i].match))
+				return toml_fail(err, file, blocks[i].at, "%s.%s is set by the system's configuration",
+				                 what, blocks[i].match);
+		joined[*list_count + i] = &blocks[i];
+	}
+	*list = joined;
+	*list_count += count;
+	return 0;
+}
+
+int config_apply(struct arena *arena, struct config_state *state, enum config_layer layer,
+                 const struct config_file *file, const char *session_id, struct cordon_error *err)
 {
 	const struct config_state ceiling = *state;
 	if (apply_source(arena, state, &ceiling, layer, file->values, err) < 0)
@@ -295,6 +324,11 @@ int config_apply(struct arena *arena, struct config_state *state, enum config_la
 		if (config_block_matches(&file->blocks[i], session_id) &&
 		    apply_source(arena, state, &ceiling, layer, file->blocks[i].values, err) < 0)
 			return -1;
+	if (add_blocks(arena, layer, "credentials", file->credentials, file->credential_count, &state->credentials,
+	               &state->credential_count, err) < 0 ||
+	    add_blocks(arena, layer, "gateway", file->gateways, file->gateway_count, &state->gateways,
+	               &state->gateway_count, err) < 0)
+		return -1;
 	if (layer == CONFIG_PROJECT)
 		return note_own(arena, state, &ceiling, KEY_capabilities_deny, &state->project_deny, err) < 0 ? -1 :
 		       note_own(arena, state, &ceiling, KEY_capabilities_protect, &state->project_protect, err);

@@ -1,4 +1,4 @@
-/* The tables: see config-rows.h. */
+/* The tables: see rows.h. */
 #include "config/rows.h"
 
 #include <string.h>
@@ -50,6 +50,6 @@ const char *config_where(struct arena *arena, const struct config_value *value)
 {
 	if (!value->file)
 		return "default";
-	return arena_printf(arena, "%s:%u:%u%s%s", value->file, value->at->line, value->at->column, value->also ? ", " : "",
-	                    value->also ? value->also : "");
+	return arena_printf(arena, "%s:%u:%u%s%s", value->file, value->at->line, value->at->column,
+	                    value->also ? ", " : "", value->also ? value->also : "");
 }

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "policy/rules.h"
 
 enum config_type {
@@ -23,9 +23,21 @@ enum config_section {
 };
 extern const char *const config_section_names[SECTION_MAX];
 extern const bool config_section_in_session[SECTION_MAX];
+/* There are any number of tables with these keys, which are no settings in force by themselves. */
+static inline bool config_section_repeats(enum config_section section)
+{
+	return section == SECTION_credentials || section == SECTION_gateway;
+}
 
 enum config_narrows {
-	NARROWS_ANY, NARROWS_SAME, NARROWS_FALSE, NARROWS_LESS, NARROWS_SUBSET, NARROWS_WITHIN, NARROWS_ADD, NARROWS_JUDGE,
+	NARROWS_ANY,
+	NARROWS_SAME,
+	NARROWS_FALSE,
+	NARROWS_LESS,
+	NARROWS_SUBSET,
+	NARROWS_WITHIN,
+	NARROWS_ADD,
+	NARROWS_JUDGE,
 	NARROWS_MAX
 };
 
@@ -65,8 +77,10 @@ struct config_value {
 	const char *file;                       /* NULL: nothing was said, and the rest is the default */
 	const struct toml_value *at;
 	const char *also;                       /* of what adds up: where the rest came from; or NULL */
-	bool implied;                           /* by another key: it narrows if it can, and is no mistake where it cannot */
-	uint64_t number;                        /* 0 or 1; an ENUM's index; of a list: the word in its place from 1, or 0 */
+	bool implied;                           /* by another key: it narrows if it can, and is no mistake where it
+	                                           cannot */
+	uint64_t number;                        /* 0 or 1; an ENUM's index; of a list: the word in its place from 1,
+	                                           or 0 */
 	const char *text;                       /* PATH */
 	struct strings list;                    /* paths normalised, variables as NAME=VALUE */
 	struct rule *rules;

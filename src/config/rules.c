@@ -21,7 +21,8 @@ static int read_member(const struct config_reader *reader, const struct toml_val
 		return toml_fail(err, reader->file, member, "%s must be a string, and this is %s", key,
 		                 toml_type_names[member->type]);
 	if (!member->length || strlen(member->text) != member->length || text_has_control(member->text))
-		return toml_fail(err, reader->file, member, "%s must be a text without control characters, and not empty", key);
+		return toml_fail(err, reader->file, member,
+		                 "%s must be a text without control characters, and not empty", key);
 	*ret_text = member->text;
 	return 0;
 }
@@ -66,10 +67,12 @@ static int check_contradiction(const struct config_reader *reader, const struct 
 {
 	const struct rule *last = &rules->items[rules->count - 1];
 	for (const struct rule *rule = rules->items; rule < last; rule++)
-		if (rule->decision != last->decision && is_same(rule->tool, last->tool) && is_same(rule->match, last->match)) {
+		if (rule->decision != last->decision && is_same(rule->tool, last->tool) &&
+		    is_same(rule->match, last->match)) {
 			toml_fail(err, reader->file, table,
-			          "this rule contradicts the one at %s: the same tool and match, but %s and not %s", rule->where,
-			          rule_decision_names[last->decision], rule_decision_names[rule->decision]);
+			          "this rule contradicts the one at %s: the same tool and match, but %s and not %s",
+			          rule->where, rule_decision_names[last->decision],
+			          rule_decision_names[rule->decision]);
 			return fail_remedy(err, "remove one of them");
 		}
 	return 0;
@@ -107,7 +110,8 @@ int config_rules_read(const struct config_reader *reader, const struct config_ro
 		return toml_fail(err, reader->file, at, "%s has more than %d rules", row->path, CONFIG_LIST_MAX);
 	for (size_t i = 0; i < at->count; i++) {
 		if (at->items[i]->type != TOML_TABLE)
-			return toml_fail(err, reader->file, at->items[i], "a rule must be a table: tool, match, decision");
+			return toml_fail(err, reader->file, at->items[i],
+			                 "a rule must be a table: tool, match, decision");
 		if (read_rule(reader, at->items[i], &rules, err) < 0)
 			return -1;
 	}

@@ -1,8 +1,8 @@
 /* The store: the files that are watched, and the snapshots made of them.
  *
- * A snapshot depends on three versions of files and on which of their [[session]] match, and on nothing else. So few are
- * ever made, whatever the number of sessions, and none where nothing changed: a stat for each file, and one reference
- * more. */
+ * A snapshot depends on three versions of files and on which of their [[session]] match, and on nothing else. So few
+ * are ever made, whatever the number of sessions, and none where nothing changed: a stat for each file, and one
+ * reference more. */
 #include "config/store.h"
 
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/path-given.h"
 #include "config/reload.h"
 
 #define SNAPSHOTS_MAX 32
@@ -92,16 +93,20 @@ int config_store_open_files(const char *data_dir, const struct config_files *fil
 /* From where it is now: the program may go elsewhere. */
 static const char *absolute(struct arena *arena, const char *path)
 {
-	char here[PATH_MAX];
-	return *path == '/' || !getcwd(here, sizeof(here)) ? path : arena_printf(arena, "%s/%s", here, path);
+	char here[PATH_MAX], room[PATH_MAX];
+	const char *why, *given = path_given(path, room, sizeof(room), &why);
+	/* What cannot be a path is looked for as it is, and not found. */
+	path = given && given != path ? arena_strdup(arena, given) : path;
+	return !path || *path == '/' || !getcwd(here, sizeof(here)) ? path : arena_printf(arena, "%s/%s", here, path);
 }
 
 int config_store_open(const char *data_dir, const char *only, struct config_store **ret_store, struct cordon_error *err)
 {
 	const char *home = getenv("HOME"), *config_home = getenv("XDG_CONFIG_HOME");
 	struct arena arena = { 0 };
-	struct config_files files = { .system = CONFIG_SYSTEM_FILE, .only = only && *only ? absolute(&arena, only) : NULL,
-	                              .home = home && *home == '/' ? home : NULL };
+	struct config_files files = { .system = CONFIG_SYSTEM_FILE,
+		                      .only = only && *only ? absolute(&arena, only) : NULL,
+		                      .home = home && *home == '/' ? home : NULL };
 	bool named = config_home && *config_home == '/';
 	if (named || files.home)
 		files.user = arena_printf(&arena, "%s%s/cordon/config.toml", named ? config_home : files.home,
@@ -150,6 +155,12 @@ static const struct snapshot *snapshot_of(const struct config *config)
 	return snapshot->base ? snapshot->base : snapshot;
 }
 
+const struct config *config_ref(const struct config *config)
+{
+	atomic_fetch_add(&((struct snapshot *)config)->refs, 1);
+	return config;
+}
+
 void config_unref(const struct config *config)
 {
 	struct snapshot *snapshot = (struct snapshot *)config;
@@ -173,11 +184,21 @@ const struct config_value *config_snapshot_defaults(const struct config *config)
 	return snapshot_of(config)->defaults->file.values;
 }
 
-const struct config_block *config_snapshot_blocks(const struct config *config, enum config_layer layer, size_t *ret_count)
+const struct config_block *config_snapshot_blocks(const struct config *config, enum config_layer layer,
+                                                  size_t *ret_count)
 {
 	const struct config_version *version = snapshot_of(config)->layers[layer];
 	*ret_count = version ? version->file.block_count : 0;
 	return version ? version->file.blocks : NULL;
+}
+
+const struct config_block *config_snapshot_tables(const struct config *config, enum config_layer layer,
+                                                  enum config_section section, size_t *ret_count)
+{
+	const struct config_version *version = snapshot_of(config)->layers[layer];
+	bool is_gateway = section == SECTION_gateway;
+	*ret_count = !version ? 0 : is_gateway ? version->file.gateway_count : version->file.credential_count;
+	return !version ? NULL : is_gateway ? version->file.gateways : version->file.credentials;
 }
 
 const char *config_snapshot_file(const struct config *config, enum config_layer layer)
@@ -208,8 +229,9 @@ static int check_ceiling(struct config_store *store, struct snapshot *snapshot, 
 	            "the project's configuration exceeds what is in force: %s (%s)", excess, subject ? subject : "");
 }
 
-static int make_snapshot(struct config_store *store, struct config_version *const *layers, const struct matched *matched,
-                         const char *session_id, struct snapshot **ret_snapshot, struct cordon_error *err)
+static int make_snapshot(struct config_store *store, struct config_version *const *layers,
+                         const struct matched *matched, const char *session_id, struct snapshot **ret_snapshot,
+                         struct cordon_error *err)
 {
 	struct snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	if (!snapshot)
@@ -269,7 +291,8 @@ static int find_snapshot(struct config_store *store, struct config_version *cons
 
 /* ---- taking ----------------------------------------------------------------------------------------------------- */
 
-/* The project of this workspace among those that are watched. Without a file there is nothing to watch: *ret is NULL. */
+/* The project of this workspace among those that are watched. Without a file there is nothing to watch: *ret is NULL.
+ */
 static int find_project(struct config_store *store, const struct config_place *place, struct config_watched **ret,
                         struct cordon_error *err)
 {
@@ -293,7 +316,8 @@ static int find_project(struct config_store *store, const struct config_place *p
 	if (!oldest)
 		return fail_oom(err);
 	config_watched_free(oldest);
-	*oldest = (struct config_watched){ .layer = CONFIG_PROJECT, .path = strdup(place->path), .used = ++store->ticks };
+	*oldest =
+		(struct config_watched){ .layer = CONFIG_PROJECT, .path = strdup(place->path), .used = ++store->ticks };
 	if (!oldest->path)
 		return fail_oom(err);
 	*ret = oldest;
@@ -301,7 +325,8 @@ static int find_project(struct config_store *store, const struct config_place *p
 }
 
 static int bring_up(struct config_store *store, bool stands, int workspace_fd, const char *workspace_path,
-                    enum config_keeping keeping, struct config_version **layers, struct config_watched **watched, struct cordon_error *err)
+                    enum config_keeping keeping, struct config_version **layers, struct config_watched **watched,
+                    struct cordon_error *err)
 {
 	uncleared char path[PATH_MAX + sizeof(CONFIG_PROJECT_NAME) + 1];
 	for (enum config_layer layer = 0; layer < CONFIG_PROJECT; layer++)
@@ -393,7 +418,8 @@ static int take(struct config_store *store, const char *session_id, int workspac
 }
 
 int config_store_take(struct config_store *store, const char *session_id, int workspace_fd, const char *workspace_path,
-                      enum config_keeping keeping, uint64_t mounts, const struct config **ret_config, struct cordon_error *err)
+                      enum config_keeping keeping, uint64_t mounts, const struct config **ret_config,
+                      struct cordon_error *err)
 {
 	struct snapshot *snapshot = NULL;
 	pthread_mutex_lock(&store->mutex);

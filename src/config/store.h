@@ -8,7 +8,7 @@
 struct config_files {
 	const char *system, *user;
 	const char *only;               /* instead of both, and it must be there */
-	const char *home;               /* what ~/ stands for */
+	const char *home;               /* what ~/ is replaced with */
 };
 
 /* Without a directory of that name nothing is kept, and so there is nothing to fall back to. The names are copied. */
@@ -22,6 +22,10 @@ const struct config_value *config_snapshot_values(const struct config *config);
 const struct config_value *config_snapshot_defaults(const struct config *config);
 /* The [[session]] of a layer. */
 struct config_block;
-const struct config_block *config_snapshot_blocks(const struct config *config, enum config_layer layer, size_t *ret_count);
+const struct config_block *config_snapshot_blocks(const struct config *config, enum config_layer layer,
+                                                  size_t *ret_count);
+/* Its [credentials.NAME] or [[gateway]]. */
+const struct config_block *config_snapshot_tables(const struct config *config, enum config_layer layer,
+                                                  enum config_section section, size_t *ret_count);
 /* Which file a layer was read from: where one that became bad was kept; NULL: none. */
 const char *config_snapshot_file(const struct config *config, enum config_layer layer);

@@ -1,21 +1,21 @@
 /* One value of a file: is it what its row wants? A function for each type; the table is at the end.
  *
- * A TOML string may have a NUL in it, and none of what is read here may: such a one is refused before it is looked at, so
- * that what is checked is what is used. */
+ * A TOML string may have a NUL in it, and none of what is read here may: such a one is refused before it is looked at,
+ * so that what is checked is what is used. */
 #include <limits.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "base/path-given.h"
 #include "base/text.h"
 #include "config/parse.h"
-#include "policy/env.h"
-#include "policy/host.h"
 #include "host/etc.h"
 #include "host/toolchain-table.h"
+#include "policy/env.h"
+#include "policy/host.h"
 
 #define NO_HOME "~/ cannot be resolved: HOME is not an absolute path"
-#define VARIABLE_LENGTH_MAX (32 * 4096 - 1)     /* MAX_ARG_STRLEN with its NUL */
 
 typedef int (*read_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct config_value *value, struct cordon_error *err);
@@ -23,21 +23,25 @@ typedef int (*read_fn)(const struct config_reader *reader, const struct config_r
 typedef int (*entry_fn)(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                         const char **ret_entry, struct cordon_error *err);
 
-static int refuse_type(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+int config_refuse_type(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        struct cordon_error *err)
 {
-	bool has_words = *row->values && row->type != CONFIG_TYPE_ENUM, has_one = has_words && !strchr(row->values, ' ');
-	return toml_fail(err, reader->file, at, "%s must be %s%s%s%s, and this is %s", row->path, config_type_texts[row->type],
-	                 has_one ? ", or \"" : has_words ? ", or one of: " : "", has_words ? row->values : "", has_one ? "\"" : "",
-	                 toml_type_names[at->type]);
+	bool has_words = *row->values && row->type != CONFIG_TYPE_ENUM,
+	     has_one = has_words && !strchr(row->values, ' ');
+	return toml_fail(err, reader->file, at, "%s must be %s%s%s%s, and this is %s", row->path,
+	                 config_type_texts[row->type],
+	                 has_one   ? ", or \"" :
+	                 has_words ? ", or one of: " :
+	                             "",
+	                 has_words ? row->values : "", has_one ? "\"" : "", toml_type_names[at->type]);
 }
 
 /* A string without NUL and control characters. */
-static int read_text(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+int config_text_read(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                      struct cordon_error *err)
 {
 	if (at->type != TOML_STRING)
-		return refuse_type(reader, row, at, err);
+		return config_refuse_type(reader, row, at, err);
 	if (strlen(at->text) != at->length || text_has_control(at->text))
 		return toml_fail(err, reader->file, at, "%s has a control character in it", row->path);
 	if (!at->length)
@@ -59,7 +63,7 @@ static int read_bool(const struct config_reader *reader, const struct config_row
                      struct config_value *value, struct cordon_error *err)
 {
 	if (at->type != TOML_BOOLEAN)
-		return refuse_type(reader, row, at, err);
+		return config_refuse_type(reader, row, at, err);
 	value->number = at->boolean;
 	return 0;
 }
@@ -68,7 +72,7 @@ static int read_enum(const struct config_reader *reader, const struct config_row
                      struct config_value *value, struct cordon_error *err)
 {
 	struct strings words;
-	if (read_text(reader, row, at, err) < 0)
+	if (config_text_read(reader, row, at, err) < 0)
 		return -1;
 	if (config_row_words(reader->arena, row, &words) < 0)
 		return fail_oom(err);
@@ -102,11 +106,12 @@ static int read_amount(const struct config_reader *reader, const struct config_r
 	if (at->type == TOML_INTEGER) {
 		understood = at->integer >= 0 && !__builtin_mul_overflow((uint64_t)at->integer, unit, &number);
 	} else {
-		if (read_text(reader, row, at, err) < 0)
+		if (config_text_read(reader, row, at, err) < 0)
 			return -1;
 		understood = parse(at->text, &number);
 		if (!understood)
-			return toml_fail(err, reader->file, at, "%s must be %s", row->path, config_type_texts[row->type]);
+			return toml_fail(err, reader->file, at, "%s must be %s", row->path,
+			                 config_type_texts[row->type]);
 	}
 	if (!understood || number < row->least || number > row->most) {
 		format(row->least, least);
@@ -122,16 +127,18 @@ static int read_number(const struct config_reader *reader, const struct config_r
                        struct config_value *value, struct cordon_error *err)
 {
 	uint64_t number = at->type == TOML_INTEGER && at->integer >= 0 ? (uint64_t)at->integer : UINT64_MAX;
-	bool is_percent = row->type == CONFIG_TYPE_PERCENT && at->type == TOML_STRING && text_parse_percent(at->text, &number);
+	bool is_percent =
+		row->type == CONFIG_TYPE_PERCENT && at->type == TOML_STRING && text_parse_percent(at->text, &number);
 	if (is_none(row, at)) {
 		value->number = UINT64_MAX;
 		return 0;
 	}
 	if (at->type != TOML_INTEGER && !is_percent)
-		return refuse_type(reader, row, at, err);
+		return config_refuse_type(reader, row, at, err);
 	if (number < row->least || number > row->most)
-		return toml_fail(err, reader->file, at, "%s must be from %llu to %llu%s", row->path, (unsigned long long)row->least,
-		                 (unsigned long long)row->most, *row->values ? ", or \"none\"" : "");
+		return toml_fail(err, reader->file, at, "%s must be from %llu to %llu%s", row->path,
+		                 (unsigned long long)row->least, (unsigned long long)row->most,
+		                 *row->values ? ", or \"none\"" : "");
 	value->number = number;
 	return 0;
 }
@@ -139,9 +146,12 @@ static int read_number(const struct config_reader *reader, const struct config_r
 static int expand_path(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
                        const char **ret_path, struct cordon_error *err)
 {
-	if (read_text(reader, row, at, err) < 0)
+	if (config_text_read(reader, row, at, err) < 0)
 		return -1;
-	const char *path = at->text;
+	uncleared char room[PATH_MAX];
+	const char *why, *path = path_given(at->text, room, sizeof(room), &why);
+	if (!path)
+		return toml_fail(err, reader->file, at, "%s: %s", row->path, why);
 	if (!strncmp(path, "~/", 2)) {
 		if (!reader->home)
 			return toml_fail(err, reader->file, at, NO_HOME);
@@ -150,7 +160,8 @@ static int expand_path(const struct config_reader *reader, const struct config_r
 			return fail_oom(err);
 	}
 	if (*path != '/') {
-		toml_fail(err, reader->file, at, "%s: \"%s\" is neither absolute nor does it begin with ~/", row->path, path);
+		toml_fail(err, reader->file, at, "%s: \"%s\" is neither absolute nor does it begin with ~/", row->path,
+		          path);
 		return fail_remedy(err, "write the whole path, such as /data/corpus or ~/reference");
 	}
 	if (strlen(path) >= PATH_MAX)
@@ -174,7 +185,7 @@ static int read_path(const struct config_reader *reader, const struct config_row
 
 /* ---- entries of lists ------------------------------------------------------------------------------------------- */
 
-/* The home as it stands in a glob: nothing in it is special. */
+/* The home directory as a glob: its special characters are escaped. */
 static const char *home_in_glob(const struct config_reader *reader, const char *rest)
 {
 	char *text = arena_alloc(reader->arena, 2 * strlen(reader->home) + strlen(rest) + 2), *out = text;
@@ -201,8 +212,45 @@ int config_expand_glob(const struct config_reader *reader, const struct toml_val
 	return glob ? 0 : fail_oom(err);
 }
 
-static int read_glob_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                           const char **ret_entry, struct cordon_error *err)
+static int read_plain(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                      struct config_value *value, struct cordon_error *err)
+{
+	value->text = at->text;
+	return config_text_read(reader, row, at, err);
+}
+
+static int read_name(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     struct config_value *value, struct cordon_error *err)
+{
+	struct cordon_error why;
+	if (read_plain(reader, row, at, value, err) < 0)
+		return -1;
+	return env_check_name(at->text, at->length, &why) < 0 ?
+	               toml_fail(err, reader->file, at, "%s: %s", row->path, why.reason) :
+	               0;
+}
+
+/* A program and its arguments. */
+static int read_words(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                      struct config_value *value, struct cordon_error *err)
+{
+	if (at->type != TOML_ARRAY)
+		return config_refuse_type(reader, row, at, err);
+	if (!at->count || at->count > 64)
+		return toml_fail(err, reader->file, at, "%s must have from 1 to 64 words", row->path);
+	for (size_t i = 0; i < at->count; i++) {
+		const char *word = at->items[i]->text;
+		if (config_text_read(reader, row, at->items[i], err) < 0 ||
+		    (!i && expand_path(reader, row, at->items[i], &word, err) < 0))
+			return -1;
+		if (strings_add(reader->arena, &value->list, word) < 0)
+			return fail_oom(err);
+	}
+	return 0;
+}
+
+static int read_glob_entry(const struct config_reader *reader, const struct config_row *row,
+                           const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct cordon_error why;
 	struct glob glob;
@@ -211,8 +259,8 @@ static int read_glob_entry(const struct config_reader *reader, const struct conf
 	if (glob_compile(reader->arena, *ret_entry + (**ret_entry == '!'), 0, &glob, &why) < 0)
 		return toml_fail(err, reader->file, at, "%s: %s", row->path, why.reason);
 	if (glob.absolute && row == &config_rows[KEY_capabilities_protect])
-		return toml_fail(err, reader->file, at, "%s takes names relative to what is writable, and this is absolute",
-		                 row->path);
+		return toml_fail(err, reader->file, at,
+		                 "%s takes names relative to what is writable, and this is absolute", row->path);
 	return 0;
 }
 
@@ -225,8 +273,8 @@ static int read_etc_entry(const struct config_reader *reader, const struct confi
 	return why ? toml_fail(err, reader->file, at, "%s: \"%s\": %s", row->path, at->text, why) : 0;
 }
 
-static int read_name_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                           const char **ret_entry, struct cordon_error *err)
+static int read_name_entry(const struct config_reader *reader, const struct config_row *row,
+                           const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct cordon_error why;
 	(void)row;
@@ -249,8 +297,8 @@ static int read_toolchain_entry(const struct config_reader *reader, const struct
 	return fail_remedy(err, "%s", why.remediation);
 }
 
-static int read_limit_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                            const char **ret_entry, struct cordon_error *err)
+static int read_limit_entry(const struct config_reader *reader, const struct config_row *row,
+                            const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct strings words = { 0 };
 	for (const struct config_limit *limit = config_limits; limit->name; limit++)
@@ -263,23 +311,24 @@ static int read_limit_entry(const struct config_reader *reader, const struct con
 	return what ? config_fail_word(err, reader->file, at, at->text, &words, what) : fail_oom(err);
 }
 
-static int read_host_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                           const char **ret_entry, struct cordon_error *err)
+int config_host_read(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
+                     const char **ret_entry, struct cordon_error *err)
 {
 	struct host host;
 	char text[HOST_TEXT_SIZE];
 	const char *why = host_parse_rule(at->text, at->length, &host);
 	if (why) {
 		toml_fail(err, reader->file, at, "%s: \"%s\" is not HOST:PORT: %s", row->path, at->text, why);
-		return fail_remedy(err, "write such as \"example.com:443\", \"*.example.com:443\" or \"[2001:db8::1]:22\"");
+		return fail_remedy(err,
+		                   "write such as \"example.com:443\", \"*.example.com:443\" or \"[2001:db8::1]:22\"");
 	}
 	host_text(&host, text);
 	*ret_entry = arena_strdup(reader->arena, text);
 	return *ret_entry ? 0 : fail_oom(err);
 }
 
-static int read_named_host_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                                 const char **ret_entry, struct cordon_error *err)
+static int read_named_host_entry(const struct config_reader *reader, const struct config_row *row,
+                                 const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct host host;
 	char text[HOST_TEXT_SIZE];
@@ -291,8 +340,8 @@ static int read_named_host_entry(const struct config_reader *reader, const struc
 	return *ret_entry ? 0 : fail_oom(err);
 }
 
-static int read_range_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                            const char **ret_entry, struct cordon_error *err)
+static int read_range_entry(const struct config_reader *reader, const struct config_row *row,
+                            const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct address_range range;
 	struct cordon_error why;
@@ -310,16 +359,18 @@ static const char *const secret_kinds[] = {
 	"own",
 };
 
-static int read_kind_entry(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                           const char **ret_entry, struct cordon_error *err)
+static int read_kind_entry(const struct config_reader *reader, const struct config_row *row,
+                           const struct toml_value *at, const char **ret_entry, struct cordon_error *err)
 {
 	struct strings words = { 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(secret_kinds); i++)
-		if (strings_find(&words, secret_kinds[i]) < 0 && strings_add(reader->arena, &words, secret_kinds[i]) < 0)
+		if (strings_find(&words, secret_kinds[i]) < 0 &&
+		    strings_add(reader->arena, &words, secret_kinds[i]) < 0)
 			return fail_oom(err);
 	(void)row;
 	*ret_entry = at->text;
-	return strings_find(&words, at->text) >= 0 ? 0 : config_fail_word(err, reader->file, at, at->text, &words, "a kind of secret");
+	return strings_find(&words, at->text) >= 0
+	               ? 0 : config_fail_word(err, reader->file, at, at->text, &words, "a kind of secret");
 }
 
 /* In the place of a list may stand one of the row's words. */
@@ -334,7 +385,7 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		[CONFIG_TYPE_TOOLCHAINS] = read_toolchain_entry,
 		[CONFIG_TYPE_LIMITS] = read_limit_entry,
 		[CONFIG_TYPE_KINDS] = read_kind_entry,
-		[CONFIG_TYPE_HOSTS] = read_host_entry,
+		[CONFIG_TYPE_HOSTS] = config_host_read,
 		[CONFIG_TYPE_NAMED_HOSTS] = read_named_host_entry,
 		[CONFIG_TYPE_RANGES] = read_range_entry,
 	};
@@ -346,89 +397,16 @@ static int read_list(const struct config_reader *reader, const struct config_row
 		return 0;
 	}
 	if (at->type != TOML_ARRAY || !read_entry)
-		return refuse_type(reader, row, at, err);
+		return config_refuse_type(reader, row, at, err);
 	if (at->count > CONFIG_LIST_MAX)
 		return toml_fail(err, reader->file, at, "%s has more than %d entries", row->path, CONFIG_LIST_MAX);
 	for (size_t i = 0; i < at->count; i++) {
 		const char *entry = NULL;
-		if (read_text(reader, row, at->items[i], err) < 0 ||
+		if (config_text_read(reader, row, at->items[i], err) < 0 ||
 		    read_entry(reader, row, at->items[i], &entry, err) < 0)
 			return -1;
 		if (strings_add(reader->arena, &value->list, entry) < 0)
 			return fail_oom(err);
-	}
-	return 0;
-}
-
-/* ---- tables ----------------------------------------------------------------------------------------------------- */
-
-/* No message shows a value: it may be a secret. */
-static int read_variables(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                          struct config_value *value, struct cordon_error *err)
-{
-	struct cordon_error why;
-	if (at->type != TOML_TABLE)
-		return refuse_type(reader, row, at, err);
-	if (at->count > CONFIG_LIST_MAX)
-		return toml_fail(err, reader->file, at, "%s has more than %d variables", row->path, CONFIG_LIST_MAX);
-	for (size_t i = 0; i < at->count; i++) {
-		const struct toml_value *member = at->items[i];
-		if (env_check_name(member->key, member->key_length, &why) < 0)
-			return toml_fail(err, reader->file, member, "%s", why.reason);
-		if (member->type != TOML_STRING)
-			return toml_fail(err, reader->file, member, "the variable %s must be a string, and this is %s",
-			                 member->key, toml_type_names[member->type]);
-		if (strlen(member->text) != member->length)
-			return toml_fail(err, reader->file, member, "the value of the variable %s has a NUL in it", member->key);
-		if (member->key_length + 1 + member->length > VARIABLE_LENGTH_MAX - 1)
-			return toml_fail(err, reader->file, member,
-			                 "the variable %s is longer than the kernel passes on (128 KiB)", member->key);
-		const char *pair = arena_printf(reader->arena, "%s=%s", member->key, member->text);
-		if (strings_add(reader->arena, &value->list, pair) < 0)
-			return fail_oom(err);
-	}
-	return 0;
-}
-
-static int read_name_address(const struct config_reader *reader, const char *name, const struct toml_value *at,
-                             struct config_value *value, struct cordon_error *err)
-{
-	struct address address;
-	char text[ADDRESS_TEXT_SIZE];
-	if (at->type != TOML_STRING)
-		return toml_fail(err, reader->file, at, "the address of %s must be a string, and this is %s", name,
-		                 toml_type_names[at->type]);
-	if (!address_parse(at->text, at->length, &address)) {
-		toml_fail(err, reader->file, at, "the address of %s is none", name);
-		return fail_remedy(err, "write such as \"10.1.0.7\" or \"fd12::7\"");
-	}
-	address_text(&address, text);
-	return strings_add(reader->arena, &value->list, arena_printf(reader->arena, "%s=%s", name, text)) < 0
-	               ? fail_oom(err) : 0;
-}
-
-/* An entry for each address of each name. */
-static int read_addresses(const struct config_reader *reader, const struct config_row *row, const struct toml_value *at,
-                          struct config_value *value, struct cordon_error *err)
-{
-	if (at->type != TOML_TABLE)
-		return refuse_type(reader, row, at, err);
-	for (size_t i = 0; i < at->count; i++) {
-		const struct toml_value *member = at->items[i];
-		bool several = member->type == TOML_ARRAY;
-		struct host host;
-		const char *why = host_parse(member->key, member->key_length, &host);
-		if (!why && host.form != HOST_NAME)
-			why = "it is an address";
-		if (why)
-			return toml_fail(err, reader->file, member, "%s: \"%s\" is not a name: %s", row->path, member->key, why);
-		if (several && !member->count)
-			return toml_fail(err, reader->file, member, "%s: \"%s\" has no address", row->path, member->key);
-		for (size_t j = 0; j < (several ? member->count : 1); j++)
-			if (read_name_address(reader, host.name, several ? member->items[j] : member, value, err) < 0)
-				return -1;
-		if (value->list.count > CONFIG_LIST_MAX)
-			return toml_fail(err, reader->file, at, "%s has more than %d addresses", row->path, CONFIG_LIST_MAX);
 	}
 	return 0;
 }
@@ -450,12 +428,16 @@ int config_value_read(const struct config_reader *reader, const struct config_ro
 		[CONFIG_TYPE_HOSTS] = read_list,
 		[CONFIG_TYPE_NAMED_HOSTS] = read_list,
 		[CONFIG_TYPE_RANGES] = read_list,
-		[CONFIG_TYPE_ADDRESSES] = read_addresses,
+		[CONFIG_TYPE_ADDRESSES] = config_addresses_read,
+		[CONFIG_TYPE_GROUPS] = config_groups_read,
 		[CONFIG_TYPE_SIZE] = read_amount,
 		[CONFIG_TYPE_DURATION] = read_amount,
 		[CONFIG_TYPE_NUMBER] = read_number,
 		[CONFIG_TYPE_PERCENT] = read_number,
-		[CONFIG_TYPE_VARIABLES] = read_variables,
+		[CONFIG_TYPE_VARIABLES] = config_variables_read,
+		[CONFIG_TYPE_TEXT] = read_plain,
+		[CONFIG_TYPE_NAME] = read_name,
+		[CONFIG_TYPE_WORDS] = read_words,
 		[CONFIG_TYPE_RULES] = config_rules_read,
 	};
 	_Static_assert(ARRAY_SIZE(readers) == CONFIG_TYPE_MAX, "every type has a reader");

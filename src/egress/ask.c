@@ -1,5 +1,5 @@
-/* Questions about hosts that no rule covers, while their connections wait: see egress.h. People are asked one thing at a
- * time; what comes meanwhile waits in line, and the proxy asks once for each host. */
+/* Questions about hosts that no rule covers, while their connections wait: see egress.h. People are asked one thing at
+ * a time; what comes meanwhile waits in line, and the proxy asks once for each host. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,23 +8,24 @@
 #include "approval/gate.h"
 
 /* The next in line, to be free()d; NULL: there will be none. */
-static struct egress_question *take(struct egress *egress)
+static struct egress_question *take(struct egress_command *command)
 {
+	struct egress *egress = command->egress;
 	pthread_mutex_lock(&egress->lock);
-	while (!egress->first && !egress->ended)
+	while (!command->first && !command->ended)
 		pthread_cond_wait(&egress->changed, &egress->lock);
-	struct egress_question *question = egress->ended ? NULL : egress->first;
+	struct egress_question *question = command->ended ? NULL : command->first;
 	if (question) {
-		egress->first = question->next;
-		egress->last = egress->first ? egress->last : &egress->first;
-		egress->question_count--;
+		command->first = question->next;
+		command->last = command->first ? command->last : &command->first;
+		command->question_count--;
 	}
 	pthread_mutex_unlock(&egress->lock);
 	return question;
 }
 
-/* Once means for this command. A human's no is one for all of it; where nobody said anything, the next connection asks
- * again. */
+/* "Once" means for this command. A human's denial holds for all of the command; without an answer, the next connection
+ * asks again. */
 static void answer(struct egress *egress, const struct egress_question *question, int result,
                    const struct cordon_error *err)
 {
@@ -37,9 +38,10 @@ static void answer(struct egress *egress, const struct egress_question *question
 	(void)!egress_send(egress, &message, -1);
 }
 
-static void ask(struct egress *egress, const struct egress_question *question)
+static void ask(struct egress_command *command, const struct egress_question *question)
 {
-	const struct egress_facts *facts = &egress->facts;
+	struct egress *egress = command->egress;
+	const struct egress_command_facts *facts = &command->facts;
 	struct arena arena = { 0 };
 	struct capability_set excess = { .network = NETWORK_HOSTS };
 	struct gate_question asked = *facts->question;
@@ -48,10 +50,10 @@ static void ask(struct egress *egress, const struct egress_question *question)
 	asked.excess = &excess;
 	asked.excess_name = "network";
 	asked.excess_subject = question->host;
-	asked.ended_fd = egress->ended_fd;
+	asked.ended_fd = command->ended_fd;
 	facts->hold_input(facts->hold_input_arg, true);
 	int result = strings_add(&arena, &excess.hosts, question->host) < 0 ? fail_oom(&err) :
-	             gate_ask(&facts->gate, &arena, facts->config, &asked, &given, &err);
+	             gate_ask(&egress->facts.gate, &arena, egress->facts.config, &asked, &given, &err);
 	facts->hold_input(facts->hold_input_arg, false);
 	answer(egress, question, result, &err);
 	/* No row, no connection. */
@@ -64,50 +66,50 @@ static void ask(struct egress *egress, const struct egress_question *question)
 
 static void *ask_all(void *argument)
 {
-	struct egress *egress = argument;
-	for (struct egress_question *question; (question = take(egress)); free(question))
-		ask(egress, question);
+	struct egress_command *command = argument;
+	for (struct egress_question *question; (question = take(command)); free(question))
+		ask(command, question);
 	return NULL;
 }
 
-static bool put(struct egress *egress, const struct proxy_message *message)
+/* Under the lock. */
+static bool put(struct egress_command *command, const struct proxy_message *message)
 {
-	struct egress_question *question = calloc(1, sizeof(*question));
+	struct egress_question *question =
+		command->question_count < EGRESS_QUESTIONS_MAX ? calloc(1, sizeof(*question)) : NULL;
 	if (!question)
 		return false;
 	question->id = message->id;
 	memcpy(question->host, message->host, sizeof(question->host));
-	pthread_mutex_lock(&egress->lock);
-	bool room = egress->question_count < EGRESS_QUESTIONS_MAX;
-	if (room) {
-		*egress->last = question;
-		egress->last = &question->next;
-		egress->question_count++;
-	}
-	pthread_cond_broadcast(&egress->changed);
-	pthread_mutex_unlock(&egress->lock);
-	if (!room)
-		free(question);
-	return room;
+	*command->last = question;
+	command->last = &question->next;
+	command->question_count++;
+	pthread_cond_broadcast(&command->egress->changed);
+	return true;
 }
 
 void egress_ask(struct egress *egress, const struct proxy_message *message)
 {
 	const struct egress_question unasked = { .id = message->id };
+	struct egress_command *sender = egress_sender(egress, message),
+			      *command = sender ? sender : egress_owner(egress);
 	struct cordon_error err;
-	if (!egress->has_asker)
-		egress->has_asker = pthread_create(&egress->asker, NULL, ask_all, egress) == 0;
-	if (egress->has_asker && put(egress, message))
+	while (command && !command->facts.question)
+		command = command->next;
+	if (command && !command->has_asker)
+		command->has_asker = pthread_create(&command->asker, NULL, ask_all, command) == 0;
+	if (command && command->has_asker && put(command, message))
 		return;
-	fail(&err, CORDON_E_APPROVAL_TIMEOUT, 0, message->host, "too many questions wait for an answer");
+	fail(&err, CORDON_E_APPROVAL_TIMEOUT, 0, message->host, command ? "too many questions wait for an answer"
+	                                                                : "the command that asks has ended");
 	answer(egress, &unasked, -1, &err);
 }
 
-void egress_ask_end(struct egress *egress)
+void egress_ask_end(struct egress_command *command)
 {
-	if (egress->has_asker)
-		pthread_join(egress->asker, NULL);
-	egress->has_asker = false;
-	for (struct egress_question *question; (question = egress->first); free(question))
-		egress->first = question->next;
+	if (command->has_asker)
+		pthread_join(command->asker, NULL);
+	command->has_asker = false;
+	for (struct egress_question *question; (question = command->first); free(question))
+		command->first = question->next;
 }

@@ -1,4 +1,4 @@
-/* What became of a command's connections, in numbers. */
+/* The results of a command's connections, in numbers. */
 #pragma once
 #include <stdint.h>
 

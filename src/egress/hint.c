@@ -1,12 +1,20 @@
-/* A word of help for a command that failed for want of a network. It decides nothing: what a program prints is not to be
- * relied on, and many print something else. */
+/* A word of help for a command that failed for want of a network. It decides nothing: what a program prints is not to
+ * be relied on, and many print something else. */
 #include <string.h>
 
 #include "egress/egress.h"
 
 static const char *const complaints[] = {
-	"etwork is unreachable", "o route to host", "ould not resolve", "ame or service not known", "emporary failure in name",
-	"o such host", "ENETUNREACH", "EHOSTUNREACH", "EAI_AGAIN", "ENOTFOUND",
+	"etwork is unreachable",
+	"o route to host",
+	"ould not resolve",
+	"ame or service not known",
+	"emporary failure in name",
+	"o such host",
+	"ENETUNREACH",
+	"EHOSTUNREACH",
+	"EAI_AGAIN",
+	"ENOTFOUND",
 };
 
 static bool complains(const char *said, size_t length)
@@ -17,13 +25,15 @@ static bool complains(const char *said, size_t length)
 	return false;
 }
 
-const char *egress_hint(enum network_mode mode, bool has_proxy, const struct egress_counts *counts, const char *said, size_t length)
+const char *egress_hint(enum network_mode mode, bool has_proxy, const struct egress_counts *counts, const char *said,
+                        size_t length)
 {
 	bool used = counts->connections || counts->denied || counts->failed;
 	if (mode == NETWORK_ALL || used || !complains(said, length))
 		return NULL;
 	return mode == NETWORK_HOSTS && has_proxy
-	               ? "it seems to have looked for a network and never used its way out: HTTP_PROXY, or the names that were "
-	                 "granted, which resolve to addresses of its own; other addresses lead nowhere"
+	               ? "it seems to have looked for a network and never used its way out: HTTP_PROXY, or the names "
+	                 "that were "
+	                 "granted; these resolve to addresses inside the sandbox, and other addresses are unreachable"
 	               : "it seems to have looked for a network, and has none: --net HOST:PORT grants one host";
 }

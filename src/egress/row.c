@@ -1,5 +1,5 @@
-/* What the proxy tells, in the ledger and for the result: see egress.h. The proxy reads what strangers send, so nothing of
- * what it says is taken for granted. */
+/* What the proxy tells, in the ledger and for the result: see egress.h. The proxy reads what strangers send, so
+ * nothing of what it says is taken for granted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,9 @@
 #include "policy/cover.h"
 
 static const char *const ways[] = {
-	[PROXY_BY_CONNECT] = "connect", [PROXY_BY_HTTP] = "http", [PROXY_BY_SOCKS] = "socks",
-	[PROXY_BY_ADDRESS] = "address", [PROXY_BY_DNS] = "dns",
+	[PROXY_BY_CONNECT] = "connect",  [PROXY_BY_HTTP] = "http", [PROXY_BY_SOCKS] = "socks",
+	[PROXY_BY_ADDRESS] = "address",  [PROXY_BY_DNS] = "dns",   [PROXY_BY_GATEWAY] = "gateway",
+	[PROXY_PUBLISHED] = "published",
 };
 _Static_assert(ARRAY_SIZE(ways) == PROXY_WAY_MAX, "every way has a word");
 
@@ -38,14 +39,19 @@ static bool is_canonical(const char *text, bool with_port)
 	return !strcmp(again, text);
 }
 
+static bool is_sound_address(const struct address *address)
+{
+	return address->length == 0 || address->length == 4 || address->length == 16;
+}
+
 static bool is_sound_connection(const struct proxy_message *message)
 {
-	uint8_t length = message->connection.address.length;
 	if (message->connection.way >= PROXY_WAY_MAX || message->connection.decision >= PROXY_DECISION_MAX ||
-	    (length != 0 && length != 4 && length != 16))
+	    !is_sound_address(&message->connection.address) || !is_sound_address(&message->connection.inside))
 		return false;
-	if (message->connection.open && (message->kind != PROXY_CONNECTION || !*message->host ||
-	                                 message->connection.decision != PROXY_ALLOWED || message->connection.open != 1))
+	if (message->connection.open &&
+	    (message->kind != PROXY_CONNECTION || !*message->host || message->connection.decision != PROXY_ALLOWED ||
+	     message->connection.open != 1))
 		return false;
 	if (message->connection.outside > 1 ||
 	    (message->connection.outside && (message->kind != PROXY_CONNECTION || !*message->host)))
@@ -63,13 +69,14 @@ bool egress_message_is_sound(const struct proxy_message *message)
 		return false;
 	switch (message->kind) {
 	case PROXY_READY:
+	case PROXY_TOLD:
 	case PROXY_TOTALS:
 		return true;
 	case PROXY_CONNECTION:
 	case PROXY_NAME_DENIED:
 		return is_sound_connection(message);
 	case PROXY_QUESTION:
-		return is_canonical(message->host, true);
+		return is_sound_address(&message->connection.inside) && is_canonical(message->host, true);
 	default:
 		return false;
 	}
@@ -77,24 +84,47 @@ bool egress_message_is_sound(const struct proxy_message *message)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
-static void begin(struct json *json, const struct egress *egress, const char *decision)
+struct egress_command *egress_sender(struct egress *egress, const struct proxy_message *message)
 {
-	const struct egress_facts *facts = &egress->facts;
-	audit_row_begin(json, "network", NULL, facts->session_id);
-	json_key_string(json, "audit_id", facts->audit_id);
-	json_key_string(json, "program", facts->program);
+	const struct address *inside = &message->connection.inside;
+	for (struct egress_command *each = egress->commands; each && inside->length; each = each->next)
+		if (each->facts.address.length == inside->length &&
+		    !memcmp(each->facts.address.bytes, inside->bytes, inside->length))
+			return each;
+	return NULL;
+}
+
+static void begin(struct json *json, const struct egress_command *command, bool is_known, const char *decision)
+{
+	const struct egress *egress = command->egress;
+	bool several = !is_known && egress->commands && egress->commands->next;
+	audit_row_begin(json, "network", NULL, egress->facts.session_id);
+	json_key_string(json, "audit_id", several ? NULL : command->facts.audit_id);
+	json_key_string(json, "program", several ? NULL : command->facts.program);
+	if (several) {
+		json_key(json, "running");
+		json_array_begin(json);
+		for (const struct egress_command *each = egress->commands; each; each = each->next)
+			json_text(json, each->facts.audit_id);
+		json_array_end(json);
+	}
 	json_key_string(json, "decision", decision);
 }
 
-static int end(struct json *json, struct egress *egress, struct cordon_error *err)
+static int end(struct json *json, struct egress_command *command, struct cordon_error *err)
 {
-	egress->rows++;
+	const struct egress_facts *facts = &command->egress->facts;
+	command->rows++;
 	/* A probe leaves no trace. */
-	if (egress->facts.probe) {
+	if (facts->probe) {
 		json_free(json);
 		return 0;
 	}
-	return audit_row_end_in(json, egress->facts.gate.ledger, egress->facts.room, err);
+	if (egress_clean_row(command->egress, json) < 0) {
+		json_free(json);
+		return fail_oom(err);
+	}
+	return audit_row_end_in(json, facts->gate.ledger, command->facts.room, err);
 }
 
 static void write_host(struct json *json, const struct proxy_message *message)
@@ -118,13 +148,14 @@ static bool is_host_service(const struct proxy_message *message)
 	       !host_parse_port(message->host, strlen(message->host), &host) && host_is_loopback(&host);
 }
 
-static int write_row(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
+static int write_row(struct egress_command *command, const struct proxy_message *message, bool is_known,
+                     struct cordon_error *err)
 {
 	char address[ADDRESS_TEXT_SIZE] = "";
 	struct json json;
 	if (message->connection.address.length)
 		address_text(&message->connection.address, address);
-	begin(&json, egress, decisions[message->connection.decision]);
+	begin(&json, command, is_known, decisions[message->connection.decision]);
 	write_host(&json, message);
 	json_key_string(&json, "address", *address ? address : NULL);
 	json_key_string(&json, "way", ways[message->connection.way]);
@@ -140,31 +171,31 @@ static int write_row(struct egress *egress, const struct proxy_message *message,
 	if (is_host_service(message))
 		json_key_bool(&json, "host_service", true);
 	json_key_string(&json, "why", message->text);
-	return end(&json, egress, err);
+	return end(&json, command, err);
 }
 
 int egress_tell_failed(struct egress *egress, const char *why, struct cordon_error *err)
 {
 	struct json json;
-	begin(&json, egress, decisions[PROXY_FAILED]);
+	begin(&json, egress_owner(egress), false, decisions[PROXY_FAILED]);
 	json_key_string(&json, "why", why);
-	return end(&json, egress, err);
+	return end(&json, egress_owner(egress), err);
 }
 
-int egress_tell_rest(struct egress *egress, struct cordon_error *err)
+int egress_tell_rest(struct egress_command *command, struct cordon_error *err)
 {
-	const struct egress_counts *beyond = &egress->beyond;
+	const struct egress_counts *beyond = &command->beyond;
 	struct json json;
 	if (!beyond->connections && !beyond->denied && !beyond->failed)
 		return 0;
-	begin(&json, egress, "more");
+	begin(&json, command, true, "more");
 	json_key_uint(&json, "connections", beyond->connections);
 	json_key_uint(&json, "denied", beyond->denied);
 	json_key_uint(&json, "failed", beyond->failed);
 	json_key_uint(&json, "bytes_in", beyond->bytes_in);
 	json_key_uint(&json, "bytes_out", beyond->bytes_out);
 	json_key_string(&json, "why", "these have no row of their own: there were too many");
-	return end(&json, egress, err);
+	return end(&json, command, err);
 }
 
 /* ---- counters and denials ---------------------------------------------------------------------------------------- */
@@ -178,27 +209,30 @@ static void add(uint64_t *sum, uint64_t more)
 static void count(struct egress_counts *counts, const struct proxy_message *message)
 {
 	uint64_t *const by_decision[] = {
-		[PROXY_ALLOWED] = &counts->connections, [PROXY_DENIED] = &counts->denied, [PROXY_FAILED] = &counts->failed,
+		[PROXY_ALLOWED] = &counts->connections,
+		[PROXY_DENIED] = &counts->denied,
+		[PROXY_FAILED] = &counts->failed,
 	};
 	add(by_decision[message->connection.decision], message->connection.count ? message->connection.count : 1);
 	add(&counts->bytes_in, message->connection.bytes_in);
 	add(&counts->bytes_out, message->connection.bytes_out);
 }
 
-/* It was granted, and there is no such name, or nothing of the host's that answers: that is told like a denial. */
+/* It was granted, and there is no such name, or no service that answers: that is reported like a denial. */
 static bool is_missing(const struct proxy_message *message)
 {
 	return message->connection.decision == PROXY_FAILED &&
 	       (message->connection.unresolved || (is_host_service(message) && !message->connection.bytes_in));
 }
 
-/* Without a network a name is one thing to allow, whether it was asked for by itself or with a port, and that is kept. */
-static bool is_same_host(const struct egress *egress, struct egress_denied *denied, const char *host)
+/* Without a network a name is one thing to allow, whether it was asked for by itself or with a port, and that is
+ * kept. */
+static bool is_same_host(const struct egress_facts *facts, struct egress_denied *denied, const char *host)
 {
 	size_t length = strcspn(host, ":"), other = strcspn(denied->host, ":");
 	if (!strcmp(denied->host, host))
 		return true;
-	if (!egress->facts.plan->is_offline || length != other || strncmp(denied->host, host, length) ||
+	if (!facts->plan->is_offline || length != other || strncmp(denied->host, host, length) ||
 	    host[0] == '[' || (host[length] && denied->host[other]))
 		return false;
 	if (host[length])
@@ -206,47 +240,58 @@ static bool is_same_host(const struct egress *egress, struct egress_denied *deni
 	return true;
 }
 
-static void remember_denied(struct egress *egress, const struct proxy_message *message)
+static void remember_denied(struct egress_command *command, const struct proxy_message *message)
 {
+	const struct egress_facts *facts = &command->egress->facts;
 	uint64_t times = message->connection.count ? message->connection.count : 1;
-	for (size_t i = 0; i < egress->denied_count; i++)
-		if (is_same_host(egress, &egress->denied[i], message->host)) {
-			add(&egress->denied[i].count, times);
+	for (size_t i = 0; i < command->denied_count; i++)
+		if (is_same_host(facts, &command->denied[i], message->host)) {
+			add(&command->denied[i].count, times);
 			return;
 		}
-	if (!egress->denied)
-		egress->denied = calloc(EGRESS_DENIED_MAX, sizeof(*egress->denied));
-	if (!egress->denied || egress->denied_count == EGRESS_DENIED_MAX) {
-		add(&egress->denied_more, times);
+	if (!command->denied)
+		command->denied = calloc(EGRESS_DENIED_MAX, sizeof(*command->denied));
+	if (!command->denied || command->denied_count == EGRESS_DENIED_MAX) {
+		add(&command->denied_more, times);
 		return;
 	}
-	struct egress_denied *denied = &egress->denied[egress->denied_count++];
+	struct egress_denied *denied = &command->denied[command->denied_count++];
 	memcpy(denied->host, message->host, sizeof(denied->host));
 	memcpy(denied->why, message->text, sizeof(denied->why));
 	if (message->connection.address.length && message->connection.decision == PROXY_DENIED) {
 		struct address_verdict verdict = address_judge(&message->connection.address, NULL, 0);
-		address_text(&message->connection.address, denied->address);
+		/* Where the address was not refused, something else was. */
+		if (!verdict.allowed)
+			address_text(&message->connection.address, denied->address);
 		denied->is_at_site = !verdict.allowed && address_is_at_site(&verdict) && strchr(message->host, ':');
 	}
-	denied->covered = is_missing(message) || cover_host(egress->facts.hosts, message->host, false);
+	denied->covered = is_missing(message) || cover_host(facts->hosts, message->host, false);
 	denied->count = times;
+}
+
+static void tell_command(struct egress_command *command, const struct proxy_message *message, bool has_row)
+{
+	if (!message->connection.open) {
+		count(&command->counts, message);
+		if (!has_row)
+			count(&command->beyond, message);
+	}
+	if ((message->connection.decision == PROXY_DENIED || is_missing(message)) && *message->host)
+		remember_denied(command, message);
 }
 
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
-	/* What a command makes up must not hide what it reached, whatever it made of that then: of such it may have so many, and
-	 * each has its row, and one while it is open. It is counted when it has ended. */
+	struct egress_command *sender = egress_sender(egress, message), *owner = sender ? sender : egress_owner(egress);
+	/* What a command makes up must not hide what it reached, whatever it made of that then: of such it may have so
+	 * many, and each has its row, and one while it is open. It is counted when it has ended. */
 	bool is_outside = message->connection.decision == PROXY_ALLOWED || message->connection.outside;
 	uint64_t most = EGRESS_ROWS_MAX;
 	for (int i = 0; i < 2 && is_outside; i++)
 		add(&most, egress->facts.config->network.total_connections);
-	bool has_row = egress->rows < most;
-	if (!message->connection.open) {
-		count(&egress->counts, message);
-		if (!has_row)
-			count(&egress->beyond, message);
-	}
-	if ((message->connection.decision == PROXY_DENIED || is_missing(message)) && *message->host)
-		remember_denied(egress, message);
-	return has_row ? write_row(egress, message, err) : 0;
+	bool has_row = owner->rows < most;
+	tell_command(owner, message, has_row);
+	for (struct egress_command *other = sender ? NULL : owner->next; other; other = other->next)
+		tell_command(other, message, true);
+	return has_row ? write_row(owner, message, sender, err) : 0;
 }

@@ -46,7 +46,8 @@ static size_t line_of(const char *text, const char *at)
 	return line;
 }
 
-static int refuse(struct cordon_error *err, enum cordon_class class, const char *subject, const char *why, const char *remedy)
+static int refuse(struct cordon_error *err, enum cordon_class class, const char *subject, const char *why,
+                  const char *remedy)
 {
 	fail(err, class, 0, subject, "%s", why);
 	fail_boundary(err, "edit");
@@ -58,7 +59,8 @@ static int refuse_many(const char *text, const char *end, const struct edit *edi
                        struct cordon_error *err)
 {
 	const char *first = find(text, end, edit), *second = first ? find(first + 1, end, edit) : NULL;
-	fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "the text to replace is there %s%zu times, first in lines %zu and %zu",
+	fail(err, CORDON_E_INVALID_REQUEST, 0, subject,
+	     "the text to replace is there %s%zu times, first in lines %zu and %zu",
 	     count == MATCHES_COUNTED ? "at least " : "", count, line_of(text, first), line_of(text, second));
 	fail_boundary(err, "edit");
 	return fail_remedy(err, "give more of the text around it, or replace all of them: --all");
@@ -79,7 +81,8 @@ static int replace(const char *text, const char *end, const struct edit *edit, s
 	size_t length = (size_t)(end - text);
 	if (edit->new_length > edit->old_length &&
 	    (EDIT_RESULT_MAX < length || (EDIT_RESULT_MAX - length) / (edit->new_length - edit->old_length) < count))
-		return refuse(err, CORDON_E_LIMIT_EXCEEDED, subject, "the file would become larger than 64 MiB", "replace less of it");
+		return refuse(err, CORDON_E_LIMIT_EXCEEDED, subject, "the file would become larger than 64 MiB",
+		              "replace less of it");
 	size_t result = length - count * edit->old_length + count * edit->new_length;
 	char *data = malloc(result + 1), *to = data;
 	if (!data)
@@ -97,8 +100,8 @@ static int replace(const char *text, const char *end, const struct edit *edit, s
 	return 0;
 }
 
-static int apply(const char *text, size_t length, const struct edit *edit, const char *subject, struct edited *ret_edited,
-                 struct cordon_error *err)
+static int apply(const char *text, size_t length, const struct edit *edit, const char *subject,
+                 struct edited *ret_edited, struct cordon_error *err)
 {
 	const char *end = text + length;
 	size_t count = count_matches(text, end, edit);
@@ -114,11 +117,14 @@ int edit_apply(const char *text, size_t length, const struct edit *edit, const c
 {
 	int result = 1;
 	if (!edit->old_length)
-		return refuse(err, CORDON_E_INVALID_REQUEST, subject, "the text to replace is empty", "to write a whole file: cordon file write");
+		return refuse(err, CORDON_E_INVALID_REQUEST, subject, "the text to replace is empty",
+		              "to write a whole file: cordon file write");
 	if (edit->old_length == edit->new_length && !memcmp(edit->old, edit->new, edit->old_length))
-		return refuse(err, CORDON_E_INVALID_REQUEST, subject, "the new text is the old text: nothing would change", "give another new text");
+		return refuse(err, CORDON_E_INVALID_REQUEST, subject,
+		              "the new text is the old text: nothing would change", "give another new text");
 	if (length > EDIT_RESULT_MAX || edit->old_length > EDIT_RESULT_MAX || edit->new_length > EDIT_RESULT_MAX)
-		return refuse(err, CORDON_E_LIMIT_EXCEEDED, subject, "the text is larger than 64 MiB", "edit a smaller file");
+		return refuse(err, CORDON_E_LIMIT_EXCEEDED, subject, "the text is larger than 64 MiB",
+		              "edit a smaller file");
 	if (uses_crlf(text, length)) {
 		struct edit crlf = *edit;
 		auto_free char *old = with_crlf(edit->old, &crlf.old_length);

@@ -5,7 +5,8 @@
 #include "files/pattern.h"
 
 #define FILES_LINE_SHOWN 512            /* bytes of a line that are returned */
-#define FILES_LINE_MAX (1u << 20)       /* bytes that are searched as one line; the rest of a longer one is searched by itself */
+#define FILES_LINE_MAX                                                                                                 \
+	(1u << 20) /* bytes that are searched as one line; the rest of a longer one is searched by itself */
 
 struct files_grep {
 	const char *pattern;
@@ -18,6 +19,7 @@ struct files_grep {
 	size_t limit;                   /* of matches, or of files */
 };
 
-/* Writes keys as files_find() does: `matches` with `path`, `line`, `text`; or `files`. Binary files are left out and counted. */
-int files_grep(const struct files *files, const struct files_place *place, const struct files_grep *grep, struct json *json,
-               struct cordon_error *err) must_check;
+/* Writes keys as files_find() does: `matches` with `path`, `line`, `text`; or `files`. Binary files are left out and
+ * counted. */
+int files_grep(const struct files *files, const struct files_place *place, const struct files_grep *grep,
+               struct json *json, struct cordon_error *err) must_check;

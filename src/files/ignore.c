@@ -58,7 +58,8 @@ int ignore_parse(struct arena *arena, const char *text, size_t length, struct ig
 		return -1;
 	for (const char *at = text, *end = text + length; at < end && ignore.count < lines;) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
-		int added = parse_line(arena, at, (size_t)((newline ? newline : end) - at), &ignore.patterns[ignore.count]);
+		int added =
+			parse_line(arena, at, (size_t)((newline ? newline : end) - at), &ignore.patterns[ignore.count]);
 		if (added < 0)
 			return -1;
 		ignore.count += (size_t)added;
@@ -76,7 +77,8 @@ enum ignore_verdict ignore_judge(const struct ignore *ignore, const char *path, 
 		const struct ignore_pattern *pattern = &ignore->patterns[i];
 		if (pattern->directories_only && !is_directory)
 			continue;
-		if (glob_match_name(&pattern->glob, name, length) && (pattern->glob.anywhere || glob_match(&pattern->glob, path)))
+		if (glob_match_name(&pattern->glob, name, length) &&
+		    (pattern->glob.anywhere || glob_match(&pattern->glob, path)))
 			return pattern->negated ? IGNORE_KEPT : IGNORE_LEFT_OUT;
 	}
 	return IGNORE_UNDECIDED;

@@ -22,7 +22,7 @@ static void write_info(struct json *json, const struct stat *info)
 
 void files_stat(struct json *json, const struct files_place *place)
 {
-	json_key_string(json, "path", place->path);
+	json_key_bytes(json, "path", place->path, strlen(place->path));
 	write_info(json, &place->info);
 	json_key_uint(json, "links", place->info.st_nlink);
 	json_key_uint(json, "uid", place->info.st_uid);
@@ -35,7 +35,8 @@ void files_stat(struct json *json, const struct files_place *place)
 struct listing {
 	struct json *json;
 	size_t count, limit;
-	bool more;
+	uint64_t offset, passed;        /* so many entries are passed over */
+	bool more, by_path;
 };
 
 static int list_entry(void *arg, const struct files_entry *entry, struct cordon_error *err)
@@ -43,22 +44,26 @@ static int list_entry(void *arg, const struct files_entry *entry, struct cordon_
 	struct listing *listing = arg;
 	char target[PATH_MAX];
 	(void)err;
+	if (listing->passed < listing->offset) {
+		listing->passed++;
+		return 0;
+	}
 	if (listing->count == listing->limit) {
 		listing->more = true;
 		return 1;
 	}
 	listing->count++;
 	json_object_begin(listing->json);
-	json_key_string(listing->json, "name", entry->name);
+	const char *shown = listing->by_path ? entry->path : entry->name;
+	json_key_bytes(listing->json, listing->by_path ? "path" : "name", shown, strlen(shown));
 	if (entry->hidden) {
 		json_key_string(listing->json, "type", "hidden");
 	} else {
 		write_info(listing->json, &entry->info);
-		ssize_t length = S_ISLNK(entry->info.st_mode) ? readlinkat(entry->directory_fd, entry->name, target, sizeof(target)) : -1;
-		if (length >= 0) {
-			json_key(listing->json, "target");
-			json_bytes(listing->json, target, (size_t)length);
-		}
+		ssize_t length = S_ISLNK(entry->info.st_mode)
+		               ? readlinkat(entry->directory_fd, entry->name, target, sizeof(target)) : -1;
+		if (length >= 0)
+			json_key_bytes(listing->json, "target", target, (size_t)length);
 	}
 	json_object_end(listing->json);
 	return 0;
@@ -69,18 +74,41 @@ static size_t limit_of(size_t limit)
 	return !limit ? FILES_LIST_USUAL : limit < FILES_LIST_MAX ? limit : FILES_LIST_MAX;
 }
 
-int files_list(const struct files *files, const struct files_place *place, size_t limit, struct json *json, struct cordon_error *err)
+int files_list(const struct files *files, const struct files_place *place, size_t limit, struct json *json,
+               struct cordon_error *err)
 {
 	struct listing listing = { .json = json, .limit = limit_of(limit) };
 	struct files_walked walked;
-	const struct files_walk walk = { .shallow = true, .hidden = true, .visit = list_entry, .arg = &listing };
-	json_key_string(json, "path", place->path);
+	const struct files_walk walk = { .depth = 1, .hidden = !files->untold, .visit = list_entry, .arg = &listing };
+	json_key_bytes(json, "path", place->path, strlen(place->path));
 	json_key(json, "entries");
 	json_array_begin(json);
 	if (files_walk(files, place, &walk, &walked, err) < 0)
 		return -1;
 	json_array_end(json);
 	json_key_bool(json, "more", listing.more);
+	files_walked_write(json, &walked);
+	return 0;
+}
+
+int files_tree(const struct files *files, const struct files_place *place, const struct files_tree *tree,
+               struct json *json, struct cordon_error *err)
+{
+	struct listing listing = {
+		.json = json, .limit = limit_of(tree->limit), .offset = tree->offset, .by_path = true
+	};
+	struct files_walked walked;
+	const struct files_walk walk = {
+		.ignore = !tree->all, .depth = tree->depth, .hidden = true, .visit = list_entry, .arg = &listing
+	};
+	json_key_bytes(json, "path", place->path, strlen(place->path));
+	json_key(json, "entries");
+	json_array_begin(json);
+	if (files_walk(files, place, &walk, &walked, err) < 0)
+		return -1;
+	json_array_end(json);
+	json_key_bool(json, "more", listing.more);
+	json_key_uint(json, "next", listing.more ? listing.offset + listing.count : 0);
 	files_walked_write(json, &walked);
 	return 0;
 }
@@ -96,10 +124,12 @@ const char *files_shown(struct arena *arena, const struct files_place *place, co
 		return place->given;
 	if (length == 1 && *place->given == '.')
 		return path;
-	return arena_printf(arena, "%.*s%s%s", (int)length, place->given, length == 1 && *place->given == '/' ? "" : "/", path);
+	return arena_printf(arena, "%.*s%s%s", (int)length, place->given,
+	                    length == 1 && *place->given == '/' ? "" : "/", path);
 }
 
-int files_globs_compile(struct arena *arena, const char *const *texts, size_t count, struct glob **ret_globs, struct cordon_error *err)
+int files_globs_compile(struct arena *arena, const char *const *texts, size_t count, struct glob **ret_globs,
+                        struct cordon_error *err)
 {
 	struct glob *globs = arena_alloc(arena, (count + 1) * sizeof(*globs));
 	if (!globs)
@@ -148,7 +178,7 @@ static int find_entry(void *arg, const struct files_entry *entry, struct cordon_
 	const char *shown = files_shown(&arena, finding->place, entry->path);
 	if (shown) {
 		json_object_begin(json);
-		json_key_string(json, "path", shown);
+		json_key_bytes(json, "path", shown, strlen(shown));
 		json_key_string(json, "type", files_kind(mode));
 		json_key_uint(json, "size", (uint64_t)entry->info.st_size);
 		json_object_end(json);
@@ -157,14 +187,18 @@ static int find_entry(void *arg, const struct files_entry *entry, struct cordon_
 	return shown ? 0 : fail_oom(err);
 }
 
-int files_find(const struct files *files, const struct files_place *place, const struct files_find *find, struct json *json, struct cordon_error *err)
+int files_find(const struct files *files, const struct files_place *place, const struct files_find *find,
+               struct json *json, struct cordon_error *err)
 {
-	struct finding finding = { .files = files, .place = place, .find = find, .listing = { .json = json, .limit = limit_of(find->limit) } };
+	struct finding finding = { .files = files,
+		                   .place = place,
+		                   .find = find,
+		                   .listing = { .json = json, .limit = limit_of(find->limit) } };
 	struct files_walked walked;
 	const struct files_walk walk = { .ignore = !find->all, .visit = find_entry, .arg = &finding };
 	if (files_globs_compile(files->arena, find->globs, find->glob_count, &finding.globs, err) < 0)
 		return -1;
-	json_key_string(json, "path", place->path);
+	json_key_bytes(json, "path", place->path, strlen(place->path));
 	json_key(json, "entries");
 	json_array_begin(json);
 	if (files_walk(files, place, &walk, &walked, err) < 0)

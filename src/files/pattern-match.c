@@ -4,9 +4,12 @@
 #include "base/arena.h"
 #include "files/pattern-parts.h"
 
+#define LOOK_AGAIN (1 << 20)    /* steps taken from one look at the clock to the next: some milliseconds */
+
 static bool is_word(unsigned char byte)
 {
-	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || byte == '_';
+	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') ||
+	       byte == '_';
 }
 
 struct edge {
@@ -15,7 +18,8 @@ struct edge {
 
 static struct edge edge_at(const char *line, size_t length, size_t at)
 {
-	bool before = at && is_word((unsigned char)line[at - 1]), after = at < length && is_word((unsigned char)line[at]);
+	bool before = at && is_word((unsigned char)line[at - 1]),
+	     after = at < length && is_word((unsigned char)line[at]);
 	return (struct edge){ .start = !at, .end = at == length, .word = before != after };
 }
 
@@ -67,13 +71,41 @@ static void next_mark(struct pattern *pattern)
 	pattern->mark = 1;
 }
 
+void pattern_set_end(struct pattern *pattern, bool (*is_late)(const void *arg), const void *arg)
+{
+	pattern->is_late = is_late;
+	pattern->late_arg = arg;
+	pattern->was_ended = false;
+}
+
+bool pattern_was_ended(const struct pattern *pattern)
+{
+	return pattern->was_ended;
+}
+
+/* A byte costs as much as there are ways under way. */
+static bool is_late(struct pattern *pattern)
+{
+	pattern->work += 1 + pattern->now.count;
+	if (pattern->work < LOOK_AGAIN)
+		return false;
+	pattern->work = 0;
+	pattern->was_ended = pattern->is_late && pattern->is_late(pattern->late_arg);
+	return pattern->was_ended;
+}
+
 bool pattern_match(struct pattern *pattern, const char *line, size_t length)
 {
 	pattern->now.count = 0;
+	if (pattern->was_ended)
+		return false;
 	for (size_t at = 0;; at++) {
 		/* Nothing is under way: where could a match begin? */
-		while (!pattern->now.count && !pattern->empty && at < length && !set_has(&pattern->first, (unsigned char)line[at]))
+		while (!pattern->now.count && !pattern->empty && at < length &&
+		       !set_has(&pattern->first, (unsigned char)line[at]))
 			at++;
+		if (is_late(pattern))
+			return false;
 		struct edge edge = edge_at(line, length, at);
 		next_mark(pattern);
 		for (uint32_t i = 0; i < pattern->now.count; i++)
@@ -87,7 +119,8 @@ bool pattern_match(struct pattern *pattern, const char *line, size_t length)
 		pattern->next.count = 0;
 		for (uint32_t i = 0; i < pattern->now.count; i++) {
 			const struct pattern_step *step = &pattern->steps[pattern->now.steps[i]];
-			if (set_has(&step->set, (unsigned char)line[at]) && reach(pattern, &pattern->next, step->next, &edge))
+			if (set_has(&step->set, (unsigned char)line[at]) &&
+			    reach(pattern, &pattern->next, step->next, &edge))
 				return true;
 		}
 		struct pattern_reached swap = pattern->now;

@@ -4,7 +4,16 @@
 
 #include "files/pattern.h"
 
-enum step_kind { STEP_SET, STEP_SPLIT, STEP_JUMP, STEP_LINE_START, STEP_LINE_END, STEP_WORD_EDGE, STEP_NO_WORD_EDGE, STEP_MATCH };
+enum step_kind {
+	STEP_SET,
+	STEP_SPLIT,
+	STEP_JUMP,
+	STEP_LINE_START,
+	STEP_LINE_END,
+	STEP_WORD_EDGE,
+	STEP_NO_WORD_EDGE,
+	STEP_MATCH
+};
 
 struct pattern_set {
 	uint64_t bits[4];               /* of bytes */
@@ -12,7 +21,7 @@ struct pattern_set {
 
 struct pattern_step {
 	enum step_kind kind;
-	uint32_t next, other;           /* where it goes on; `other` of STEP_SPLIT */
+	uint32_t next, other;           /* the next step; `other` of STEP_SPLIT */
 	struct pattern_set set;
 };
 
@@ -31,6 +40,10 @@ struct pattern {
 	struct pattern_reached now, next;
 	uint32_t *marks, mark;          /* which of them are in `next` */
 	uint32_t *stack;
+	bool (*is_late)(const void *arg);
+	const void *late_arg;
+	uint64_t work;                  /* since it was asked */
+	bool was_ended;
 };
 
 static inline bool set_has(const struct pattern_set *set, unsigned char byte)

@@ -31,7 +31,9 @@ void set_negate_ascii(struct pattern_set *set)
 
 void set_of_utf8(struct pattern_set *ret_set, unsigned length, unsigned at)
 {
-	static const unsigned char leads[5][2] = { { 0 }, { 0x80, 0xc1 }, { 0xc2, 0xdf }, { 0xe0, 0xef }, { 0xf0, 0xf4 } };
+	static const unsigned char leads[5][2] = {
+		{ 0 }, { 0x80, 0xc1 }, { 0xc2, 0xdf }, { 0xe0, 0xef }, { 0xf0, 0xf4 }
+	};
 	memset(ret_set, 0, sizeof(*ret_set));
 	if (at)
 		add_range(ret_set, 0x80, 0xbf);
@@ -86,8 +88,9 @@ static bool of_name(const char *name, size_t length, struct pattern_set *set)
 	static const struct {
 		const char *name, *ranges;
 	} rows[] = {
-		{ "alpha", "AZaz" }, { "digit", "09" }, { "alnum", "09AZaz" }, { "upper", "AZ" }, { "lower", "az" }, { "space", "\t\r  " },
-		{ "blank", "\t\t  " }, { "punct", "!/:@[`{~" }, { "xdigit", "09AFaf" }, { "word", "09AZaz__" },
+		{ "alpha", "AZaz" },    { "digit", "09" },      { "alnum", "09AZaz" }, { "upper", "AZ" },
+		{ "lower", "az" },      { "space", "\t\r  " },  { "blank", "\t\t  " }, { "punct", "!/:@[`{~" },
+		{ "xdigit", "09AFaf" }, { "word", "09AZaz__" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (strlen(rows[i].name) != length || memcmp(rows[i].name, name, length) != 0)
@@ -115,7 +118,8 @@ static size_t encode(unsigned code, char bytes[4])
 
 static int hex(char digit)
 {
-	const char *digits = "0123456789abcdef", *at = digit ? strchr(digits, digit >= 'A' && digit <= 'F' ? digit | 0x20 : digit) : NULL;
+	const char *digits = "0123456789abcdef",
+		   *at = digit ? strchr(digits, digit >= 'A' && digit <= 'F' ? digit | 0x20 : digit) : NULL;
 	return at ? (int)(at - digits) : -1;
 }
 
@@ -127,7 +131,8 @@ static const char *read_code(const char **at, const char *end, char bytes[4], si
 	unsigned digits = 0, most = braces ? 6 : 2;
 	for (*at += braces; *at < end && digits < most && hex(**at) >= 0; digits++)
 		code = code << 4 | (unsigned)hex(*(*at)++);
-	if (!digits || (!braces && digits < 2) || (braces && (*at == end || *(*at)++ != '}')) || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+	if (!digits || (!braces && digits < 2) || (braces && (*at == end || *(*at)++ != '}')) || code > 0x10ffff ||
+	    (code >= 0xd800 && code < 0xe000))
 		return "after \\x come two digits, or the number of a character in braces";
 	/* Two digits are a byte, whatever it is. */
 	*ret_length = braces ? encode(code, bytes) : 1;
@@ -145,7 +150,8 @@ const char *set_read_escape(const char **at, const char *end, char ret_bytes[4],
 	const char *known = letter ? strchr(letters, letter) : NULL;
 	if (letter == 'x')
 		return read_code(at, end, ret_bytes, ret_length);
-	if (!known && ((letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z')))
+	if (!known &&
+	    ((letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z')))
 		return letter >= '1' && letter <= '9' ? "there are no back references" : "an escape that is not known";
 	ret_bytes[0] = known ? meant[known - letters] : letter;
 	*ret_length = 1;

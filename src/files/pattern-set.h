@@ -18,7 +18,7 @@ struct set_reading {
 
 /* NULL, or what is wrong. */
 const char *set_read(struct set_reading *reading);
-/* What follows a backslash, as the bytes of one character; `at` goes on behind it. NULL, or what is wrong. */
+/* Reads what follows a backslash, as the bytes of one character; `at` then points behind it. NULL, or what is wrong. */
 const char *set_read_escape(const char **at, const char *end, char ret_bytes[4], size_t *ret_length);
 /* `\d` and its like; *ret_beyond: also what is beyond ASCII. */
 bool set_of_class(char letter, struct pattern_set *ret_set, bool *ret_beyond);

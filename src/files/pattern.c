@@ -1,5 +1,5 @@
-/* Reading a pattern, and making steps of it: see pattern.h. A pattern becomes a tree first, since a part that is repeated becomes as many
- * copies of its steps. */
+/* Reading a pattern, and making steps of it: see pattern.h. A pattern becomes a tree first, since a part that is
+ * repeated becomes as many copies of its steps. */
 #include "files/pattern.h"
 
 #include <stdio.h>
@@ -37,7 +37,8 @@ static void *refuse(struct reader *reader, const char *why)
 	fail(reader->err, CORDON_E_INVALID_REQUEST, 0, reader->text, "the pattern is not understood at byte %zu: %s",
 	     (size_t)(reader->at - reader->text) + 1, why);
 	fail_boundary(reader->err, "pattern");
-	fail_remedy(reader->err, "put \\ before a character that is meant as it stands, or search for a fixed text: --fixed");
+	fail_remedy(reader->err,
+	            "put \\ before a character to match it literally, or search for a fixed text: --fixed");
 	return NULL;
 }
 
@@ -226,7 +227,7 @@ static struct node *read_item(struct reader *reader)
 	}
 }
 
-/* "{2}", "{2,}", "{2,5}"; anything else is meant as it stands. */
+/* "{2}", "{2,}", "{2,5}"; anything else is literal. */
 static bool read_braces(struct reader *reader, unsigned *ret_least, unsigned *ret_most)
 {
 	char text[16], rest;
@@ -257,7 +258,8 @@ static struct node *read_repeated(struct reader *reader)
 		if (*reader->at == '{') {
 			if (!read_braces(reader, &least, &most))
 				break;
-			if (least > PATTERN_REPEAT_MAX || (most != UINT32_MAX && (most > PATTERN_REPEAT_MAX || most < least)))
+			if (least > PATTERN_REPEAT_MAX ||
+			    (most != UINT32_MAX && (most > PATTERN_REPEAT_MAX || most < least)))
 				return refuse(reader, "the number of repetitions is out of range");
 		} else if (strchr("*+?", *reader->at)) {
 			reader->at++;
@@ -306,7 +308,7 @@ static uint32_t add_step(struct pattern *pattern, enum step_kind kind)
 {
 	if (pattern->count < PATTERN_STEPS_MAX)
 		pattern->steps[pattern->count] = (struct pattern_step){ .kind = kind, .next = pattern->count + 1 };
-	/* One too many is told at the end; until then it goes to the last. */
+	/* An excess one is reported at the end; until then it replaces the last. */
 	return pattern->count < PATTERN_STEPS_MAX ? pattern->count++ : PATTERN_STEPS_MAX - 1;
 }
 
@@ -421,13 +423,19 @@ static struct node *read_literal(struct reader *reader)
 	return all;
 }
 
-int pattern_compile(struct arena *arena, const char *text, size_t length, unsigned options, struct pattern **ret_pattern,
-                    struct cordon_error *err)
+int pattern_compile(struct arena *arena, const char *text, size_t length, unsigned options,
+                    struct pattern **ret_pattern, struct cordon_error *err)
 {
-	struct reader reader = { .arena = arena, .text = text, .at = text, .end = text + length, .fold_case = options & PATTERN_FOLD_CASE, .err = err };
+	struct reader reader = { .arena = arena,
+		                 .text = text,
+		                 .at = text,
+		                 .end = text + length,
+		                 .fold_case = options & PATTERN_FOLD_CASE,
+		                 .err = err };
 	struct literal literal = { .bytes = arena_alloc(arena, PATTERN_LENGTH_MAX + 1) };
 	struct pattern *pattern = arena_alloc(arena, sizeof(*pattern));
-	if (!pattern || !literal.bytes || !(pattern->steps = arena_alloc(arena, PATTERN_STEPS_MAX * sizeof(*pattern->steps))))
+	if (!pattern || !literal.bytes ||
+	    !(pattern->steps = arena_alloc(arena, PATTERN_STEPS_MAX * sizeof(*pattern->steps))))
 		return fail_oom(err);
 	if (!length || length > PATTERN_LENGTH_MAX)
 		return refuse(&reader, length ? "it is longer than 1024 bytes" : "it is empty"), -1;

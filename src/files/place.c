@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "paths/index/look.h"
 #include "paths/index/shown.h"
@@ -22,11 +23,14 @@ int files_fail(struct cordon_error *err, int os_errno, const char *path, const c
 		enum cordon_class class;
 		const char *reason, *remedy;
 	} rows[] = {
-		{ EXDEV, CORDON_E_CAPABILITY_DENIED, "the path leaves the workspace and every granted path, or is led by an absolute symbolic link",
+		{ EXDEV, CORDON_E_CAPABILITY_DENIED,
+		  "the path leaves the workspace and every granted path, or is led by an absolute symbolic link",
 		  "name a path inside the workspace, or grant it: --read PATH or --write PATH" },
 		{ ENOENT, CORDON_E_NOT_FOUND, NULL, "see what is there: cordon file list, cordon file find" },
 		{ ENOTDIR, CORDON_E_NOT_FOUND, NULL, "see what is there: cordon file list, cordon file find" },
-		{ ELOOP, CORDON_E_CAPABILITY_DENIED, "the path is a loop of symbolic links, or a link where none is followed", "name what the link leads to" },
+		{ ELOOP, CORDON_E_CAPABILITY_DENIED,
+		  "the path is a loop of symbolic links, or a link where none is followed",
+		  "name what the link leads to" },
 		{ ENOSPC, CORDON_E_RESOURCE_EXHAUSTED, NULL, "nothing was changed; make room on the disk" },
 		{ EDQUOT, CORDON_E_RESOURCE_EXHAUSTED, NULL, "nothing was changed; make room within the quota" },
 		{ ENAMETOOLONG, CORDON_E_INVALID_REQUEST, NULL, "name it from a directory nearer to it: --cwd" },
@@ -39,8 +43,11 @@ int files_fail(struct cordon_error *err, int os_errno, const char *path, const c
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].os_errno != os_errno)
 			continue;
-		fail(err, rows[i].class, rows[i].reason ? 0 : os_errno, path, "%s", rows[i].reason ? rows[i].reason : what);
+		fail(err, rows[i].class, rows[i].reason ? 0 : os_errno, path, "%s",
+		     rows[i].reason ? rows[i].reason : what);
 		fail_boundary(err, "filesystem");
+		if (os_errno == EXDEV && *path == '/')
+			fail_grant(err, "read", path);
 		return fail_remedy(err, "%s", rows[i].remedy);
 	}
 	fail(err, CORDON_E_INTERNAL, os_errno, path, "%s", what);
@@ -60,14 +67,16 @@ int files_require_regular(const struct files_place *place, struct cordon_error *
 	fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a %s, not a regular file: it has no content",
 	     files_kind(place->info.st_mode));
 	fail_boundary(err, "filesystem");
-	return fail_remedy(err, S_ISDIR(place->info.st_mode) ? "list it: cordon file list" : "only regular files are read and written");
+	return fail_remedy(err, S_ISDIR(place->info.st_mode) ? "list it: cordon file list" :
+	                                                       "only regular files are read and written");
 }
 
 int files_require_directory(const struct files_place *place, struct cordon_error *err)
 {
 	if (S_ISDIR(place->info.st_mode))
 		return 0;
-	fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a %s, not a directory", files_kind(place->info.st_mode));
+	fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a %s, not a directory",
+	     files_kind(place->info.st_mode));
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "name the directory it lies in");
 }
@@ -101,7 +110,9 @@ static bool is_shown(const struct files *files, const struct files_root *root, c
 	size_t length = strcmp(root->path, "/") ? strlen(root->path) : 0;
 	struct name name = { .kind = NAME_MASKED, .path = path + length + 1 };
 	struct names names = { .items = &name, .count = 1 };
-	return files->deny && path[length] && shown_judge(files->arena, root->fd, root->path, files->deny, NULL, &names) == 0 && name.is_shown;
+	return files->deny && path[length] &&
+	       shown_judge(files->arena, root->fd, root->path, files->deny, NULL, NULL, &names) == 0 &&
+	       name.is_shown;
 }
 
 bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path)
@@ -126,6 +137,13 @@ static int refuse_name(const struct files_place *place, const char *why, const c
 	return fail_remedy(err, "%s", remedy);
 }
 
+static int refuse_hidden(const struct files_place *place, struct cordon_error *err)
+{
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "the name is hidden by a deny glob");
+	fail_boundary(err, "masked_names");
+	return fail_remedy(err, "see capabilities.deny of the configuration");
+}
+
 /* The deepest root that the canonical path lies in. */
 static const struct files_root *root_of(const struct files *files, const char *path)
 {
@@ -147,11 +165,13 @@ static int judge_rules(const struct files *files, struct files_place *place, con
 	if (verdict.decision == RULE_DENY) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "%s", verdict.why);
 		fail_boundary(err, "policy");
-		return verdict.where ? fail_remedy(err, "the rule is at %s", verdict.where) : fail_remedy(err, "see [policy] of the configuration");
+		return verdict.where ? fail_remedy(err, "the rule is at %s", verdict.where) :
+		                       fail_remedy(err, "see [policy] of the configuration");
 	}
 	if (verdict.decision == RULE_ASK) {
 		place->asks = true;
-		place->rule = verdict.where ? arena_printf(files->arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
+		place->rule =
+			verdict.where ? arena_printf(files->arena, "%s (%s)", verdict.why, verdict.where) : verdict.why;
 	}
 	return 0;
 }
@@ -161,8 +181,8 @@ static bool is_there(int directory_fd, const char *name)
 	return faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Would git take its directory for a repository, and read or run what it is? A command that makes one is judged at its end; here it
- * is refused. */
+/* Would git take its directory for a repository, and read or run what it is? A command that makes one is judged at its
+ * end; here it is refused. */
 static bool completes_repository(const struct files_place *place)
 {
 	static const char *const parts[] = { "HEAD", "objects", "commondir", "config", "config.worktree", "hooks" };
@@ -179,8 +199,9 @@ static bool completes_repository(const struct files_place *place)
 	       (is_there(place->parent_fd, "../objects") || is_there(place->parent_fd, "../commondir"));
 }
 
-/* In a repository's own directory nearly every file decides what git does next, outside: a rebase in progress has commands in it, a
- * link at logs/HEAD leads what git appends. What a command changes there is judged at its end; file tools change nothing there. */
+/* In a repository's own directory nearly every file decides what git does next, outside: a rebase in progress has
+ * commands in it, a link at logs/HEAD leads what git appends. What a command changes there is judged at its end; file
+ * tools change nothing there. */
 static bool is_in_git(const struct files_root *root, const char *path)
 {
 	for (const char *at = path + strlen(root->path); (at = strchr(at, '/')); at++)
@@ -202,25 +223,50 @@ static int judge(const struct files *files, struct files_place *place, unsigned 
 		if (i && !strcmp(paths[i], paths[0]))
 			break;
 		if (files_is_hidden(files, root, paths[i]))
-			return refuse_name(place, "the name is hidden by a deny glob", "see capabilities.deny of the configuration", err);
+			return files->untold
+			               ? refuse_name(place, "it may not be read or changed here", "do without it", err)
+			               : refuse_hidden(place, err);
 		if ((how & FILES_WRITE) && files_is_protected(files, paths[i], is_directory))
-			return refuse_name(place, "the name is protected: what it holds would run later, outside, or changes what may be done here",
-			                   "a person can change it outside; see capabilities.protect of the configuration", err);
+			return refuse_name(
+				place,
+				"the name is protected: what it holds would run later, outside, or changes what may be "
+			        "done here",
+				"a person can change it outside; see capabilities.protect of the configuration", err);
 		if ((how & FILES_WRITE) && is_in_git(root, paths[i]))
-			return refuse_name(place, "file tools change nothing in a repository's own directory", "run git in a command instead", err);
+			return refuse_name(place, "file tools change nothing in a repository's own directory",
+			                   "run git in a command instead", err);
 		if (judge_rules(files, place, paths[i], err) < 0)
 			return -1;
 	}
 	if ((how & FILES_WRITE) && files->globs && completes_repository(place))
-		return refuse_name(place, "git would take the directory for a repository and read or run this", "a person can make it outside", err);
+		return refuse_name(place, "git would take the directory for a repository and read or run this",
+		                   "a person can make it outside", err);
 	place->root = root;
 	return 0;
 }
 
+const char *files_refused_name(const struct files *files, const struct files_root *root, const char *path,
+                               bool is_directory)
+{
+	struct rule_verdict verdict = { .decision = RULE_ALLOW };
+	const struct files_root *deepest = root_of(files, path);
+	if (!deepest || !deepest->writable)
+		return "lies where nothing may be written";
+	if (files_is_hidden(files, root, path))
+		return "has a name that is hidden";
+	if (files_is_protected(files, path, is_directory))
+		return "has a name that is protected";
+	if (is_in_git(root, path))
+		return "lies in a repository's own directory";
+	if (files->rules && rules_judge(files->arena, files->rules, files->tool, path, true, true, &verdict) < 0)
+		return "cannot be judged, because memory is short";
+	return verdict.decision == RULE_ALLOW ? NULL : "is not allowed by a tool rule";
+}
+
 /* ---- opening ---------------------------------------------------------------------------------------------------- */
 
-/* The rest of `path` after `root`, compared by component, not counting "." and doubled slashes; ".." is left to the kernel. NULL:
- * it begins elsewhere. */
+/* The rest of `path` after `root`, compared by component, not counting "." and doubled slashes; ".." is left to the
+ * kernel. NULL: it begins elsewhere. */
 static const char *after_root(const char *path, const char *root)
 {
 	for (;;) {
@@ -258,13 +304,12 @@ static const struct files_root *find_root(const struct files *files, const char 
 
 int files_reopen(int fd, int flags)
 {
-	char link[64];
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	int opened = open(link, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int opened = fd_reopen(fd, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return opened < 0 ? -errno : opened;
 }
 
-/* The directory of the last component, and that component. "" where the path has none: it is the root, or ends in "..". */
+/* The directory of the last component, and that component. "" where the path has none: it is the root, or ends in
+ * "..". */
 static int open_parent(struct files_place *place, struct arena *arena, int root_fd, const char *rest)
 {
 	size_t end = strlen(rest);
@@ -325,7 +370,8 @@ static int open_real_parent(const struct files *files, struct files_place *place
 	return info.st_dev == place->info.st_dev && info.st_ino == place->info.st_ino ? 0 : -ESTALE;
 }
 
-static int open_followed(const struct files *files, struct files_place *place, const struct files_root *root, const char *rest, unsigned how)
+static int open_followed(const struct files *files, struct files_place *place, const struct files_root *root,
+                         const char *rest, unsigned how)
 {
 	place->fd = *rest ? beneath_open(root->fd, rest, O_PATH) : fcntl(root->fd, F_DUPFD_CLOEXEC, 3);
 	if (place->fd == -ENOENT && (how & FILES_MAY_MISS)) {
@@ -333,7 +379,8 @@ static int open_followed(const struct files *files, struct files_place *place, c
 		int result = open_parent(place, files->arena, root->fd, rest);
 		if (result == 0)
 			result = open_last(files, place);
-		/* A link that leads to nothing: what it would make is not what was named. Or something came into being meanwhile. */
+		/* A link that leads to nothing: what it would make is not what was named. Or something came into being
+		 * meanwhile. */
 		return result == 0 && place->fd >= 0 ? -ELOOP : result;
 	}
 	if (place->fd < 0 || fstat(place->fd, &place->info) < 0)
@@ -347,23 +394,31 @@ static int open_followed(const struct files *files, struct files_place *place, c
 	return how & FILES_WRITE ? open_real_parent(files, place, root) : 0;
 }
 
-static int refuse_open(int result, const char *path, struct cordon_error *err)
+static int refuse_open(int result, const char *path, unsigned how, struct cordon_error *err)
 {
 	if (result == -ENOMEM)
 		return fail_oom(err);
+	/* The file itself may be missing. */
+	if (result == -ENOENT && (how & FILES_MAY_MISS)) {
+		fail(err, CORDON_E_NOT_FOUND, 0, path, "the directory in which it would be is not there");
+		fail_boundary(err, "filesystem");
+		return fail_remedy(err, "make the directory first: cordon file mkdir");
+	}
 	if (result == -ESTALE) {
 		fail(err, CORDON_E_SESSION_BUSY, 0, path, "the path changed while it was looked at");
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "try again");
 	}
 	if (result == -EINVAL) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, path, "the path names a granted root itself, or no entry of a directory");
+		fail(err, CORDON_E_INVALID_REQUEST, 0, path,
+		     "the path names a granted root itself, or no entry of a directory");
 		return fail_boundary(err, "filesystem");
 	}
 	return files_fail(err, -result, path, "cannot open this path");
 }
 
-int files_place_open(const struct files *files, const char *path, unsigned how, struct files_place *ret_place, struct cordon_error *err)
+int files_place_open(const struct files *files, const char *path, unsigned how, struct files_place *ret_place,
+                     struct cordon_error *err)
 {
 	const char *rest = NULL;
 	*ret_place = (struct files_place){ .given = path, .fd = -1, .parent_fd = -1 };
@@ -387,7 +442,7 @@ int files_place_open(const struct files *files, const char *path, unsigned how, 
 	} else {
 		result = open_followed(files, ret_place, root, rest, how);
 	}
-	return result < 0 ? refuse_open(result, path, err) : judge(files, ret_place, how, err);
+	return result < 0 ? refuse_open(result, path, how, err) : judge(files, ret_place, how, err);
 }
 
 void files_place_close(struct files_place *place)

@@ -1,8 +1,10 @@
-/* The paths of a file tool's call: each becomes a descriptor beneath a root, once, and the tools act on that descriptor.
+/* The paths of a file tool's call: each becomes a descriptor beneath a root, once, and the tools act on that
+ * descriptor.
  *
- * A path is opened as a place (O_PATH), which has no effect on a FIFO or a device, without leaving its root. Then it is judged by
- * its canonical path, and by the path that was asked for, too: by the deny globs and the protected names, whatever the case, and
- * by the tool rules. What is replaced, made or removed is named by the descriptor of its directory and one component. */
+ * A path is opened as a place (O_PATH), which has no effect on a FIFO or a device, without leaving its root. Then it
+ * is judged by its canonical path, and by the path that was asked for, too: by the deny globs and the protected names,
+ * whatever the case, and by the tool rules. What is replaced, made or removed is named by the descriptor of its
+ * directory and one component. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +23,7 @@
 #define FILES_SEND_MAX (25u << 20)
 #define FILES_TIME_MS 10000             /* for one call */
 
+struct files_screen;
 struct files_root {
 	int fd;                         /* O_PATH will do; borrowed. A file may be a root of its own */
 	const char *path;               /* canonical */
@@ -28,21 +31,27 @@ struct files_root {
 	bool writable;
 };
 
-/* What the calls of one request act on; all borrowed. Of roots that lie in each other, the deepest says whether it is writable. */
+/* What the calls of one request act on; all borrowed. Of roots that lie in each other, the deepest says whether it is
+ * writable. */
 struct files {
 	struct arena *arena;
 	const struct files_root *roots;
 	size_t root_count;
 	const char *cwd;                /* canonical, beneath a root: where relative paths begin */
 	const struct names_globs *globs;        /* compiled for "/", `deny` whatever the case; or NULL */
-	const struct strings *deny;     /* the globs as they were written: what of the default ones is shown all the same (shown.h); or NULL */
-	const struct strings *hidden;   /* trees that are cordon's own or other sessions': hidden unless the root lies in one; or NULL */
+	const struct strings *deny;     /* the globs as they were written, to know which of the default ones may be
+	                                   shown (shown.h); or NULL */
+	const struct strings *hidden;   /* trees that are cordon's own or other sessions': hidden unless the root
+	                                   lies in one; or NULL */
 	const struct tool_rules *rules; /* or NULL */
 	const char *tool;               /* by which name the rules know it: "read", "write", … */
+	const struct files_screen *screen;      /* or NULL */
+	bool untold; /* the caller is one from whom names are hidden: nothing says which, or that any are */
 };
 
 enum files_how {
-	FILES_WRITE = 1 << 0,           /* it is to be changed: the root must be writable, and protected names are refused */
+	FILES_WRITE = 1 << 0,           /* it is to be changed: the root must be writable, and protected names are
+	                                   refused */
 	FILES_MAY_MISS = 1 << 1,        /* there may be nothing yet; its directory must be there */
 	FILES_NO_FOLLOW = 1 << 2,       /* a link at the end means the link itself */
 };
@@ -74,8 +83,13 @@ const char *files_kind(mode_t mode);
 /* Opens what is held, itself, never by its name. A descriptor, or a negative errno. */
 int files_reopen(int fd, int flags) must_check;
 
-/* Is the path beneath the root hidden by a deny glob, by its own name or a directory's above it, and not shown for what is in it? */
+/* Is the path beneath the root hidden by a deny glob, by its own name or a directory's above it, and not shown for
+ * what is in it? */
 bool files_is_hidden(const struct files *files, const struct files_root *root, const char *path);
+/* Why nothing may be written at this canonical path, by what the path alone tells: hidden and protected names, a
+ * repository's own directory, tool rules. NULL: nothing is against it. */
+const char *files_refused_name(const struct files *files, const struct files_root *root, const char *path,
+                               bool is_directory);
 /* May a tool change what is there? Protected names, whatever the case. */
 bool files_is_protected(const struct files *files, const char *path, bool is_directory);
 

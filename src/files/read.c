@@ -1,5 +1,5 @@
-/* Content of files: see read.h. A file is read once, from its beginning, in pieces: memory is bounded by what is returned, whatever
- * the length of the file and of its lines, and time by a deadline. */
+/* Content of files: see read.h. A file is read once, from its beginning, in pieces: memory is bounded by what is
+ * returned, whatever the length of the file and of its lines, and time by a deadline. */
 #include "files/read.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 #include "base/clock.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
+#include "files/screen.h"
 
 #define PIECE (64u << 10)
 #define LOOKED_AT 8000                  /* as git does */
-#define NUMBER_WIDTH 24                 /* of a line's number, with a tab */
 
 bool files_is_binary(const char *data, size_t length)
 {
@@ -37,11 +37,15 @@ void files_version(const char *data, size_t length, char ret_version[FILES_VERSI
 	version_text(&state, ret_version);
 }
 
+/* What is too large to be sent is looked into by a command. */
 static int fail_binary(const struct files_place *place, struct cordon_error *err)
 {
-	fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a binary file of %lld bytes, not text", (long long)place->info.st_size);
+	fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a binary file of %lld bytes, not text",
+	     (long long)place->info.st_size);
 	fail_boundary(err, "filesystem");
-	return fail_remedy(err, "send it as it is: cordon file send");
+	return fail_remedy(err, place->info.st_size > FILES_SEND_MAX ?
+	                                "look into it with a command: cordon run -- file NAME, head -c, xxd" :
+	                                "send it as it is: cordon file send");
 }
 
 static int fail_time(const struct files_place *place, struct cordon_error *err)
@@ -78,6 +82,8 @@ struct reading {
 	struct files_content content;
 	uint64_t line;                  /* of the next byte */
 	uint64_t at;                    /* its offset */
+	uint64_t first_at;              /* the offset of the first byte that was taken */
+	size_t numbers;                 /* what the lines' numbers may take */
 	uint64_t end;                   /* the first line, or byte, that is not wanted */
 	bool full;                      /* no more fits, or is wanted */
 	bool line_begins;
@@ -109,22 +115,22 @@ static void append(struct reading *reading, const char *bytes, size_t length)
 	content->length += length;
 }
 
-/* What is wanted of a line that begins, or goes on, here. Returns how much of the piece that is. */
+/* What is requested of a line that begins or continues here. Returns the length of that part. */
 static size_t take_line(struct reading *reading, const char *piece, size_t length)
 {
 	struct files_content *content = &reading->content;
 	const char *newline = memchr(piece, '\n', length);
-	size_t wanted = newline ? (size_t)(newline - piece) + 1 : length, room = FILES_READ_MAX - content->length;
+	size_t wanted = newline ? (size_t)(newline - piece) + 1 : length,
+	       room = FILES_READ_MAX - content->length - reading->numbers;
 	if (reading->line_begins && reading->line >= reading->end) {
 		reading->full = true;
 		content->next = reading->line;
 		return 0;
 	}
-	if (reading->line_begins && reading->how->numbers && room > NUMBER_WIDTH) {
-		char number[NUMBER_WIDTH + 1];
-		int width = snprintf(number, sizeof(number), "%6llu\t", (unsigned long long)reading->line);
-		append(reading, number, (size_t)width);
-		room = FILES_READ_MAX - content->length;
+	size_t width = reading->line < 1000000 ? FILES_NUMBER_USUAL : FILES_NUMBER_MAX;
+	if (reading->line_begins && reading->how->numbers && room > width) {
+		reading->numbers += width;
+		room -= width;
 	}
 	if (wanted > room) {
 		/* Whole lines only, unless one line is more than all. */
@@ -147,6 +153,8 @@ static size_t take_line(struct reading *reading, const char *piece, size_t lengt
 static void take_lines(struct reading *reading, const char *piece, size_t length)
 {
 	size_t used = reading->full ? length : skip_lines(reading, piece, length);
+	if (!reading->content.length)
+		reading->first_at = reading->at + used;
 	while (used < length && !reading->full)
 		used += take_line(reading, piece + used, length - used);
 }
@@ -165,6 +173,8 @@ static void take_bytes(struct reading *reading, const char *piece, size_t length
 		reading->full = true;
 		content->next = reading->how->offset + content->length + wanted;
 	}
+	if (!content->length)
+		reading->first_at = reading->at + from;
 	append(reading, piece + from, wanted);
 }
 
@@ -210,15 +220,27 @@ static void finish(struct reading *reading)
 	content->is_utf8 = utf8_valid(content->data, content->length);
 	if (!reading->how->bytes && !reading->line_begins && !content->cut && !reading->full)
 		content->lines++;
+	/* Nothing may be there, or nothing from there on. */
+	if (!content->length && !content->next && reading->how->offset > !reading->how->bytes) {
+		bool is_bytes = reading->how->bytes;
+		uint64_t has = is_bytes ? content->size : reading->line - reading->line_begins;
+		snprintf(content->note, sizeof(content->note), "the file ends before that: it has %llu %s%s",
+		         (unsigned long long)has, is_bytes ? "byte" : "line", has == 1 ? "" : "s");
+	}
 }
 
-int files_read(const struct files_place *place, const struct files_read *how, struct files_content *ret_content, struct cordon_error *err)
+int files_read(const struct files_place *place, const struct files_read *how, struct files_content *ret_content,
+               struct cordon_error *err)
 {
 	auto_close int fd = -1;
 	if (open_regular(place, &fd, err) < 0)
 		return -1;
-	struct reading reading = { .how = how, .line = 1, .line_begins = true, .end = end_of(how->offset + (!how->bytes && !how->offset), how->limit),
-	                           .content = { .size = (uint64_t)place->info.st_size, .first = how->offset ? how->offset : !how->bytes } };
+	struct reading reading = { .how = how,
+		                   .line = 1,
+		                   .line_begins = true,
+		                   .end = end_of(how->offset + (!how->bytes && !how->offset), how->limit),
+		                   .content = { .size = (uint64_t)place->info.st_size,
+		                                .first = how->offset ? how->offset : !how->bytes } };
 	auto_free char *data = malloc(FILES_READ_MAX + 1);
 	if (!data)
 		return fail_oom(err);
@@ -234,14 +256,20 @@ int files_read(const struct files_place *place, const struct files_read *how, st
 	if (memchr(data, '\0', reading.content.length))
 		return fail_binary(place, err);
 	finish(&reading);
-	*ret_content = reading.content;
 	data = NULL;
+	if (files_screen_part(how->screen, fd, reading.first_at, &reading.content, err) < 0 ||
+	    (how->numbers && !how->bytes && files_number_lines(&reading.content, err) < 0)) {
+		free(reading.content.data);
+		return -1;
+	}
+	*ret_content = reading.content;
 	return 0;
 }
 
 /* ---- the whole -------------------------------------------------------------------------------------------------- */
 
-int files_load(const struct files_place *place, size_t max, char **ret_data, size_t *ret_length, struct cordon_error *err)
+int files_load(const struct files_place *place, size_t max, char **ret_data, size_t *ret_length,
+               struct cordon_error *err)
 {
 	auto_close int fd = -1;
 	size_t length = 0, size = (size_t)place->info.st_size;
@@ -249,10 +277,12 @@ int files_load(const struct files_place *place, size_t max, char **ret_data, siz
 	if (open_regular(place, &fd, err) < 0)
 		return -1;
 	if (place->info.st_size > (off_t)max) {
-		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "the file has %lld bytes, and at most %zu can be taken whole",
-		     (long long)place->info.st_size, max);
+		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given,
+		     "the file has %lld bytes, and at most %zu can be taken whole", (long long)place->info.st_size,
+		     max);
 		fail_boundary(err, "limits");
-		return fail_remedy(err, "read a part of it: cordon file read --offset N --limit N");
+		return fail_remedy(err, "of a text read a part: cordon file read --offset N --limit N; "
+		                        "anything else is for a command: cordon run");
 	}
 	/* It may grow meanwhile, but not beyond what is allowed. */
 	for (auto_free char *data = malloc(size + 1); data; ) {
@@ -300,7 +330,8 @@ static const char *type_of(const char *name, const char *data, size_t length)
 	return files_is_binary(data, length) || !utf8_valid(data, length) ? "application/octet-stream" : "text/plain";
 }
 
-int files_send(const struct files_place *place, struct files_content *ret_content, struct cordon_error *err)
+int files_send(const struct files_place *place, const struct files_screen *screen, struct files_content *ret_content,
+               struct cordon_error *err)
 {
 	struct files_content content = { .first = 0 };
 	if (files_load(place, FILES_SEND_MAX, &content.data, &content.length, err) < 0)
@@ -309,6 +340,10 @@ int files_send(const struct files_place *place, struct files_content *ret_conten
 	content.is_utf8 = utf8_valid(content.data, content.length);
 	content.type = type_of(strrchr(place->path, '/'), content.data, content.length);
 	files_version(content.data, content.length, content.version);
+	if (files_screen_whole(screen, place, &content, err) < 0) {
+		free(content.data);
+		return -1;
+	}
 	*ret_content = content;
 	return 0;
 }

@@ -69,7 +69,8 @@ static bool is_left_out(const struct walking *walking, const char *name, bool is
 	if (is_directory && !strcmp(name, ".git"))
 		return true;
 	for (size_t i = walking->level_count; i-- > 0;) {
-		enum ignore_verdict verdict = ignore_judge(&walking->levels[i].ignore, walking->path + walking->levels[i].start, is_directory);
+		enum ignore_verdict verdict = ignore_judge(&walking->levels[i].ignore,
+		                                           walking->path + walking->levels[i].start, is_directory);
 		if (verdict != IGNORE_UNDECIDED)
 			return verdict == IGNORE_LEFT_OUT;
 	}
@@ -113,21 +114,31 @@ static int read_names(struct walking *walking, struct arena *arena, int fd, stru
 	return result;
 }
 
-static bool is_hidden(const struct walking *walking)
+bool files_hides(const struct files *files, const struct files_root *root, const char *path)
 {
-	const struct files *files = walking->files;
 	struct arena arena = { 0 };
 	struct rule_verdict verdict = { .decision = RULE_ALLOW };
-	if (files_is_hidden(files, walking->place->root, walking->path))
+	if (files_is_hidden(files, root, path))
 		return true;
-	if (!files->rules || (!files->rules->count && !files->rules->denied_paths.count && !files->rules->allowed_paths.count))
+	if (!files->rules ||
+	    (!files->rules->count && !files->rules->denied_paths.count && !files->rules->allowed_paths.count))
 		return false;
-	bool known = rules_judge(&arena, files->rules, files->tool, walking->path, true, true, &verdict) == 0;
+	bool known = rules_judge(&arena, files->rules, files->tool, path, true, true, &verdict) == 0;
 	arena_free(&arena);
 	return !known || verdict.decision != RULE_ALLOW;
 }
 
 static int enter(struct walking *walking, int fd, size_t length, struct cordon_error *err);
+
+static size_t depth_of(const char *path)
+{
+	size_t depth = 1;
+	while ((path = strchr(path, '/'))) {
+		depth++;
+		path++;
+	}
+	return depth;
+}
 
 static int visit(struct walking *walking, int directory_fd, const char *name, size_t length, struct cordon_error *err)
 {
@@ -146,11 +157,13 @@ static int visit(struct walking *walking, int directory_fd, const char *name, si
 	bool is_directory = S_ISDIR(entry.info.st_mode);
 	if (is_left_out(walking, name, is_directory))
 		return 0;
-	entry.hidden = is_hidden(walking);
+	entry.hidden = files_hides(walking->files, walking->place->root, walking->path);
+	walking->walked->hidden += entry.hidden && !walking->how->hidden && !walking->files->untold;
 	if (entry.hidden && !walking->how->hidden)
 		return 0;
 	int result = walking->how->visit(walking->how->arg, &entry, err);
-	if (result != 0 || !is_directory || entry.hidden || walking->how->shallow)
+	if (result != 0 || !is_directory || entry.hidden ||
+	    (walking->how->depth && depth_of(entry.path) >= walking->how->depth))
 		return result;
 	if (walking->level_count == FILES_DEPTH_MAX) {
 		walking->walked->too_deep = true;
@@ -187,7 +200,8 @@ static int push_above(struct walking *walking, struct cordon_error *err)
 	const struct files_root *root = walking->place->root;
 	size_t start = strcmp(root->path, "/") ? strlen(root->path) : 0;
 	int at = files_reopen(root->fd, O_PATH | O_DIRECTORY);
-	for (const char *rest = walking->place->path + start; walking->how->ignore && at >= 0 && *rest == '/' && walking->level_count < FILES_DEPTH_MAX / 2;) {
+	for (const char *rest = walking->place->path + start;
+	     walking->how->ignore && at >= 0 && *rest == '/' && walking->level_count < FILES_DEPTH_MAX / 2;) {
 		if (push(walking, at, (size_t)(rest - walking->place->path) + 1) < 0) {
 			close(at);
 			return fail_oom(err);
@@ -205,8 +219,8 @@ static int push_above(struct walking *walking, struct cordon_error *err)
 	return 0;
 }
 
-int files_walk(const struct files *files, const struct files_place *place, const struct files_walk *walk, struct files_walked *ret_walked,
-               struct cordon_error *err)
+int files_walk(const struct files *files, const struct files_place *place, const struct files_walk *walk,
+               struct files_walked *ret_walked, struct cordon_error *err)
 {
 	if (files_require_directory(place, err) < 0)
 		return -1;
@@ -238,16 +252,22 @@ void files_walked_write(struct json *json, const struct files_walked *walked)
 		bool is;
 		const char *note;
 	} rows[] = {
-		{ walked->too_deep, "directories deeper than 128 levels, or paths longer than the system takes, were left out" },
+		{ walked->too_deep,
+		  "directories deeper than 128 levels, or paths longer than the system takes, were left out" },
 		{ walked->too_many, "more than 200000 entries: the rest was left out" },
 		{ walked->too_long, "more than 10 seconds: the rest was left out" },
 		{ walked->unreadable > 0, "directories that this user cannot read were left out" },
 	};
+	char hidden[96];
 	json_key(json, "notes");
 	json_array_begin(json);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (rows[i].is)
 			json_text(json, rows[i].note);
+	snprintf(hidden, sizeof(hidden), "%zu %s hidden by a deny glob or a tool rule, and left out", walked->hidden,
+	         walked->hidden == 1 ? "name is" : "names are");
+	if (walked->hidden)
+		json_text(json, hidden);
 	json_array_end(json);
 }
 
@@ -274,7 +294,8 @@ static int find_kept(void *arg, const struct files_entry *entry, struct cordon_e
 	return kept;
 }
 
-int files_refuse_kept(const struct files *files, const struct files_place *place, const char *becomes, struct cordon_error *err)
+int files_refuse_kept(const struct files *files, const struct files_place *place, const char *becomes,
+                      struct cordon_error *err)
 {
 	struct keeping *keeping = arena_alloc(files->arena, sizeof(*keeping));
 	struct files_walked walked;
@@ -285,12 +306,14 @@ int files_refuse_kept(const struct files *files, const struct files_place *place
 	if (files_walk(files, place, &walk, &walked, err) < 0)
 		return -1;
 	if (*keeping->found) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "a hidden or protected name lies in it: %s", keeping->found);
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "a hidden or protected name lies in it: %s",
+		     keeping->found);
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "a person can do this outside");
 	}
 	if (walked.too_deep || walked.too_many || walked.too_long || walked.unreadable) {
-		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "it is too large, too deep or not readable: protected names in it cannot be excluded");
+		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given,
+		     "it is too large, too deep or not readable: protected names in it cannot be excluded");
 		fail_boundary(err, "filesystem");
 		return fail_remedy(err, "do it in parts, or with a command");
 	}

@@ -5,10 +5,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/id.h"
 #include "base/remove.h"
+#include "files/screen.h"
 #include "files/walk.h"
 
 #ifndef RENAME_NOREPLACE
@@ -35,7 +35,7 @@ static int write_all(int fd, const char *data, size_t length)
 
 static int rename_if_free(int from_fd, const char *from, int to_fd, const char *to)
 {
-	if (syscall(SYS_renameat2, from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
+	if (renameat2(from_fd, from, to_fd, to, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno != ENOSYS && errno != EINVAL && errno != EPERM)
 		return -errno;
@@ -53,19 +53,21 @@ static void sync_directory(int fd)
 }
 
 /* The new content beside the place, on the disk, with the mode and the owner of what it replaces. */
-static int write_beside(const struct files_place *place, const char *data, size_t length, const char *temporary)
+static int write_beside(const struct files_place *place, const struct files_write *write, const char *temporary)
 {
 	const bool replaces = place->fd >= 0;
-	auto_close int fd = openat(place->parent_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, replaces ? 0600 : 0666);
+	const mode_t mode = place->info.st_mode & 0777;
+	auto_close int fd = openat(place->parent_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	                           replaces ? 0600 : write->executable ? 0777 : 0666);
 	if (fd < 0)
 		return -errno;
-	int result = write_all(fd, data, length);
+	int result = write_all(fd, write->data, write->length);
 	/* First the owner: it takes bits of the mode away. A user who cannot give files away has the file now. */
 	if (result == 0 && replaces && geteuid() == 0 && fchown(fd, place->info.st_uid, place->info.st_gid) < 0)
 		result = -errno;
-	if (result == 0 && replaces && fchmod(fd, place->info.st_mode & 0777) < 0)
+	if (result == 0 && replaces && fchmod(fd, write->executable ? mode | (mode & 0444) >> 2 : mode) < 0)
 		result = -errno;
-	if (result == 0 && fsync(fd) < 0)
+	if (result == 0 && !write->unsynced && fsync(fd) < 0)
 		result = -errno;
 	if (result < 0)
 		unlinkat(place->parent_fd, temporary, 0);
@@ -93,17 +95,18 @@ static bool is_unchanged(const struct files_place *place, const struct stat *bef
 	auto_free char *data = NULL;
 	size_t size;
 	return fstatat(place->parent_fd, place->name, &now, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&now, before) &&
-	       files_load(place, FILES_EDIT_MAX, &data, &size, NULL) == 0 && size == length && !memcmp(data, text, length);
+	       files_load(place, FILES_EDIT_MAX, &data, &size, NULL) == 0 && size == length &&
+	       !memcmp(data, text, length);
 }
 
 /* `before` with `text`: what must still be there; or NULL. */
-static int put(const struct files_place *place, const char *data, size_t length, const struct stat *before, const char *text,
-               size_t text_length, struct cordon_error *err)
+static int put(const struct files_place *place, const struct files_write *write, const struct stat *before,
+               const char *text, size_t text_length, struct cordon_error *err)
 {
 	char temporary[TEMPORARY_SIZE], id[ID_SIZE];
 	id_make(id);
 	snprintf(temporary, sizeof(temporary), ".cordon-%s", id);
-	int result = write_beside(place, data, length, temporary);
+	int result = write_beside(place, write, temporary);
 	if (result < 0)
 		return files_fail(err, -result, place->given, "cannot write beside this file");
 	if (before && !is_unchanged(place, before, text, text_length)) {
@@ -118,26 +121,40 @@ static int put(const struct files_place *place, const char *data, size_t length,
 		unlinkat(place->parent_fd, temporary, 0);
 		return files_fail(err, -result, place->given, "cannot put the new content in its place");
 	}
-	sync_directory(place->parent_fd);
+	if (!write->unsynced)
+		sync_directory(place->parent_fd);
 	return 0;
 }
 
 /* ---- content ---------------------------------------------------------------------------------------------------- */
 
-static int check_version(const struct files_place *place, const char *data, size_t length, const char *version, struct cordon_error *err)
+static int check_version(const struct files_place *place, const char *data, size_t length, const char *version,
+                         struct cordon_error *err)
 {
 	char now[FILES_VERSION_SIZE];
 	files_version(data, length, now);
 	return strcmp(now, version) ? fail_changed(place, err) : 0;
 }
 
-int files_write(const struct files_place *place, const struct files_write *write, struct files_written *ret_written, struct cordon_error *err)
+/* The old content is read only where the new one has a mark. */
+static int check_marks(const struct files_place *place, const struct files_write *write, struct cordon_error *err)
+{
+	auto_free char *old = NULL;
+	size_t length = 0, marks = files_screen_marks(write->screen, write->data, write->length);
+	if (marks && place->fd >= 0 && files_load(place, FILES_WRITE_MAX, &old, &length, err) < 0)
+		return -1;
+	return marks > files_screen_marks(write->screen, old ? old : "", length) ? files_screen_fail(place, err) : 0;
+}
+
+int files_write(const struct files_place *place, const struct files_write *write, struct files_written *ret_written,
+                struct cordon_error *err)
 {
 	struct stat before = place->info;
 	auto_free char *text = NULL;
 	size_t length = 0;
 	if (write->length > FILES_WRITE_MAX) {
-		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "the content is larger than %u bytes", FILES_WRITE_MAX);
+		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, place->given, "the content is larger than %u bytes",
+		     FILES_WRITE_MAX);
 		return fail_boundary(err, "limits");
 	}
 	if (place->fd >= 0 && files_require_regular(place, err) < 0)
@@ -149,21 +166,32 @@ int files_write(const struct files_place *place, const struct files_write *write
 	if (write->version && (files_load(place, FILES_EDIT_MAX, &text, &length, err) < 0 ||
 	                       check_version(place, text, length, write->version, err) < 0))
 		return -1;
-	if (put(place, write->data, write->length, write->version ? &before : NULL, text, length, err) < 0)
+	if (check_marks(place, write, err) < 0 ||
+	    put(place, write, write->version ? &before : NULL, text, length, err) < 0)
 		return -1;
 	*ret_written = (struct files_written){ .created = place->fd < 0, .size = write->length };
 	files_version(write->data, write->length, ret_written->version);
 	return 0;
 }
 
-int files_replace(const struct files_place *place, const struct stat *before, const char *text, size_t length, const struct edited *edited,
-                  struct cordon_error *err)
+int files_replace(const struct files_place *place, const struct stat *before, const char *text, size_t length,
+                  const struct edited *edited, struct cordon_error *err)
 {
-	return put(place, edited->data, edited->length, before, text, length, err);
+	return put(place, &(struct files_write){ .data = edited->data, .length = edited->length }, before, text, length,
+	           err);
 }
 
-int files_edit(const struct files_place *place, const struct edit *edit, const char *version, struct files_written *ret_written,
-               struct cordon_error *err)
+/* What the caller read is not what the file has. */
+static int fail_edit(const struct edit *edit, const struct files_screen *screen, struct cordon_error *err)
+{
+	if (err && err->class == CORDON_E_NOT_FOUND && files_screen_marks(screen, edit->old, edit->old_length))
+		return fail_remedy(err,
+		                   "where it says [REDACTED:…] the file has a secret: replace only text beside that");
+	return -1;
+}
+
+int files_edit(const struct files_place *place, const struct edit *edit, const char *version,
+               const struct files_screen *screen, struct files_written *ret_written, struct cordon_error *err)
 {
 	struct stat before;
 	struct edited edited;
@@ -177,12 +205,15 @@ int files_edit(const struct files_place *place, const struct edit *edit, const c
 		fail(err, CORDON_E_INVALID_REQUEST, 0, place->given, "this is a binary file, which is not edited");
 		return fail_boundary(err, "filesystem");
 	}
-	if ((version && check_version(place, text, length, version, err) < 0) ||
-	    edit_apply(text, length, edit, place->given, &edited, err) < 0)
+	if (version && check_version(place, text, length, version, err) < 0)
 		return -1;
-	int result = files_replace(place, &before, text, length, &edited, err);
+	if (edit_apply(text, length, edit, place->given, &edited, err) < 0)
+		return fail_edit(edit, screen, err);
+	bool loses = files_screen_marks(screen, edited.data, edited.length) > files_screen_marks(screen, text, length);
+	int result = loses ? files_screen_fail(place, err) : files_replace(place, &before, text, length, &edited, err);
 	if (result == 0) {
-		*ret_written = (struct files_written){ .size = edited.length, .count = edited.count, .line = edited.line };
+		*ret_written =
+			(struct files_written){ .size = edited.length, .count = edited.count, .line = edited.line };
 		files_version(edited.data, edited.length, ret_written->version);
 	}
 	free(edited.data);
@@ -215,11 +246,13 @@ int files_remove(const struct files *files, const struct files_place *place, boo
 	return 0;
 }
 
-int files_rename(const struct files *files, const struct files_place *from, const struct files_place *to, bool replace, struct cordon_error *err)
+int files_rename(const struct files *files, const struct files_place *from, const struct files_place *to, bool replace,
+                 struct cordon_error *err)
 {
 	if (S_ISDIR(from->info.st_mode) && files_refuse_kept(files, from, to->path, err) < 0)
 		return -1;
-	/* A file that becomes a protected name is refused already; a directory of such a name may be free, and a file is not. */
+	/* A file that becomes a protected name is refused already; a directory of such a name may be free, and a file
+	 * is not. */
 	if (files_is_protected(files, to->path, S_ISDIR(from->info.st_mode))) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, to->given, "the name is protected");
 		return fail_boundary(err, "filesystem");

@@ -26,7 +26,7 @@ const char *etc_refuses(const char *path)
 	if (!name || !*name)
 		return "it is not beneath /etc";
 	if (strpbrk(name, "*?[\\") && strchr(name, '/'))
-		return "a pattern can only stand for names directly in /etc";
+		return "a pattern can only match names directly in /etc";
 	for (size_t i = 0; i < ARRAY_SIZE(made_by_cordon); i++)
 		if (path_within(path, made_by_cordon[i]))
 			return "cordon makes this file itself for each command";

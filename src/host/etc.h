@@ -8,7 +8,8 @@
 
 /* The paths beneath `directory` ("/etc") that are there and listed, sorted, none within another. `extra` (or NULL) are
  * paths beneath /etc, of which one directly in it may be a glob. -1 when memory is short. */
-int etc_find(struct arena *arena, const char *directory, const struct strings *extra, struct strings *ret_paths) must_check;
+int etc_find(struct arena *arena, const char *directory, const struct strings *extra,
+             struct strings *ret_paths) must_check;
 
 /* May sandbox.etc name this normalised path? NULL, or why not. */
 const char *etc_refuses(const char *path);

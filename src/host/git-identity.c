@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "host/git-files.h"
 
 #define MAX_FILE (64 * 1024)
 #define MAX_VALUE 512
@@ -184,7 +185,8 @@ int git_identity_parse(struct arena *arena, const char *text, size_t length, con
 	return 0;
 }
 
-static int read_file(struct arena *arena, const char *path, struct host_watch_set *watches, const char **name, const char **email)
+static int read_file(struct arena *arena, const char *path, struct host_watch_set *watches, const char **name,
+                     const char **email)
 {
 	struct stat st;
 	host_watch_path(watches, path);
@@ -204,16 +206,6 @@ static int read_file(struct arena *arena, const char *path, struct host_watch_se
 	return git_identity_parse(arena, text, length, name, email);
 }
 
-static int read_beneath(struct arena *arena, const char *directory, const char *file, struct host_watch_set *watches,
-                        const char **name, const char **email)
-{
-	uncleared char path[PATH_MAX];
-	int length = directory && *directory == '/' ? snprintf(path, sizeof(path), "%s/%s", directory, file) : 0;
-	if (length <= 0 || (size_t)length >= sizeof(path))
-		return 0;
-	return read_file(arena, path, watches, name, email);
-}
-
 static const char *variable(const char *const *environment, const char *name)
 {
 	size_t length = strlen(name);
@@ -224,18 +216,16 @@ static const char *variable(const char *const *environment, const char *name)
 }
 
 int git_identity(struct arena *arena, const char *home, const char *xdg_config_home, const char *const *environment,
-                 struct host_watch_set *watches, const char **ret_name, const char **ret_email, struct cordon_error *err)
+                 struct host_watch_set *watches, const char **ret_name, const char **ret_email,
+                 struct cordon_error *err)
 {
-	const char *name = NULL, *email = NULL, *file = variable(environment, "GIT_CONFIG_GLOBAL");
-	bool has_xdg = xdg_config_home && *xdg_config_home;
-	int r;
-	if (file)
-		r = *file == '/' ? read_file(arena, file, watches, &name, &email) : 0;
-	else if ((r = read_beneath(arena, has_xdg ? xdg_config_home : home, has_xdg ? "git/config" : ".config/git/config",
-	                           watches, &name, &email)) == 0)
-		r = read_beneath(arena, home, ".gitconfig", watches, &name, &email);
-	if (r < 0)
+	const char *name = NULL, *email = NULL, *files[GIT_FILES_MAX];
+	const int count = git_files(arena, home, xdg_config_home, environment, files);
+	if (count < 0)
 		return fail_oom(err);
+	for (int i = 0; i < count; i++)
+		if (read_file(arena, files[i], watches, &name, &email) < 0)
+			return fail_oom(err);
 	const char *own_name = variable(environment, "GIT_AUTHOR_NAME");
 	const char *own_email = variable(environment, "GIT_AUTHOR_EMAIL");
 	if (!email || !*email)
@@ -245,7 +235,7 @@ int git_identity(struct arena *arena, const char *home, const char *xdg_config_h
 	return 0;
 }
 
-/* Quoted, so that # ; and blanks stand for themselves; without control characters, so that it stays one line. */
+/* Quoted, so that # ; and blanks are literal; without control characters, so that it stays one line. */
 static char *write_value(char *at, const char *key, const char *value)
 {
 	at = stpcpy(stpcpy(stpcpy(at, "\t"), key), " = \"");

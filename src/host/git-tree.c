@@ -1,8 +1,9 @@
 /* git working trees: see git-tree.h, gitrepository-layout(5) and git-worktree(1).
  *
- * A `.git` that is a file says where the repository is: `gitdir: PATH`. Anybody who can write it can name any
- * repository, so the repository must name this working tree, too: a linked worktree's `<common>/worktrees/NAME/gitdir` names the
- * `.git` file, a submodule's core.worktree the directory. Both are compared by device and inode. */
+ * A `.git` that is a file says where the repository is: `gitdir: PATH`. A process that can write this file can name
+ * any repository, so the repository must name this working tree, too: a linked worktree's
+ * `<common>/worktrees/NAME/gitdir` names the `.git` file, a submodule's core.worktree the directory. Both are compared
+ * by device and inode. */
 #include "host/git-tree.h"
 
 #include <fcntl.h>
@@ -35,13 +36,14 @@ static bool is_mount_root(const char *path)
 	       info.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* A directory that is a repository, or a file or link that names one; what else is called so means nothing to git. One of another
- * user's, such as anybody can put into a directory that all may write, does not count. */
+/* A directory that is a repository, or a file or link that names one; git ignores anything else of this name. One that
+ * is owned by another user, such as in a directory that all may write, does not count. */
 static bool has_git(struct arena *arena, const char *directory, uid_t owner, bool *ret_has)
 {
 	struct stat info, head_info;
 	char start[sizeof(GITDIR)] = "";
-	const char *git = arena_printf(arena, "%s/.git", directory), *head = git ? arena_printf(arena, "%s/HEAD", git) : NULL;
+	const char *git = arena_printf(arena, "%s/.git", directory),
+		   *head = git ? arena_printf(arena, "%s/HEAD", git) : NULL;
 	if (!head)
 		return false;
 	*ret_has = false;
@@ -56,7 +58,8 @@ static bool has_git(struct arena *arena, const char *directory, uid_t owner, boo
 	return true;
 }
 
-int git_tree_top(struct arena *arena, const char *here, const char *home, const char **ret_top, const char **ret_refused)
+int git_tree_top(struct arena *arena, const char *here, const char *home, const char **ret_top,
+                 const char **ret_refused)
 {
 	char *path = arena_strdup(arena, here);
 	struct stat first, info;
@@ -70,7 +73,7 @@ int git_tree_top(struct arena *arena, const char *here, const char *home, const 
 		if (!has_git(arena, path, first.st_uid, &has))
 			return -1;
 		bool other = stat(path, &info) < 0 || info.st_uid != first.st_uid;
-		/* What is above a directory that everybody may write says nothing about what is in it. */
+		/* A directory that all users may write says nothing about the directories in it. */
 		if (!other && !has && (info.st_mode & S_IWOTH))
 			return 0;
 		if (has) {
@@ -92,7 +95,8 @@ static char *read_own(struct arena *arena, int directory, const char *name, size
 {
 	auto_close int fd = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat info;
-	if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() || (uintmax_t)info.st_size > max)
+	if (fd < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() ||
+	    (uintmax_t)info.st_size > max)
 		return NULL;
 	char *text = arena_alloc(arena, (size_t)info.st_size + 1);
 	ssize_t length = text ? read(fd, text, (size_t)info.st_size) : -1;
@@ -127,7 +131,7 @@ static int resolve(struct arena *arena, const char *from, const char *path, stru
 
 static bool is_same(const struct place *place, const struct stat *info)
 {
-	return place->device == info->st_dev && place->inode == info->st_ino;
+	return place->device == (uint64_t)info->st_dev && place->inode == info->st_ino;
 }
 
 static bool is_own_directory(int fd, struct stat *ret_info)
@@ -144,7 +148,8 @@ static bool lies_in_git(const char *path)
 static bool is_repository(int fd)
 {
 	struct stat info;
-	return fstatat(fd, "HEAD", &info, AT_SYMLINK_NOFOLLOW) == 0 && fstatat(fd, "refs", &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+	return fstatat(fd, "HEAD", &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       fstatat(fd, "refs", &info, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       fstatat(fd, "objects", &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
 }
 
@@ -156,7 +161,8 @@ static const char *check_worktree(struct arena *arena, const struct place *git, 
 	const char *worktrees = name > git->path ? memrchr(git->path, '/', (size_t)(name - git->path)) : NULL;
 	const char *back = read_line(arena, git_fd, "gitdir", "");
 	struct place common, here;
-	if (!worktrees || strncmp(worktrees, "/worktrees/", 11) || resolve(arena, git->path, common_text, &common, NULL) < 0 ||
+	if (!worktrees || strncmp(worktrees, "/worktrees/", 11) ||
+	    resolve(arena, git->path, common_text, &common, NULL) < 0 ||
 	    strncmp(common.path, git->path, (size_t)(worktrees - git->path)) || common.path[worktrees - git->path])
 		return "names a repository that is not laid out as git lays it out";
 	const char *slash = back ? strrchr(back, '/') : NULL;
@@ -210,35 +216,50 @@ static const char *check(struct arena *arena, const struct place *git, int git_f
 	if (!is_repository(fd))
 		return "names a directory that is no repository";
 	if (!lies_in_git(place.path))
-		return "names a repository that is not called .git, whose hooks and configuration could not be protected";
+		return "names a repository that is not called .git, whose hooks and configuration could not be "
+		       "protected";
 	place.alias = NULL;
 	*ret_place = place;
 	return NULL;
+}
+
+/* The directory that `.git` names, and what `top` is; the tree's own or not. -1: there is no file of that name, or
+ * *ret_refused says what is wrong with it. */
+static int open_named(struct arena *arena, int top_fd, const char *top, struct place *ret_git, struct stat *ret_top,
+                      const char **ret_refused)
+{
+	int git_fd = -1;
+	auto_close int fd = openat(top_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fstatat(fd, ".git", ret_top, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(ret_top->st_mode))
+		return -1;
+	const char *named = read_line(arena, fd, ".git", GITDIR);
+	if (!named || !is_own_directory(fd, ret_top))
+		*ret_refused = "is not the caller's, or not as git writes it";
+	else if (resolve(arena, top, named, ret_git, &git_fd) < 0)
+		*ret_refused = "names a directory that is not there";
+	return git_fd;
 }
 
 int git_tree_common(struct arena *arena, int top_fd, const char *top, struct place *ret_place, const char **ret_refused)
 {
 	struct place git, found = { 0 };
 	struct stat info;
-	auto_close int git_fd = -1;
 	*ret_place = found;
 	*ret_refused = NULL;
-	auto_close int fd = openat(top_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstatat(fd, ".git", &info, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(info.st_mode))
-		return 0;
-	const char *named = read_line(arena, fd, ".git", GITDIR);
-	if (!named || !is_own_directory(fd, &info)) {
-		*ret_refused = "is not the caller's, or not as git writes it";
-		return 0;
-	}
-	if (resolve(arena, top, named, &git, &git_fd) < 0) {
-		*ret_refused = "names a directory that is not there";
-		return 0;
-	}
-	if (path_within(git.path, top))
+	auto_close int git_fd = open_named(arena, top_fd, top, &git, &info, ret_refused);
+	if (git_fd < 0 || path_within(git.path, top))
 		return 0;
 	*ret_refused = check(arena, &git, git_fd, &info, &found);
 	if (!*ret_refused && !path_within(found.path, top))
 		*ret_place = found;
 	return 0;
+}
+
+int git_tree_own(struct arena *arena, int top_fd, const char *top)
+{
+	const char *refused = NULL;
+	struct place git, place;
+	struct stat info;
+	auto_close int git_fd = open_named(arena, top_fd, top, &git, &info, &refused);
+	return git_fd < 0 || check(arena, &git, git_fd, &info, &place) ? -1 : take_fd(&git_fd);
 }

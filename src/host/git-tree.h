@@ -10,8 +10,8 @@
  * `.git`. The search goes no further up than a home (`home`, canonical, or NULL; one in /home; /root), a directory of
  * another owner than `here`, and the root of a mount. *ret_top is NULL where there is none. *ret_refused: NULL, or why
  * the top, which was found, is not to be used. -1 when memory is short. */
-int git_tree_top(struct arena *arena, const char *here, const char *home, const char **ret_top, const char **ret_refused)
-	must_check;
+int git_tree_top(struct arena *arena, const char *here, const char *home, const char **ret_top,
+                 const char **ret_refused) must_check;
 
 /* The repository of the working tree `top` (canonical; `top_fd` is it), where its `.git` is a file and names one
  * outside: of a linked worktree the common directory, of a submodule its own. Only if that leads back here, belongs to
@@ -20,3 +20,7 @@ int git_tree_top(struct arena *arena, const char *here, const char *home, const 
  * to be put after `.git`. -1 when memory is short. */
 int git_tree_common(struct arena *arena, int top_fd, const char *top, struct place *ret_place, const char **ret_refused)
 	must_check;
+
+/* The directory of the repository that is this working tree's own (its index lies there), where `.git` is a file that
+ * names one, wherever, that leads back here and belongs to the caller: a descriptor, or -1. */
+int git_tree_own(struct arena *arena, int top_fd, const char *top);

@@ -1,7 +1,6 @@
 /* Facts about the host: see host.h. */
 #include "host/host.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "host/loader.h"
 
 /* ---- programs --------------------------------------------------------------------------------------------------- */
 
@@ -19,27 +19,6 @@ static int add_real(struct arena *arena, struct strings *list, const char *path)
 	if (!realpath(path, real) || strings_find(list, real) >= 0)
 		return 0;
 	return strings_add(arena, list, arena_strdup(arena, real));
-}
-
-/* The interpreter that an ELF file of this machine's width names; "" if none. */
-static void elf_interpreter(int fd, const unsigned char *head, size_t length, char interpreter[PATH_MAX])
-{
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
-	interpreter[0] = '\0';
-	if (length < sizeof(header) || memcmp(head, ELFMAG, SELFMAG) || head[EI_CLASS] != ELFCLASS64)
-		return;
-	memcpy(&header, head, sizeof(header));
-	for (unsigned i = 0; i < header.e_phnum && i < 64; i++) {
-		off_t at = (off_t)(header.e_phoff + (uint64_t)i * header.e_phentsize);
-		if (pread(fd, &segment, sizeof(segment), at) != sizeof(segment))
-			return;
-		if (segment.p_type != PT_INTERP || segment.p_filesz >= PATH_MAX)
-			continue;
-		ssize_t got = pread(fd, interpreter, segment.p_filesz, (off_t)segment.p_offset);
-		interpreter[got > 0 ? got : 0] = '\0';
-		return;
-	}
 }
 
 static void script_interpreter(const unsigned char *head, size_t length, char interpreter[PATH_MAX])
@@ -66,7 +45,7 @@ int host_program_parts(struct arena *arena, const char *program, struct places *
 		if (head[0] == '#' && head[1] == '!')
 			script_interpreter(head, (size_t)length, interpreter);
 		else
-			elf_interpreter(fd, head, (size_t)length, interpreter);
+			loader_of(fd, head, (size_t)length, interpreter);
 		if (interpreter[0] != '/')
 			return 0;
 		struct place place;
@@ -80,11 +59,20 @@ int host_program_parts(struct arena *arena, const char *program, struct places *
 
 int host_library_directories(struct arena *arena, struct strings *ret_directories, struct cordon_error *err)
 {
-	/* Where loaders look, and where languages keep what they load at run time; none of them holds programs as such. */
+	/* Where loaders look, and where languages keep what they load at run time; none of them holds programs as
+	 * such. */
 	static const char *const directories[] = {
-		"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/local/lib",
-		"/usr/lib/python3", "/usr/lib/python3.11", "/usr/lib/python3.12", "/usr/lib/python3.13", "/usr/share/perl",
-		"/usr/lib/ruby", "/usr/lib/locale",
+		"/usr/lib/x86_64-linux-gnu",
+		"/usr/lib/aarch64-linux-gnu",
+		"/usr/lib64",
+		"/usr/local/lib",
+		"/usr/lib/python3",
+		"/usr/lib/python3.11",
+		"/usr/lib/python3.12",
+		"/usr/lib/python3.13",
+		"/usr/share/perl",
+		"/usr/lib/ruby",
+		"/usr/lib/locale",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		if (add_real(arena, ret_directories, directories[i]) < 0)
@@ -118,7 +106,8 @@ const char *host_user_name(struct arena *arena, unsigned uid)
 		const char *line = text;
 		end = got <= 0;
 		text[rest + (end ? 0 : (size_t)got)] = '\0';
-		for (size_t size; size = strcspn(line, "\n"), line[size] || (end && size); line += size + (line[size] == '\n')) {
+		for (size_t size; size = strcspn(line, "\n"), line[size] || (end && size);
+		     line += size + (line[size] == '\n')) {
 			size_t length = name_of_line(line, uid);
 			if (length)
 				return arena_strndup(arena, line, length);

@@ -12,8 +12,8 @@ static bool examine(struct arena *arena, const char *path, struct place *ret_pla
 	struct place place;
 	struct stat info;
 	auto_close int fd = -1;
-	if (!path || beneath_resolve(arena, path, &place, &fd, NULL) < 0 || fstat(fd, &info) < 0 || !S_ISREG(info.st_mode) ||
-	    !(info.st_mode & 0111))
+	if (!path || beneath_resolve(arena, path, &place, &fd, NULL) < 0 || fstat(fd, &info) < 0 ||
+	    !S_ISREG(info.st_mode) || !(info.st_mode & 0111))
 		return false;
 	*ret_place = place;
 	return true;

@@ -1,4 +1,4 @@
-/* Which file a command's first word means, looked for outside the walls: for people, rules and manifests to judge. */
+/* Which file a command's first word means, looked up outside the sandbox: for approvals, rules and manifests. */
 #pragma once
 #include <stdbool.h>
 

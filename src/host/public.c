@@ -1,4 +1,4 @@
-/* The public part of /etc: see host-public.h.
+/* The public part of /etc: see public.h.
  *
  * A caller can often read more than other users can: as root, as a file's owner, or through a supplementary group
  * such as ssl-cert, which a user namespace does not take away. So the mode bits for others decide, not what the caller
@@ -175,7 +175,8 @@ static int add_parts(struct search *search, const char *path, const char *source
 	reader.fd = fd;
 	reader.length = reader.at = 0;
 	while (search->entries->count - search->first < PARTS_MAX && next_entry(search, &reader, &name, &info))
-		if ((S_ISLNK(info.st_mode) || is_public(info.st_mode)) && add_part(search, fd, &parent, name, &info, depth) < 0)
+		if ((S_ISLNK(info.st_mode) || is_public(info.st_mode)) &&
+		    add_part(search, fd, &parent, name, &info, depth) < 0)
 			return -1;
 	return 0;
 }
@@ -204,7 +205,8 @@ int host_public_keep(struct arena *arena, struct host_watch_set *watches, struct
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct host_entry *entry = &entries->items[i];
 		bool as_it_is = entry->kind == HOST_LINK || !path_within(entry->path, "/etc");
-		bool reachable = !as_it_is && (entry->source == entry->path ? etc_is_reachable : is_reachable(entry->source));
+		bool reachable =
+			!as_it_is && (entry->source == entry->path ? etc_is_reachable : is_reachable(entry->source));
 		if ((as_it_is ? append(&search, entry) : add_entry(&search, entry, reachable)) < 0)
 			return -1;
 	}

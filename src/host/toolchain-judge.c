@@ -16,7 +16,7 @@ static const char *const private_places[] = {
 	".git-credentials", ".config/gh", ".config/gcloud", ".config/git", ".config/cordon", ".local/share/keyrings",
 	".local/share/cordon", ".local/state/cordon",
 };
-/* What has one of these in it is somebody's home, or as good as one. */
+/* A directory with one of these in it is a home directory, or equivalent to one. */
 static const char *const home_marks[] = { ".ssh", ".gnupg", ".aws", ".netrc" };
 /* Nothing is put there: they are made anew inside. */
 static const char *const kernel_places[] = { "/proc", "/sys", "/dev" };

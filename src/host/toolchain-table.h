@@ -5,9 +5,9 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
-/* Each list is ended by NULL; what the words mean is told in toolchains.def. */
+/* Each list is ended by NULL; toolchains.def explains the words. */
 struct toolchain {
 	const char *name;
 	const char *const *places, *const *markers, *const *show, *const *set, *const *mask;
@@ -15,6 +15,6 @@ struct toolchain {
 
 const struct toolchain *toolchain_rows(size_t *ret_count);
 
-/* NULL is all. Aliases count as what they stand for. */
+/* NULL means all. An alias counts as the name it is an alias of. */
 bool toolchain_is_chosen(const struct strings *chosen, const char *name);
 int toolchain_check_chosen(const struct strings *chosen, struct cordon_error *err) must_check;

@@ -1,11 +1,11 @@
 /* Finding toolchains: see toolchain.h, and toolchains.def for what is known of each.
  *
- * For every row each place is turned into a path and asked for with access(2), which is all that happens for what is
- * not installed. A root that is there and has its marker is resolved to its canonical path and judged
- * (toolchain-judge.h): the variables that name roots are only as good as whoever set them. So is every single path that
- * would be shown, since a sub-path may be a link.
+ * For each row, each place is turned into a path and tested with access(2); for what is not installed, nothing else is
+ * done. A root that exists and has its marker is resolved to its canonical path and judged (toolchain-judge.h): the
+ * variables that name roots are not trusted. So is each single path that would be shown, since a sub-path may be a
+ * link.
  *
- * An allocation that fails is remembered in `finder` and told once, at the end. */
+ * A failed allocation is remembered in `finder` and reported once, at the end. */
 #include "host/toolchain.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #include "host/toolchain-judge.h"
 #include "host/toolchain-table.h"
 
-#define MAX_MATCHES 4096        /* names that a * may stand for */
+#define MAX_MATCHES 4096        /* names that a * may match */
 #define MAX_PATH_ENTRIES 64
 #define LISTING_SIZE ((size_t)32 * 1024)
 
@@ -105,7 +105,7 @@ static bool has_any(const struct finder *finder, const char *root, const char *c
 	return false;
 }
 
-/* The paths that `pattern` stands for: itself, or one for each name that fits its one *. Where too many do it is their
+/* The paths that `pattern` matches: itself, or one for each name that fits its one *. If too many do, it is their
  * directory, which is never a root, and which a mask then hides as a whole. */
 static struct strings expand(struct finder *finder, const char *pattern)
 {
@@ -126,8 +126,9 @@ static struct strings expand(struct finder *finder, const char *pattern)
 	for (struct dirent *entry; !finder->failed && list.count < MAX_MATCHES && (entry = readdir(stream)); ) {
 		const char *name = entry->d_name;
 		if (strcmp(name, ".") && strcmp(name, "..") && !strncmp(name, slash + 1, (size_t)(star - slash) - 1))
-			finder->failed |= strings_add(finder->arena, &list,
-			                              arena_printf(finder->arena, "%s/%s%s", directory, name, star + 1)) < 0;
+			finder->failed |=
+				strings_add(finder->arena, &list,
+			                    arena_printf(finder->arena, "%s/%s%s", directory, name, star + 1)) < 0;
 	}
 	closedir(stream);
 	if (list.count == MAX_MATCHES) {
@@ -168,7 +169,8 @@ static bool show(struct finder *finder, const char *root, const char *root_real,
 {
 	uncleared char real[PATH_MAX];
 	const char *path = resolve(finder, root, sub);
-	if (!path || !is_there(finder, path) || !find_real(finder, path, real) || !judge_may_show(&finder->judge, real, root_real))
+	if (!path || !is_there(finder, path) || !find_real(finder, path, real) ||
+	    !judge_may_show(&finder->judge, real, root_real))
 		return false;
 	const char *canonical = arena_strdup(finder->arena, real);
 	add_shown(finder, canonical, canonical);
@@ -233,8 +235,8 @@ static void set(struct finder *finder, const char *root, const char *item)
 	add(finder, &finder->found.environment, item);
 }
 
-/* One listing of the home answers for most places at once that nothing is there; but not for what comes after it, so where
- * that is watched for, each is asked for. */
+/* One listing of the home answers for most places at once that nothing is there; but not for what comes after it, so
+ * where that is watched for, each is asked for. */
 static void list_home(struct finder *finder)
 {
 	/* Not on the stack, all of whose pages would be touched on the way to what is called next. */
@@ -289,8 +291,8 @@ static void try_root(struct finder *finder, const struct toolchain *row, const c
 	if (is_absent(finder, path) || !is_there(finder, path) || strchr(path, '*'))
 		return;         /* a * in its own name would be taken for one of the row's */
 	const char *root = path_normalise(finder->arena, path);
-	if (!root || is_writable(finder, root) || strings_find(&finder->roots, root) >= 0 || !has_any(finder, root, row->markers) ||
-	    !find_real(finder, root, real))
+	if (!root || is_writable(finder, root) || strings_find(&finder->roots, root) >= 0 ||
+	    !has_any(finder, root, row->markers) || !find_real(finder, root, real))
 		return;
 	know_home(finder);
 	if (finder->failed || is_writable(finder, real) || !judge_may_show(&finder->judge, real, NULL))
@@ -440,9 +442,12 @@ static void finish(struct finder *finder, struct toolchains *ret)
 }
 
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret, struct cordon_error *err)
+                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret,
+                   struct cordon_error *err)
 {
-	struct finder finder = { .arena = arena, .environment = environment, .writable = writable, .judge = { .watches = watches } };
+	struct finder finder = {
+		.arena = arena, .environment = environment, .writable = writable, .judge = { .watches = watches }
+	};
 	struct toolchains found;
 	size_t count;
 	const struct toolchain *rows = toolchain_rows(&count);

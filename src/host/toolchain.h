@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/host-watch.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct toolchains {
 	struct strings names;           /* which were found */
@@ -16,7 +16,8 @@ struct toolchains {
 	 * another; none is a home, a parent of the caller's, or a place of secrets. Some are files. They may lie in
 	 * /tmp, /run/user or a writable root: show them after the former, and not at all within the latter. */
 	struct strings show;
-	struct strings mask;            /* existing files and directories within `show` to hide: they may hold credentials */
+	struct strings mask;            /* existing files and directories within `show` to hide: they may hold
+	                                   credentials */
 	struct strings environment;     /* K=V; a V that begins with "~/" lies beneath the sandbox's own home */
 };
 
@@ -25,8 +26,8 @@ struct toolchains {
  * looked at, since its links lead wherever a command wants them to. A root that would show too much is passed over in
  * silence. `watches` (or NULL) watches all that the answer comes from. */
 int toolchain_find(struct arena *arena, const char *home, const char *const *environment, const struct strings *chosen,
-                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret, struct cordon_error *err)
-	must_check;
+                   const struct strings *writable, struct host_watch_set *watches, struct toolchains *ret,
+                   struct cordon_error *err) must_check;
 
 /* Adds `found->environment` to `list`, its "~/" written as `inside_home`. */
 int toolchain_environment(struct arena *arena, const struct toolchains *found, const char *inside_home,

@@ -1,5 +1,5 @@
-/* What a caller has installed under their home that commands are shown, and who commits: host/toolchain.h and
- * host/git-identity.h, found once and kept while nothing is heard of a change. */
+/* What of a caller's home is shown to commands (toolchains), and the git identity: host/toolchain.h and
+ * host/git-identity.h, found once and cached until a change is reported. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -19,11 +19,14 @@ struct host_tools_request {
 	unsigned user;                          /* on whose behalf it is looked */
 };
 
+#define HOST_GIT_IGNORE "/etc/gitignore" /* inside: what the caller has git ignore everywhere */
+
 struct host_tools {
 	struct host_entries shown;
+	struct host_caches caches;
 	struct places masked;
 	struct strings environment;
-	const char *git_config;                 /* or NULL */
+	const char *git_config, *git_ignore;    /* texts; or NULL */
 };
 
 struct host_tools_kept;

@@ -1,11 +1,11 @@
-/* The system base view: what of it is here, and of /etc (etc.h) what is public (public.h). A link is kept as the link it
- * is where it leads into the view, and replaced by what it leads to where it does not (a resolv.conf that points into
+/* The system base view: which of its paths exist here, and which of /etc (etc.h) are public (public.h). A link is kept
+ * as a link if it leads into the view, and replaced by its target if it does not (a resolv.conf that points into
  * /run).
  *
- * What was found is kept between commands, and stands while nothing is heard of a change (base/host-watch.h). Where nothing
- * can be heard: a name in / or /etc cannot come, go or be replaced without changing that directory, so while both are as
- * they were, only what may change by itself is looked at again: regular files, what leads out of the view, and names that
- * lie deeper. */
+ * What was found is cached between commands until a change is reported (base/host-watch.h). Where changes cannot be
+ * watched: a name in / or /etc cannot appear, disappear or be replaced without changing that directory. So while both
+ * are unchanged, only what may change by itself is looked at again: regular files, what leads out of the view, and
+ * names that lie deeper. */
 #include "host/view.h"
 
 #include <errno.h>
@@ -19,17 +19,12 @@
 
 #include "base/text.h"
 #include "host/etc.h"
-#include "host/public.h"
 #include "host/host.h"
+#include "host/public.h"
+#include "host/system.h"
 
 /* A directory or file that changed so recently may change once more without its time telling. */
 #define RACY_S 2
-
-/* The system base view, with what etc.h finds in /etc. */
-static const char *const system_view[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
-	"/var/lib/ca-certificates",     /* SUSE: what /etc/ssl/certs leads to */
-};
 
 struct name {
 	const char *path;
@@ -112,11 +107,13 @@ static bool lies_deeper(const char *path)
 	uncleared char parent[PATH_MAX];
 	struct stat info;
 	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
-	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4) && (lstat(parent, &info) == 0 || errno != ENOENT);
+	return !has_parent(path, "", 0) && !has_parent(path, "/etc", 4) &&
+	       (lstat(parent, &info) == 0 || errno != ENOENT);
 }
 
 /* *ret_use: whether it is there, and something to show. */
-static int look(struct arena *arena, const struct host_view *view, const char *path, struct host_entry *ret_entry, bool *ret_use)
+static int look(struct arena *arena, const struct host_view *view, const char *path, struct host_entry *ret_entry,
+                bool *ret_use)
 {
 	struct stat info;
 	*ret_use = lstat(path, &info) == 0;
@@ -175,11 +172,14 @@ static int list_names(struct host_view *view, const struct strings *extra)
 {
 	struct arena *arena = &view->arena;
 	struct strings paths;
+	size_t count = 0;
+	while (host_system_view[count])
+		count++;
 	if (copy_strings(arena, extra, &view->extra) < 0 || etc_find(arena, "/etc", extra, &paths) < 0 ||
-	    !(view->names = arena_alloc(arena, (ARRAY_SIZE(system_view) + paths.count) * sizeof(*view->names))))
+	    !(view->names = arena_alloc(arena, (count + paths.count) * sizeof(*view->names))))
 		return -1;
-	for (size_t i = 0; i < ARRAY_SIZE(system_view); i++)
-		view->names[view->name_count++].path = system_view[i];
+	for (size_t i = 0; i < count; i++)
+		view->names[view->name_count++].path = host_system_view[i];
 	for (size_t i = 0; i < paths.count; i++)
 		view->names[view->name_count++].path = paths.items[i];
 	return 0;
@@ -203,7 +203,7 @@ static int look_at_names(struct host_view *view)
 	return 0;
 }
 
-/* Looks at everything, unless what is known still stands; *ret_fresh tells which. */
+/* Looks at everything, unless the cache is valid; *ret_fresh says which. */
 static int look_at_all(struct host_view *view, const struct strings *extra, bool *ret_fresh)
 {
 	static const char *const directories[] = { "/", "/etc" };
@@ -254,7 +254,7 @@ static int look_again(struct host_view *view, const struct strings *extra)
 	return host_public_keep(arena, view->watches, &view->entries);
 }
 
-/* Whether what is known stands; where not, all of it is watched from here on. */
+/* Whether the cache is valid; if not, everything is watched from here on. */
 static bool stands(struct host_view *view, const struct strings *extra, uint64_t mounts)
 {
 	if (host_watch_unchanged(view->watches, mounts) && strings_same(&view->extra, extra))
@@ -311,7 +311,8 @@ static const char *find_user(struct arena *arena, struct host_view *view, uint64
 {
 	struct stat file = { 0 };
 	/* The base view begins the watches, once for each command: who runs a single one watches nothing. */
-	if (host_watch_unchanged(view->watches, mounts) && view->user.known && view->user.uid == uid && view->user.era == view->era)
+	if (host_watch_unchanged(view->watches, mounts) && view->user.known && view->user.uid == uid &&
+	    view->user.era == view->era)
 		return arena_strdup(arena, view->user.name);
 	bool there = stat(HOST_PASSWD, &file) == 0;
 	if (view->user.known && there && view->user.uid == uid && is_unchanged(&view->user.file, &file)) {

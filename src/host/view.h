@@ -6,8 +6,8 @@
 #include "base/place.h"
 #include "base/host-watch.h"
 
-/* What was found, kept between commands; shared by threads. NULL when memory is short. What the host_watch has heard by
- * then is what counts; `mounts` is the version of its posts. */
+/* What was found, cached between commands; shared by threads. NULL when memory is short. It is as current as the
+ * events that host_watch has read; `mounts` is the version of the mounts. */
 struct host_view;
 struct host_view *host_view_new(struct host_watch *host_watch);
 void host_view_free(struct host_view *view);

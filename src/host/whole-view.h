@@ -3,6 +3,6 @@
 #include "base/arena.h"
 #include "base/place.h"
 
-/* Adds what is known to hold secrets in every home, and every unix socket that somebody listens on. `home` is the
- * caller's, or NULL. 0, or -1 when memory is short. */
+/* Adds the known places of secrets in every home, and every unix socket with a listener. `home` is the caller's, or
+ * NULL. 0, or -1 when memory is short. */
 int whole_view_masks(struct arena *arena, const char *home, struct places *masks);

@@ -23,8 +23,8 @@ struct dns_name {
 /* "www.example.com", without a trailing dot. -1 where a label is empty or too long, or all of it is. */
 int dns_name_from_text(const char *text, struct dns_name *ret_name) must_check;
 
-/* The name at `*at`, which then is behind it. A compressed name may point only to what stands before it, so that none
- * goes round in circles. -1 where it is malformed. */
+/* The name at `*at`, which then points behind it. A compressed name may point only backwards, so there are no loops.
+ * -1 if it is malformed. */
 int dns_name_read(const uint8_t *message, size_t length, size_t *at, struct dns_name *ret_name) must_check;
 
 /* The addresses in the answer to a question for `name`, of DNS_TYPE_A or DNS_TYPE_AAAA; aliases are followed, and what

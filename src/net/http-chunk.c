@@ -112,15 +112,15 @@ static const char *take(struct http_chunk *chunk, char byte)
 	}
 }
 
-int http_chunk_step(struct http_chunk *chunk, const char *bytes, size_t length, size_t *ret_used, bool *ret_done,
-                    const char **ret_why)
+int http_chunk_content(struct http_chunk *chunk, const char *bytes, size_t length, size_t *ret_used,
+                       size_t *ret_content, bool *ret_done, const char **ret_why)
 {
-	size_t at = 0;
-	while (at < length && chunk->state != DONE) {
+	size_t at = 0, content = 0;
+	while (at < length && chunk->state != DONE && !content) {
 		if (chunk->state == DATA) {
-			size_t step = length - at < chunk->left ? length - at : (size_t)chunk->left;
-			at += step;
-			chunk->left -= step;
+			content = length - at < chunk->left ? length - at : (size_t)chunk->left;
+			at += content;
+			chunk->left -= content;
 			if (!chunk->left)
 				chunk->state = DATA_RETURN;
 			continue;
@@ -130,6 +130,20 @@ int http_chunk_step(struct http_chunk *chunk, const char *bytes, size_t length, 
 			return -1;
 	}
 	*ret_used = at;
+	*ret_content = content;
 	*ret_done = chunk->state == DONE;
+	return 0;
+}
+
+int http_chunk_step(struct http_chunk *chunk, const char *bytes, size_t length, size_t *ret_used, bool *ret_done,
+                    const char **ret_why)
+{
+	size_t at = 0, used = 0, content;
+	bool done = chunk->state == DONE;
+	for (; at < length && !done; at += used)
+		if (http_chunk_content(chunk, bytes + at, length - at, &used, &content, &done, ret_why) < 0)
+			return -1;
+	*ret_used = at;
+	*ret_done = done;
 	return 0;
 }

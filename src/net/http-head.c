@@ -203,8 +203,9 @@ static int refuse_ambiguous(struct http_head *head, struct http_span value, cons
 }
 
 static int (*const readers[])(struct http_head *, struct http_span, const char **) = {
-	[HTTP_FIELD_CONNECTION] = read_connection, [HTTP_FIELD_HOST] = read_host, [HTTP_FIELD_LENGTH] = read_length,
-	[HTTP_FIELD_ENCODING] = read_encoding, [HTTP_FIELD_EXPECT] = read_expect, [HTTP_FIELD_AMBIGUOUS] = refuse_ambiguous,
+	[HTTP_FIELD_CONNECTION] = read_connection, [HTTP_FIELD_HOST] = read_host,
+	[HTTP_FIELD_LENGTH] = read_length,         [HTTP_FIELD_ENCODING] = read_encoding,
+	[HTTP_FIELD_EXPECT] = read_expect,         [HTTP_FIELD_AMBIGUOUS] = refuse_ambiguous,
 };
 
 static struct http_span name_of(struct http_span line)

@@ -21,7 +21,8 @@ static int read_method(struct http_span text, enum http_method *ret_method, cons
 	if (!http_is_token(text))
 		return -400;
 	*ret_method = is_method(text, "CONNECT") ? HTTP_CONNECT : is_method(text, "HEAD") ? HTTP_HEAD : HTTP_OTHER;
-	/* What some take for CONNECT or HEAD has another body to them; TRACE sends back what was meant for the proxy. */
+	/* What some take for CONNECT or HEAD has another body to them; TRACE sends back what was meant for the
+	 * proxy. */
 	*ret_why = "this method is not served";
 	if (*ret_method == HTTP_OTHER && (http_is_word(text, "connect") || http_is_word(text, "head") ||
 	                                  http_is_word(text, "trace") || http_is_word(text, "track")))
@@ -56,7 +57,8 @@ static int read_target(struct http_span target, struct http_request *request, co
 		*ret_why = why;
 		return why ? -400 : 0;
 	}
-	*ret_why = "this is a proxy: a whole URL with http:// belongs behind the method; what is https goes through CONNECT";
+	*ret_why = "this is a proxy: a whole URL with http:// belongs behind the method; what is https goes through "
+	           "CONNECT";
 	if (target.length < 7 || strncasecmp(target.at, "http://", 7))
 		return -400;
 	why = url_parse(target.at, target.length, &request->host);

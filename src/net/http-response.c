@@ -33,7 +33,7 @@ static const char *check_body(struct http_response *response, const struct http_
 	if (response->status == 101)
 		return "the server changes to another protocol, which was not asked for";
 	if (never && (head->is_chunked || head->length))
-		return "the server tells of a body where there is none";
+		return "the server announces a body where there can be none";
 	if (head->is_chunked && !response->minor)
 		return "HTTP/1.0 has no Transfer-Encoding";
 	if (head->is_chunked && !request->minor && !has_none)

@@ -57,10 +57,10 @@ struct http_response {
 	unsigned status, minor;
 	struct http_span reason;
 	enum http_body body;
-	bool has_length;                /* one was told, also by what has no body: the answer to HEAD, 304 */
+	bool has_length;                /* a length was given, also where there is no body: the answer to HEAD, 304 */
 	uint64_t length;
 	bool keep_alive;                /* may another request follow on this connection? */
-	bool is_interim;                /* 1xx: another head follows; not for those who speak HTTP/1.0 */
+	bool is_interim;                /* 1xx: another head follows; not for HTTP/1.0 clients */
 	struct http_fields fields;
 };
 
@@ -89,7 +89,7 @@ size_t http_refusal_write(unsigned status, const char *why, bool is_head, char b
 
 /* ---- chunks ----------------------------------------------------------------------------------------------------- */
 
-/* Where in a chunked body we are. All zero at its beginning. */
+/* The position in a chunked body. All zero at its beginning. */
 struct http_chunk {
 	uint8_t state;
 	uint8_t digits;                 /* of a size, so far */
@@ -104,3 +104,7 @@ struct http_chunk {
  * extensions, its size at most 16 digits and 2^63 - 1; trailers are fields that change nothing about the message. */
 int http_chunk_step(struct http_chunk *chunk, const char *bytes, size_t length, size_t *ret_used, bool *ret_done,
                     const char **ret_why) must_check;
+/* The same, as far as to the end of the first bytes that are content: `ret_content` of them, the last of `ret_used`.
+ * Bytes that are sent on before a later call fails are a body that was cut short. */
+int http_chunk_content(struct http_chunk *chunk, const char *bytes, size_t length, size_t *ret_used,
+                       size_t *ret_content, bool *ret_done, const char **ret_why) must_check;

@@ -38,6 +38,6 @@ void resolution_judge(struct resolution *resolution, enum resolve_status status,
 /* It is not allowed, but would be if its name may lead to networks of this site. */
 bool resolution_is_at_site(const struct resolution *resolution);
 
-/* What became of it in a few words, for people: why it is not allowed. "" where it is. */
+/* The result in a few words, for display: why it is not allowed. "" if it is. */
 #define RESOLVE_WHY_SIZE (ADDRESS_WHY_SIZE + ADDRESS_TEXT_SIZE + 8)
 void resolution_why(const struct host *host, const struct resolution *resolution, char ret_text[RESOLVE_WHY_SIZE]);

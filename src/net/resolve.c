@@ -320,7 +320,7 @@ void lookup_cancel(struct lookup *lookup)
 	lookup->settled = true;
 }
 
-/* Lets go of what nobody needs, and takes one lookup that can be handed over; NULL where there is none. */
+/* Frees lookups that are no longer needed, and takes one that can be handed over; NULL if there is none. */
 static struct lookup *next_settled(struct resolver *resolver, uint64_t now)
 {
 	for (struct lookup **at = &resolver->lookups, *lookup; (lookup = *at);) {
@@ -347,7 +347,7 @@ void resolver_step(struct resolver *resolver)
 	if (read(resolver->timer_fd, &expirations, sizeof(expirations)) > 0)
 		ares_process_fd(resolver->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
 	for (int i = 0; i < count; i++) {
-		/* An error is told by reading and by writing. */
+		/* An error is reported by reading and by writing. */
 		uint32_t happened = events[i].events;
 		int fd = events[i].data.fd;
 		if (fd != resolver->timer_fd)

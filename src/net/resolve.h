@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "net/resolution.h"
 #include "policy/address.h"
 #include "policy/host.h"
@@ -55,7 +55,7 @@ int resolver_start(struct resolver *resolver, const struct host *host, resolved_
 /* The function will not be called. */
 void lookup_cancel(struct lookup *lookup);
 
-/* One name, waiting for it. An error is a fault on this side, such as no memory; what became of the name is in the
+/* A lookup of one name. An error is a local fault, such as want of memory; the result for the name is in the
  * resolution. */
 int resolve_now(const struct resolver_options *options, const struct host *host, struct resolution *ret_resolution,
                 struct cordon_error *err) must_check;

@@ -11,8 +11,15 @@
 #define SOCKS_VERSION 5                 /* the first byte of a connection; no method of HTTP begins with it */
 
 enum socks_reply {
-	SOCKS_SUCCEEDED = 0, SOCKS_FAILED = 1, SOCKS_DENIED = 2, SOCKS_NETWORK_UNREACHABLE = 3, SOCKS_HOST_UNREACHABLE = 4,
-	SOCKS_REFUSED = 5, SOCKS_EXPIRED = 6, SOCKS_NO_COMMAND = 7, SOCKS_NO_ADDRESS_TYPE = 8,
+	SOCKS_SUCCEEDED = 0,
+	SOCKS_FAILED = 1,
+	SOCKS_DENIED = 2,
+	SOCKS_NETWORK_UNREACHABLE = 3,
+	SOCKS_HOST_UNREACHABLE = 4,
+	SOCKS_REFUSED = 5,
+	SOCKS_EXPIRED = 6,
+	SOCKS_NO_COMMAND = 7,
+	SOCKS_NO_ADDRESS_TYPE = 8,
 };
 
 /* The greeting: how long it is (then comes SOCKS_GREETED), 0 while it is not whole, -1 where it is refused, and why, in

@@ -12,7 +12,7 @@ static const struct {
 	{ "https", 443 },
 };
 
-/* What is wrong with one of the bytes, wherever it stands. */
+/* What is wrong with one of the bytes, at any position. */
 static const char *check_bytes(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
@@ -29,7 +29,7 @@ static const char *check_bytes(const char *text, size_t length)
 	return NULL;
 }
 
-/* The scheme's port, and what is behind the colon; NULL where it is none of ours. */
+/* The scheme's port, and what is after the colon; NULL for a scheme that is not supported. */
 static const char *read_scheme(const char *text, size_t length, uint16_t *ret_port)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {

@@ -1,10 +1,11 @@
-/* Of step 4: what of cordon's own decides about later commands, where this one could change it: the configuration's files, the
- * manifest that was named, and the way to cordon's data.
+/* Of step 4: what of cordon's own decides about later commands, where this one could change it: the configuration's
+ * files, the manifest that was named, and the way to cordon's data.
  *
- * A path is every directory and link by which it leads to what it is. What of that lies in a writable tree is held there: nothing on the
- * way can be moved or replaced, and a file is read-only. What is not there cannot be held, and would be the command's to make: that is
- * refused, and so is a driver that holds no names. Trees are told by device and inode, since they may be mounted under another name too.
- * What has a second name besides is compared when the command has ended. */
+ * A path is every directory and link by which it leads to what it is. What of that lies in a writable tree is held
+ * there: nothing on the way can be moved or replaced, and a file is read-only. What is not there cannot be held, and
+ * would be the command's to make: that is refused, and so is a driver that holds no names. Trees are told by device
+ * and inode, since they may be mounted under another name too. What has a second name besides is compared when the
+ * command has ended. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 #include "session/beneath.h"
 
 struct own_file {
-	const char *what;               /* for people */
+	const char *what;               /* for display */
 	const char *end;                /* what it leads to, or would */
 	bool is_data, is_there;
 	bool in_reach;                  /* of the command, so that it is compared afterwards: */
@@ -35,22 +36,25 @@ struct holding {
 
 static int refuse_driver(const struct holding *holding, const char *path, struct cordon_error *err)
 {
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path, "the way to %s is in what the command may write, where the driver %s cannot keep it",
-	     holding->own->what, holding->trees->facts.driver.name);
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path,
+	     "the way to %s is in what the command may write, where the driver %s cannot keep it", holding->own->what,
+	     holding->trees->facts.driver.name);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
 }
 
 static int refuse_missing(const struct own_file *own, const char *path, struct cordon_error *err)
 {
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the command could make %s here, and decide about later ones", own->what);
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the command could make %s here, and decide about later ones",
+	     own->what);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "make it yourself, an empty one will do; or grant a narrower path");
 }
 
 static int refuse_whole(const struct own_file *own, const char *path, struct cordon_error *err)
 {
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "%s cannot be granted to be written: later commands are decided by it", own->what);
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path,
+	     "%s cannot be granted to be written: later commands are decided by it", own->what);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "leave it out, or grant it to be read");
 }
@@ -58,7 +62,8 @@ static int refuse_whole(const struct own_file *own, const char *path, struct cor
 static int refuse_shown(const struct trees *trees, const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, path,
-	     "cordon's data is in what the command may read, where the driver %s cannot hide it", trees->facts.driver.name);
+	     "cordon's data is in what the command may read, where the driver %s cannot hide it",
+	     trees->facts.driver.name);
 	fail_boundary(err, "filesystem");
 	return fail_remedy(err, "grant a narrower path, or choose --driver namespaces");
 }
@@ -92,8 +97,8 @@ static int hold(const struct holding *holding, const char *path, bool is_end, st
 }
 
 /* In the writable tree of which `path`, cut there, is the root. */
-static int hold_beneath(const struct holding *holding, const struct place *root, const char *path, size_t cut, bool is_end,
-                        struct cordon_error *err)
+static int hold_beneath(const struct holding *holding, const struct place *root, const char *path, size_t cut,
+                        bool is_end, struct cordon_error *err)
 {
 	if (!path[cut])
 		return is_end && !holding->own->is_data ? refuse_whole(holding->own, root->path, err) : 0;
@@ -117,16 +122,17 @@ static int hold_everywhere(const struct holding *holding, const char *path, bool
 		if (lstat(above, &info) < 0)
 			continue;
 		for (size_t i = 0; i <= writes->count; root = &writes->items[i++])
-			if (root->inode == info.st_ino && root->device == info.st_dev &&
+			if (root->inode == info.st_ino && root->device == (uint64_t)info.st_dev &&
 			    hold_beneath(holding, root, path, cut, is_end, err) < 0)
 				return -1;
 	}
 	return 0;
 }
 
-/* Read access is enough to lock the ledger's files, which stops every other command, and to read the ledger's key. A private root
- * covers the data; without one it must not be in anything readable. */
-static int refuse_reads(struct trees *trees, const struct profile_input *input, const char *data, struct cordon_error *err)
+/* Read access is enough to lock the ledger's files, which stops every other command, and to read the ledger's key. A
+ * private root covers the data; without one it must not be in anything readable. */
+static int refuse_reads(struct trees *trees, const struct profile_input *input, const char *data,
+                        struct cordon_error *err)
 {
 	const struct trees_driver *driver = &trees->facts.driver;
 	if (driver->private_root || !driver->holds_writes)
@@ -139,13 +145,15 @@ static int refuse_reads(struct trees *trees, const struct profile_input *input, 
 		if (!above)
 			return fail_oom(err);
 		for (size_t i = 0; lstat(above, &info) == 0 && i < input->reads.count; i++)
-			if (input->reads.items[i].inode == info.st_ino && input->reads.items[i].device == info.st_dev)
+			if (input->reads.items[i].inode == info.st_ino &&
+			    input->reads.items[i].device == (uint64_t)info.st_dev)
 				return refuse_shown(trees, input->reads.items[i].path, err);
 	}
 	return 0;
 }
 
-static int keep(struct trees *trees, struct profile_input *input, const char *what, const char *path, struct cordon_error *err)
+static int keep(struct trees *trees, struct profile_input *input, const char *what, const char *path,
+                struct cordon_error *err)
 {
 	struct own_file *own = arena_alloc(trees->arena, sizeof(*own));
 	struct strings way;
@@ -199,15 +207,17 @@ static bool is_same(const struct own_file *own)
 	struct stat now;
 	if (stat(own->end, &now) < 0)
 		return !own->is_there;
-	return own->is_there && now.st_dev == before->st_dev && now.st_ino == before->st_ino && now.st_size == before->st_size &&
-	       now.st_ctim.tv_sec == before->st_ctim.tv_sec && now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+	return own->is_there && now.st_dev == before->st_dev && now.st_ino == before->st_ino &&
+	       now.st_size == before->st_size && now.st_ctim.tv_sec == before->st_ctim.tv_sec &&
+	       now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
 int own_files_judge(struct trees *trees)
 {
 	for (const struct own_file *own = trees->own; own; own = own->next)
-		if (!is_same(own) && denials_add(trees->denials, trees->arena, CORDON_WALL_PROTECTED, own->end,
-		                                    "decides about later commands, and was changed while this one ran: look at it", "") < 0)
+		if (!is_same(own) &&
+		    denials_add(trees->denials, trees->arena, CORDON_WALL_PROTECTED, own->end,
+		                "decides about later commands, and was changed while this one ran: look at it", "") < 0)
 			return -1;
 	return 0;
 }

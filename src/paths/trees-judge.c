@@ -1,9 +1,10 @@
-/* The end of step 5: what a command left behind under protected names, and the record that this is told by (paths/planted/judged.h).
+/* The end of step 5: what a command left behind under protected names, and the record that it is compared with
+ * (paths/planted/judged.h).
  *
- * Every known directory is looked at, changed ones are read again. Directories that the command closed are opened, and what
- * only a glob hides is looked behind. What could not be looked at all the same is said as a denial that names it, and looked
- * at before the next command; a tree that fails keeps no other from being judged, nor the command, which ran, from having its
- * result. */
+ * Every known directory is checked, and changed ones are read again. Directories that the command closed are opened,
+ * and directories that only a glob hides are searched. What could not be checked nevertheless becomes a denial that
+ * names it, and is checked before the next command. A tree that fails does not keep others from being judged, nor the
+ * command, which ran, from having its result. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +29,14 @@ static int tell(struct judging *judging, const char *path, const char *note)
 	snprintf(what, sizeof(what), "%s%s%s", judging->tree->place.path, *path ? "/" : "", path);
 	if (judging->earlier)
 		note = arena_printf(&judging->arena, "left by an earlier command: %s", note);
-	return note ? denials_add(judging->trees->denials, judging->trees->arena, CORDON_WALL_PROTECTED, what, note, "") : -1;
+	return note ? denials_add(judging->trees->denials, judging->trees->arena, CORDON_WALL_PROTECTED, what, note,
+	                          "") :
+	              -1;
 }
 
 /* The names, in what could be opened. */
-static int find_opened(struct judging *judging, struct names_search search, struct arena *arena, struct names *ret_names,
-                       struct cordon_error *err)
+static int find_opened(struct judging *judging, struct names_search search, struct arena *arena,
+                       struct names *ret_names, struct cordon_error *err)
 {
 	const struct tree *tree = judging->tree;
 	do {
@@ -52,7 +55,8 @@ static int tell_unseen(struct judging *judging, const struct names *names)
 	judging->complete &= !names->unfinished;
 	if (names->note && tell(judging, "", names->note) < 0)
 		return -1;
-	if (names->too_many && tell(judging, "", "more names to be judged than can be: remove what the command made") < 0)
+	if (names->too_many &&
+	    tell(judging, "", "more names to be judged than can be: remove what the command made") < 0)
 		return -1;
 	for (size_t i = 0; i < names->count; i++)
 		if (names->items[i].is_closed && !planted_was_covered(&judging->tree->before, &names->items[i]) &&
@@ -61,8 +65,8 @@ static int tell_unseen(struct judging *judging, const struct names *names)
 	return 0;
 }
 
-/* What is masked is not judged, and a command may make what a glob would have masked: then protected names are looked for
- * without the masks. */
+/* What is masked is not judged, and a command may make what a glob would have masked: then protected names are looked
+ * for without the masks. */
 static int look_behind_masks(struct judging *judging, struct cordon_error *err)
 {
 	const struct names_search search = { .budget_us = NAMES_COMPLETE };
@@ -87,7 +91,8 @@ static int tell_planted(struct judging *judging, const struct planted *planted)
 {
 	for (int harmful = 1; harmful >= 0; harmful--)
 		for (size_t i = 0; i < planted->count; i++)
-			if (planted->items[i].harmful == harmful && (harmful || !judged_is_told(&judging->record, planted->items[i].path)) &&
+			if (planted->items[i].harmful == harmful &&
+			    (harmful || !judged_is_told(&judging->record, planted->items[i].path)) &&
 			    tell(judging, planted->items[i].path, planted->items[i].note) < 0)
 				return -1;
 	return 0;
@@ -106,7 +111,8 @@ static int find_names(struct judging *judging, struct cordon_error *err)
 }
 
 /* Judges what is new or changed under a protected one. `all` are all trees, `git` is this one. */
-static int judge_names(struct judging *judging, const struct git_trees *all, const struct git_tree *git, struct cordon_error *err)
+static int judge_names(struct judging *judging, const struct git_trees *all, const struct git_tree *git,
+                       struct cordon_error *err)
 {
 	const struct planted_before *before = &judging->record.planted;
 	struct planted *planted = &judging->planted;
@@ -116,7 +122,8 @@ static int judge_names(struct judging *judging, const struct git_trees *all, con
 		const struct trees *trees = judging->trees;
 		unsigned dropped = 0;
 		auto_close int place = quarantine_open(trees->facts.data_dir, trees->facts.audit_id, &dropped);
-		if (planted_check(&judging->arena, all, git, before, place < 0 ? PLANTED_NO_QUARANTINE : place, planted, err) < 0)
+		if (planted_check(&judging->arena, all, git, before, place < 0 ? PLANTED_NO_QUARANTINE : place, planted,
+		                  err) < 0)
 			return -1;
 		if (dropped && tell(judging, "", "quarantine was full: the oldest of what it held was removed") < 0)
 			return fail_oom(err);
@@ -147,7 +154,8 @@ int judge_trees(struct judging *all, struct git_tree *items, size_t count, bool 
 		items[i] = (struct git_tree){ all[i].tree->fd, all[i].tree->place.path, &all[i].after };
 	}
 	for (size_t i = 0; i < count; i++)
-		if (all[i].found && judge_names(&all[i], &trees, &items[i], &err) < 0 && tell_unjudged(&all[i], &err) < 0)
+		if (all[i].found && judge_names(&all[i], &trees, &items[i], &err) < 0 &&
+		    tell_unjudged(&all[i], &err) < 0)
 			status = -1;
 	return status;
 }

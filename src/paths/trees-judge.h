@@ -1,4 +1,4 @@
-/* Judging what commands left in the trees they could write: judge.c looks and judges, judge-record.c keeps the record
+/* Judging what commands left in the trees they could write: judge.c looks and judges, judged-record.c keeps the record
  * that is compared with (paths/planted/judged.h). */
 #pragma once
 #include "paths/trees.h"

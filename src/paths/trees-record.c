@@ -1,13 +1,15 @@
-/* The record that what a command left is compared with, from the start of a command to its end: see paths/planted/judged.h.
+/* The record that what a command left is compared with, from the start of a command to its end: see
+ * paths/planted/judged.h.
  *
- * The records of all trees that a command may write are locked together, in the order of their names, so that two commands
- * never wait for each other. */
+ * The records of all trees that a command may write are locked together, in the order of their names, so that two
+ * commands never wait for each other. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "paths/trees-judge.h"
+#include "paths/index/contents.h"
 #include "paths/planted/quarantine.h"
 
 static int compare_hashes(const void *a, const void *b)
@@ -118,7 +120,7 @@ static int open_records(struct trees *trees, struct cordon_error *err)
 	for (size_t i = 0; i < trees->count; i++) {
 		struct tree *tree = &trees->items[i];
 		struct judged *judged;
-		/* Nobody looks again at a directory that is made for one command. */
+		/* A directory that is made for one command is searched once. */
 		if (!tree->writable || (trees->facts.disposable && tree->fd == trees->facts.workspace_fd))
 			continue;
 		if (judged_open(trees->facts.data_dir, tree->fd, tree->place.path, &judged, err) < 0)
@@ -218,6 +220,7 @@ void trees_free(struct trees *trees, bool started)
 		if (tree->judged && !started && judged_lock(tree->judged, &err) == 0)
 			judged_end(tree->judged, !tree->unsettled);
 		judged_free(tree->judged);
+		contents_free(tree->contents);
 		if (tree->fd != trees->facts.workspace_fd)
 			close(tree->fd);
 	}

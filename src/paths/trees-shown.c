@@ -1,6 +1,7 @@
-/* A file that was shown and that a command of a session changed stays shown to that session, or it would vanish from the work that goes on.
- * What the shown files of a tree had in them when the last command of the session ended is kept by their hashes; at the next start
- * a file with that very content is shown. One that changed while no command ran has another. */
+/* A file that was shown and that a command of a session changed stays visible to that session, or it would disappear
+ * in the middle of the work. The contents of the shown files of a tree at the end of the session's last command are
+ * kept as hashes; at the next start a file with such contents is shown. A file that changed while no command ran has
+ * other contents. */
 #include <stdlib.h>
 #include <sodium/utils.h>
 #include <stdio.h>
@@ -48,19 +49,47 @@ static int load(struct trees *trees, const struct tree *tree, struct strings *re
 	return 0;
 }
 
+/* Later commands have the time for more of them, since what was read is kept. */
+static int tell_late(const struct trees *trees, const struct tree *tree)
+{
+	const char *note = !tree->before.late ? ""
+	                                      : arena_printf(trees->arena,
+	                                                     "files with names that may hold secrets were not judged "
+	                                                     "in time: %zu; hidden this time",
+	                                                     tree->before.late);
+	return !note || (*note && denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, tree->place.path, note,
+	                                      "") < 0) ? -1 : 0;
+}
+
+static bool has_masked(const struct tree *tree)
+{
+	for (size_t i = 0; i < tree->before.count; i++)
+		if (tree->before.items[i].kind == NAME_MASKED)
+			return true;
+	return false;
+}
+
 int trees_judge_shown(struct trees *trees, struct tree *tree)
 {
 	struct strings kept = { 0 };
 	const bool has_record = trees->facts.session_id && !trees->facts.dry;
-	if ((has_record && load(trees, tree, &kept) < 0) ||
-	    shown_judge(trees->arena, tree->fd, tree->place.path, &trees->facts.set->deny, &kept, &tree->before) < 0)
+	if (!has_masked(tree))
+		return 0;
+	int directory = names_cache_place(&trees->names);
+	tree->contents = contents_new(directory, tree->place.path);
+	if (!tree->contents || (has_record && load(trees, tree, &kept) < 0) ||
+	    shown_judge(trees->arena, tree->fd, tree->place.path, &trees->facts.set->deny, &kept, tree->contents,
+	                &tree->before) < 0)
 		return -1;
 	for (size_t i = 0; has_record && i < tree->before.count; i++) {
-		const char *line = tree->before.items[i].is_shown ? shown_line(trees->arena, tree->fd, tree->before.items[i].path) : NULL;
+		const char *path = tree->before.items[i].path;
+		const char *line = tree->before.items[i].is_shown
+		               ? shown_line(trees->arena, tree->fd, path, tree->contents) : NULL;
 		if (line && strings_add(trees->arena, &tree->shown, line) < 0)
 			return -1;
 	}
-	return 0;
+	contents_store(tree->contents, directory);
+	return tell_late(trees, tree);
 }
 
 static int store(struct trees *trees, const struct tree *tree, const char *text, size_t length)
@@ -85,7 +114,8 @@ static int keep_tree(struct trees *trees, const struct tree *tree)
 		return -1;
 	for (size_t i = 0; i < tree->before.count; i++) {
 		const struct name *name = &tree->before.items[i];
-		const char *line = name->is_shown && !strchr(name->path, '\n') ? shown_line(trees->arena, tree->fd, name->path) : NULL;
+		const char *line = name->is_shown && !strchr(name->path, '\n')
+		               ? shown_line(trees->arena, tree->fd, name->path, tree->contents) : NULL;
 		if (!line)
 			continue;
 		/* What there is no room for is hidden from the next command. */
@@ -99,7 +129,9 @@ static int keep_tree(struct trees *trees, const struct tree *tree)
 		text[length++] = '\n';
 		if (strings_find(&tree->shown, line) < 0 &&
 		    denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, path,
-		                "changed by the command: it stays shown to this session, and is hidden from others until git has it", "") < 0)
+		                "changed by the command: it stays shown to this session, and is hidden from others "
+		                "until git has it",
+		                "") < 0)
 			return -1;
 	}
 	return length ? store(trees, tree, text, length) : 0;

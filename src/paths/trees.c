@@ -19,7 +19,7 @@
 /* How many names of a tree can be covered: each is a mount. */
 #define COVERS_MAX (32 * 1024)
 
-/* How long following the links among them may: far longer than it takes but where somebody made it so. */
+/* The time for following the links among them: far more than it takes unless a command prepared the tree for that. */
 #define LINKS_US (2 * 1000 * 1000)
 
 static bool is_masked(const struct profile_input *input, const char *path)
@@ -56,7 +56,8 @@ static bool is_in_read_only_tree(const struct trees *trees, const char *path)
 			const struct place *place = &grants[i]->items[j];
 			size_t length = strlen(place->path);
 			bool to_be_written = grants[i] == &trees->facts.writes;
-			if (!path_within(path, place->path) || length < narrowest || (length == narrowest && !to_be_written))
+			if (!path_within(path, place->path) || length < narrowest ||
+			    (length == narrowest && !to_be_written))
 				continue;
 			narrowest = length;
 			read_only = !to_be_written && place->is_directory;
@@ -75,8 +76,8 @@ static bool is_in_a_tree(const struct trees *trees, const char *path)
 	return false;
 }
 
-/* What a link leads to, where that is in a tree that was granted; elsewhere it is not there to be seen. 0, or a negative errno:
- * -ETIME where that takes too long. */
+/* What a link leads to, where that is in a tree that was granted; elsewhere it is not there to be seen. 0, or a
+ * negative errno: -ETIME where that takes too long. */
 static int follow(struct trees *trees, const char *link, struct place *ret_place, struct strings *ret_way)
 {
 	uint64_t start_us = names_now_us();
@@ -104,18 +105,23 @@ static bool must_stay_writable(const struct tree *tree, const struct name *name,
 /* Of so many some would be left open. */
 static int refuse_crowd(const char *path, struct cordon_error *err)
 {
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "there are more names in it to hide or to keep as they are than can be: over %d",
-	     COVERS_MAX);
-	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path,
+	     "there are more names in it to hide or to keep as they are than can be: over %d", COVERS_MAX);
+	return fail_remedy(
+		err,
+		"remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
 static int refuse_maze(const char *path, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the symbolic links in it that must be followed take too long");
-	return fail_remedy(err, "remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
+	return fail_remedy(
+		err,
+		"remove what matches capabilities.deny or capabilities.protect there, or grant a smaller directory");
 }
 
-/* In a workspace of cordon's own making, only what is found there by itself is (tree-names.c): no tree around it has a word in it. */
+/* In a workspace of cordon's own making, only what is found there by itself is (tree-names.c): no tree around it has a
+ * word in it. */
 static bool is_shown(const struct trees *trees, const struct tree *tree, const struct name *name, const char *path)
 {
 	const char *workspace = trees->facts.workspace.path;
@@ -125,20 +131,24 @@ static bool is_shown(const struct trees *trees, const struct tree *tree, const s
 	                                                !path_within(tree->place.path, workspace));
 }
 
-/* A grant that a mask takes back is said, and by which it would not be. */
+/* A grant that a mask overrides is reported, with the grant that would not be. */
 static int tell_hidden(struct trees *trees, const struct places *granted, const char *option, const struct place *mask)
 {
-	static const char note[] = "granted, but hidden: a name that holds secrets is, unless a person grants it by itself";
+	static const char note[] =
+		"granted, but hidden: a name that holds secrets is, unless a person grants it by itself";
 	for (size_t i = 0; i < granted->count; i++) {
 		const char *path = granted->items[i].path;
-		const char *grant = path_within(path, mask->path) ? arena_printf(trees->arena, "%s %s", option, mask->path) : "";
-		if (!grant || (*grant && denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, path, note, grant) < 0))
+		const char *grant =
+			path_within(path, mask->path) ? arena_printf(trees->arena, "%s %s", option, mask->path) : "";
+		if (!grant ||
+		    (*grant && denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, path, note, grant) < 0))
 			return -1;
 	}
 	return 0;
 }
 
-static int take_mask(struct trees *trees, const struct name *name, const struct place *place, struct profile_input *input)
+static int take_mask(struct trees *trees, const struct name *name, const struct place *place,
+                     struct profile_input *input)
 {
 	if (places_add(trees->arena, &input->masked, place) < 0)
 		return -1;
@@ -146,21 +156,6 @@ static int take_mask(struct trees *trees, const struct name *name, const struct 
 		trees->hidden = place->path;
 	return name->kind == NAME_MASKED && (tell_hidden(trees, &trees->facts.reads, "--read", place) < 0 ||
 	                                     tell_hidden(trees, &trees->facts.writes, "--write", place) < 0) ? -1 : 0;
-}
-
-int trees_tell_hidden(struct trees *trees)
-{
-	const char *note = "hidden from the command, since such names hold secrets";
-	if (!trees || !trees->hidden_count)
-		return 0;
-	/* A grant that a mask took back is said already. */
-	for (size_t i = 0; i < trees->denials->count; i++)
-		if (!strcmp(trees->denials->items[i].wall, cordon_wall_name(CORDON_WALL_MASKED)))
-			return 0;
-	if (trees->hidden_count > 1)
-		note = arena_printf(trees->arena, "%s; %zu more are, too", note, trees->hidden_count - 1);
-	const char *grant = arena_printf(trees->arena, "--read %s", trees->hidden);
-	return !note || !grant ? -1 : denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, trees->hidden, note, grant);
 }
 
 static int take_name(struct trees *trees, const struct tree *tree, const struct name *name,
@@ -184,7 +179,9 @@ static int take_name(struct trees *trees, const struct tree *tree, const struct 
 	if (name->kind == NAME_FIFO && !is_open_fifo)
 		return 0;
 	if (name->kind == NAME_PROTECTED && !is_open_fifo) {
-		bool writable = name->is_link ? place_is_within(place.path, &trees->facts.workspace, &trees->facts.writes) : tree->writable;
+		bool writable = name->is_link ?
+		                        place_is_within(place.path, &trees->facts.workspace, &trees->facts.writes) :
+		                        tree->writable;
 		if (!writable || must_stay_writable(tree, name, place.is_directory))
 			return 0;
 		return strings_add(trees->arena, &input->protect, place.path) < 0 ||
@@ -210,19 +207,21 @@ static int take_names(struct trees *trees, const struct tree *tree, struct profi
 	}
 	if (!tree->before.note)
 		return 0;
-	input->unmasked = !input->unmasked ? tree->before.note
-	                  : arena_printf(trees->arena, "%s; %s: %s", input->unmasked, tree->place.path, tree->before.note);
+	input->unmasked = !input->unmasked ? tree->before.note :
+	                                     arena_printf(trees->arena, "%s; %s: %s", input->unmasked, tree->place.path,
+	                                                  tree->before.note);
 	/* In what it may write, the command's end tells. */
 	bool told = tree->writable || !tree->before.unseen;
-	return !input->unmasked || (!told && denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, tree->place.path, tree->before.note, "") < 0)
-		? fail_oom(err) : 0;
+	return !input->unmasked || (!told && denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED,
+	                                                 tree->place.path, tree->before.note, "") < 0)
+	               ? fail_oom(err) : 0;
 }
 
 /* Names are looked for in what was granted, which is what will be mounted. */
 static int require_same(const struct place *place, int fd, struct cordon_error *err)
 {
 	struct stat info;
-	if (fstat(fd, &info) == 0 && info.st_dev == place->device && info.st_ino == place->inode)
+	if (fstat(fd, &info) == 0 && (uint64_t)info.st_dev == place->device && info.st_ino == place->inode)
 		return 0;
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->path,
 	     "the path was replaced by something else while the command was being started");
@@ -235,10 +234,13 @@ static int add_tree(struct trees *trees, const struct place *place, int fd, bool
 	struct tree *tree = &trees->items[trees->count];
 	if (!place->is_directory)
 		return 0;
-	*tree = (struct tree){ .place = *place, .writable = writable,
-	                            .fd = fd >= 0 ? fd : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
+	*tree = (struct tree){ .place = *place,
+		               .writable = writable,
+		               .fd = fd >= 0 ? fd : open(place->path, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW) };
 	if (tree->fd < 0)
-		return trees->facts.dry ? 0 : fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path, "cannot look for names to protect");
+		return trees->facts.dry ? 0 :
+		                          fail(err, CORDON_E_CAPABILITY_DENIED, errno, place->path,
+		                               "cannot look for names to protect");
 	trees->count++;
 	return fd < 0 ? require_same(place, tree->fd, err) : 0;
 }
@@ -256,11 +258,12 @@ static size_t count_covers(const struct tree *tree)
 	return count;
 }
 
-/* Where there are more names than can be covered, those that commands made are left out before the owner's, and that is said.
- * Left out, a protected name is still judged when the command has ended. */
+/* If there are more names than can be covered, those that commands made are left out before the owner's, and that is
+ * reported. A protected name that is left out is still judged when the command has ended. */
 static int make_room(struct trees *trees, struct tree *tree, struct cordon_error *err)
 {
-	static const char note[] = "names that commands made are neither hidden nor kept as they are: there are too many";
+	static const char note[] =
+		"names that commands made are neither hidden nor kept as they are: there are too many";
 	struct judged_record record;
 	struct names *names = &tree->before;
 	size_t covers = names->too_many ? SIZE_MAX : count_covers(tree), kept = 0;
@@ -275,7 +278,8 @@ static int make_room(struct trees *trees, struct tree *tree, struct cordon_error
 	names->count = kept;
 	if (count_covers(tree) > COVERS_MAX)
 		return refuse_crowd(tree->place.path, err);
-	return !told || denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, tree->place.path, told, "") < 0 ? fail_oom(err) : 0;
+	return !told || denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, tree->place.path, told, "") < 0
+	               ? fail_oom(err) : 0;
 }
 
 struct names_keep trees_keep(struct trees *trees)
@@ -295,7 +299,8 @@ static int search(struct trees *trees, struct tree *tree, struct profile_input *
 	return take_names(trees, tree, input, err);
 }
 
-static int look_at(struct trees *trees, const struct place *place, struct profile_input *input, struct cordon_error *err)
+static int look_at(struct trees *trees, const struct place *place, struct profile_input *input,
+                   struct cordon_error *err)
 {
 	size_t known = trees->count;
 	if (add_tree(trees, place, -1, false, err) < 0)
@@ -303,7 +308,7 @@ static int look_at(struct trees *trees, const struct place *place, struct profil
 	return trees->count > known ? search(trees, &trees->items[known], input, err) : 0;
 }
 
-/* Of the base view, /opt is where services of third parties live; a socket of theirs is no more granted than another. */
+/* Of the base view, /opt is where third-party services live; their sockets need a grant like any other. */
 static int find_system_sockets(struct trees *trees, struct profile_input *input, struct cordon_error *err)
 {
 	const struct strings none = { 0 };
@@ -364,8 +369,10 @@ static int record(struct trees *trees, struct cordon_error *err)
 			return -1;
 		/* What is not recorded could not be told from what the command makes. */
 		if (!planted->complete) {
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, items[i].root_path, "there is more under protected names in it than can be recorded in 2 s");
-			return fail_remedy(err, "remove repositories that you do not need there, or grant a smaller directory");
+			fail(err, CORDON_E_CAPABILITY_DENIED, 0, items[i].root_path,
+			     "there is more under protected names in it than can be recorded in 2 s");
+			return fail_remedy(
+				err, "remove repositories that you do not need there, or grant a smaller directory");
 		}
 	}
 	return 0;
@@ -407,7 +414,8 @@ int trees_keep_read_only(struct trees *trees, struct profile_input *input, struc
 		bool found = beneath_resolve(trees->arena, paths->items[i], &place, NULL, err) == 0;
 		if (!found && place_is_within(paths->items[i], &trees->facts.workspace, &trees->facts.writes))
 			return fail_boundary(err, "filesystem");
-		if (found && place_is_within(place.path, &trees->facts.workspace, &trees->facts.writes) && strings_add(trees->arena, &input->protect, place.path) < 0)
+		if (found && place_is_within(place.path, &trees->facts.workspace, &trees->facts.writes) &&
+		    strings_add(trees->arena, &input->protect, place.path) < 0)
 			return fail_oom(err);
 	}
 	return 0;

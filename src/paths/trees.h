@@ -53,7 +53,9 @@ struct tree {
 	int fd;                                 /* of the workspace, the workspace's own */
 	bool writable;
 	struct names before;
-	struct strings shown;                   /* of a session: what the shown files had in them at the start (trees-shown.c) */
+	struct strings shown;                   /* of a session: what the shown files had in them at the start
+	                                           (trees-shown.c) */
+	struct contents *contents;              /* of its masked files; or NULL: it has none */
 	struct planted_before planted;          /* of a writable tree: what was there when the command started */
 	struct judged *judged;                  /* the record, shared with other commands; or NULL */
 	bool unsettled;                         /* what earlier commands left there is not judged to the end */
@@ -83,8 +85,12 @@ int trees_mask_whole_view(struct trees *trees, struct profile_input *input, stru
 /* own-files.c: refuses where a file that decides about later commands could be made or changed by this one. */
 int own_files_keep(struct trees *trees, struct profile_input *input, struct cordon_error *err) must_check;
 
-/* After the command has failed: says what was hidden from it. -1 when memory is short. */
-int trees_tell_hidden(struct trees *trees) must_check;
+/* trees-kept.c: after the command has failed: says what was hidden from it: the name that its output has in it, or,
+ * with `any`, the first. -1 when memory is short. */
+int trees_tell_hidden(struct trees *trees, const char *output, size_t length, bool any) must_check;
+/* trees-kept.c: the protected name that this path (relative: to `cwd`, or to a directory that the command went to)
+ * names, lies in or is around; or NULL. */
+const char *trees_kept_as_it_is(const struct trees *trees, const char *cwd, const char *word);
 /* trees-shown.c: which masked names are shown, at the start; at the end, what the command made of them. -1 when memory
  * is short. */
 int trees_judge_shown(struct trees *trees, struct tree *tree) must_check;
@@ -109,7 +115,7 @@ struct names_search {
 	uint64_t budget_us;
 };
 /* The names to hide or keep in a tree (tree-names.c). A driver that cannot cover names searches as without `masks`. */
-int tree_names_find(struct trees *trees, struct arena *arena, const struct tree *tree, const struct names_search *search,
-                    struct names *ret_names, struct cordon_error *err) must_check;
+int tree_names_find(struct trees *trees, struct arena *arena, const struct tree *tree,
+                    const struct names_search *search, struct names *ret_names, struct cordon_error *err) must_check;
 /* The caches for a search. A directory made for one command is searched once, so nothing of it is cached. */
 struct names_keep trees_keep(struct trees *trees);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct address {
 	uint8_t bytes[16];      /* in network order; what is beyond `length` is zero */
@@ -36,7 +36,7 @@ struct address_row {
 	bool is_site;           /* refused; a network of this site or machine, where services with names are */
 	bool inverted;          /* every bit of the carried one is the other way round */
 	const char *name;       /* one word: "private", "metadata", … */
-	const char *why;        /* what it is, for people */
+	const char *why;        /* what it is, for display */
 	const char *source;     /* the document that says so */
 };
 
@@ -51,9 +51,9 @@ bool address_parse(const char *text, size_t length, struct address *ret_address)
 /* The one canonical spelling. */
 void address_text(const struct address *address, char ret_text[ADDRESS_TEXT_SIZE]);
 
-/* "10.1.0.0/16", or an address alone: a range that is to be reachable although the table refuses it. It must lie within
- * one range that is refused, and bits beyond the prefix must be zero; otherwise `config_invalid`, with what is wrong.
- */
+/* "10.1.0.0/16", or an address alone: a range that is to be reachable although the table refuses it. It must lie
+ * within one range that is refused, and bits beyond the prefix must be zero; otherwise `config_invalid`, with what is
+ * wrong. */
 int address_exemption_parse(const char *text, struct address_range *ret_range, struct cordon_error *err) must_check;
 
 struct address_verdict {
@@ -70,7 +70,7 @@ struct address_verdict address_judge(const struct address *address, const struct
 /* Of one that was refused: may a name lead there that a person allowed to (network.private_hosts)? */
 bool address_is_at_site(const struct address_verdict *verdict);
 
-/* Why it was refused, for people: "private: …". "" where it is allowed. */
+/* Why it was refused, for display: "private: …". "" if it is allowed. */
 #define ADDRESS_WHY_SIZE 256
 void address_why(const struct address_verdict *verdict, char ret_text[ADDRESS_WHY_SIZE]);
 

@@ -17,7 +17,7 @@ static const struct field {
 	size_t offset;
 } lists[] = {
 #define LIST(list) { #list, offsetof(struct capability_set, list) }
-	LIST(fs_read), LIST(fs_write), LIST(hosts), LIST(programs), LIST(devices), LIST(sockets), LIST(deny), LIST(protect),
+	LIST(fs_read), LIST(fs_write), LIST(hosts), LIST(publish), LIST(programs), LIST(devices), LIST(sockets), LIST(deny), LIST(protect),
 	LIST(exempt),
 #undef LIST
 }, limits[] = {
@@ -179,7 +179,7 @@ static int read_list(struct arena *arena, const json_t *array, struct strings *r
 	return 0;
 }
 
-static int read_limits(json_t *object, struct capability_set *set)
+static int read_limits(json_t *object, bool open, struct capability_set *set)
 {
 	const char *name;
 	json_t *value;
@@ -187,6 +187,8 @@ static int read_limits(json_t *object, struct capability_set *set)
 		return -1;
 	json_object_foreach(object, name, value) {
 		const struct field *row = find(limits, ARRAY_SIZE(limits), name);
+		if (!row && open)
+			continue;
 		uint64_t limit = UINT64_MAX;
 		bool unlimited = json_is_string(value) && !strcmp(json_string_value(value), UNLIMITED);
 		if (!row || (!unlimited && (!number_read_json(value, &limit) || !limit || limit == UINT64_MAX)))
@@ -206,13 +208,19 @@ static int read_network(const json_t *value, enum network_mode *ret_mode)
 	return -1;
 }
 
-int capability_read_json(struct arena *arena, const json_t *object, struct capability_set *ret_set)
+bool capability_knows(const char *name)
+{
+	return find(lists, ARRAY_SIZE(lists), name) || !strcmp(name, "network") || !strcmp(name, "spawn") ||
+	       !strcmp(name, "limits");
+}
+
+int capability_read_json(struct arena *arena, const json_t *object, bool open, struct capability_set *ret_set)
 {
 	struct capability_set set = { 0 };
 	size_t known = 3;
 	json_t *spawn = json_object_get(object, "spawn");
 	if (!json_is_boolean(spawn) || read_network(json_object_get(object, "network"), &set.network) < 0 ||
-	    read_limits(json_object_get(object, "limits"), &set) < 0)
+	    read_limits(json_object_get(object, "limits"), open, &set) < 0)
 		return -1;
 	set.spawn = json_is_true(spawn);
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
@@ -223,7 +231,7 @@ int capability_read_json(struct arena *arena, const json_t *object, struct capab
 			return -1;
 		known++;
 	}
-	if (json_object_size(object) != known)
+	if (!open && json_object_size(object) != known)
 		return -1;
 	*ret_set = set;
 	return 0;

@@ -1,4 +1,4 @@
-/* Capability sets as JSON: for the session's record, the ledger, the cards that people see. */
+/* Capability sets as JSON: for the session's record, the ledger and the approval cards. */
 #pragma once
 #include <jansson.h>
 
@@ -9,8 +9,12 @@ struct json;
 
 /* Writes an object with a key for every list that is not empty, the network, spawn and every limit that is set. */
 void capability_write_json(struct json *json, const struct capability_set *set);
-/* The reverse; strings are copied. 0, or -1 where it is not what the writer writes or memory is short. */
-int capability_read_json(struct arena *arena, const json_t *object, struct capability_set *ret_set) must_check;
+/* The reverse; strings are copied. `open`: members that are not known are passed over, because the record says that
+ * they may be. 0, or -1 where it is not what the writer writes or memory is short. */
+int capability_read_json(struct arena *arena, const json_t *object, bool open,
+                         struct capability_set *ret_set) must_check;
+/* Is there a member of this name? */
+bool capability_knows(const char *name);
 
 /* Are they written the same? */
 bool capability_same(const struct capability_set *a, const struct capability_set *b);

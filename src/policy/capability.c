@@ -20,6 +20,12 @@ _Static_assert(ARRAY_SIZE(network_mode_names) == NETWORK_MODE_MAX, "every mode h
 
 typedef bool (*covered_fn)(const struct strings *roots, const char *entry, bool by_another);
 
+/* What stands for itself alone. */
+static bool is_same(const struct strings *roots, const char *entry, bool by_another)
+{
+	return !by_another && strings_find(roots, entry) >= 0;
+}
+
 static const struct list {
 	const char *name;
 	size_t offset, also;            /* `also`: the list that covers it as well */
@@ -33,6 +39,7 @@ static const struct list {
 	LIST(devices, devices, cover_path),
 	LIST(sockets, sockets, cover_path),
 	LIST(hosts, hosts, cover_host),
+	LIST(publish, publish, is_same),
 #undef LIST
 };
 
@@ -64,21 +71,34 @@ static const char *const baseline_deny[] = {
 
 /* What would run later, outside. */
 static const char *const baseline_protect[] = {
-	".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir",
+	".git/hooks",
+	".git/config",
+	".git/config.worktree",
+	".git/commondir",
 	/* of submodules and further working trees; a submodule's name may have slashes */
-	".git/modules/**/hooks", ".git/modules/**/config", ".git/modules/**/config.worktree", ".git/modules/**/commondir",
-	".git/worktrees/**/hooks", ".git/worktrees/**/config", ".git/worktrees/**/config.worktree",
-	".git/worktrees/**/commondir", ".git/**/worktrees/*/gitdir",
+	".git/modules/**/hooks",
+	".git/modules/**/config",
+	".git/modules/**/config.worktree",
+	".git/modules/**/commondir",
+	".git/worktrees/**/hooks",
+	".git/worktrees/**/config",
+	".git/worktrees/**/config.worktree",
+	".git/worktrees/**/commondir",
+	".git/**/worktrees/*/gitdir",
 	/* as a file or a link: it says where the repository is */
 	".git",
-	".hg/hgrc", ".hg/hgrc-not-shared", ".hg/sharedpath",
+	".hg/hgrc",
+	".hg/hgrc-not-shared",
+	".hg/sharedpath",
 	/* as a file: it says where the repository is */
-	".jj/repo", ".jj/repo/config.toml", ".jj/workspace-config.toml",
+	".jj/repo",
+	".jj/repo/config.toml",
+	".jj/workspace-config.toml",
 	".cordon.toml",
 };
 
-/* Repositories, also those of submodules that bear such a name, and branches that do; but a submodule called as branches are
- * is none (names.h). */
+/* Repositories, also those of submodules that bear such a name, and branches that do; but a submodule called as
+ * branches are is none (names.h). */
 static const char *const baseline_exempt[] = {
 	".jj/repo/", ".git/", ".git/**/config/", ".git/**/config.worktree/", ".git/**/commondir/", ".git/**/gitdir/",
 	".git/**/refs/heads/**", ".git/**/refs/remotes/**", ".git/**/refs/tags/**", ".git/**/logs/refs/**",
@@ -145,7 +165,8 @@ static const char *list_excess(const struct list *list, const struct capability_
 		return "any";
 	for (size_t i = 0; i < entries->count; i++)
 		if (!list->covered(roots, entries->items[i], false) &&
-		    (list->also == list->offset || !list->covered(list_in(ceiling, list->also), entries->items[i], false)))
+		    (list->also == list->offset ||
+		     !list->covered(list_in(ceiling, list->also), entries->items[i], false)))
 			return entries->items[i];
 	return NULL;
 }
@@ -333,7 +354,9 @@ int capability_normalise(struct arena *arena, const struct capability_set *set, 
 			continue;
 		for (size_t j = 0; j < entries->count; j++) {
 			const char *entry = entries->items[j];
-			entry = lists[i].covered == cover_host ? cover_host_normalise(arena, entry) : path_normalise(arena, entry);
+			if (lists[i].covered != is_same)
+				entry = lists[i].covered == cover_host ? cover_host_normalise(arena, entry) :
+				                                         path_normalise(arena, entry);
 			if (strings_add(arena, normal, entry) == 0)
 				continue;
 			if (ret_subject && lists[i].covered == cover_path && entries->items[j][0] != '/')

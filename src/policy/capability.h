@@ -18,6 +18,8 @@ struct limits {
 struct capability_set {
 	struct strings fs_read, fs_write;       /* absolute, normalised */
 	struct strings hosts;                   /* host:port; only with NETWORK_HOSTS */
+	struct strings publish;                 /* "HOST_PORT:PORT": ports inside at which this machine's loopback
+	                                           answers, too */
 	struct strings programs;                /* absolute; empty = any visible */
 	struct strings devices, sockets;        /* absolute */
 	struct strings deny;                    /* globs, masked even where a parent is granted */

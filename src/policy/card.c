@@ -1,5 +1,5 @@
-/* Cards: see card.h. Every word in the text that is not ours is quoted so that no two values are written the same way
- * (base/visible.h), and numbers are exact: a hash over the text tells every two questions apart. */
+/* Cards: see card.h. Every word in the text that is not cordon's own is quoted so that no two values are written the
+ * same way (base/visible.h), and numbers are exact: a hash over the text distinguishes any two questions. */
 #include "policy/card.h"
 
 #include <inttypes.h>
@@ -24,6 +24,7 @@ static const struct {
 	LIST("read ", fs_read, true),
 	LIST("write ", fs_write, true),
 	LIST("connect to ", hosts, false),
+	LIST("answer at this machine's loopback, as MACHINE:INSIDE, the port ", publish, false),
 	LIST("start the program ", programs, true),
 	LIST("use the device ", devices, true),
 	LIST("connect to the socket ", sockets, true),
@@ -55,7 +56,11 @@ static const struct scale {
 	uint64_t size;
 	const char *name;
 } counts[] = { { 1, "" } }, percents[] = { { 1, " %" } },
-  sizes[] = { { UINT64_C(1) << 40, " TiB" }, { 1 << 30, " GiB" }, { 1 << 20, " MiB" }, { 1 << 10, " KiB" }, { 1, " bytes" } },
+  sizes[] = { { UINT64_C(1) << 40, " TiB" },
+	      { 1 << 30, " GiB" },
+	      { 1 << 20, " MiB" },
+	      { 1 << 10, " KiB" },
+	      { 1, " bytes" } },
   times[] = { { 3600000, " h" }, { 60000, " min" }, { 1000, " s" }, { 1, " ms" } };
 static const struct scale *const scales[] = { [COUNT] = counts, [PERCENT] = percents, [BYTES] = sizes, [TIME] = times };
 
@@ -115,7 +120,8 @@ static void write_list(struct asking *asking, size_t row)
 {
 	const struct strings *list = (const struct strings *)((const char *)asking->excess + lists[row].offset);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct place *place = lists[row].is_path ? place_of(asking->question->places, list->items[i]) : NULL;
+		const struct place *place =
+			lists[row].is_path ? place_of(asking->question->places, list->items[i]) : NULL;
 		begin_item(asking, lists[row].words);
 		visible_quote(asking->out, list->items[i]);
 		if (place) {
@@ -162,13 +168,8 @@ static void write_asking(FILE *out, const struct card_question *question, const 
 		begin_item(&asking, "nothing beyond its grants: a rule requires approval for each such call\n");
 }
 
-static void write_text(FILE *out, const struct card_question *question, const struct capability_set *excess)
+static void write_command(FILE *out, const struct card_question *question)
 {
-	fputs(*question->session ? "A command asks for more than its session may do without approval.\n" :
-	      "A command asks for something that requires approval.\n", out);
-	if (*question->session)
-		write_line(out, "session", question->session);
-	write_line(out, "tool", question->tool);
 	write_line(out, "program", question->program);
 	begin_line(out, "command");
 	for (size_t i = 0; i < question->argv->count; i++) {
@@ -177,6 +178,18 @@ static void write_text(FILE *out, const struct card_question *question, const st
 	}
 	fputc('\n', out);
 	write_line(out, "directory", question->cwd);
+}
+
+static void write_text(FILE *out, const struct card_question *question, const struct capability_set *excess)
+{
+	fputs(question->for_session ? "A session asks for more than it may do without approval, until it ends.\n" :
+	      *question->session ? "A command asks for more than its session may do without approval.\n" :
+	      "A command asks for something that requires approval.\n", out);
+	if (*question->session)
+		write_line(out, "session", question->session);
+	write_line(out, "tool", question->tool);
+	if (!question->for_session)
+		write_command(out, question);
 	for (size_t i = 0; i < question->env.count; i++)
 		write_line(out, i ? "" : "with", question->env.items[i]);
 	for (size_t i = 0; i < question->env_pass.count; i++)
@@ -234,6 +247,8 @@ static char *write_content(const struct card_question *question, const struct ca
 	json_key_bool(&json, "any_program", question->any_program);
 	write_links(&json, question->places);
 	json_key_string(&json, "rule", question->rule);
+	if (question->for_session)
+		json_key_bool(&json, "for_session", true);
 	json_key_string(&json, "text", text);
 	json_object_end(&json);
 	return json_take(&json);
@@ -254,8 +269,8 @@ static char *make_text(struct arena *arena, const struct card_question *question
 	return kept;
 }
 
-static char *make_content(struct arena *arena, const struct card_question *question, const struct capability_set *excess,
-                          const char *text)
+static char *make_content(struct arena *arena, const struct card_question *question,
+                          const struct capability_set *excess, const char *text)
 {
 	auto_free char *json = write_content(question, excess, text);
 	auto_free char *safe = json ? visible_json(json) : NULL;
@@ -275,14 +290,16 @@ static int normalise(struct arena *arena, const struct capability_set *set, stru
 	static const struct strings none;
 	const char *subject = NULL;
 	if (capability_normalise(arena, set, ret_set, &subject) < 0)
-		return subject ? fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "the path must be absolute") : fail_oom(err);
+		return subject ? fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "the path must be absolute") :
+		                 fail_oom(err);
 	/* No grant changes these; and "without limit", which a normal set leaves out, is what may be asked for here. */
 	ret_set->deny = ret_set->protect = ret_set->exempt = none;
 	ret_set->limits = set->limits;
 	return 0;
 }
 
-int card_make(struct arena *arena, const struct card_question *question, struct card *ret_card, struct cordon_error *err)
+int card_make(struct arena *arena, const struct card_question *question, struct card *ret_card,
+              struct cordon_error *err)
 {
 	struct card card = { 0 };
 	if (normalise(arena, question->excess, &card.excess, err) < 0)

@@ -1,8 +1,8 @@
-/* The card: what a human is shown before a command gets more than its session may do without asking.
+/* The card: what a human is shown before a command gets more than its session may do without approval.
  *
- * Its content is JSON in one fixed form, and the text for people is a part of it: the hash of the content is the hash
- * of what was seen. The same question always has the same content; ids and times are none of it. A card is shown whole
- * or not at all: what needs more than CARD_TEXT_MAX to be shown cannot be asked. */
+ * Its content is JSON in one fixed form, and the text that is shown is a part of it: the hash of the content is the
+ * hash of what was seen. The same question always has the same content; ids and times are not part of it. A card is
+ * shown whole or not at all: a question that needs more than CARD_TEXT_MAX cannot be asked. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -23,6 +23,7 @@ struct card_question {
 	const struct places *places;            /* what the paths in `excess` are; or NULL */
 	bool any_program;                       /* any program may start, where the ceiling lists them */
 	const char *rule;                       /* why a rule asks; or NULL */
+	bool for_session;                       /* nothing runs: the session is to have it from now on */
 };
 
 struct card {

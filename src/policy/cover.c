@@ -70,7 +70,8 @@ static struct host host_read(const char *text)
 	const char *colon = strrchr(text, ':');
 	struct host host = { text, colon ? (size_t)(colon - text) : strlen(text), colon ? colon : "" };
 	/* One dot, where that leaves a name: "a.." and "*." are none in any form. */
-	if (host.length > 1 && text[host.length - 1] == '.' && text[host.length - 2] != '.' && text[host.length - 2] != '*')
+	if (host.length > 1 && text[host.length - 1] == '.' && text[host.length - 2] != '.' &&
+	    text[host.length - 2] != '*')
 		host.length--;
 	return host;
 }
@@ -139,9 +140,10 @@ bool cover_host(const struct strings *roots, const char *text, bool by_another)
 	struct host host = host_read(text);
 	if (!by_another && is_listed(roots, "", &host, 0))
 		return true;
-	/* A wildcard's own star is a label like any other, but what stands in its place again is the same entry. */
+	/* The star of a wildcard is a label like any other, but the same star in the other name is the same entry. */
 	for (size_t at = 1; may_be_wild(&host) && at < host.length; at++)
-		if (host.name[at] == '.' && !(by_another && at == 1 && host.name[0] == '*') && is_listed(roots, "*", &host, at))
+		if (host.name[at] == '.' && !(by_another && at == 1 && host.name[0] == '*') &&
+		    is_listed(roots, "*", &host, at))
 			return true;
 	for (size_t i = 0; !by_another && i < roots->count; i++) {
 		struct host root = host_read(roots->items[i]);

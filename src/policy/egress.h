@@ -3,7 +3,9 @@
  *
  *     198.18.0.1               the proxy and the name server
  *     198.18.1.0 + i           the i-th exact name of the rules, from 1; 2001:2::1:0 + i in IPv6
- *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112
+ *     198.18.128.0/17          the proxy again: an address for each command of a session, by which it is known whose a
+ * connection is 198.19.0.0/16            names that only a wildcard covers, given out when they are asked for;
+ * 2001:2::2:0/112
  *
  * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it. */
 #pragma once
@@ -12,6 +14,8 @@
 #define EGRESS_PORT 3128                /* HTTP, or SOCKS5: the first byte tells */
 #define EGRESS_DNS_PORT 53
 #define EGRESS_PROXY_URL "http://198.18.0.1:3128"
+#define EGRESS_COMMANDS "198.18.128.0"
+#define EGRESS_COMMANDS_BITS 15         /* that tell one command from the other */
 
 #define EGRESS_ROUTE_V4 "198.18.0.0"
 #define EGRESS_BITS_V4 15
@@ -28,6 +32,8 @@ enum egress_use {
 	EGRESS_PROXY,
 	EGRESS_DNS_UDP,
 	EGRESS_DNS_TCP,
-	EGRESS_FORWARD,         /* the name that is meant is told by the address that was dialled */
+	EGRESS_FORWARD,         /* the name is known by the address that was dialled */
+	EGRESS_PUBLISHED,       /* on the host's loopback: the port inside that is meant comes with it */
+	EGRESS_GATEWAY,         /* of cordon-gateway: the port tells which */
 	EGRESS_USE_MAX
 };

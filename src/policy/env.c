@@ -24,7 +24,8 @@
 static const struct {
 	const char *name, *reason;
 } refused[] = {
-	{ "LD_*", "it makes the dynamic loader load other code into every program" },  /* PRELOAD, LIBRARY_PATH, AUDIT … */
+	{ "LD_*",
+	  "it makes the dynamic loader load other code into every program" }, /* PRELOAD, LIBRARY_PATH, AUDIT … */
 	{ "DYLD_*", "it makes the dynamic loader load other code into every program" },
 	{ "PYTHONPATH", "it makes Python import other modules than the program's own" },
 	{ "PYTHONSTARTUP", "it makes Python run a file first" },
@@ -38,8 +39,15 @@ static const struct {
 	{ "CORDON_*", "such names are set by cordon only" },
 };
 
-static const char *const from_caller[] = { "PATH", "LANG", "LC_*", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CI", "EDITOR",
-                                           "PAGER", "TZ" };
+/* Of a system whose names are compared without case, and of one whose programs do not start without some of them: see
+ * base/windows/system.h. */
+#ifndef SYSTEM_COMPARE_NAMES
+#define SYSTEM_COMPARE_NAMES strncmp
+#define SYSTEM_ENV_NAMES
+#endif
+
+static const char *const from_caller[] = { "PATH",        "LANG", "LC_*",   "TERM",  "COLORTERM", "NO_COLOR",
+					   "FORCE_COLOR", "CI",   "EDITOR", "PAGER", "TZ",        SYSTEM_ENV_NAMES };
 
 static bool matches(const char *pattern, const char *name, size_t length)
 {
@@ -85,7 +93,7 @@ int env_check_name(const char *name, size_t length, struct cordon_error *err)
 static const char **find(const struct strings *environment, const char *name, size_t length)
 {
 	for (size_t i = 0; i < environment->count; i++)
-		if (!strncmp(environment->items[i], name, length) && environment->items[i][length] == '=')
+		if (!SYSTEM_COMPARE_NAMES(environment->items[i], name, length) && environment->items[i][length] == '=')
 			return &environment->items[i];
 	return NULL;
 }
@@ -132,17 +140,17 @@ int env_check_pattern(const char *pattern, struct cordon_error *err)
 	size_t length = strlen(pattern);
 	const char *star = strchr(pattern, '*');
 	if (star && (star[1] || star == pattern))
-		return refuse(pattern, length, "a '*' can only stand at the end of a name that begins with something", err);
+		return refuse(pattern, length, "a '*' is only allowed at the end of a non-empty prefix", err);
 	return env_check_name(pattern, length, err);
 }
 
 /* Every variable of the caller's that begins so; of these, such as a request cannot name are left out. */
-static int add_prefix(struct arena *arena, char *const *caller, const char *prefix, size_t length, struct strings *environment,
-                      struct cordon_error *err)
+static int add_prefix(struct arena *arena, char *const *caller, const char *prefix, size_t length,
+                      struct strings *environment, struct cordon_error *err)
 {
 	for (char *const *at = caller; at && *at; at++) {
 		size_t name_length = strcspn(*at, "=");
-		if (strncmp(*at, prefix, length) || !(*at)[name_length] || !strncmp(*at, "PATH=", 5) ||
+		if (SYSTEM_COMPARE_NAMES(*at, prefix, length) || !(*at)[name_length] || !strncmp(*at, "PATH=", 5) ||
 		    env_check_name(*at, name_length, NULL) < 0)
 			continue;
 		if (put(arena, environment, arena_strdup(arena, *at), name_length, err) < 0)
@@ -168,7 +176,7 @@ static int add_passthrough(struct arena *arena, char *const *caller, const struc
 		if (!strcmp(name, "PATH"))
 			continue;
 		for (char *const *at = caller; at && *at; at++) {
-			if (strncmp(*at, name, length) || (*at)[length] != '=')
+			if (SYSTEM_COMPARE_NAMES(*at, name, length) || (*at)[length] != '=')
 				continue;
 			if (put(arena, environment, arena_strdup(arena, *at), length, err) < 0)
 				return -1;
@@ -216,7 +224,8 @@ static bool on_path(const char *path, size_t length, const char *component, size
 
 /* PATH with the tools first, each component once, and none that is relative: "." or an empty one would make whatever
  * lies in the working directory a program. */
-static int finish_path(struct arena *arena, const char *tools_dir, struct strings *environment, struct cordon_error *err)
+static int finish_path(struct arena *arena, const char *tools_dir, struct strings *environment,
+                       struct cordon_error *err)
 {
 	if (tools_dir && (tools_dir[0] != '/' || strchr(tools_dir, ':')))
 		return fail(err, CORDON_E_INVALID_REQUEST, 0, tools_dir,
@@ -315,7 +324,8 @@ int env_hide(struct arena *arena, const struct strings *entries, struct strings 
 		for (size_t j = 0; j < environment->count; j++) {
 			const char **slot = &environment->items[j];
 			size_t name_length = strcspn(*slot, "=");
-			if (strncmp(*slot, entries->items[i], length) || (!prefix && name_length != length) || !strncmp(*slot, "PATH=", 5))
+			if (SYSTEM_COMPARE_NAMES(*slot, entries->items[i], length) ||
+			    (!prefix && name_length != length) || !strncmp(*slot, "PATH=", 5))
 				continue;
 			*slot = arena_printf(arena, "%.*s=" ENV_HIDDEN, (int)name_length, *slot);
 			if (!*slot)

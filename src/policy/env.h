@@ -2,13 +2,15 @@
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 /* Everything is borrowed for the call. Lists may be NULL, and so may what is marked. */
 struct env_request {
-	const struct strings *passthrough;      /* names, or PREFIX*, to take from the caller's environment where they are set there */
+	const struct strings *passthrough;      /* names, or PREFIX*, to take from the caller's environment where
+	                                           they are set there */
 	const struct strings *set;              /* NAME=VALUE */
-	const struct strings *toolchains;       /* NAME=VALUE; PATH adds to the end of the caller's instead of replacing it */
+	const struct strings *toolchains;       /* NAME=VALUE; PATH adds to the end of the caller's instead of
+	                                           replacing it */
 	const char *tools_dir;                  /* its bin/ comes first on PATH; or NULL */
 	const char *user;                       /* USER and LOGNAME; or NULL */
 	const char *home, *workspace;
@@ -31,7 +33,7 @@ int env_check_name(const char *name, size_t length, struct cordon_error *err) mu
 /* Likewise a name of `passthrough`. */
 int env_check_pattern(const char *pattern, struct cordon_error *err) must_check;
 
-/* Puts ENV_HIDDEN in the place of the values of these, NAME or NAME=VALUE: for what is shown to people. PATH stays. */
+/* Replaces the values of these, NAME or NAME=VALUE, with ENV_HIDDEN: for output. PATH stays. */
 #define ENV_HIDDEN "(hidden)"
 int env_hide(struct arena *arena, const struct strings *entries, struct strings *environment, struct cordon_error *err)
 	must_check;

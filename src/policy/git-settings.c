@@ -53,6 +53,12 @@ static bool is_boolean(const struct git_setting *setting)
 	return is_true(setting) || is_one_of(setting->value, words, ARRAY_SIZE(words)) || is_number(setting->value);
 }
 
+bool git_setting_is_false(const char *value)
+{
+	static const char *const words[] = { "", "false", "no", "off", "0" };
+	return is_one_of(value, words, ARRAY_SIZE(words));
+}
+
 static bool is_any(const struct git_setting *setting)
 {
 	(void)setting;

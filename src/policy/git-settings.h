@@ -37,7 +37,9 @@ extern const size_t git_setting_row_count;
 struct git_setting {
 	const char *section, *subsection, *key;         /* no subsection: NULL */
 	const char *value;                              /* NULL: none was given, which git reads as true */
-	bool cut;                                       /* the value goes on */
+	bool cut;                                       /* the value continues on the next line */
 };
+/* What git reads as false. */
+bool git_setting_is_false(const char *value);
 /* The row that says what the setting does; for one that no row matches, a row of class GIT_SETTING_RUNS. */
 const struct git_setting_row *git_setting_find(const struct git_setting *setting);

@@ -23,7 +23,7 @@ static const struct {
 	{ '%', "it is percent-encoded or names a zone" },
 	{ '\\', "it has a backslash in it" },
 	{ '/', "it has a slash in it" },
-	{ '*', "a star stands only for what precedes a name, as in *.example.com" },
+	{ '*', "a star is only allowed as the first label, as in *.example.com" },
 	{ '[', "brackets are for IPv6 addresses" },
 	{ ']', "brackets are for IPv6 addresses" },
 	{ ':', "an IPv6 address belongs in brackets" },
@@ -173,6 +173,13 @@ const char *host_parse_name_port(const char *text, size_t length, struct host *r
 	if (!why)
 		*ret_host = host;
 	return why;
+}
+
+bool host_is_group(const char *text)
+{
+	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_");
+	return length && !text[length] && *text >= 'a' && *text <= 'z' && strcmp(text, "none") != 0 &&
+	       strcmp(text, "all") != 0;
 }
 
 bool host_is_loopback(const struct host *host)

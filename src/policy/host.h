@@ -1,6 +1,6 @@
-/* Hosts as people, configuration and programs write them, in the one form in which they are compared (cover.h). What
- * could be read in two ways is not a host: what the library calls a name must be one to every resolver, and what it
- * calls an address must be the same address to all. */
+/* Hosts as people, configuration and programs write them, in the one form in which they are compared (cover.h). A text
+ * that could be read in two ways is not a host: what the library takes for a name must be one to every resolver, and
+ * what it takes for an address must be the same address to all. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +33,10 @@ const char *host_parse_rule(const char *text, size_t length, struct host *ret_ho
 
 /* The same, of one name alone: no star, and no address. */
 const char *host_parse_name_port(const char *text, size_t length, struct host *ret_host) must_check;
+
+/* Is it spelled like the name of a group of hosts (config/groups.h)? A host with its port never is, nor are none and
+ * all. */
+bool host_is_group(const char *text);
 
 /* localhost, 127.0.0.1 or ::1: where a service of the host listens that was granted by its port. Other addresses of
  * 127.0.0.0/8 and names that end in .localhost are not. */

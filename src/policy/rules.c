@@ -9,8 +9,8 @@
  *     /LITERAL/LITERAL/…  the components before the first wildcard
  *     BEGINNING*          what the last component begins with, where there is no such component
  *
- * A call looks up its tool, its path's name, extension and beginnings, and every directory above it. A rule with none of
- * these, such as `*key*`, is looked at every time. */
+ * A call looks up its tool, its path's name, extension and beginnings, and every directory above it. A rule with none
+ * of these, such as `*key*`, is looked at every time. */
 #include "policy/rules.h"
 
 #include <assert.h>
@@ -60,7 +60,8 @@ static struct key key_of(const struct rule *rule)
 	while (literal && glob->pattern[literal] != '/')
 		literal--;
 	if (!literal && glob->shape == GLOB_PREFIX)
-		return key_make(KEY_BEGINNING, glob->last, glob->last_length < BEGINNING_MAX ? glob->last_length : BEGINNING_MAX);
+		return key_make(KEY_BEGINNING, glob->last,
+		                glob->last_length < BEGINNING_MAX ? glob->last_length : BEGINNING_MAX);
 	return key_make(KEY_TREE, glob->pattern, literal);
 }
 
@@ -133,7 +134,9 @@ int rules_add(struct arena *arena, struct tool_rules *rules, const char *tool, c
 	if (match && check_match(match, where, err) < 0)
 		return -1;
 	if (match && glob_compile(arena, match, 0, &rule.glob, err) < 0)
-		return where && err ? fail(err, err->class, 0, where, "the rule's match \"%s\": %s", match, err->reason) : -1;
+		return where && err ?
+		               fail(err, err->class, 0, where, "the rule's match \"%s\": %s", match, err->reason) :
+		               -1;
 	if (items_grow(arena, rules) < 0 || slots_grow(arena, rules) < 0)
 		return fail_oom(err);
 

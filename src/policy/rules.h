@@ -1,10 +1,10 @@
-/* Tool policy: ordered rules over (tool, what the call is about); the first that matches decides. What a call is about
- * is a path the kernel resolved (of a file tool: the file; of `run`: the program), never a text an agent wrote. A name
- * that leads there through a symbolic link is another path: who has both asks about both, and the stricter answer
+/* Tool policy: ordered rules over (tool, subject); the first that matches decides. The subject is a path that the
+ * kernel resolved (of a file tool: the file; of `run`: the program), never a text that an agent wrote. A name that
+ * leads there through a symbolic link is another path: a caller that has both asks about both, and the stricter answer
  * counts.
  *
- * Rules come in layers, one per file of the configuration: each layer answers by its own first match, and the strictest
- * of the answers counts. So a later layer can narrow what an earlier one allows, and never widen it. */
+ * Rules come in layers, one per file of the configuration: each layer answers by its own first match, and the
+ * strictest of the answers counts. So a later layer can narrow what an earlier one allows, and never widen it. */
 #pragma once
 #include <stdint.h>
 
@@ -45,7 +45,7 @@ struct tool_rules {
 struct rule_verdict {
 	enum rule_decision decision;
 	bool hard;                      /* a denial that no approval lifts */
-	const char *why;                /* one line for people; the arena's or static */
+	const char *why;                /* one line, for display; the arena's or static */
 	const char *where;              /* of the rule, or NULL */
 };
 

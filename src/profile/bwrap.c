@@ -8,7 +8,8 @@
 
 static int option(struct arena *arena, struct bwrap_plan *plan, const char *name, const char *first, const char *second)
 {
-	if (strings_add(arena, &plan->arguments, name) < 0 || (first && strings_add(arena, &plan->arguments, first) < 0))
+	if (strings_add(arena, &plan->arguments, name) < 0 ||
+	    (first && strings_add(arena, &plan->arguments, first) < 0))
 		return -1;
 	return second ? strings_add(arena, &plan->arguments, second) : 0;
 }
@@ -24,8 +25,13 @@ static int render_text(struct arena *arena, const struct mount_op *op, int first
 
 static int render_scratch(struct arena *arena, const struct mount_op *op, struct bwrap_plan *plan)
 {
-	if (option(arena, plan, "--perms", op->mode == 01777 ? "1777" : op->mode == 0700 ? "0700" : "0755", NULL) < 0 ||
-	    (op->size && option(arena, plan, "--size", arena_printf(arena, "%llu", (unsigned long long)op->size), NULL) < 0))
+	if (option(arena, plan, "--perms",
+	           op->mode == 01777 ? "1777" :
+	           op->mode == 0700  ? "0700" :
+	                               "0755",
+	           NULL) < 0 ||
+	    (op->size &&
+	     option(arena, plan, "--size", arena_printf(arena, "%llu", (unsigned long long)op->size), NULL) < 0))
 		return -1;
 	return option(arena, plan, "--tmpfs", op->target, NULL);
 }
@@ -61,6 +67,8 @@ static int render_op(struct arena *arena, const struct mount_op *op, int first_t
 		if (op->flags & MOUNT_DEVICE)
 			return option(arena, plan, "--dev-bind", op->source, op->target);
 		return option(arena, plan, read_only ? "--ro-bind" : "--bind", op->source, op->target);
+	case MOUNT_LAYER:
+		return option(arena, plan, "--ro-bind-try", op->source, op->target); /* most versions know no overlay */
 	case MOUNT_SCRATCH: return render_scratch(arena, op, plan);
 	case MOUNT_PROC: return option(arena, plan, "--proc", op->target, NULL);
 	case MOUNT_PTS: return 0;
@@ -92,10 +100,14 @@ int bwrap_render(struct arena *arena, const struct profile *profile, uint32_t ui
                  int first_text_fd, struct bwrap_plan *ret_plan)
 {
 	struct bwrap_plan plan = { 0 };
-	if (option(arena, &plan, "--unshare-user", NULL, NULL) < 0 || option(arena, &plan, "--unshare-pid", NULL, NULL) < 0 ||
-	    option(arena, &plan, "--unshare-ipc", NULL, NULL) < 0 || option(arena, &plan, "--unshare-uts", NULL, NULL) < 0 ||
-	    option(arena, &plan, "--unshare-cgroup-try", NULL, NULL) < 0 || (!profile->tty && option(arena, &plan, "--new-session", NULL, NULL) < 0) ||
-	    option(arena, &plan, "--die-with-parent", NULL, NULL) < 0 || option(arena, &plan, "--cap-drop", "ALL", NULL) < 0 ||
+	if (option(arena, &plan, "--unshare-user", NULL, NULL) < 0 ||
+	    option(arena, &plan, "--unshare-pid", NULL, NULL) < 0 ||
+	    option(arena, &plan, "--unshare-ipc", NULL, NULL) < 0 ||
+	    option(arena, &plan, "--unshare-uts", NULL, NULL) < 0 ||
+	    option(arena, &plan, "--unshare-cgroup-try", NULL, NULL) < 0 ||
+	    (!profile->tty && option(arena, &plan, "--new-session", NULL, NULL) < 0) ||
+	    option(arena, &plan, "--die-with-parent", NULL, NULL) < 0 ||
+	    option(arena, &plan, "--cap-drop", "ALL", NULL) < 0 ||
 	    option(arena, &plan, "--hostname", "cordon", NULL) < 0 ||
 	    option(arena, &plan, "--uid", arena_printf(arena, "%u", uid), NULL) < 0 ||
 	    option(arena, &plan, "--gid", arena_printf(arena, "%u", gid), NULL) < 0 ||

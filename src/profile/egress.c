@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "policy/cover.h"
 #include "policy/host.h"
 
 const char *const egress_use_names[EGRESS_USE_MAX] = {
-	[EGRESS_PROXY] = "proxy", [EGRESS_DNS_UDP] = "dns_udp", [EGRESS_DNS_TCP] = "dns_tcp", [EGRESS_FORWARD] = "forward",
+	[EGRESS_PROXY] = "proxy",     [EGRESS_DNS_UDP] = "dns_udp",     [EGRESS_DNS_TCP] = "dns_tcp",
+	[EGRESS_FORWARD] = "forward", [EGRESS_PUBLISHED] = "published", [EGRESS_GATEWAY] = "gateway",
 };
 
 /* A set of ports. */
@@ -50,8 +52,8 @@ static int read_hosts(struct arena *arena, const struct strings *texts, struct h
 {
 	size_t count = 0;
 	if (texts->count > EGRESS_RULES_MAX) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu hosts are listed, and there is room for %d", texts->count,
-		     EGRESS_RULES_MAX);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu hosts are listed, and there is room for %d",
+		     texts->count, EGRESS_RULES_MAX);
 		fail_boundary(err, "network");
 		return fail_remedy(err, "use wildcards, such as *.example.com:443");
 	}
@@ -61,7 +63,8 @@ static int read_hosts(struct arena *arena, const struct strings *texts, struct h
 	for (size_t i = 0; i < texts->count; i++) {
 		const char *why = host_parse_rule(texts->items[i], strlen(texts->items[i]), &hosts[i]);
 		if (why) {
-			fail(err, CORDON_E_INVALID_REQUEST, 0, texts->items[i], "this is no host that can be reached: %s", why);
+			fail(err, CORDON_E_INVALID_REQUEST, 0, texts->items[i],
+			     "this is no host that can be reached: %s", why);
 			return fail_boundary(err, "network");
 		}
 	}
@@ -149,7 +152,8 @@ static struct ports service_ports(const struct host *hosts, size_t count)
 
 static void listen_on(struct egress_plan *plan, enum egress_use use, const struct address *address, uint16_t port)
 {
-	plan->listeners[plan->count++] = (struct egress_listener){ .use = (uint8_t)use, .port = port, .address = *address };
+	plan->listeners[plan->count++] =
+		(struct egress_listener){ .use = (uint8_t)use, .port = port, .address = *address };
 }
 
 /* At two addresses, one of each family. */
@@ -186,13 +190,14 @@ static void make_listeners(const struct host *hosts, size_t count, const struct 
 
 static int fail_ports(struct cordon_error *err, size_t count, const char *what, int most)
 {
-	fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu different %s are listed, and there is room for %d", count, what,
-	     most);
+	fail(err, CORDON_E_INVALID_REQUEST, 0, "network", "%zu different %s are listed, and there is room for %d",
+	     count, what, most);
 	fail_boundary(err, "network");
 	return fail_remedy(err, "list fewer ports");
 }
 
-int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
+int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan,
+                struct cordon_error *err)
 {
 	struct egress_plan plan = { 0 };
 	struct host *parsed = NULL;
@@ -209,6 +214,44 @@ int egress_make(struct arena *arena, const struct strings *hosts, struct egress_
 		return fail_oom(err);
 	make_listeners(parsed, count, &shared, &services, &plan);
 	*ret_plan = plan;
+	return 0;
+}
+
+void egress_share(struct egress_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->listeners[i].use == EGRESS_PROXY)
+			plan->listeners[i].address = (struct address){ .length = 4 };
+}
+
+struct address egress_command_address(const char *audit_id)
+{
+	uint32_t hash = 2166136261u;
+	for (const char *at = audit_id; *at; at++)
+		hash = (hash ^ (uint8_t)*at) * 16777619u;
+	return address_after(EGRESS_COMMANDS,
+	                     (hash ^ hash >> EGRESS_COMMANDS_BITS) & ((1u << EGRESS_COMMANDS_BITS) - 1));
+}
+
+int egress_add_gateways(struct arena *arena, const struct strings *hosts, const struct gateway *gateways, size_t count,
+                        struct egress_plan *plan)
+{
+	const struct address loopback = address_after(EGRESS_LOOPBACK_V4, 0);
+	struct egress_listener *listeners = arena_alloc(arena, (plan->count + count) * sizeof(*listeners));
+	if (!listeners)
+		return -1;
+	if (!count)
+		return 0;
+	memcpy(listeners, plan->listeners, plan->count * sizeof(*listeners));
+	plan->listeners = listeners;
+	for (size_t i = 0; i < count; i++) {
+		char host[HOST_TEXT_SIZE];
+		host_text(&gateways[i].upstream.host, host);
+		if (!cover_host(hosts, host, false))
+			continue;
+		listen_on(plan, EGRESS_GATEWAY, &loopback, (uint16_t)(GATEWAY_PORT + i));
+		plan->gateway_count++;
+	}
 	return 0;
 }
 

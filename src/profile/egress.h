@@ -6,14 +6,15 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "policy/address.h"
 #include "policy/egress.h"
+#include "policy/gateway.h"
 
 /* What the proxy, which serves them, has room for. */
 #define EGRESS_RULES_MAX 4096
 #define EGRESS_PORTS_MAX 128            /* that are listened on at every address */
-#define EGRESS_PAIRS_MAX 8              /* of an exact name and a port that are listened on one by one: each costs 10 us */
+#define EGRESS_PAIRS_MAX 8              /* of an exact name and a port that have a listener each: each costs 10 us */
 #define EGRESS_SERVICES_MAX 64          /* ports of the host's loopback */
 #define EGRESS_LISTENERS_MAX (3 + 2 * (EGRESS_PORTS_MAX + EGRESS_PAIRS_MAX + EGRESS_SERVICES_MAX))
 
@@ -33,6 +34,8 @@ struct egress_plan {
 	size_t count;                   /* 0: no network, or all of it */
 	struct egress_rule *rules;      /* sorted, each once */
 	size_t rule_count;
+	size_t gateway_count;           /* of the listeners, the last ones: they are not the proxy's but the
+	                                   gateway's */
 	bool is_offline;                /* there is no network: what is asked for at the listeners is refused at once */
 };
 
@@ -43,8 +46,17 @@ extern const char *const egress_use_names[EGRESS_USE_MAX];
  * port is listened on at every address. Ports 53 and 3128 are not: there, only exact names can be reached without the
  * proxy. An address of a rule is not local, and can be reached through the proxy alone; but those of loopback
  * (host_is_loopback()) are listened on inside as well. */
-int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan, struct cordon_error *err)
-	must_check;
-/* Of a command without a network: the proxy's and the name server's listeners, so that programs hear at once that there is
- * none, and the hosts that they asked for are known. */
+int egress_make(struct arena *arena, const struct strings *hosts, struct egress_plan *ret_plan,
+                struct cordon_error *err) must_check;
+/* Of a sandbox in which several commands run: the proxy is listened for at all addresses, so that each command can
+ * have its own. */
+void egress_share(struct egress_plan *plan);
+/* The address of a session's command. Two commands may have the same one, and every command can use another's: it is a
+ * hint. */
+struct address egress_command_address(const char *audit_id);
+/* Listeners for the gateways that lead to a host among these. -1 when memory is short. */
+int egress_add_gateways(struct arena *arena, const struct strings *hosts, const struct gateway *gateways, size_t count,
+                        struct egress_plan *plan) must_check;
+/* Of a command without a network: the listeners of the proxy and of the name server, so that programs fail at once,
+ * and the hosts that they tried are known. */
 int egress_make_offline(struct arena *arena, struct egress_plan *ret_plan, struct cordon_error *err) must_check;

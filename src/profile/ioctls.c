@@ -1,8 +1,8 @@
 /* The ioctl requests of the filter: see ioctls.h; what is allowed and why is in ioctls.def.
  *
  * Neighbouring requests are joined to spans. Spans are searched by a binary tree whose leaves hold a few spans each,
- * compared one after the other: that takes fewer instructions than a tree down to single spans, and the kernel's time to
- * install a filter grows with its length (0.1 us for each). A request that is in no span is compared with what each
+ * compared one after the other: that takes fewer instructions than a tree down to single spans, and the kernel's time
+ * to install a filter grows with its length (0.1 us for each). A request that is in no span is compared with what each
  * granted device adds, then refused.
  *
  * The kernel takes a request as 32 bits and drops the upper half of the argument, so only the lower half is compared:

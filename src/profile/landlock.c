@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "profile/profile.h"
 
-static int add(struct arena *arena, struct landlock_plan *plan, const char *path, unsigned access)
+static int add_kind(struct arena *arena, struct landlock_plan *plan, const char *path, unsigned access, bool is_file)
 {
 	if (plan->count == plan->capacity) {
 		size_t capacity = plan->capacity ? plan->capacity * 2 : 32;
@@ -18,14 +18,19 @@ static int add(struct arena *arena, struct landlock_plan *plan, const char *path
 		plan->rules = rules;
 		plan->capacity = capacity;
 	}
-	plan->rules[plan->count++] = (struct landlock_rule){ path, access };
+	plan->rules[plan->count++] = (struct landlock_rule){ path, access, is_file };
 	return 0;
+}
+
+static int add(struct arena *arena, struct landlock_plan *plan, const char *path, unsigned access)
+{
+	return add_kind(arena, plan, path, access, false);
 }
 
 static int add_places(struct arena *arena, struct landlock_plan *plan, const struct places *places, unsigned access)
 {
 	for (size_t i = 0; i < places->count; i++)
-		if (add(arena, plan, places->items[i].path, access) < 0)
+		if (add_kind(arena, plan, places->items[i].path, access, !places->items[i].is_directory) < 0)
 			return -1;
 	return 0;
 }
@@ -35,7 +40,8 @@ static int add_entries(struct arena *arena, struct landlock_plan *plan, const st
 {
 	for (size_t i = 0; i < entries->count; i++) {
 		const struct host_entry *entry = &entries->items[i];
-		if (entry->kind != HOST_LINK && entry->kind != HOST_PARTS && add(arena, plan, entry->source, access) < 0)
+		if (entry->kind != HOST_LINK && entry->kind != HOST_PARTS &&
+		    add_kind(arena, plan, entry->source, access, entry->kind == HOST_FILE) < 0)
 			return -1;
 	}
 	return 0;
@@ -55,10 +61,10 @@ static int add_readable(struct arena *arena, const struct profile_input *input, 
 	    add_entries(arena, plan, &input->shown, see) < 0 || add_places(arena, plan, &input->reads, see) < 0)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
-		if (add(arena, plan, nodes[i], LANDLOCK_USE) < 0)
+		if (add_kind(arena, plan, nodes[i], LANDLOCK_USE, true) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(accounts); i++)
-		if (add(arena, plan, accounts[i], LANDLOCK_SEE | LANDLOCK_IF_PUBLIC) < 0)
+		if (add_kind(arena, plan, accounts[i], LANDLOCK_SEE | LANDLOCK_IF_PUBLIC, true) < 0)
 			return -1;
 	/* Not to be written: a root caller's command is root, and the kernel's settings ask for nothing more. */
 	return add(arena, plan, "/proc", LANDLOCK_SEE);

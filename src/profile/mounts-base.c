@@ -7,12 +7,11 @@
 #include "policy/egress.h"
 #include "profile/mounts.h"
 
-#define HOME_BYTES (1024ull << 20)
 #define RUN_BYTES_MAX (64ull << 20)
 
-/* With a network of listed hosts every name is asked for at the proxy: what another service or the host's own list would
- * answer, could not be reached from inside. Without a network it is asked for there as well, and refused; the host's own list
- * stays, for names that lead to the sandbox's own loopback. */
+/* With a network of listed hosts every name is asked for at the proxy: what another service or the host's own list
+ * would answer, could not be reached from inside. Without a network it is asked for there as well, and refused; the
+ * host's own list stays, for names that lead to the sandbox's own loopback. */
 static const struct {
 	const char *path, *text;
 	bool is_offline;
@@ -63,8 +62,9 @@ int mounts_add_host(struct arena *arena, const struct profile_input *input, stru
 static int add_accounts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	const char *passwd = arena_printf(arena,
-		"root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u::%s:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
-		input->user, input->uid, input->gid, input->home);
+	                                  "root:x:0:0:root:/root:/bin/sh\n%s:x:%u:%u::%s:/bin/"
+	                                  "sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
+	                                  input->user, input->uid, input->gid, input->home);
 	const char *group = arena_printf(arena, "root:x:0:\n%s:x:%u:\nnogroup:x:65534:\n", input->user, input->gid);
 	if (!passwd || !group || !mounts_add(arena, plan, MOUNT_TEXT, "/etc/passwd", passwd, 0) ||
 	    !mounts_add(arena, plan, MOUNT_TEXT, "/etc/group", group, 0))
@@ -102,7 +102,8 @@ static int add_text_in_run(struct arena *arena, struct mount_plan *plan, const c
 int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/etc", NULL, 0) || add_accounts(arena, input, plan) < 0 ||
-	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)))
+	    (input->git_config && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitconfig", input->git_config, 0)) ||
+	    (input->git_ignore && !mounts_add(arena, plan, MOUNT_TEXT, "/etc/gitignore", input->git_ignore, 0)))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(network_files); i++)
 		if (is_replaced(input, network_files[i].path) &&
@@ -129,13 +130,14 @@ int mounts_replace_texts(struct arena *arena, const struct profile_input *input,
 
 int mounts_add_proc(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	/* Unreadable: physical memory, everybody's keys, kernel timers, and the trigger that reboots. */
+	/* Unreadable: physical memory, the keys of all users, kernel timers, and the trigger that reboots. */
 	static const char *const masked[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger",
 	                                      "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
 	                                      "/proc/vmallocinfo", "/proc/slabinfo", "/proc/kallsyms",
 	                                      "/proc/pagetypeinfo" };
 	static const char *const frozen[] = { "/proc/sys", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/pressure" };
-	/* The rest is open to nobody but root; a root caller's command may have to stay root, without its powers. */
+	/* The rest is accessible to root only; a root caller's command may have to stay root, without its
+	 * capabilities. */
 	size_t mask_count = input->abilities.caller_is_root ? ARRAY_SIZE(masked) : 4;
 	size_t freeze_count = input->abilities.caller_is_root ? ARRAY_SIZE(frozen) : 1;
 	if (!mounts_add(arena, plan, MOUNT_PROC, "/proc", NULL, 0))
@@ -154,10 +156,13 @@ static const char *const device_nodes[] = { "/dev/null", "/dev/zero", "/dev/full
 
 static int add_device_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" }, { "/dev/stdin", "/proc/self/fd/0" },
-	                                        { "/dev/stdout", "/proc/self/fd/1" }, { "/dev/stderr", "/proc/self/fd/2" },
-	                                        { "/dev/ptmx", "pts/ptmx" } };
-	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0) || !mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) ||
+	static const char *const links[][2] = { { "/dev/fd", "/proc/self/fd" },
+		                                { "/dev/stdin", "/proc/self/fd/0" },
+		                                { "/dev/stdout", "/proc/self/fd/1" },
+		                                { "/dev/stderr", "/proc/self/fd/2" },
+		                                { "/dev/ptmx", "pts/ptmx" } };
+	if (!mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev", NULL, 0) ||
+	    !mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev/pts", NULL, 0) ||
 	    !mounts_add(arena, plan, MOUNT_DIRECTORY, "/dev/shm", NULL, 0))
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
@@ -176,14 +181,16 @@ static int add_device_points(struct arena *arena, const struct profile_input *in
 int mounts_add_devices(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(device_nodes); i++)
-		if (!mounts_add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i], MOUNT_DEVICE | MOUNT_READ_ONLY))
+		if (!mounts_add(arena, plan, MOUNT_BIND, device_nodes[i], device_nodes[i],
+		                MOUNT_DEVICE | MOUNT_READ_ONLY))
 			return -1;
 	for (size_t i = 0; i < input->devices.count; i++)
 		if (!mounts_add(arena, plan, MOUNT_BIND, input->devices.items[i].path, input->devices.items[i].path,
 		         MOUNT_DEVICE | MOUNT_READ_ONLY))
 			return -1;
-	return mounts_add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0)
-	               ? mounts_add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) : -1;
+	return mounts_add(arena, plan, MOUNT_PTS, "/dev/pts", NULL, 0) ?
+	               mounts_add_scratch(arena, plan, "/dev/shm", input->capabilities->limits.tmp_bytes, 01777, exec) :
+	               -1;
 }
 
 static bool is_any_beneath(const struct places *places, const char *root)
@@ -199,15 +206,17 @@ static bool is_any_beneath(const struct places *places, const char *root)
 bool mounts_has_var_tmp(const struct profile_input *input)
 {
 	struct place workspace = input->workspace;
-	return input->view == VIEW_HOST_READONLY || path_within(input->home, "/var/tmp") || is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") ||
-	       is_any_beneath(&input->reads, "/var/tmp") || is_any_beneath(&input->writes, "/var/tmp") || is_any_beneath(&input->sockets, "/var/tmp") ||
-	       path_within(input->data_dir, "/var/tmp");
+	return input->view == VIEW_HOST_READONLY || path_within(input->home, "/var/tmp") ||
+	       is_any_beneath(&(struct places){ &workspace, 1, 1 }, "/var/tmp") ||
+	       is_any_beneath(&input->reads, "/var/tmp") || is_any_beneath(&input->writes, "/var/tmp") ||
+	       is_any_beneath(&input->sockets, "/var/tmp") || path_within(input->data_dir, "/var/tmp");
 }
 
 /* Beneath what is mounted after the base? Then so is a mount point there. */
 static bool is_in_memory(const struct profile_input *input, const char *path)
 {
-	return path_within(path, "/tmp") || path_within(path, "/dev/shm") || (mounts_has_var_tmp(input) && path_within(path, "/var/tmp"));
+	return path_within(path, "/tmp") || path_within(path, "/dev/shm") ||
+	       (mounts_has_var_tmp(input) && path_within(path, "/var/tmp"));
 }
 
 int mounts_add_points(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
@@ -226,8 +235,8 @@ int mounts_add_points(struct arena *arena, const struct profile_input *input, st
 
 int mounts_add_covers(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
-	if (mounts_add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 || add_device_points(arena, input, plan) < 0 ||
-	    !mounts_add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) ||
+	if (mounts_add_scratch(arena, plan, "/dev", 1 << 20, 0755, 0) < 0 ||
+	    add_device_points(arena, input, plan) < 0 || !mounts_add(arena, plan, MOUNT_LOCK, "/dev", NULL, 0) ||
 	    !mounts_add(arena, plan, MOUNT_MASK, "/sys/fs/cgroup", NULL, MOUNT_READ_ONLY | MOUNT_OPTIONAL))
 		return -1;
 	plan->ops[plan->count - 1].is_directory = true;
@@ -235,8 +244,8 @@ int mounts_add_covers(struct arena *arena, const struct profile_input *input, st
 }
 
 /* Of a session both are the same directory, as where one is a link to the other. */
-static int add_one_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, const char *target,
-                       unsigned flags)
+static int add_one_tmp(struct arena *arena, const struct profile_input *input, struct mount_plan *plan,
+                       const char *target, unsigned flags)
 {
 	if (!input->tmp)
 		return mounts_add_scratch(arena, plan, target, input->capabilities->limits.tmp_bytes, 01777, flags);
@@ -257,13 +266,14 @@ int mounts_add_tmp(struct arena *arena, const struct profile_input *input, struc
 	return 0;
 }
 
-/* A tmpfs belongs to the command's user. Programs insist on nobody else getting at /run/user/UID. */
+/* A tmpfs is owned by the command's user. Programs insist on /run/user/UID not being accessible to others. */
 int mounts_add_run(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
 {
 	const uint64_t size = input->capabilities->limits.tmp_bytes;
 	if (mounts_add_scratch(arena, plan, "/run", size < RUN_BYTES_MAX ? size : RUN_BYTES_MAX, 0755, exec) < 0)
 		return -1;
-	struct mount_op *op = mounts_add(arena, plan, MOUNT_DIRECTORY, arena_printf(arena, "/run/user/%u", input->uid), NULL, 0);
+	struct mount_op *op =
+		mounts_add(arena, plan, MOUNT_DIRECTORY, arena_printf(arena, "/run/user/%u", input->uid), NULL, 0);
 	if (!op)
 		return -1;
 	op->mode = 0700;
@@ -277,6 +287,27 @@ int mounts_add_home(struct arena *arena, const struct profile_input *input, stru
 	if (is_in_memory(input, input->home) && mounts_add_point(arena, plan, input->home, true) < 0)
 		return -1;
 	if (!input->home_source)
-		return mounts_add_scratch(arena, plan, input->home, HOME_BYTES, 0700, exec);
+		return mounts_add_scratch(arena, plan, input->home, input->capabilities->limits.tmp_bytes, 0700, exec);
 	return mounts_add(arena, plan, MOUNT_BIND, input->home, input->home_source, MOUNT_OWNED | exec) ? 0 : -1;
+}
+
+/* After the grants, because the home may be the workspace: what is writable by a grant is none of them (host/cache.h).
+ * Where a grant covers the home there may be no place for one. */
+int mounts_add_caches(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec)
+{
+	for (size_t i = 0; i < input->caches.count; i++) {
+		const struct host_cache *cache = &input->caches.items[i];
+		if (mounts_add_point(arena, plan, cache->target, true) < 0)
+			return -1;
+		struct mount_op *op = mounts_add(arena, plan, MOUNT_LAYER, cache->target, cache->source,
+		                                 MOUNT_OWNED | MOUNT_OPTIONAL | exec);
+		if (!op)
+			return -1;
+		op->size =
+			input->capabilities->limits.tmp_bytes == UINT64_MAX ? 0 : input->capabilities->limits.tmp_bytes;
+		op->layer = cache->name;
+		op->device = cache->device;
+		op->inode = cache->inode;
+	}
+	return 0;
 }

@@ -99,7 +99,8 @@ static int add_alias(struct arena *arena, struct mount_plan *plan, const struct 
 		    path_within(place->alias, plan->ops[i].target))
 			return 0;
 	const char *slash = strrchr(place->alias, '/');
-	const char *parent = slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
+	const char *parent =
+		slash > place->alias ? arena_strndup(arena, place->alias, (size_t)(slash - place->alias)) : "/";
 	return parent && mounts_add(arena, plan, MOUNT_DIRECTORY, parent, NULL, 0) &&
 	       mounts_add(arena, plan, MOUNT_LINK, place->alias, place->path, 0) ? 0 : -1;
 }
@@ -144,7 +145,8 @@ static int add_grant_points(struct arena *arena, const struct profile_input *inp
 			within = path_within(place->path, grants[j].place->path);
 		if (!within && mounts_add_point(arena, plan, place->path, place->is_directory) < 0)
 			return -1;
-		if (!is_in_scratch(input, covered, place->alias ? place->alias : "/tmp") && add_alias(arena, plan, place) < 0)
+		if (!is_in_scratch(input, covered, place->alias ? place->alias : "/tmp") &&
+		    add_alias(arena, plan, place) < 0)
 			return -1;
 	}
 	const struct place home = { .path = input->home, .alias = input->home_alias };
@@ -156,7 +158,8 @@ static int add_grant(struct arena *arena, const struct profile_input *input, str
 {
 	const struct place *place = grant->place;
 	unsigned flags = MOUNT_GRANTED | exec | (grant->writable ? 0 : MOUNT_READ_ONLY);
-	if (is_in_scratch(input, covered, place->path) && mounts_add_point(arena, plan, place->path, place->is_directory) < 0)
+	if (is_in_scratch(input, covered, place->path) &&
+	    mounts_add_point(arena, plan, place->path, place->is_directory) < 0)
 		return -1;
 	struct mount_op *op = mounts_add(arena, plan, MOUNT_BIND, place->path, place->path, flags);
 	if (!op)
@@ -267,7 +270,8 @@ static const char *writable_root(const struct profile_input *input, const char *
 }
 
 /* The directories between a writable root and a protected name, so that none can be renamed away. */
-static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path, const char *before)
+static int add_pins(struct arena *arena, struct mount_plan *plan, const char *root, const char *path,
+                    const char *before)
 {
 	for (const char *slash = strchr(path + strlen(root) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		const char *parent = arena_strndup(arena, path, (size_t)(slash - path));
@@ -284,9 +288,9 @@ static int by_path(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Protected and masked names in writable roots alike: a command that could move the directory around a secret would
- * show it to the next one under another name. So would one that could take away a link which tells that it is one: a link
- * can be mounted on itself, and leads on. */
+/* Protected and masked names in writable roots: a command that could move the directory around a secret would show it
+ * to the next one under another name. So would one that could replace a link on the way: a link can be mounted on
+ * itself, and still leads on. */
 static int add_all_pins(struct arena *arena, const struct profile_input *input, struct mount_plan *plan)
 {
 	size_t count = 0;
@@ -315,7 +319,16 @@ static int add_all_pins(struct arena *arena, const struct profile_input *input, 
 	return 0;
 }
 
-/* In the command's own memory only what was granted or shown is there to be hidden: a caller's home may be beneath /tmp. */
+static bool is_cached(const struct profile_input *input, const char *path)
+{
+	for (size_t i = 0; i < input->caches.count; i++)
+		if (path_within(path, input->caches.items[i].target))
+			return true;
+	return false;
+}
+
+/* In the command's own memory only what was granted or shown is there to be hidden: a caller's home may be beneath
+ * /tmp. */
 static bool is_there(const struct profile_input *input, const struct grant *grants, size_t count, const char *path)
 {
 	for (size_t i = 0; i < count; i++)
@@ -324,11 +337,11 @@ static bool is_there(const struct profile_input *input, const struct grant *gran
 	for (size_t i = 0; i < input->shown.count; i++)
 		if (path_within(path, input->shown.items[i].path))
 			return true;
-	return !is_in_scratch(input, is_data_shown(input, grants, count), path);
+	return is_cached(input, path) || !is_in_scratch(input, is_data_shown(input, grants, count), path);
 }
 
-static int add_protection(struct arena *arena, const struct profile_input *input, const struct grant *grants, size_t count,
-                          struct mount_plan *plan)
+static int add_protection(struct arena *arena, const struct profile_input *input, const struct grant *grants,
+                          size_t count, struct mount_plan *plan)
 {
 	if (add_all_pins(arena, input, plan) < 0)
 		return -1;
@@ -339,7 +352,9 @@ static int add_protection(struct arena *arena, const struct profile_input *input
 		const struct place *place = &input->masked.items[i];
 		if (!is_there(input, grants, count, place->path))
 			continue;
-		struct mount_op *op = mounts_add(arena, plan, MOUNT_MASK, place->path, NULL, MOUNT_READ_ONLY);
+		/* Of a cache a command may have removed it, in the layer. */
+		unsigned flags = MOUNT_READ_ONLY | (is_cached(input, place->path) ? MOUNT_OPTIONAL : 0);
+		struct mount_op *op = mounts_add(arena, plan, MOUNT_MASK, place->path, NULL, flags);
 		if (!op)
 			return -1;
 		op->is_directory = place->is_directory;
@@ -352,7 +367,8 @@ static int add_base(struct arena *arena, const struct profile_input *input, cons
                     struct mount_plan *plan, unsigned exec)
 {
 	if (input->view == VIEW_HOST_READONLY)
-		return mounts_add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec) ? mounts_add_covers(arena, input, plan) : -1;
+		return mounts_add(arena, plan, MOUNT_BIND, "/", "/", MOUNT_READ_ONLY | exec)
+		               ? mounts_add_covers(arena, input, plan) : -1;
 	if ((input->view == VIEW_SYSTEM && mounts_add_host(arena, input, plan, exec) < 0) ||
 	    mounts_add_texts(arena, input, plan) < 0 ||
 	    mounts_add_points(arena, input, plan) < 0 || add_shown(arena, input, plan, false, exec) < 0 ||
@@ -367,11 +383,13 @@ int profile_make_mounts(struct arena *arena, const struct profile_input *input, 
 	size_t count;
 	struct grant *grants = collect(arena, input, &count);
 	unsigned exec = input->capabilities->programs.count ? MOUNT_NO_EXEC : 0;
-	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 || mounts_add_proc(arena, input, &plan) < 0 ||
-	    mounts_add_devices(arena, input, &plan, exec) < 0 || mounts_add_tmp(arena, input, &plan, exec) < 0 ||
-	    mounts_add_run(arena, input, &plan, exec) < 0 ||
-	    mounts_add_home(arena, input, &plan, exec) < 0 || add_home_alias(arena, input, &plan) < 0 || add_shown(arena, input, &plan, true, exec) < 0 ||
-	    add_grants(arena, input, grants, count, &plan, exec) < 0 || mounts_replace_texts(arena, input, &plan) < 0)
+	if (!grants || add_base(arena, input, grants, count, &plan, exec) < 0 ||
+	    mounts_add_proc(arena, input, &plan) < 0 || mounts_add_devices(arena, input, &plan, exec) < 0 ||
+	    mounts_add_tmp(arena, input, &plan, exec) < 0 || mounts_add_run(arena, input, &plan, exec) < 0 ||
+	    mounts_add_home(arena, input, &plan, exec) < 0 || add_home_alias(arena, input, &plan) < 0 ||
+	    add_shown(arena, input, &plan, true, exec) < 0 ||
+	    add_grants(arena, input, grants, count, &plan, exec) < 0 ||
+	    mounts_add_caches(arena, input, &plan, exec) < 0 || mounts_replace_texts(arena, input, &plan) < 0)
 		return -1;
 	if (input->capabilities->programs.count && add_programs(arena, input, &plan) < 0)
 		return -1;

@@ -21,6 +21,8 @@ int mounts_add_run(struct arena *arena, const struct profile_input *input, struc
 /* Is /var/tmp a place of its own, and not a link to /tmp? */
 bool mounts_has_var_tmp(const struct profile_input *input);
 int mounts_add_home(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
+/* Package caches of the host, each under a layer of its own. */
+int mounts_add_caches(struct arena *arena, const struct profile_input *input, struct mount_plan *plan, unsigned exec);
 /* Files of /etc that are made up: accounts, and with a network of listed hosts what leads names to the proxy. */
 int mounts_add_texts(struct arena *arena, const struct profile_input *input, struct mount_plan *plan);
 /* The latter over the host's own, where a view or a grant shows those. */

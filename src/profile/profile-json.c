@@ -1,5 +1,4 @@
 /* A profile as JSON: what `cordon profile` shows and golden tests compare. */
-#include <linux/audit.h>
 
 #include "base/cleanup.h"
 #include "base/json.h"
@@ -25,7 +24,8 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 {
 	static const struct flag_name names[] = {
 		{ MOUNT_READ_ONLY, "read_only" }, { MOUNT_NO_EXEC, "no_exec" },   { MOUNT_GRANTED, "granted" },
-		{ MOUNT_OWNED, "owned" },     { MOUNT_OPTIONAL, "optional" },   { MOUNT_DEVICE, "device" },       { MOUNT_BASE, "base" },
+		{ MOUNT_OWNED, "owned" },         { MOUNT_OPTIONAL, "optional" }, { MOUNT_DEVICE, "device" },
+		{ MOUNT_BASE, "base" },
 	};
 	json_key(json, "mounts");
 	json_array_begin(json);
@@ -35,7 +35,10 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 		json_key_string(json, "kind", mount_kind_names[op->kind]);
 		json_key_string(json, "target", op->target);
 		if (op->source)
-			json_key_string(json, op->kind == MOUNT_TEXT || op->kind == MOUNT_REPLACE ? "text" : "source", op->source);
+			json_key_string(json, op->kind == MOUNT_TEXT || op->kind == MOUNT_REPLACE ? "text" : "source",
+			                op->source);
+		if (op->layer)
+			json_key_string(json, "layer", op->layer);
 		if (op->kind == MOUNT_SCRATCH)
 			json_key_uint(json, "size", op->size);
 		if (op->flags)
@@ -48,8 +51,8 @@ static void write_mounts(struct json *json, const struct mount_plan *plan)
 static void write_landlock(struct json *json, const struct landlock_plan *plan)
 {
 	static const struct flag_name names[] = {
-		{ LANDLOCK_SEE, "see" }, { LANDLOCK_START, "start" }, { LANDLOCK_CHANGE, "change" }, { LANDLOCK_USE, "use" },
-		{ LANDLOCK_IF_PUBLIC, "if_public" },
+		{ LANDLOCK_SEE, "see" }, { LANDLOCK_START, "start" },         { LANDLOCK_CHANGE, "change" },
+		{ LANDLOCK_USE, "use" }, { LANDLOCK_IF_PUBLIC, "if_public" },
 	};
 	json_key(json, "landlock");
 	json_array_begin(json);

@@ -1,4 +1,5 @@
-/* The walls of a profile as one run of bytes: equal where the walls are, whatever the command is. */
+/* The walls of a profile as one run of bytes: equal where two commands of a session can be started in one view of its
+ * sandbox. */
 #include <string.h>
 
 #include "profile/profile.h"
@@ -29,44 +30,39 @@ static void put_text(struct writer *writer, const char *text)
 	put(writer, text, length);
 }
 
+/* Without names that are hidden or protected: these change while walls are up. */
 static void put_mounts(struct writer *writer, const struct mount_plan *plan)
 {
-	put_number(writer, plan->count);
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct mount_op *op = &plan->ops[i];
-		const uint64_t numbers[] = { (uint64_t)op->kind, op->flags, op->size, op->mode, op->is_directory, op->device, op->inode };
+		const uint64_t numbers[] = { (uint64_t)op->kind, op->flags,  op->size, op->mode,
+			                     op->is_directory,   op->device, op->inode };
+		if (op->kind == MOUNT_MASK || op->kind == MOUNT_FREEZE || op->kind == MOUNT_PIN)
+			continue;
 		put(writer, numbers, sizeof(numbers));
 		put_text(writer, op->target);
 		put_text(writer, op->source);
+		put_text(writer, op->layer);
 	}
 }
 
 static void put_walls(struct writer *writer, const struct profile *profile)
 {
-	const struct limits *limits = &profile->limits;
-	/* What the supervisor holds by itself (time, output, disk space) is not in them, nor what was not looked at. */
-	const uint64_t numbers[] = { profile->walls, profile->required, profile->seccomp, (uint64_t)profile->network,
-	                             profile->spawn, profile->tty, (uint64_t)profile->view, limits->memory_bytes,
-	                             limits->cpu_percent, limits->processes, limits->open_files, limits->tmp_bytes };
+	/* Limits are each command's own, the network changes while the walls are up, and a command that may not start
+	 * others gives that up by itself. */
+	const uint64_t numbers[] = { profile->walls, profile->seccomp, profile->network == NETWORK_ALL, profile->spawn,
+	                             (uint64_t)profile->view };
 	put(writer, numbers, sizeof(numbers));
 	put_text(writer, profile->driver);
-	put_text(writer, profile->cgroup);
+	put_text(writer, profile->layers);
 	put_mounts(writer, &profile->mounts);
-	put_number(writer, profile->landlock.count);
 	for (size_t i = 0; i < profile->landlock.count; i++) {
 		put_number(writer, profile->landlock.rules[i].access);
 		put_text(writer, profile->landlock.rules[i].path);
 	}
-	put_number(writer, profile->egress.count);
-	for (size_t i = 0; i < profile->egress.count; i++) {
-		const struct egress_listener *listener = &profile->egress.listeners[i];
-		const uint64_t where[] = { listener->use, listener->port, listener->address.length };
-		put(writer, where, sizeof(where));
-		put(writer, listener->address.bytes, listener->address.length);
-	}
 }
 
-int profile_walls_key(struct arena *arena, const struct profile *profile, struct profile_key *ret_key)
+int profile_session_key(struct arena *arena, const struct profile *profile, struct profile_key *ret_key)
 {
 	struct writer writer = { 0 };
 	put_walls(&writer, profile);

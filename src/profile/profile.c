@@ -10,16 +10,17 @@ const char *const mount_kind_names[MOUNT_KIND_MAX] = {
 	[MOUNT_DIRECTORY] = "directory", [MOUNT_FILE] = "file",     [MOUNT_LINK] = "link",     [MOUNT_TEXT] = "text",
 	[MOUNT_BIND] = "bind",           [MOUNT_SCRATCH] = "scratch", [MOUNT_PROC] = "proc",   [MOUNT_PTS] = "pts",
 	[MOUNT_MASK] = "mask",           [MOUNT_FREEZE] = "freeze", [MOUNT_PIN] = "pin",       [MOUNT_LOCK] = "lock",
-	[MOUNT_REPLACE] = "replace",
+	[MOUNT_REPLACE] = "replace",     [MOUNT_LAYER] = "layer",
 };
 
 #define WALL(name) (UINT32_C(1) << CORDON_WALL_##name)
 
 /* What must hold for every command; the rest depends on what was asked for. */
-#define ALWAYS (WALL(FILESYSTEM) | WALL(FILESYSTEM_SECOND) | WALL(PROTECTED) | WALL(MASKED) | WALL(SOCKETS) | WALL(PROC) | \
-                WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) | \
-                WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | \
-                WALL(KERNEL_SURFACE) | WALL(KEYRING) | WALL(LIFETIME))
+#define ALWAYS                                                                                                         \
+	(WALL(FILESYSTEM) | WALL(FILESYSTEM_SECOND) | WALL(PROTECTED) | WALL(MASKED) | WALL(SOCKETS) | WALL(PROC) |    \
+	 WALL(DEVICES) | WALL(PROCESSES) | WALL(IPC) | WALL(HOSTNAME) | WALL(CGROUP_VIEW) | WALL(TERMINAL) |           \
+	 WALL(DESCRIPTORS) | WALL(PRIVILEGES) | WALL(IDENTITY) | WALL(USER_NAMESPACES) | WALL(KERNEL_SURFACE) |        \
+	 WALL(KEYRING) | WALL(LIFETIME))
 _Static_assert(CORDON_WALL_MAX <= 32, "the walls fit one word");
 
 /* None is 0 from here on, and no wall. */
@@ -31,10 +32,15 @@ static uint64_t held(uint64_t limit)
 static struct limits held_limits(const struct limits *limits)
 {
 	return (struct limits){
-		.memory_bytes = held(limits->memory_bytes), .cpu_percent = held(limits->cpu_percent),
-		.processes = held(limits->processes), .disk_bytes = held(limits->disk_bytes), .wall_ms = held(limits->wall_ms),
-		.stdout_bytes = held(limits->stdout_bytes), .stderr_bytes = held(limits->stderr_bytes),
-		.open_files = held(limits->open_files), .tmp_bytes = held(limits->tmp_bytes),
+		.memory_bytes = held(limits->memory_bytes),
+		.cpu_percent = held(limits->cpu_percent),
+		.processes = held(limits->processes),
+		.disk_bytes = held(limits->disk_bytes),
+		.wall_ms = held(limits->wall_ms),
+		.stdout_bytes = held(limits->stdout_bytes),
+		.stderr_bytes = held(limits->stderr_bytes),
+		.open_files = held(limits->open_files),
+		.tmp_bytes = held(limits->tmp_bytes),
 	};
 }
 
@@ -43,7 +49,8 @@ static uint32_t limit_walls(const struct limits *limits)
 	const struct limits held = held_limits(limits);
 	return (held.memory_bytes ? WALL(LIMIT_MEMORY) : 0) | (held.processes ? WALL(LIMIT_PROCESSES) : 0) |
 	       (held.cpu_percent ? WALL(LIMIT_CPU) : 0) | (held.disk_bytes ? WALL(LIMIT_DISK) : 0) |
-	       (held.wall_ms ? WALL(LIMIT_TIME) : 0) | (held.stdout_bytes || held.stderr_bytes ? WALL(LIMIT_OUTPUT) : 0) |
+	       (held.wall_ms ? WALL(LIMIT_TIME) : 0) |
+	       (held.stdout_bytes || held.stderr_bytes ? WALL(LIMIT_OUTPUT) : 0) |
 	       (held.open_files ? WALL(LIMIT_FILES) : 0);
 }
 
@@ -101,7 +108,8 @@ int profile_candidates(struct arena *arena, const char *name, const char *progra
 		return -1;
 	for (const char *path = written ? "" : path_of(environment); *path;) {
 		size_t length = strcspn(path, ":");
-		if (length && strings_add(arena, &candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)
+		if (length &&
+		    strings_add(arena, &candidates, arena_printf(arena, "%.*s/%s", (int)length, path, name)) < 0)
 			return -1;
 		path += length + (path[length] == ':');
 	}
@@ -131,7 +139,12 @@ int profile_make(struct arena *arena, const struct profile_input *input, struct 
 		.required = input->required,
 		.cgroup = input->cgroup,
 		.seccomp = seccomp_options(input),
+		.masked = input->masked,
+		.sockets = input->sockets,
+		.protect = input->protect,
+		.data_dir = input->data_dir,
 		.unmasked = input->unmasked,
+		.layers = input->layers,
 	};
 	if (profile_candidates(arena, profile.program, input->program, &input->environment, &profile.candidates) < 0)
 		return -1;

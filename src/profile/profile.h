@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "base/place.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "policy/capability.h"
 #include "profile/egress.h"
 
@@ -27,7 +27,10 @@ enum mount_kind {
 	MOUNT_MASK,             /* nothing readable: covers a file or a directory */
 	MOUNT_REPLACE,          /* the file at `target` inside, covered by one that holds `source` */
 	MOUNT_FREEZE,           /* what is at `target` inside, read-only from here on */
-	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed away */
+	MOUNT_PIN,              /* what is at `target` inside, made a mount of its own so that it cannot be renamed
+	                           away */
+	MOUNT_LAYER,            /* the host's directory `source`, and over it a private layer that takes what is
+	                           written */
 	MOUNT_LOCK,             /* the mount at `target`, and all that is mounted beneath so far, read-only */
 	MOUNT_KIND_MAX
 };
@@ -47,10 +50,12 @@ struct mount_op {
 	enum mount_kind kind;
 	unsigned flags;
 	const char *target, *source;
-	uint64_t size;                  /* MOUNT_SCRATCH; of a small file of the base, its stamp */
+	uint64_t size;                  /* MOUNT_SCRATCH, MOUNT_LAYER in memory; of a small file of the base, its
+	                                   stamp */
 	unsigned mode;                  /* MOUNT_SCRATCH; MOUNT_DIRECTORY: 0 is 0755 */
 	bool is_directory;              /* MOUNT_MASK */
-	uint64_t device, inode;         /* MOUNT_BIND: what the source must be; 0: whatever it is */
+	const char *layer;              /* MOUNT_LAYER: the name of its layer */
+	uint64_t device, inode;         /* MOUNT_BIND, MOUNT_LAYER: what the source must be; 0: whatever it is */
 };
 
 struct mount_plan {
@@ -70,6 +75,7 @@ enum landlock_access {
 struct landlock_rule {
 	const char *path;
 	unsigned access;
+	bool is_file;                   /* there is nothing beneath it */
 };
 
 struct landlock_plan {
@@ -77,8 +83,7 @@ struct landlock_plan {
 	size_t count, capacity;
 };
 
-/* ---- What the walk found out, from which a profile is made
- * ---------------------------------------------------------- */
+/* ---- What the walk found out, from which a profile is made ----------------------------------------------------- */
 
 /* What a driver can do to a profile. */
 struct profile_abilities {
@@ -91,7 +96,8 @@ struct profile_abilities {
 
 struct profile_input {
 	struct profile_abilities abilities;
-	bool answers_offline;           /* without a network, the proxy's address and the name server's answer all the same */
+	bool answers_offline;           /* without a network, the proxy's address and the name server's answer all
+	                                   the same */
 	const struct capability_set *capabilities;
 	enum view view;
 	const char *session_id, *sandbox_id;
@@ -107,12 +113,17 @@ struct profile_input {
 	const char *data_dir;           /* cordon's own data, never shown */
 	struct host_entries host;
 	struct host_entries shown;      /* toolchains, read-only */
+	struct host_caches caches;      /* package caches */
+	const char *layers;             /* what is written there: a directory of layers (base/layer-slot.h); NULL:
+	                                   memory */
 	struct places masked;           /* denied names, sockets, credentials */
 	struct strings protect;         /* absolute: protected names that exist */
-	struct strings ways;            /* absolute: links and directories by which names lead to what is in these two */
+	struct strings ways;            /* absolute: links and directories by which names lead to what is in these
+	                                   two */
 	uint32_t required;
 	const char *cgroup;
 	const char *git_config;         /* text of /etc/gitconfig, or NULL */
+	const char *git_ignore;         /* of /etc/gitignore, which that names; or NULL */
 	const char *user;
 	uint32_t uid, gid;              /* as seen inside */
 	struct strings argv, environment;
@@ -130,7 +141,12 @@ struct profile {
 	struct strings argv, environment;       /* environment as K=V */
 	struct strings candidates;              /* paths to try for the program, in order */
 	struct mount_plan mounts;
+	const char *layers;                     /* where the layers of MOUNT_LAYER are kept; NULL: in memory */
 	struct landlock_plan landlock;
+	/* For a system that holds names by rules instead of mounts (profile/seatbelt.h). */
+	struct places masked, sockets;
+	struct strings protect;
+	const char *data_dir;
 	unsigned seccomp;                       /* enum seccomp_option: what this command's filter refuses besides */
 	enum network_mode network;
 	struct egress_plan egress;              /* of listed hosts, or of no network where that is answered */
@@ -151,13 +167,13 @@ int profile_candidates(struct arena *arena, const char *name, const char *progra
 int profile_make_mounts(struct arena *arena, const struct profile_input *input, struct mount_plan *ret_plan);
 int profile_make_landlock(struct arena *arena, const struct profile_input *input, struct landlock_plan *ret_plan);
 
-/* What of it are walls: the same bytes where two commands can do with the same ones. The program, its arguments,
- * environment and directory are no part of it. -1 when memory is short. */
+/* What of it are walls of a session: the same bytes where two commands can do with one view of its sandbox. The
+ * command, its limits, the names that are hidden or protected, and hosts are no part of it. -1 when memory is short. */
 struct profile_key {
 	const char *bytes;
 	size_t length;
 };
-int profile_walls_key(struct arena *arena, const struct profile *profile, struct profile_key *ret_key);
+int profile_session_key(struct arena *arena, const struct profile *profile, struct profile_key *ret_key);
 bool profile_key_same(const struct profile_key *a, const struct profile_key *b);
 
 struct json;

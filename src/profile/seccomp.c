@@ -67,7 +67,7 @@ enum label {
 	TO_CHECK_PRIORITY, TO_CHECK_IO_PRIORITY, TO_CHECK_SCHEDULE, TO_WHO,
 	TO_CHECK_OPENAT, TO_CHECK_OPEN, TO_CHECK_MODE_2, TO_CHECK_MODE_1,
 	TO_ALLOW,
-	TO_DONE,                /* it is not, but whoever asks is told so */
+	TO_DONE,                /* it is not done, but the caller is told that it was */
 	TO_EPERM,
 	TO_ENOSYS,
 	TO_EAFNOSUPPORT,
@@ -135,7 +135,8 @@ static enum label set_leads_to(enum seccomp_set set, unsigned options)
 #define PERSONALITY_QUERY 0xffffffff
 #define SOCKET_TYPE_MASK 0xf    /* the kernel's SOCK_TYPE_MASK; above are SOCK_CLOEXEC and SOCK_NONBLOCK */
 
-#define OPEN_CREATES (O_CREAT | 020000000 /* the kernel's __O_TMPFILE: the C library's O_TMPFILE has O_DIRECTORY in it */)
+#define OPEN_CREATES                                                                                                   \
+	(O_CREAT | 020000000 /* the kernel's __O_TMPFILE: the C library's O_TMPFILE has O_DIRECTORY in it */)
 #define MODE_SET_ID (S_ISUID | S_ISGID)
 #define INIT_PID 1
 #define FCNTL_SETDELEG 1040     /* F_SETDELEG, of Linux 6.19 */
@@ -229,7 +230,7 @@ static const struct step steps[] = {
 	IF_EQUAL(0, NEXT, TO_CHECK_OLD_LIMIT, .with = SECCOMP_OWN_LIMITS),
 	LOAD(NEXT, ARGUMENT_UPPER(2), .with = SECCOMP_OWN_LIMITS),
 	IF_EQUAL(0, TO_ALLOW, NEXT, .with = SECCOMP_OWN_LIMITS),
-	/* Who asks for the old one besides would have what lay there before. */
+	/* With the old value requested as well, the result would be uninitialised memory. */
 	LOAD(TO_CHECK_OLD_LIMIT, ARGUMENT(3), .with = SECCOMP_OWN_LIMITS),
 	IF_EQUAL(0, NEXT, TO_EPERM, .with = SECCOMP_OWN_LIMITS),
 	LOAD(NEXT, ARGUMENT_UPPER(3), .with = SECCOMP_OWN_LIMITS),

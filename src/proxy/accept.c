@@ -49,9 +49,15 @@ static bool local_address(int fd, struct address *ret_address, uint16_t *ret_por
 
 static void take_client(struct proxy *proxy, int fd)
 {
+	struct address inside = { 0 };
+	uint16_t port;
+	bool is_known = local_address(fd, &inside, &port);
 	struct connection *connection = connection_open(proxy, fd, PHASE_CLIENT);
-	if (connection)
-		client_begin(connection);
+	if (!connection)
+		return;
+	if (is_known)
+		connection->inside = inside;
+	client_begin(connection);
 }
 
 /* What a client means that dialled this address: a name, or a service of the host. */
@@ -80,11 +86,25 @@ static void take_forward(struct proxy *proxy, int fd)
 		return;
 	connection->way = PROXY_BY_ADDRESS;
 	if (!is_known) {
-		connection_drop(connection, PROXY_DENIED, "the address that was dialled stands for no name");
+		connection_drop(connection, PROXY_DENIED, "the address that was dialled belongs to no allowed name");
 		return;
 	}
 	connection->host = host;
 	dial_begin(connection);
+	connection_step(connection);
+}
+
+/* From a port of this machine's to one inside: nothing is judged, for who published it allowed it. */
+static void take_published(struct proxy *proxy, int fd, uint16_t port)
+{
+	static const struct address loopback = { { 127, 0, 0, 1 }, 4 };
+	struct connection *connection = connection_open(proxy, fd, PHASE_CLIENT);
+	if (!connection)
+		return;
+	connection->way = PROXY_PUBLISHED;
+	connection->host =
+		(struct host){ .form = HOST_ADDRESS, .name = EGRESS_LOOPBACK_V4, .address = loopback, .port = port };
+	dial_published(connection);
 	connection_step(connection);
 }
 
@@ -111,7 +131,10 @@ static void accept_fn(struct watch *watch, uint32_t events)
 	for (int i = 0; i < TURN && proxy->live < proxy->settings.connections && !proxy->supervisor_is_full; i++) {
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			take[listener->use](proxy, fd);
+			if (listener->use == EGRESS_PUBLISHED)
+				take_published(proxy, fd, listener->port);
+			else
+				take[listener->use](proxy, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
@@ -160,4 +183,14 @@ void accept_update(struct proxy *proxy)
 		if (proxy->listeners[i].use != EGRESS_DNS_UDP &&
 		    watch_listener(&proxy->listeners[i], EPOLL_CTL_MOD, may ? EPOLLIN : 0) < 0)
 			proxy_give_up();
+}
+
+/* Others have these sockets, too, so that epoll would go on telling of them. */
+void accept_close(struct proxy *proxy)
+{
+	for (size_t i = 0; i < proxy->listener_count; i++) {
+		(void)!watch_listener(&proxy->listeners[i], EPOLL_CTL_DEL, 0);
+		close(proxy->listeners[i].fd);
+	}
+	proxy->listener_count = 0;
 }

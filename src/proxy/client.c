@@ -77,7 +77,7 @@ static bool parse_http(struct connection *connection)
 		malformed(connection, (unsigned)-head, why);
 		return true;
 	}
-	/* Before the head is written anew: the server is told the name. */
+	/* Before the head is rewritten: the server is sent the name. */
 	name_from_address(connection->proxy, &request.host);
 	connection->host = request.host;
 	connection->way = request.method == HTTP_CONNECT ? PROXY_BY_CONNECT : PROXY_BY_HTTP;
@@ -111,7 +111,8 @@ static bool parse_socks_request(struct connection *connection)
 	uint8_t reply[SOCKS_REPLY_SIZE];
 	if (!buffer_length(bytes))
 		return false;
-	long used = socks_request_parse((const uint8_t *)buffer_at(bytes), buffer_length(bytes), &connection->host, &why);
+	long used =
+		socks_request_parse((const uint8_t *)buffer_at(bytes), buffer_length(bytes), &connection->host, &why);
 	if (used == 0)
 		return false;
 	if (used < 0) {
@@ -182,7 +183,8 @@ void client_step(struct connection *connection)
 			return;
 		if (!client->readable)
 			return;
-		ssize_t got = buffer_receive(&connection->out.bytes, client->fd, STEP, connection->proxy->settings.header_bytes);
+		ssize_t got = buffer_receive(&connection->out.bytes, client->fd, STEP,
+		                             connection->proxy->settings.header_bytes);
 		if (got == -EAGAIN) {
 			client->readable = false;
 			return;

@@ -1,4 +1,4 @@
-/* What a client of the proxy's port says first: HTTP or SOCKS, told by the first byte, and which host it means. */
+/* What a client of the proxy's port sends first: HTTP or SOCKS, by the first byte, and the host it names. */
 #pragma once
 #include "proxy/connection.h"
 

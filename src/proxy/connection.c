@@ -51,7 +51,9 @@ static int watch_side(struct connection *connection, struct side *side, int fd)
 {
 	static const int on = 1;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = &side->watch };
-	*side = (struct side){ .watch = { on_side }, .connection = connection, .fd = fd, .round = connection->proxy->round };
+	*side = (struct side){
+		.watch = { on_side }, .connection = connection, .fd = fd, .round = connection->proxy->round
+	};
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (epoll_ctl(connection->proxy->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
 		return 0;
@@ -186,8 +188,10 @@ static struct proxy_message row_of(const struct connection *connection, enum pro
 	message.connection.outside = connection->is_outside;
 	message.connection.unresolved = connection->unresolved && decision == PROXY_FAILED;
 	message.connection.address = connection->address;
-	message.connection.bytes_in = connection->in.moved;
-	message.connection.bytes_out = connection->out.moved;
+	message.connection.inside = connection->inside;
+	bool is_published = connection->way == PROXY_PUBLISHED;
+	message.connection.bytes_in = is_published ? connection->out.moved : connection->in.moved;
+	message.connection.bytes_out = is_published ? connection->in.moved : connection->out.moved;
 	message.connection.duration_us = connection->proxy->now_us - connection->started_us;
 	host_text(&connection->host, message.host);
 	return message;
@@ -239,6 +243,25 @@ void connection_end_all(struct proxy *proxy, const char *why)
 		               proxy->connections->server.fd >= 0 ? PROXY_ALLOWED : PROXY_FAILED, why, true);
 }
 
+/* One that waits for its client to say which host is judged by the rules of then. */
+static bool is_uncovered(const struct connection *connection)
+{
+	bool has_host = connection->phase == PHASE_RESOLVE || connection->phase == PHASE_CONNECT ||
+	                connection->phase == PHASE_TUNNEL || connection->phase == PHASE_EXCHANGE ||
+	                connection->server.fd >= 0;
+	return has_host && !rules_allow(&connection->proxy->rules, &connection->host);
+}
+
+void connection_end_uncovered(struct proxy *proxy, const char *why)
+{
+	for (struct connection *connection = proxy->connections, *next; connection; connection = next) {
+		next = connection->next;
+		if (is_uncovered(connection))
+			connection_end(connection,
+			               connection->server.fd >= 0 ? PROXY_ALLOWED : PROXY_DENIED, why, true);
+	}
+}
+
 void connection_drop(struct connection *connection, enum proxy_decision decision, const char *why)
 {
 	connection->host = (struct host){ 0 };
@@ -288,8 +311,8 @@ void connection_refuse(struct connection *connection, enum proxy_decision decisi
 	connection_refuse_saying(connection, decision, status, why, why);
 }
 
-void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why,
-                              const char *said)
+void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status,
+                              const char *why, const char *said)
 {
 	bool is_http = connection->way == PROXY_BY_CONNECT || connection->way == PROXY_BY_HTTP;
 	connection_tell(connection, decision, is_http ? status : 0, why);
@@ -310,14 +333,15 @@ void connection_farewell(struct connection *connection)
 	connection_expect(connection, FAREWELL_MS);
 }
 
-/* A socket that is closed while there is something to read resets, and the client may lose what it was told: so what it
- * still sends is read and thrown away. */
+/* A socket that is closed with unread input is reset, and the client may lose the last bytes it was sent: so its
+ * further input is read and discarded. */
 void connection_farewell_step(struct connection *connection)
 {
 	struct side *client = &connection->client;
 	struct flow *in = &connection->in;
 	while (buffer_length(&in->head)) {
-		ssize_t sent = client->writable ? buffer_send(&in->head, client->fd, buffer_length(&in->head)) : -EAGAIN;
+		ssize_t sent =
+			client->writable ? buffer_send(&in->head, client->fd, buffer_length(&in->head)) : -EAGAIN;
 		if (sent == -EAGAIN) {
 			client->writable = false;
 			return;

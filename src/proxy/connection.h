@@ -47,7 +47,7 @@ struct pipe;
 struct flow {
 	struct buffer head;             /* written by the proxy itself */
 	struct buffer bytes;            /* as they were read */
-	size_t cleared;                 /* how many of them may go on */
+	size_t cleared;                 /* how many of them may continue */
 	struct pipe *pipe;              /* of a tunnel, while there is something in it */
 	bool has_ended, was_passed_on;  /* the source has no more to say; and the other side knows */
 	uint64_t moved;
@@ -63,19 +63,20 @@ struct connection {
 	enum phase phase;
 	bool is_busy;
 	bool spoke;                     /* the client said something */
-	bool has_row;                   /* a host was judged, and what became of it is not told yet */
+	bool has_row;                   /* a host was judged, and the result was not reported yet */
 	bool is_outside;                /* that was asked for or dialled outside */
 	uint8_t way;                    /* enum proxy_way */
 	bool is_head;                   /* a response to it has no body */
-	bool unresolved;                /* its name has no address, or none could be had */
+	bool unresolved;                /* its name has no address, or none could be found */
 	const char *option;             /* that would have allowed it, with the host behind it; or NULL */
 	bool greeted;                   /* SOCKS: the greeting was answered */
 	bool was_served;                /* not the first request on this connection */
 	size_t scanned;                 /* how much of a head was looked at */
 	uint64_t deadline_us, started_us;
-	uint64_t open_us;               /* when it is told that it is open, if it still is */
+	uint64_t open_us;               /* when it is reported as open, if it still is */
 	struct host host;
 	struct address address;         /* that was dialled */
+	struct address inside;          /* at which the client reached the proxy; or of length 0 */
 	struct side client, server;
 	struct flow out, in;            /* to the network, and to the command */
 	uint32_t question;
@@ -95,10 +96,10 @@ void connection_expect(struct connection *connection, uint64_t ms);
 int connection_watch_server(struct connection *connection, int fd) must_check;
 void connection_close_server(struct connection *connection, bool reset);
 
-/* The row of what was judged last. `status`: what the client was told by HTTP, or 0. One that named no host is only
- * counted. */
+/* The row of the host that was judged last. `status`: what the client got by HTTP, or 0. A connection that named no
+ * host is only counted. */
 void connection_tell(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
-/* It is connected. If it stays so for a while, that is told, once: a connection that is cut off together with the
+/* It is connected. If it stays open for a while, that is reported, once: a connection that ends together with the
  * supervisor has no other row. */
 void connection_expect_open(struct connection *connection);
 void connection_tell_open(struct connection *connection);
@@ -107,12 +108,14 @@ void connection_end(struct connection *connection, enum proxy_decision decision,
 /* Ends one that named no host. */
 void connection_drop(struct connection *connection, enum proxy_decision decision, const char *why);
 void connection_end_all(struct proxy *proxy, const char *why);
-/* The host is refused, or cannot be reached: a row, and the client is told in the way it asked. */
+/* Those whose host no rule covers any more. */
+void connection_end_uncovered(struct proxy *proxy, const char *why);
+/* The host is refused, or cannot be reached: a row, and an answer to the client in its protocol. */
 void connection_refuse(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why);
-/* The same where `why` says what the command shall not learn, such as the addresses of names: that is for the row
- * alone, and the client is told `said`. */
-void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status, const char *why,
-                              const char *said);
+/* The same if `why` has what the command must not learn, such as the addresses of names: that is for the row only, and
+ * the client gets `said`. */
+void connection_refuse_saying(struct connection *connection, enum proxy_decision decision, unsigned status,
+                              const char *why, const char *said);
 /* What is in `in` is sent, and no more is read but to be thrown away. */
 void connection_farewell(struct connection *connection);
 void connection_farewell_step(struct connection *connection);

@@ -90,7 +90,7 @@ static void expect_attempt(struct connection *connection)
 	loop_expect(connection->proxy, connection->deadline_us);
 }
 
-/* The next address, or the end of it. `error` is what became of the one before. */
+/* The next address, or the end. `error` is the result of the one before. */
 static void dial_next(struct connection *connection, int error)
 {
 	struct dial *dial = connection->dial;
@@ -107,7 +107,8 @@ static void dial_next(struct connection *connection, int error)
 	}
 	address_text(&connection->address, text);
 	const char *description = strerrordesc_np(error);
-	snprintf(why, sizeof(why), "%s cannot be reached: %s", host_is_loopback(&connection->host) ? "the host's service" : text,
+	snprintf(why, sizeof(why), "%s cannot be reached: %s", connection->way == PROXY_PUBLISHED ? "the port inside" :
+	         host_is_loopback(&connection->host) ? "the host's service" : text,
 	         error == ETIMEDOUT ? "it did not answer in time" : description ? description : "unknown error");
 	connection_refuse_saying(connection, PROXY_FAILED, error == ETIMEDOUT ? 504 : 502, why,
 	                         error == ETIMEDOUT ? "it did not answer in time" : "it cannot be reached");
@@ -174,8 +175,8 @@ static void resolved(struct connection *connection, const struct resolution *res
 			if (!resolution->addresses[i - 1].verdict.allowed)
 				connection->address = resolution->addresses[i - 1].address;
 		resolution_why(&connection->host, resolution, why);
-		connection_refuse_saying(connection, rows[resolution->status].decision, rows[resolution->status].status, why,
-		                         resolution->status == RESOLVE_FOUND ? not_public : why);
+		connection_refuse_saying(connection, rows[resolution->status].decision, rows[resolution->status].status,
+		                         why, resolution->status == RESOLVE_FOUND ? not_public : why);
 		return;
 	}
 	for (size_t i = 0; i < resolution->count; i++)
@@ -200,13 +201,14 @@ static void resolve(struct connection *connection)
 	connection_expect(connection, 0);
 	if (host_is_loopback(&connection->host))
 		dial_addresses(connection, loopback, ARRAY_SIZE(loopback));
-	/* An address that is listed is dialled whatever the table says of it: that is what listing it means. One that was
-	 * approved was judged before anybody was asked. */
+	/* An address that a rule lists is dialled whatever the table says about it. One that was approved was judged
+	 * before it was asked about. */
 	else if (connection->host.form == HOST_ADDRESS)
 		dial_addresses(connection, &connection->host.address, 1);
 	else if (rules_static(&proxy->rules, &connection->host, &resolution))
 		resolved(connection, &resolution);
-	else if (resolver_start(proxy->resolver, &connection->host, on_resolved, connection, &connection->lookup, NULL) < 0)
+	else if (resolver_start(proxy->resolver, &connection->host, on_resolved, connection, &connection->lookup,
+	                        NULL) < 0)
 		connection_refuse(connection, PROXY_FAILED, 502, "too many names are being resolved");
 	else
 		connection->phase = PHASE_RESOLVE;
@@ -226,14 +228,15 @@ static void deny(struct connection *connection, const char *why)
 	connection_refuse(connection, PROXY_DENIED, 403, why);
 }
 
-/* An address that no rule lists, and that the table refuses. Nobody is asked about such: to be listed is the one way. */
+/* An address that no rule lists, and that the table refuses. It is not asked about: it can only be listed. */
 static bool is_closed(struct connection *connection)
 {
 	const struct rules *rules = &connection->proxy->rules;
 	char why[ADDRESS_WHY_SIZE], text[RESOLVE_WHY_SIZE];
 	if (connection->host.form != HOST_ADDRESS)
 		return false;
-	struct address_verdict verdict = address_judge(&connection->host.address, rules->exemptions, rules->exemption_count);
+	struct address_verdict verdict =
+		address_judge(&connection->host.address, rules->exemptions, rules->exemption_count);
 	if (verdict.allowed)
 		return false;
 	address_why(&verdict, why);
@@ -248,6 +251,7 @@ static void ask(struct connection *connection)
 {
 	struct proxy *proxy = connection->proxy;
 	struct proxy_message message = { .kind = PROXY_QUESTION };
+	message.connection.inside = connection->inside;
 	host_text(&connection->host, message.host);
 	connection->phase = PHASE_ASK;
 	connection_expect(connection, 0);
@@ -281,14 +285,26 @@ void dial_answered(struct proxy *proxy, const struct proxy_message *answer)
 	}
 }
 
-void dial_begin(struct connection *connection)
+static void begin(struct connection *connection)
 {
-	struct proxy *proxy = connection->proxy;
 	connection->has_row = true;
-	connection->started_us = proxy->now_us;
+	connection->started_us = connection->proxy->now_us;
 	connection->address = (struct address){ 0 };
 	connection->is_outside = connection->unresolved = false;
 	connection->option = NULL;
+}
+
+void dial_published(struct connection *connection)
+{
+	begin(connection);
+	connection_expect(connection, 0);
+	dial_addresses(connection, loopback, ARRAY_SIZE(loopback));
+}
+
+void dial_begin(struct connection *connection)
+{
+	struct proxy *proxy = connection->proxy;
+	begin(connection);
 	if (proxy->judged >= proxy->settings.total_connections) {
 		connection_refuse(connection, PROXY_FAILED, 403, "the command has made as many connections as it may");
 	} else if (!relay_allowance(proxy, 1)) {

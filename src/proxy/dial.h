@@ -5,6 +5,8 @@
 
 /* connection->host and its way are set. */
 void dial_begin(struct connection *connection);
+/* To its own loopback, at either address. */
+void dial_published(struct connection *connection);
 /* Waiting for an answer, of a human or of the resolver. */
 void dial_wait_step(struct connection *connection);
 void dial_step(struct connection *connection);

@@ -2,6 +2,7 @@
 #include "proxy/exchange.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,15 @@ struct exchange {
 	bool server_is_deaf;            /* it takes no more of the request; perhaps it has answered already */
 	bool has_head;                  /* the response's */
 	bool keeps_client;
+	struct secret_filter *filter;   /* that the request's body goes through; or NULL */
+	bool is_short_of_memory;        /* what came out of it could not be kept */
+	char found[RESOLVE_WHY_SIZE];   /* the first secret in it, for people; or "" */
 };
 
 void exchange_free(struct connection *connection)
 {
+	if (connection->exchange)
+		secret_filter_free(connection->exchange->filter);
 	free(connection->exchange);
 	connection->exchange = NULL;
 }
@@ -46,13 +52,110 @@ static ssize_t body_take(struct body *body, const char *bytes, size_t length, co
 {
 	size_t used = length;
 	if (body->kind == HTTP_BODY_CHUNKED)
-		return http_chunk_step(&body->chunk, bytes, length, &used, &body->is_done, ret_why) < 0 ? -1 : (ssize_t)used;
+		return http_chunk_step(&body->chunk, bytes, length, &used, &body->is_done, ret_why) < 0 ? -1 :
+		                                                                                          (ssize_t)used;
 	if (body->kind == HTTP_BODY_LENGTH) {
 		used = length < body->left ? length : (size_t)body->left;
 		body->left -= used;
 		body->is_done = !body->left;
 	}
 	return (ssize_t)used;
+}
+
+/* ---- secrets in the request ------------------------------------------------------------------------------------- */
+
+static void append(struct connection *connection, const void *bytes, size_t length)
+{
+	if (buffer_append(&connection->out.head, bytes, length) < 0)
+		connection->exchange->is_short_of_memory = true;
+	connection->out.moved += length;
+}
+
+/* What was judged goes behind the head, as a chunk where chunks came. */
+static void pass_on(void *context, const void *bytes, size_t length)
+{
+	struct connection *connection = context;
+	bool is_chunk = connection->exchange->sent.kind == HTTP_BODY_CHUNKED;
+	char size[24];
+	if (is_chunk)
+		append(connection, size, (size_t)snprintf(size, sizeof(size), "%zx\r\n", length));
+	append(connection, bytes, length);
+	if (is_chunk)
+		append(connection, "\r\n", 2);
+}
+
+static int begin_search(struct connection *connection, struct exchange *exchange)
+{
+	const struct secret_terms *terms = &connection->proxy->terms;
+	if (!terms->set || exchange->sent.kind == HTTP_BODY_NONE)
+		return 0;
+	exchange->filter = secret_filter_new(terms->set, &terms->policy, terms->key, pass_on, connection);
+	return exchange->filter ? 0 : -1;
+}
+
+/* The first one; where one is the reason to refuse the request, that. */
+static void note_found(struct exchange *exchange)
+{
+	const struct secret_finding *finding;
+	size_t count = secret_filter_findings(exchange->filter, &finding), i = 0;
+	while (i < count && finding[i].action != SECRET_BLOCK)
+		i++;
+	if (!count || (*exchange->found && i == count))
+		return;
+	finding += i < count ? i : 0;
+	snprintf(exchange->found, sizeof(exchange->found),
+	         "a secret in the request: %s (%s, at byte %llu of the body, fingerprint %s)", finding->name,
+	         finding->layer, (unsigned long long)finding->offset, finding->fingerprint);
+}
+
+/* As body_take(), into the filter. Of chunks that is their content, so that a secret across two is one; trailers are
+ * not sent on. */
+static ssize_t search_bytes(struct exchange *exchange, const char *bytes, size_t length, const char **ret_why)
+{
+	struct body *body = &exchange->sent;
+	size_t at = 0, used = 0, content = 0;
+	if (body->kind != HTTP_BODY_CHUNKED) {
+		ssize_t taken = body_take(body, bytes, length, ret_why);
+		if (taken > 0)
+			secret_filter_add(exchange->filter, bytes, (size_t)taken, 1);
+		return taken;
+	}
+	for (; at < length && !body->is_done; at += used) {
+		if (http_chunk_content(&body->chunk, bytes + at, length - at, &used, &content, &body->is_done,
+		                       ret_why) < 0)
+			return -1;
+		if (content)
+			secret_filter_add(exchange->filter, bytes + at + used - content, content, 1);
+	}
+	return (ssize_t)at;
+}
+
+/* The first `length` bytes of what was read are the body's, and in the filter. False where the request ends with
+ * them. */
+static bool judge(struct connection *connection, size_t length)
+{
+	struct exchange *exchange = connection->exchange;
+	if (length)
+		buffer_drop(&connection->out.bytes, length);
+	if (exchange->sent.is_done) {
+		secret_filter_finish(exchange->filter);
+		if (exchange->sent.kind == HTTP_BODY_CHUNKED)
+			append(connection, "0\r\n\r\n", 5);
+	}
+	note_found(exchange);
+	if (!secret_filter_is_blocked(exchange->filter) && !exchange->is_short_of_memory)
+		return true;
+	/* The exchange is released before the client is told. */
+	char why[RESOLVE_WHY_SIZE];
+	snprintf(why, sizeof(why), "%s", exchange->is_short_of_memory ? "out of memory" : exchange->found);
+	enum proxy_decision decision = exchange->is_short_of_memory ? PROXY_FAILED : PROXY_DENIED;
+	unsigned status = exchange->is_short_of_memory ? 502 : 403;
+	buffer_free(&connection->out.head);
+	if (exchange->has_head)
+		connection_end(connection, decision, why, true);
+	else
+		connection_refuse(connection, decision, status, why);
+	return false;
 }
 
 int exchange_prepare(struct connection *connection, const struct http_request *request, size_t length)
@@ -68,6 +171,10 @@ int exchange_prepare(struct connection *connection, const struct http_request *r
 	exchange->request.minor = request->minor;
 	exchange->keeps_client = request->keep_alive;
 	body_begin(&exchange->sent, request->body, request->length);
+	if (begin_search(connection, exchange) < 0) {
+		free(exchange);
+		return -1;
+	}
 	connection->exchange = exchange;
 	return 0;
 }
@@ -89,8 +196,8 @@ void exchange_begin(struct connection *connection)
 
 enum got { GOT_SOME, GOT_NOTHING, GOT_END, GOT_ERROR, GOT_TOO_MUCH };
 
-/* No more than may still be moved. What comes of the client is accounted for when it is known to be of this request: what is
- * behind it may be the next. */
+/* No more than may still be moved. What comes of the client is accounted for when it is known to be of this request:
+ * what is behind it may be the next. */
 static enum got receive(struct connection *connection, struct flow *flow, struct side *from, size_t step, size_t max)
 {
 	if (!from->readable)
@@ -126,7 +233,7 @@ static void stop_sending(struct connection *connection)
 	out->cleared = 0;
 }
 
-/* Each of these: true where something went on, and there may be more. The phase is another where it is over. */
+/* Each of these: true if there was progress, and there may be more. At the end it has changed the phase. */
 static bool send_request(struct connection *connection)
 {
 	struct exchange *exchange = connection->exchange;
@@ -147,8 +254,11 @@ static bool send_request(struct connection *connection)
 			return false;
 		}
 	}
-	ssize_t used = body_take(&exchange->sent, buffer_at(&out->bytes), buffer_length(&out->bytes), &why);
+	ssize_t used = exchange->filter ?
+	                       search_bytes(exchange, buffer_at(&out->bytes), buffer_length(&out->bytes), &why) :
+	                       body_take(&exchange->sent, buffer_at(&out->bytes), buffer_length(&out->bytes), &why);
 	if (used < 0) {
+		buffer_free(&out->head);
 		give_up(connection, 400, why);
 		return false;
 	}
@@ -157,6 +267,8 @@ static bool send_request(struct connection *connection)
 		connection_end(connection, PROXY_FAILED, relay_no_allowance, true);
 		return false;
 	}
+	if (exchange->filter)
+		return judge(connection, (size_t)used);
 	out->cleared = (size_t)used;
 	return true;
 }
@@ -260,10 +372,10 @@ static bool receive_more(struct connection *connection)
 static void finish(struct connection *connection)
 {
 	bool keeps_client = connection->exchange->keeps_client;
-	/* What came behind the response is nobody's. */
+	/* Bytes after the response are discarded. */
 	buffer_free(&connection->in.bytes);
 	stop_sending(connection);
-	connection_tell(connection, PROXY_ALLOWED, 0, "");
+	connection_tell(connection, PROXY_ALLOWED, 0, connection->exchange->found);
 	connection_close_server(connection, false);
 	exchange_free(connection);
 	if (keeps_client)

@@ -12,7 +12,7 @@
 
 #define EVENTS_MAX 128
 #define MOMENT_US 2000          /* after the command has ended */
-#define LAST_ROUNDS 8           /* after that, if it was too short: accepted, understood, resolved, connected, carried */
+#define LAST_ROUNDS 8 /* after that, if it was too short: accepted, understood, resolved, connected, carried */
 
 static void read_clock(struct proxy *proxy)
 {
@@ -155,6 +155,8 @@ void loop_run(struct proxy *proxy)
 		step_deadlines(proxy);
 		connection_free_dead(proxy);
 		accept_update(proxy);
+		if (proxy->leaves == LEAVES_LAST && !proxy->connections)
+			supervisor_end(proxy);
 		if (proxy->is_ending && is_over(proxy, count <= 0 && !proxy->busy, &last))
 			supervisor_end(proxy);
 	}

@@ -12,7 +12,7 @@ void loop_end(struct proxy *proxy);
 
 /* Something is to be done at that moment, if not earlier. */
 void loop_expect(struct proxy *proxy, uint64_t deadline_us);
-/* This one had more to do than its turn was long: it gets another when the others had theirs. */
+/* This connection had more to do than its share: it continues after the others. */
 void loop_again(struct connection *connection);
-/* All connections look again whether they can go on. */
+/* All connections check again whether they can continue. */
 void loop_wake_all(struct proxy *proxy);

@@ -14,7 +14,7 @@
 #include "proxy/setup.h"
 #include "proxy/supervisor.h"
 
-#define FAREWELL_MS 2000        /* for the supervisor to hear why there is no proxy */
+#define FAREWELL_MS 2000        /* why there is no proxy, for the supervisor */
 #define DESCRIPTORS_EACH 6      /* two sockets, two pipes */
 #define DESCRIPTORS_OTHER 56    /* of the resolver, and pipes that wait for use */
 
@@ -38,7 +38,7 @@ static const char *seal(void)
 	uint64_t fixed = proxy.listener_count + DESCRIPTORS_OTHER;
 	uint64_t descriptors = fixed + proxy.settings.connections * DESCRIPTORS_EACH;
 	const char *why = seal_raise(&descriptors, proxy.settings.offline);
-	/* What cannot be had is not promised. */
+	/* What is not available is not announced. */
 	if (!why && descriptors < fixed + DESCRIPTORS_EACH)
 		return "there are too few descriptors";
 	if (!why && proxy.settings.connections > (descriptors - fixed) / DESCRIPTORS_EACH)
@@ -51,7 +51,7 @@ __attribute__((noreturn)) static void stop(const char *why)
 	struct proxy_message message = { .kind = PROXY_TOTALS };
 	snprintf(message.text, sizeof(message.text), "%s", why);
 	send(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* A socket that is closed while there is something to read resets, and the supervisor might not hear it. */
+	/* A socket that is closed with unread input is reset, and the supervisor might miss the message. */
 	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
 	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT) > 0)
 		;
@@ -61,7 +61,7 @@ __attribute__((noreturn)) static void stop(const char *why)
 int main(void)
 {
 	static const struct proxy_message ready = { .kind = PROXY_READY };
-	/* Whatever else the supervisor had open is not for us. */
+	/* Other descriptors of the supervisor must not be inherited. */
 	close_range(PROXY_FD + 1, ~0U, 0);
 	prctl(PR_SET_NAME, "cordon-proxy");
 	/* A terminal's signals are for the command and the supervisor; the proxy ends when they have. */

@@ -51,7 +51,8 @@ static const struct inside_name *find_name(struct proxy *proxy, const char *name
 }
 
 /* How long the answer is; 0: there is none. */
-static size_t answer(struct proxy *proxy, const uint8_t *bytes, size_t length, bool is_udp, uint8_t ret_answer[DNS_TCP_MAX])
+static size_t answer(struct proxy *proxy, const uint8_t *bytes, size_t length, bool is_udp,
+                     uint8_t ret_answer[DNS_TCP_MAX])
 {
 	struct dns_query query;
 	struct address addresses[2];
@@ -82,8 +83,8 @@ void name_service_receive(struct proxy *proxy, int fd)
 	for (int i = 0; i < TURN; i++) {
 		struct sockaddr_storage from;
 		socklen_t from_length = sizeof(from);
-		ssize_t got = recvfrom(fd, question, sizeof(question), MSG_DONTWAIT | MSG_TRUNC, (struct sockaddr *)&from,
-		                       &from_length);
+		ssize_t got = recvfrom(fd, question, sizeof(question), MSG_DONTWAIT | MSG_TRUNC,
+		                       (struct sockaddr *)&from, &from_length);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
@@ -91,7 +92,8 @@ void name_service_receive(struct proxy *proxy, int fd)
 		size_t length = (size_t)got > sizeof(question) ? 0 : answer(proxy, question, (size_t)got, true, reply);
 		/* What is not taken is asked again. */
 		if (length)
-			(void)!sendto(fd, reply, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from, from_length);
+			(void)!sendto(fd, reply, length, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&from,
+			              from_length);
 	}
 }
 

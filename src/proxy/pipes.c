@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #define IDLE_MAX 4      /* of each size */
-/* All pipes of a user together may hold 64 MiB (pipe-user-pages-soft): what is beyond that is small, and not for us alone. */
+/* All pipes of a user together may hold 64 MiB (pipe-user-pages-soft): pipes beyond that are small, and other
+ * processes need some, too. */
 #define LARGE_MAX 16
 
 static struct pipe *take_idle(struct pipes *pipes, bool is_large)

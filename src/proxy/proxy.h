@@ -23,6 +23,7 @@
 #include "net/proxy-message.h"
 #include "proxy/pipes.h"
 #include "proxy/rules.h"
+#include "secrets/filter.h"
 
 /* What epoll hands back. */
 struct watch {
@@ -34,6 +35,7 @@ struct listener {
 	struct proxy *proxy;
 	int fd;
 	uint8_t use;            /* enum egress_use */
+	uint16_t port;          /* of EGRESS_PUBLISHED: inside */
 };
 
 struct settings {
@@ -47,7 +49,7 @@ struct outgoing {
 	struct proxy_message message;
 };
 
-/* What is told by number rather than singly: see supervisor.h. */
+/* What is reported by number rather than singly: see supervisor.h. */
 #define TALLIES_MAX 64
 struct connection;
 struct resolver;
@@ -55,8 +57,12 @@ struct resolver;
 struct proxy {
 	struct settings settings;
 	struct rules rules;
+	struct secret_terms terms;      /* what is looked for in the bodies of requests */
+	unsigned char *secret;          /* of which the last piece has not come yet */
+	size_t secret_length;
 	struct listener listeners[PROXY_LISTENERS_MAX];
 	size_t listener_count;
+	bool has_user;                  /* it is in the user namespace of the network that it is to enter */
 	bool has_v6;                    /* is there a listener that IPv6 reaches? */
 	bool is_accepting;
 	uint64_t accept_again_us;       /* descriptors or memory were short: not before that */
@@ -84,6 +90,11 @@ struct proxy {
 	size_t tally_count;
 	uint64_t tally_deadline_us;
 	struct proxy_message totals;
+	enum {
+		LEAVES_NOT,
+		LEAVES_SOON,            /* it no longer listens, and is told which rules are left */
+		LEAVES_LAST             /* with its last connection */
+	} leaves;
 	bool is_ending;                 /* the command has ended */
 	uint64_t end_us;                /* then: when it is over */
 };

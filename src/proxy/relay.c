@@ -81,7 +81,7 @@ static int drain(struct proxy *proxy, struct flow *flow, struct side *to)
 	return 0;
 }
 
-/* How much a socket takes before it is full: what would be more stays in the pipe, and nobody else can use that. */
+/* How much a socket takes before it is full: more would stay in the pipe, and occupy it. */
 static size_t room_of(const struct side *to)
 {
 	uint32_t memory[SK_MEMINFO_VARS];
@@ -119,7 +119,7 @@ static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from, s
 	return got;
 }
 
-/* One direction, as far as it goes. `ret_more`: its turn is over, not its work. 0, or -errno. */
+/* One direction, as far as possible. `ret_more`: its share is used up, but there is more. 0, or -errno. */
 static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struct side *to, bool *ret_more)
 {
 	size_t room = 0;
@@ -151,7 +151,8 @@ static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struc
 	}
 }
 
-static int step_flow(struct connection *connection, struct flow *flow, struct side *from, struct side *to, bool *ret_more)
+static int step_flow(struct connection *connection, struct flow *flow, struct side *from, struct side *to,
+                     bool *ret_more)
 {
 	int rc = pump(connection->proxy, flow, from, to, ret_more);
 	bool is_empty = !buffer_length(&flow->head) && !flow->cleared && !flow->pipe;

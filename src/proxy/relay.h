@@ -1,6 +1,6 @@
-/* Bytes both ways. Between two sockets they go by splice through a pipe, never through this process's memory. When one
- * side has no more to say, the other is told so and may go on talking. A side that does not read stops what is read
- * from the other. */
+/* Relays bytes in both directions. Between two sockets they go by splice through a pipe, never through this process's
+ * memory. When one side has ended its output, the other is shut down for writing and may continue to send. If one side
+ * does not read, the other is not read from. */
 #pragma once
 #include "proxy/connection.h"
 

@@ -93,11 +93,24 @@ int rules_add_name(struct rules *rules, const char *name, const struct address *
 	return 0;
 }
 
+void rules_withdraw(struct rules *rules)
+{
+	rules->allowed = rules->wildcards = (struct strings){ 0 };
+	memset(rules->services, 0, sizeof(rules->services));
+}
+
 void rules_remember(struct rules *rules, const char *host_port, bool allowed)
 {
-	struct strings *list = allowed ? &rules->allowed : &rules->denied;
-	if (list->count < PROXY_RULES_MAX + REMEMBERED_MAX)
-		(void)!add_text(rules, list, host_port);
+	struct strings *list = allowed ? &rules->approved : &rules->denied;
+	const char *copy = list->count < REMEMBERED_MAX ? arena_strdup(&rules->answers, host_port) : NULL;
+	if (copy)
+		(void)!strings_add(&rules->answers, list, copy);
+}
+
+void rules_forget(struct rules *rules)
+{
+	rules->approved = rules->denied = (struct strings){ 0 };
+	arena_free(&rules->answers);
 }
 
 /* ---- judging ---------------------------------------------------------------------------------------------------- */
@@ -112,7 +125,7 @@ static bool is_covered(const struct strings *list, const struct host *host)
 bool rules_allow(const struct rules *rules, const struct host *host)
 {
 	/* Whichever way the host itself is written in the rule and by the client. */
-	return is_covered(&rules->allowed, host) ||
+	return is_covered(&rules->allowed, host) || is_covered(&rules->approved, host) ||
 	       (host_is_loopback(host) && (rules->services[host->port / 8] & (1u << host->port % 8)));
 }
 
@@ -132,7 +145,7 @@ bool rules_static(const struct rules *rules, const struct host *host, struct res
 	for (size_t i = 0; i < rules->name_count; i++)
 		if (!strcmp(rules->names[i].name, host->name))
 			resolution_add(&resolution, &rules->names[i].address);
-	/* What is refused by its name stays so, whoever gave it an address. */
+	/* A name that is refused stays refused, whatever address it has. */
 	if (!resolution.count || address_name_refused(host->name))
 		return false;
 	resolution_judge(&resolution, RESOLVE_FOUND, rules->exemptions, rules->exemption_count);

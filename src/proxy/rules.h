@@ -11,7 +11,7 @@
 
 #define RULES_WILD_NAMES_MAX 4096       /* names that a wildcard covers, and that were asked for */
 
-/* A name inside: what its addresses there stand for. */
+/* A name inside: its addresses there belong to it. */
 struct inside_name {
 	char *name;
 	struct address v4, v6;  /* of length 0: none */
@@ -24,8 +24,9 @@ struct static_name {
 
 struct rules {
 	struct arena arena;
-	struct strings allowed;                 /* "host:port", rules and what was approved meanwhile */
-	struct strings denied;                  /* what a human said no to */
+	struct strings allowed;                 /* "host:port" */
+	struct arena answers;                   /* of the next two: what a human said, until rules_forget() */
+	struct strings approved, denied;
 	struct strings private_hosts;           /* "host:port" that may be at an address of this site */
 	struct strings wildcards;               /* ".example.com", of the rules */
 	uint8_t services[(UINT16_MAX + 1) / 8]; /* ports of the host's loopback, of the rules */
@@ -42,8 +43,12 @@ int rules_add(struct rules *rules, const char *text, const struct address *v4, c
 int rules_add_exemption(struct rules *rules, const char *text) must_check;
 int rules_add_private(struct rules *rules, const char *host_port) must_check;
 int rules_add_name(struct rules *rules, const char *name, const struct address *address) must_check;
-/* What a human said, for the rest of the command. What no longer fits is asked again. */
+/* All rules, but for the addresses that their names have inside. */
+void rules_withdraw(struct rules *rules);
+/* What a human said. What no longer fits is asked again. */
 void rules_remember(struct rules *rules, const char *host_port, bool allowed);
+/* It was said for one command, which has ended. */
+void rules_forget(struct rules *rules);
 
 bool rules_allow(const struct rules *rules, const struct host *host);
 bool rules_deny(const struct rules *rules, const struct host *host);
@@ -56,5 +61,5 @@ bool rules_static(const struct rules *rules, const struct host *host, struct res
 /* The addresses inside of a name that some rule covers, on whichever port; NULL where none does, or where there are
  * more such names than are kept. A name keeps its addresses. */
 const struct inside_name *rules_inside(struct rules *rules, const char *name, bool *ret_covered);
-/* The name that an address inside stands for, or NULL. */
+/* The name that an address inside belongs to, or NULL. */
 const char *rules_name_at(const struct rules *rules, const struct address *address);

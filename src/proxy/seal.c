@@ -1,4 +1,5 @@
-/* The seal: see seal.h. Limits, privileges, Landlock, seccomp, in this order: each would refuse what comes before it. */
+/* The seal: see seal.h. Limits, privileges, Landlock, seccomp, in this order: each would refuse what comes before
+ * it. */
 #include "proxy/seal.h"
 
 #include <errno.h>
@@ -23,19 +24,12 @@
 
 #define SANDBOX_ID 65530        /* as launch.h */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 const char *seal_drop_root(void)
 {
 	if (geteuid() != 0)
 		return NULL;
-	/* EINVAL: a user namespace in which there is no such user. What root may do there goes with the capabilities. */
+	/* EINVAL: a user namespace in which there is no such user. What root may do there goes with the
+	 * capabilities. */
 	if (setgroups(0, NULL) < 0 && errno != EPERM)
 		return "cannot leave root's groups";
 	if ((setresgid(SANDBOX_ID, SANDBOX_ID, SANDBOX_ID) < 0 || setresuid(SANDBOX_ID, SANDBOX_ID, SANDBOX_ID) < 0) &&
@@ -68,7 +62,7 @@ static const char *drop_privileges(void)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	if (syscall(SYS_capset, &header, none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		return "cannot drop privileges";
-#ifndef SANITIZED
+#if !SEAL_IS_SANITIZED
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return "cannot become untraceable";
 #endif
@@ -165,6 +159,12 @@ static const struct sock_filter reaching[] = {
 	KILL,
 };
 
+/* What a library for TLS does besides: which process it is in, and its locks. */
+static const struct sock_filter encrypting[] = {
+	CALL(getpid),
+	CALL(futex),
+};
+
 static const struct sock_filter answering[] = {
 	/* Waiting, and what listeners need. */
 #ifdef SYS_epoll_wait
@@ -197,7 +197,7 @@ static const struct sock_filter answering[] = {
 	CALL(ppoll),
 	CALL(restart_syscall),
 	CALL(exit_group),
-#ifdef SANITIZED
+#if SEAL_IS_SANITIZED
 	/* Test builds only: what the sanitizers do, and the report they write. */
 	CALL_WITHOUT(mprotect, 2, PROT_EXEC),
 	CALL(sigaltstack),
@@ -215,20 +215,34 @@ static const struct sock_filter answering[] = {
 	KILL,
 };
 
-static const char *filter_calls(bool offline)
+enum seal_use { SEAL_OFFLINE, SEAL_REACHING, SEAL_ENCRYPTING };
+
+static size_t put(struct sock_filter *filter, size_t at, const struct sock_filter *more, size_t count)
 {
-	struct sock_filter filter[ARRAY_SIZE(beginning) + ARRAY_SIZE(reaching) + ARRAY_SIZE(answering)];
-	size_t count = ARRAY_SIZE(beginning), more = offline ? 0 : ARRAY_SIZE(reaching);
-	memcpy(filter, beginning, sizeof(beginning));
-	memcpy(filter + count, reaching, more * sizeof(*filter));
-	memcpy(filter + count + more, answering, sizeof(answering));
-	struct sock_fprog program = { (unsigned short)(count + more + ARRAY_SIZE(answering)), filter };
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? "cannot install a seccomp filter" : NULL;
+	memcpy(filter + at, more, count * sizeof(*more));
+	return at + count;
 }
 
-const char *seal_raise(uint64_t *descriptors, bool offline)
+/* What reaches hosts ends with a KILL of its own, behind the check of a socket's kind, and so comes after what
+ * encrypts. */
+static const char *filter_calls(enum seal_use use)
 {
-#ifndef SANITIZED
+	struct sock_filter
+		filter[ARRAY_SIZE(beginning) + ARRAY_SIZE(encrypting) + ARRAY_SIZE(reaching) + ARRAY_SIZE(answering)];
+	size_t count = put(filter, 0, beginning, ARRAY_SIZE(beginning));
+	if (use == SEAL_ENCRYPTING)
+		count = put(filter, count, encrypting, ARRAY_SIZE(encrypting));
+	if (use != SEAL_OFFLINE)
+		count = put(filter, count, reaching, ARRAY_SIZE(reaching));
+	count = put(filter, count, answering, ARRAY_SIZE(answering));
+	struct sock_fprog program = { (unsigned short)count, filter };
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? "cannot install a seccomp filter" :
+	                                                                        NULL;
+}
+
+static const char *raise_for(uint64_t *descriptors, enum seal_use use)
+{
+#if !SEAL_IS_SANITIZED
 	/* Whatever 0, 1 and 2 were: nothing is to be read from or written to them. */
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		close(fd);
@@ -238,5 +252,15 @@ const char *seal_raise(uint64_t *descriptors, bool offline)
 		why = drop_privileges();
 	if (!why)
 		why = restrict_files();
-	return why ? why : filter_calls(offline);
+	return why ? why : filter_calls(use);
+}
+
+const char *seal_raise(uint64_t *descriptors, bool offline)
+{
+	return raise_for(descriptors, offline ? SEAL_OFFLINE : SEAL_REACHING);
+}
+
+const char *seal_raise_for_tls(uint64_t *descriptors)
+{
+	return raise_for(descriptors, SEAL_ENCRYPTING);
 }

@@ -5,6 +5,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Test builds only: what a sanitizer does besides, and the report that it writes, takes calls that are refused
+ * otherwise, such as openat. No path can be opened even then: Landlock refuses all. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SEAL_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SEAL_IS_SANITIZED 1
+#endif
+#endif
+#ifndef SEAL_IS_SANITIZED
+#define SEAL_IS_SANITIZED 0
+#endif
+
 #include "base/cleanup.h"
 
 /* First of all: root becomes the user that the sandboxes of root have, too. NULL, or what failed. */
@@ -12,3 +25,5 @@ const char *seal_drop_root(void) must_check;
 /* For good. `descriptors`: how many are needed at most; fewer where the system does not give as many, which is
  * returned. `offline`: without the calls that make and connect sockets and relay between them. */
 const char *seal_raise(uint64_t *descriptors, bool offline) must_check;
+/* For a child of the gateway, with what encrypts. */
+const char *seal_raise_for_tls(uint64_t *descriptors) must_check;

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -78,15 +80,65 @@ static int take_name(struct proxy *proxy, const struct proxy_message *message)
 	return rules_add_name(&proxy->rules, message->host, &message->name.address);
 }
 
+/* The kinds are known to this program; what is done about each is said here. */
+static int take_scan(struct proxy *proxy, const struct proxy_message *message)
+{
+	struct secret_terms *terms = &proxy->terms;
+	if (terms->set || message->scan.own >= SECRET_ACTION_MAX)
+		return -1;
+	for (size_t i = 0; i < SECRET_ROWS; i++)
+		if (message->scan.rows[i] >= SECRET_ACTION_MAX)
+			return -1;
+	memcpy(terms->policy.rows, message->scan.rows, sizeof(terms->policy.rows));
+	terms->policy.own = message->scan.own;
+	memcpy(terms->key, message->scan.key, sizeof(terms->key));
+	terms->set = secret_set_new();
+	return terms->set ? 0 : -1;
+}
+
+static int add_secret(struct proxy *proxy, const struct proxy_message *message)
+{
+	const char *bytes = (const char *)proxy->secret;
+	int added = message->secret.given ?
+	                    secret_set_exempt(proxy->terms.set, message->host, bytes, proxy->secret_length, true) :
+	                    secret_set_add(proxy->terms.set, message->host, bytes, proxy->secret_length);
+	explicit_bzero(proxy->secret, SECRET_OWN_MAX);
+	proxy->secret_length = 0;
+	return added < 0 ? -1 : 0;
+}
+
+static int take_secret(struct proxy *proxy, const struct proxy_message *message)
+{
+	size_t length = message->secret.length;
+	if (!proxy->secret)
+		proxy->secret = malloc(SECRET_OWN_MAX);
+	if (!proxy->terms.set || !proxy->secret || length > sizeof(message->secret.bytes) ||
+	    length > SECRET_OWN_MAX - proxy->secret_length)
+		return -1;
+	memcpy(proxy->secret + proxy->secret_length, message->secret.bytes, length);
+	proxy->secret_length += length;
+	return message->secret.more ? 0 : add_secret(proxy, message);
+}
+
 static int take_listener(struct proxy *proxy, const struct proxy_message *message, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 	if (message->listener.use >= EGRESS_USE_MAX || proxy->listener_count == PROXY_LISTENERS_MAX || flags < 0 ||
 	    fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -1;
-	proxy->listeners[proxy->listener_count++] = (struct listener){ .fd = fd, .use = message->listener.use };
+	proxy->listeners[proxy->listener_count++] = (struct listener){ .fd = fd, .use = message->listener.use,
+	                                                                .port = message->listener.port };
 	proxy->has_v6 |= message->listener.use == EGRESS_FORWARD && message->listener.address.length == 16;
 	return 0;
+}
+
+/* Published ports alone are served from the inside: by a proxy of their own, which has nothing else to do. */
+static int enter_network(struct proxy *proxy, int fd)
+{
+	int result = setns(fd, proxy->has_user ? CLONE_NEWNET : CLONE_NEWUSER);
+	proxy->has_user = true;
+	close(fd);
+	return result;
 }
 
 const char *setup_read(struct proxy *proxy)
@@ -97,12 +149,16 @@ const char *setup_read(struct proxy *proxy)
 		[PROXY_EXEMPTION] = take_exemption,
 		[PROXY_PRIVATE] = take_private,
 		[PROXY_NAME] = take_name,
+		[PROXY_SCAN] = take_scan,
+		[PROXY_SECRET] = take_secret,
 	};
 	static const char *const refused[PROXY_KIND_MAX] = {
 		[PROXY_RULE] = "a rule is none, or there are too many",
 		[PROXY_EXEMPTION] = "an exemption is none, or there are too many",
 		[PROXY_PRIVATE] = "a private host is none, or there are too many",
 		[PROXY_NAME] = "a name is none, or there are too many",
+		[PROXY_SCAN] = "what to look for is said twice, or cannot be done",
+		[PROXY_SECRET] = "a secret is none, or memory is short",
 	};
 	for (;;) {
 		struct proxy_message message;
@@ -114,13 +170,22 @@ const char *setup_read(struct proxy *proxy)
 				return "a listener is none, or there are too many";
 			continue;
 		}
+		if (message.kind == PROXY_NETWORK && fd >= 0) {
+			if (enter_network(proxy, fd) < 0)
+				return "the sandbox's network cannot be entered";
+			continue;
+		}
 		if (fd >= 0)
 			return "a descriptor came with a message that has none";
+		if (message.kind == PROXY_BEGIN && proxy->secret_length)
+			return "a secret is not whole";
 		if (message.kind == PROXY_BEGIN)
 			return proxy->settings.connections ? NULL : "there are no settings";
 		if (message.kind >= PROXY_KIND_MAX || !take[message.kind])
 			return "a message has no place here";
-		if (take[message.kind](proxy, &message) < 0)
+		int taken = take[message.kind](proxy, &message);
+		explicit_bzero(&message.secret, sizeof(message.secret));
+		if (taken < 0)
 			return refused[message.kind];
 	}
 }

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "proxy/accept.h"
 #include "proxy/connection.h"
 #include "proxy/dial.h"
 #include "proxy/loop.h"
@@ -27,7 +28,8 @@ void proxy_give_up(void)
 /* Wants to know, or no longer, when there is room again. */
 static void watch_room(struct proxy *proxy, bool wanted)
 {
-	struct epoll_event event = { .events = EPOLLIN | (wanted ? EPOLLOUT : 0u), .data.ptr = &proxy->supervisor_watch };
+	struct epoll_event event = { .events = EPOLLIN | (wanted ? EPOLLOUT : 0u),
+		                     .data.ptr = &proxy->supervisor_watch };
 	if (wanted == proxy->supervisor_is_watched)
 		return;
 	proxy->supervisor_is_watched = wanted;
@@ -125,15 +127,17 @@ void supervisor_end(struct proxy *proxy)
 	proxy->totals.kind = PROXY_TOTALS;
 	supervisor_tell(proxy, &proxy->totals);
 	while (proxy->first_outgoing) {
-		/* Whoever asked for the end reads it, or closes the socket, or kills. */
+		/* The supervisor that asked for the end reads this, or closes the socket, or kills. */
 		struct pollfd wait = { .fd = PROXY_FD, .events = POLLOUT };
 		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
 			break;
 		send_outgoing(proxy);
 	}
-	/* A socket that is closed while there is something to read resets, and the last messages would be behind that. */
+	/* A socket that is closed while there is something to read resets, and the last messages would be behind
+	 * that. */
 	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
-	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &proxy->totals, sizeof(proxy->totals), MSG_DONTWAIT) > 0)
+	while (poll(&wait, 1, FAREWELL_MS) == 1 &&
+	       recv(PROXY_FD, &proxy->totals, sizeof(proxy->totals), MSG_DONTWAIT) > 0)
 		;
 	_exit(0);
 }
@@ -148,7 +152,7 @@ static bool receive(struct proxy_message *ret_message)
 	while (got < 0 && errno == EINTR);
 	if (got < 0 && errno == EAGAIN)
 		return false;
-	/* End of file: nobody is there to be told anything. */
+	/* End of file: the supervisor is gone. */
 	if (got == 0)
 		_exit(0);
 	if (got != sizeof(*ret_message) || !memchr(ret_message->host, '\0', sizeof(ret_message->host)) ||
@@ -166,6 +170,20 @@ void supervisor_watch_fn(struct watch *watch, uint32_t events)
 	while (receive(&message)) {
 		if (message.kind == PROXY_ANSWER) {
 			dial_answered(proxy, &message);
+		} else if (message.kind == PROXY_TELL) {
+			supervisor_tell_counted(proxy, true);
+			rules_forget(&proxy->rules);
+			supervisor_tell(proxy, &(struct proxy_message){ .kind = PROXY_TOLD, .id = message.id });
+		} else if (message.kind == PROXY_LEAVE && proxy->leaves != LEAVES_SOON) {
+			accept_close(proxy);
+			rules_withdraw(&proxy->rules);
+			proxy->leaves = LEAVES_SOON;
+		} else if (message.kind == PROXY_RULE && proxy->leaves == LEAVES_SOON) {
+			if (rules_add(&proxy->rules, message.host, &message.rule.v4, &message.rule.v6) < 0)
+				proxy_give_up();
+		} else if (message.kind == PROXY_BEGIN && proxy->leaves == LEAVES_SOON) {
+			connection_end_uncovered(proxy, "the host was taken back");
+			proxy->leaves = LEAVES_LAST;
 		} else if (message.kind == PROXY_END) {
 			loop_end(proxy);
 		} else {

@@ -7,7 +7,8 @@
  * bytes longer than the tail, and the three bytes that followed the head are kept when the ring goes over them. A lead
  * byte never occurs inside a valid sequence: looking back for one is enough, also in the midst of binary data.
  *
- * Everything is put in order in place when the stream has ended, since a second buffer of that size might not be had. */
+ * Everything is put in order in place when the stream has ended, since a second buffer of that size might not be had.
+ */
 #include "run/capture.h"
 
 #include <inttypes.h>

@@ -3,8 +3,8 @@
  *     | context | held | new |         context: a few bytes that are out already, so that a word's start is known
  *     ^ base    ^ released   ^ length
  *
- * After each look the window is cut down to what may still become a secret, with its context. Where that is long and bytes
- * come singly, a look waits until a quarter more is there, so that the whole costs a constant factor. */
+ * After each look the window is cut down to what may still become a secret, with its context. Where that is long and
+ * bytes come singly, a look waits until a quarter more is there, so that the whole costs a constant factor. */
 #include "secrets/filter.h"
 
 #include <sodium.h>
@@ -29,7 +29,7 @@ struct secret_filter {
 	char *window;
 	size_t length, capacity, released, looked_at;
 	uint64_t base, total, held_since_ms, count, hidden;
-	uint64_t noted_to;              /* in the stream: what was found before this is noted */
+	uint64_t noted_to[2];           /* in the stream: what was reported, and what hidden, before this is noted */
 	bool is_passive;                /* nothing is changed, so nothing is held */
 	bool is_blocked, is_holding;
 	struct secret_finding findings[SECRET_FINDINGS];
@@ -72,17 +72,18 @@ enum secret_action secret_policy_for(const struct secret_policy *policy, const s
 {
 	if (found->member < SECRET_ROWS)
 		return policy->rows[found->member];
-	return secret_set_own(set, found->member - SECRET_ROWS)->is_exempt ? SECRET_IGNORE : policy->own;
+	return secret_set_own(set, found->member - SECRET_ROWS)->is_exempt ? SECRET_EXEMPT : policy->own;
 }
 
-void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set, const struct secret_found *found,
-                         enum secret_action action)
+void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set,
+                         const struct secret_found *found)
 {
 	snprintf(finding->name, sizeof(finding->name), "%s", secret_found_name(set, found));
 	secret_layer_text(found->layers, finding->layer);
-	sodium_bin2hex(finding->fingerprint, sizeof(finding->fingerprint), found->fingerprint, sizeof(found->fingerprint));
+	sodium_bin2hex(finding->fingerprint, sizeof(finding->fingerprint), found->fingerprint,
+	               sizeof(found->fingerprint));
 	finding->length = found->end - found->start;
-	finding->action = action;
+	finding->action = (enum secret_action)found->action;
 	finding->is_own = found->member >= SECRET_ROWS;
 }
 
@@ -92,8 +93,14 @@ void secret_filter_load_key(struct secret_filter *filter, void (*load)(void *arg
 	filter->scanner.load_key_arg = arg;
 }
 
-struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy, const unsigned char *key,
-                                        secret_deliver *deliver, void *context)
+static enum secret_action judge(const void *arg, const struct secret_found *found)
+{
+	const struct secret_filter *filter = arg;
+	return secret_policy_for(&filter->policy, filter->set, found);
+}
+
+struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy,
+                                        const unsigned char *key, secret_deliver *deliver, void *context)
 {
 	struct secret_filter *filter = calloc(1, sizeof(*filter));
 	if (!filter)
@@ -106,6 +113,8 @@ struct secret_filter *secret_filter_new(struct secret_set *set, const struct sec
 	for (size_t i = 0; i < secret_row_count; i++)
 		filter->is_passive &= policy->rows[i] == SECRET_REPORT || policy->rows[i] == SECRET_IGNORE;
 	secret_scanner_init(&filter->scanner, set, key);
+	filter->scanner.judge = judge;
+	filter->scanner.judge_arg = filter;
 	return filter;
 }
 
@@ -127,20 +136,21 @@ static void pass(struct secret_filter *filter, const void *bytes, size_t length)
 		filter->deliver(filter->context, bytes, length);
 }
 
-static void note(struct secret_filter *filter, const struct secret_found *found, enum secret_action action)
+static void note(struct secret_filter *filter, const struct secret_found *found)
 {
 	uint64_t offset = filter->base + found->start, end = filter->base + found->end;
-	bool is_known = offset < filter->noted_to;
-	filter->noted_to = end > filter->noted_to ? end : filter->noted_to;
+	uint64_t *noted_to = &filter->noted_to[found->action != SECRET_REPORT];
+	bool is_known = offset < *noted_to;
+	*noted_to = end > *noted_to ? end : *noted_to;
 	/* Noted already, in an earlier look. */
 	if (is_known)
 		return;
 	filter->count++;
-	filter->hidden += action != SECRET_REPORT;
+	filter->hidden += found->action != SECRET_REPORT;
 	if (filter->finding_count == SECRET_FINDINGS)
 		return;
 	struct secret_finding *finding = &filter->findings[filter->finding_count++];
-	secret_finding_fill(finding, filter->set, found, action);
+	secret_finding_fill(finding, filter->set, found);
 	finding->offset = offset;
 }
 
@@ -156,17 +166,16 @@ static void deliver(struct secret_filter *filter, size_t limit)
 {
 	for (size_t i = 0; i < filter->scanner.found_count; i++) {
 		const struct secret_found *found = &filter->scanner.found[i];
-		enum secret_action action = secret_policy_for(&filter->policy, filter->set, found);
-		if (found->start >= limit || action == SECRET_IGNORE)
+		if (found->start >= limit)
 			continue;
-		note(filter, found, action);
-		if (action == SECRET_REPORT || found->end <= filter->released)
+		note(filter, found);
+		if (found->action == SECRET_REPORT || found->end <= filter->released)
 			continue;
 		if (found->start > filter->released)
 			pass(filter, filter->window + filter->released, found->start - filter->released);
 		hide(filter, secret_found_name(filter->set, found));
 		filter->released = found->end;
-		filter->is_blocked |= action == SECRET_BLOCK;
+		filter->is_blocked |= found->action == SECRET_BLOCK;
 	}
 	if (limit > filter->released) {
 		pass(filter, filter->window + filter->released, limit - filter->released);

@@ -1,10 +1,10 @@
 /* A stream with secrets taken out: bytes in, bytes out, and what was found.
  *
  * What may begin a secret is held back until it is decided. A caller that passes output on as it comes asks
- * secret_filter_deadline() and calls secret_filter_release() then: what is held goes out, complete secrets hidden, and the
- * rest of one that is completed later is hidden when it comes. One that keeps output until the end calls neither.
- * Everything handed to `deliver` together is the stream, with `[REDACTED:name]` in place of each secret. No UTF-8 sequence is split
- * between two deliveries. A filter that only reports holds nothing back and changes nothing. */
+ * secret_filter_deadline() and calls secret_filter_release() then: what is held goes out, complete secrets hidden, and
+ * the rest of one that is completed later is hidden when it comes. One that keeps output until the end calls neither.
+ * Everything handed to `deliver` together is the stream, with `[REDACTED:name]` in place of each secret. No UTF-8
+ * sequence is split between two deliveries. A filter that only reports holds nothing back and changes nothing. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,13 +12,6 @@
 
 #include "secrets/scan.h"
 
-enum secret_action {
-	SECRET_REDACT,                  /* the secret is replaced by its name */
-	SECRET_REPORT,                  /* it is passed on, and noted */
-	SECRET_BLOCK,                   /* it is replaced, nothing after it is passed on, and the call fails with leak_blocked */
-	SECRET_IGNORE,                  /* neither noted nor changed */
-	SECRET_ACTION_MAX,
-};
 const char *secret_action_name(enum secret_action action);
 /* SECRET_ACTION_MAX if there is none with this name. */
 enum secret_action secret_action_from_name(const char *name);
@@ -32,6 +25,13 @@ struct secret_policy {
 void secret_policy_set(struct secret_policy *policy, enum secret_action action);
 /* For one kind; false if there is no such kind. "own" is the caller's own secrets. */
 bool secret_policy_set_kind(struct secret_policy *policy, const char *kind, enum secret_action action);
+
+/* What a search goes by that another process makes. */
+struct secret_terms {
+	struct secret_set *set;         /* NULL: nothing is searched */
+	struct secret_policy policy;
+	unsigned char key[SECRET_KEY];
+};
 
 #define SECRET_HOLD_MS 100
 #define SECRET_FINDINGS 32              /* kept of one stream; all are counted */
@@ -49,16 +49,16 @@ struct secret_finding {
 struct secret_filter;
 typedef void secret_deliver(void *context, const void *bytes, size_t length);
 
-/* What is done about this one. */
+/* What is done about this one: SECRET_EXEMPT where the caller gave it to the command. */
 enum secret_action secret_policy_for(const struct secret_policy *policy, const struct secret_set *set,
                                      const struct secret_found *found);
 /* Everything about it but where it was. */
-void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set, const struct secret_found *found,
-                         enum secret_action action);
+void secret_finding_fill(struct secret_finding *finding, const struct secret_set *set,
+                         const struct secret_found *found);
 
 /* `set` is shared, `policy` copied; `key` as for secret_scanner_init(). NULL if memory is short. */
-struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy, const unsigned char *key,
-                                        secret_deliver *deliver, void *context);
+struct secret_filter *secret_filter_new(struct secret_set *set, const struct secret_policy *policy,
+                                        const unsigned char *key, secret_deliver *deliver, void *context);
 void secret_filter_free(struct secret_filter *filter);
 /* The key is asked for with the first finding. */
 void secret_filter_load_key(struct secret_filter *filter, void (*load)(void *arg, unsigned char *ret_key), void *arg);

@@ -46,10 +46,14 @@ bool secret_in_body(enum secret_body body, unsigned char byte)
 
 size_t secret_run(const struct secret_text *text, size_t at, enum secret_body body, size_t max)
 {
-	size_t length = 0;
-	while (length < max && at + length < text->length && secret_in_body(body, text->bytes[at + length]))
-		length++;
-	return length;
+	struct secret_span *known = &text->memory->runs[body];
+	bool is_known = at >= known->from && at < known->to;
+	size_t end = is_known ? known->to : at, first = end;
+	while (end - at < max && end < text->length && secret_in_body(body, text->bytes[end]))
+		end++;
+	text->memory->steps += end - first + 1;
+	*known = (struct secret_span){ is_known ? known->from : at, end };
+	return end - at < max ? end - at : max;
 }
 
 /* Does an escape sequence of a terminal, ESC [ digits and semicolons m, end before `at`? */
@@ -80,14 +84,22 @@ bool secret_begins(const struct secret_text *text, size_t at)
 
 bool secret_varies(const unsigned char *bytes, size_t length)
 {
-	uint64_t seen[4] = { 0 };
-	size_t different = 0;
+	/* In registers, and without a branch for each: this is where runs of near misses cost most. */
+	uint64_t seen0 = 0, seen1 = 0, seen2 = 0, seen3 = 0;
 	for (size_t i = 0; i < length && i < 64; i++) {
 		uint64_t bit = UINT64_C(1) << (bytes[i] & 63);
-		different += !(seen[bytes[i] >> 6] & bit);
-		seen[bytes[i] >> 6] |= bit;
+		unsigned quarter = bytes[i] >> 6;
+		seen0 |= quarter == 0 ? bit : 0;
+		seen1 |= quarter == 1 ? bit : 0;
+		seen2 |= quarter == 2 ? bit : 0;
+		seen3 |= quarter == 3 ? bit : 0;
 	}
-	return different >= 8;
+	const uint64_t seen[] = { seen0, seen1, seen2, seen3 };
+	int different = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
+		for (uint64_t left = seen[i]; left && different < 8; left &= left - 1)
+			different++;
+	return different == 8;
 }
 
 static bool is_digit(unsigned char byte)
@@ -110,8 +122,10 @@ enum secret_answer shape_run(const struct secret_row *row, const struct secret_t
 	if (at < row->back)
 		return SECRET_NO;
 	size_t start = at - row->back, known = text->length - start;
-	if (memcmp(text->bytes + start, row->prefix, known < prefix ? known : prefix) != 0)
-		return SECRET_NO;
+	/* A few bytes: a call of memcmp() would take longer. */
+	for (size_t i = 0; i < prefix && i < known; i++)
+		if (text->bytes[start + i] != (unsigned char)row->prefix[i])
+			return SECRET_NO;
 	if ((row->flags & SECRET_LEFT) && !secret_begins(text, start))
 		return SECRET_NO;
 	*ret_start = start;

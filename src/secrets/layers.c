@@ -1,8 +1,9 @@
 /* Undoing URL encoding, base64 and hexadecimal digits where bytes look like them.
  *
- * A region is a run of the base64 alphabet (standard and URL-safe alike, of which hexadecimal digits are a part), also over
- * line breaks. Which of its symbols begins a group is not known, so base64 is undone from each of four, and digits from each
- * of two. A region that reaches the end of the text may go on: then the symbols of a group that is not complete are held. */
+ * A region is a run of the base64 alphabet (standard and URL-safe alike, of which hexadecimal digits are a part), also
+ * over line breaks. Which of its symbols begins a group is not known, so base64 is undone from each of four, and
+ * digits from each of two. A region that reaches the end of the text may go on: then the symbols of a group that is
+ * not complete are held. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +17,15 @@
 /* For each symbol of base64 its value and one more; 0 for other bytes. */
 static const unsigned char alphabet[256] = {
 #define AT(symbol, value) [symbol] = (value) + 1
-	AT('A', 0), AT('B', 1), AT('C', 2), AT('D', 3), AT('E', 4), AT('F', 5), AT('G', 6), AT('H', 7), AT('I', 8),
-	AT('J', 9), AT('K', 10), AT('L', 11), AT('M', 12), AT('N', 13), AT('O', 14), AT('P', 15), AT('Q', 16), AT('R', 17),
-	AT('S', 18), AT('T', 19), AT('U', 20), AT('V', 21), AT('W', 22), AT('X', 23), AT('Y', 24), AT('Z', 25), AT('a', 26),
-	AT('b', 27), AT('c', 28), AT('d', 29), AT('e', 30), AT('f', 31), AT('g', 32), AT('h', 33), AT('i', 34), AT('j', 35),
-	AT('k', 36), AT('l', 37), AT('m', 38), AT('n', 39), AT('o', 40), AT('p', 41), AT('q', 42), AT('r', 43), AT('s', 44),
-	AT('t', 45), AT('u', 46), AT('v', 47), AT('w', 48), AT('x', 49), AT('y', 50), AT('z', 51), AT('0', 52), AT('1', 53),
-	AT('2', 54), AT('3', 55), AT('4', 56), AT('5', 57), AT('6', 58), AT('7', 59), AT('8', 60), AT('9', 61), AT('+', 62),
-	AT('-', 62), AT('/', 63), AT('_', 63),
+	AT('A', 0),  AT('B', 1),  AT('C', 2),  AT('D', 3),  AT('E', 4),  AT('F', 5),  AT('G', 6),  AT('H', 7),
+	AT('I', 8),  AT('J', 9),  AT('K', 10), AT('L', 11), AT('M', 12), AT('N', 13), AT('O', 14), AT('P', 15),
+	AT('Q', 16), AT('R', 17), AT('S', 18), AT('T', 19), AT('U', 20), AT('V', 21), AT('W', 22), AT('X', 23),
+	AT('Y', 24), AT('Z', 25), AT('a', 26), AT('b', 27), AT('c', 28), AT('d', 29), AT('e', 30), AT('f', 31),
+	AT('g', 32), AT('h', 33), AT('i', 34), AT('j', 35), AT('k', 36), AT('l', 37), AT('m', 38), AT('n', 39),
+	AT('o', 40), AT('p', 41), AT('q', 42), AT('r', 43), AT('s', 44), AT('t', 45), AT('u', 46), AT('v', 47),
+	AT('w', 48), AT('x', 49), AT('y', 50), AT('z', 51), AT('0', 52), AT('1', 53), AT('2', 54), AT('3', 55),
+	AT('4', 56), AT('5', 57), AT('6', 58), AT('7', 59), AT('8', 60), AT('9', 61), AT('+', 62), AT('-', 62),
+	AT('/', 63), AT('_', 63),
 #undef AT
 };
 
@@ -66,14 +68,15 @@ struct region {
 	struct secret_scratch *scratch;
 	const unsigned char *bytes;     /* of the level */
 	size_t count;
-	bool is_open;                   /* reaches the end of a text that may go on */
+	bool is_open;                   /* reaches the end of a text that may continue */
 	bool is_any;                    /* an own secret is not ASCII: everything is decoded */
 };
 
 static void search(const struct region *region, enum secret_layer layer, size_t first, size_t length, bool is_final)
 {
-	const struct scan_level level = { region->level, layer, region->scratch->positions, first, region->level->depth + 1 };
-	const struct secret_text text = { region->scratch->decoded, length, is_final };
+	const struct scan_level level = { region->level, layer, region->scratch->positions, first,
+		                          region->level->depth + 1 };
+	const struct secret_text text = { .bytes = region->scratch->decoded, .length = length, .is_final = is_final };
 	scan_text(region->scanner, &level, &text);
 }
 
@@ -119,7 +122,8 @@ static void search_phase(const struct region *region, size_t phase)
 			/* With a group more on each side: a secret need not begin or end with one. */
 			size_t from = phase + 4 * (first ? first - 1 : 0);
 			size_t to = phase + 4 * i + (reaches_end ? partial : 4);
-			search(region, SECRET_BASE64, from, decode_base64(region, from, to), !(reaches_end && region->is_open));
+			search(region, SECRET_BASE64, from, decode_base64(region, from, to),
+			       !(reaches_end && region->is_open));
 		}
 		if (partial && region->is_open && (region->is_any || is_ascii_group(group, partial)))
 			scan_hold(region->scanner, region->level, region->scratch->positions[phase + 4 * groups]);
@@ -180,8 +184,8 @@ static void search_hex(const struct region *region)
 	}
 }
 
-/* The length of a line break and the indent after it, also as it is written in JSON; 0 if there is none. `ret_is_cut`: the
- * text ends within it. */
+/* The length of a line break and the indent after it, also as it is written in JSON; 0 if there is none. `ret_is_cut`:
+ * the text ends within it. */
 static size_t line_break(const struct secret_text *text, size_t at, bool *ret_is_cut)
 {
 	static const char *const breaks[] = { "\r\n", "\n", "\\r\\n", "\\n" };
@@ -194,7 +198,8 @@ static size_t line_break(const struct secret_text *text, size_t at, bool *ret_is
 			*ret_is_cut = true;
 			return left;
 		}
-		while (length < left && length < 64 && (text->bytes[at + length] == ' ' || text->bytes[at + length] == '\t'))
+		while (length < left && length < 64 &&
+		       (text->bytes[at + length] == ' ' || text->bytes[at + length] == '\t'))
 			length++;
 		*ret_is_cut = length == left;
 		return length;
@@ -203,8 +208,8 @@ static size_t line_break(const struct secret_text *text, size_t at, bool *ret_is
 }
 
 /* Puts together the region that begins at `at`, searches it, and returns its end. */
-static size_t search_region(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text,
-                            size_t at)
+static size_t search_region(struct secret_scanner *scanner, const struct scan_level *level,
+                            const struct secret_text *text, size_t at)
 {
 	struct secret_scratch *scratch = scratch_for(scanner, level->depth, text->length);
 	bool is_cut = false;
@@ -232,7 +237,7 @@ static size_t search_region(struct secret_scanner *scanner, const struct scan_le
 	return at;
 }
 
-/* The next run of RUN symbols, or one that the text ends in and that may go on. */
+/* The next run of RUN symbols, or one that reaches the end of the text and may continue. */
 static size_t next_region(const struct secret_text *text, size_t from)
 {
 	size_t run = run_next(text->bytes, text->length, from), at = text->length;
@@ -248,8 +253,8 @@ static bool is_url_byte(unsigned char byte)
 	return byte > ' ' && byte < 0x7f && !strchr("\"'<>`\\{}|^", byte);
 }
 
-/* Undoes URL encoding from `at` on and returns where it ends: at a byte that has no place in it, or at an escape of which the text
- * does not have all. */
+/* Undoes URL encoding from `at` on and returns where it ends: at a byte that has no place in it, or at an escape of
+ * which the text does not have all. */
 static size_t decode_url(const struct secret_text *text, size_t at, bool plus_is_space, struct secret_scratch *scratch,
                          size_t *ret_count, bool *ret_has_plus)
 {
@@ -317,7 +322,8 @@ void scan_encoded(struct secret_scanner *scanner, const struct scan_level *level
 			break;
 		at = (size_t)(percent - text->bytes);
 		size_t left = text->length - at;
-		bool is_escape = left >= 3 ? hex_value(percent[1]) != NONE && hex_value(percent[2]) != NONE : !text->is_final;
+		bool is_escape =
+			left >= 3 ? hex_value(percent[1]) != NONE && hex_value(percent[2]) != NONE : !text->is_final;
 		from = at + 1;
 		if (is_escape)
 			from = limit = search_url(scanner, level, text, limit, at);

@@ -1,4 +1,5 @@
-/* The search for AVX2: 32 places at a time, by shuffles. Compiled for any x86-64; called only where the processor has it. */
+/* The search for AVX2: 32 places at a time, by shuffles. Compiled for any x86-64; called only where the processor has
+ * it. */
 #include "secrets/prefilter.h"
 
 #ifdef __x86_64__
@@ -29,7 +30,8 @@ AVX2 static inline __m256i fits(const struct tables *tables, const unsigned char
 }
 
 /* One of the places in `block` that really fits, or 32. */
-AVX2 static size_t confirm(const struct prefilter *filter, const unsigned char *bytes, __m256i block, uint8_t *ret_buckets)
+AVX2 static size_t confirm(const struct prefilter *filter, const unsigned char *bytes, __m256i block,
+                           uint8_t *ret_buckets)
 {
 	uint32_t places = ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(block, _mm256_setzero_si256()));
 	for (; places; places &= places - 1) {
@@ -49,8 +51,10 @@ AVX2 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned c
 {
 	struct tables tables uncleared;
 	for (int i = 0; i < PREFILTER_BYTES; i++) {
-		tables.low[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->low[i]));
-		tables.high[i] = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->high[i]));
+		tables.low[i] =
+			_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->low[i]));
+		tables.high[i] =
+			_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)filter->high[i]));
 	}
 	size_t at = from;
 	for (; at + 64 + PREFILTER_BYTES - 1 <= length; at += 64) {
@@ -68,16 +72,19 @@ AVX2 size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned c
 	return prefilter_next_portable(filter, bytes, length, at, ret_buckets);
 }
 
-/* A bit for each of 32 bytes that is in the alphabet. A byte's upper half has one of five bits, its lower half those that it is in the
- * alphabet with. */
+/* A bit for each of 32 bytes that is in the alphabet. A byte's upper half has one of five bits, its lower half those
+ * that it is in the alphabet with. */
 AVX2 static inline uint32_t alphabet_mask(const unsigned char *bytes)
 {
 	const __m256i nibble = _mm256_set1_epi8(15);
-	const __m256i high = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 2, 4, 8, 4, 16, 0, 0, 0, 0, 0, 0, 0, 0));
-	const __m256i low = _mm256_broadcastsi128_si256(_mm_setr_epi8(26, 30, 30, 30, 30, 30, 30, 30, 30, 30, 28, 5, 4, 5, 4, 13));
+	const __m256i high =
+		_mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0, 1, 2, 4, 8, 4, 16, 0, 0, 0, 0, 0, 0, 0, 0));
+	const __m256i low =
+		_mm256_broadcastsi128_si256(_mm_setr_epi8(26, 30, 30, 30, 30, 30, 30, 30, 30, 30, 28, 5, 4, 5, 4, 13));
 	__m256i block = _mm256_loadu_si256((const __m256i *)(const void *)bytes);
-	__m256i fits = _mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(block, nibble)),
-	                                _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(block, 4), nibble)));
+	__m256i fits =
+		_mm256_and_si256(_mm256_shuffle_epi8(low, _mm256_and_si256(block, nibble)),
+	                         _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(block, 4), nibble)));
 	return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(fits, _mm256_setzero_si256()));
 }
 

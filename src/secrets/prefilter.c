@@ -65,14 +65,19 @@ bool prefilter_has_avx2(void)
 }
 
 size_t prefilter_next(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
-                      uint8_t *ret_buckets)
+                      bool is_near, uint8_t *ret_buckets)
 {
 #ifdef __x86_64__
 	if (length - from >= 128 && prefilter_has_avx2()) {
-		/* Where there was one place, there is often another: the tables of the faster search need not be loaded for it. */
-		size_t near = from + 16 + PREFILTER_BYTES - 1, place = prefilter_next_portable(filter, bytes, near, from, ret_buckets);
+		if (!is_near)
+			return prefilter_next_avx2(filter, bytes, length, from, ret_buckets);
+		/* The tables of the faster search need not be loaded for it. */
+		size_t near = from + 16 + PREFILTER_BYTES - 1,
+		       place = prefilter_next_portable(filter, bytes, near, from, ret_buckets);
 		return place < near ? place : prefilter_next_avx2(filter, bytes, length, from + 16, ret_buckets);
 	}
+#else
+	(void)is_near;
 #endif
 	return prefilter_next_portable(filter, bytes, length, from, ret_buckets);
 }

@@ -1,9 +1,9 @@
 /* Finds the places where a secret may stand, in one pass over the bytes, for all kinds at once.
  *
- * Each pattern is four sets of bytes, and belongs to one of eight buckets. A place is reported with the buckets for which
- * all four bytes there fit; the check behind a pattern decides. The portable search looks up four tables of 256 entries.
- * The one for AVX2 looks up the two halves of 32 bytes at a time in tables of 16 entries, which lets through a few more,
- * and asks the larger tables about those: both report the same places. */
+ * Each pattern is four sets of bytes, and belongs to one of eight buckets. A place is reported with the buckets for
+ * which all four bytes there fit; the check behind a pattern decides. The portable search looks up four tables of 256
+ * entries. The one for AVX2 looks up the two halves of 32 bytes at a time in tables of 16 entries, which lets through
+ * a few more, and asks the larger tables about those: both report the same places. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,9 +22,10 @@ void prefilter_add(struct prefilter *filter, const char *pattern, unsigned bucke
 /* Adds four bytes as they are. */
 void prefilter_add_bytes(struct prefilter *filter, const unsigned char *bytes, unsigned bucket);
 
-/* The first place at or after `from` where a pattern fits, or `length`. */
+/* The first place at or after `from` where a pattern fits, or `length`. `is_near`: it is likely to be within a few
+ * bytes, which changes nothing but the time. */
 size_t prefilter_next(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
-                      uint8_t *ret_buckets);
+                      bool is_near, uint8_t *ret_buckets);
 /* The two ways behind it, for tests and measurements. The second may be called only where prefilter_has_avx2(). */
 size_t prefilter_next_portable(const struct prefilter *filter, const unsigned char *bytes, size_t length, size_t from,
                                uint8_t *ret_buckets);
@@ -32,7 +33,8 @@ size_t prefilter_next_avx2(const struct prefilter *filter, const unsigned char *
                            uint8_t *ret_buckets);
 bool prefilter_has_avx2(void);
 
-/* The first run of at least RUN_LENGTH bytes of the base64 alphabet, standard or URL-safe, at or after `from`; `length` if none. */
+/* The first run of at least RUN_LENGTH bytes of the base64 alphabet, standard or URL-safe, at or after `from`;
+ * `length` if none. */
 #define RUN_LENGTH 16
 size_t run_next(const unsigned char *bytes, size_t length, size_t from);
 size_t run_next_portable(const unsigned char *bytes, size_t length, size_t from);

@@ -8,6 +8,8 @@
 
 #include "secrets/scan-level.h"
 
+#define NEAR 32                 /* bytes from one place to the next */
+
 void secret_scanner_init(struct secret_scanner *scanner, const struct secret_set *set, const unsigned char *key)
 {
 	memset(scanner, 0, sizeof(*scanner));
@@ -75,6 +77,22 @@ void scan_hold(struct secret_scanner *scanner, const struct scan_level *level, s
 		scanner->open = start;
 }
 
+/* Of an own secret as JSON writes it, too, the bytes that it stands for. */
+static void take_fingerprint(const struct secret_scanner *scanner, const struct secret_text *text, size_t start,
+                             size_t end, struct secret_found *found)
+{
+	unsigned char digest[crypto_generichash_BYTES_MIN];
+	const unsigned char *bytes = text->bytes + start;
+	size_t length = end - start;
+	if (found->member >= SECRET_ROWS) {
+		const struct secret_own *own = secret_set_plain(scanner->set, found->member - SECRET_ROWS);
+		bytes = own->bytes;
+		length = own->length;
+	}
+	crypto_generichash(digest, sizeof(digest), bytes, length, scanner->key, sizeof(scanner->key));
+	memcpy(found->fingerprint, digest, sizeof(found->fingerprint));
+}
+
 static void keep(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text,
                  size_t member, size_t start, size_t end)
 {
@@ -92,15 +110,13 @@ static void keep(struct secret_scanner *scanner, const struct scan_level *level,
 		scanner->load_key(scanner->load_key_arg, scanner->key);
 	scanner->load_key = NULL;
 	struct secret_found *found = &scanner->found[scanner->found_count++];
-	unsigned char digest[crypto_generichash_BYTES_MIN];
 	memset(found, 0, sizeof(*found));
 	found->start = scan_level_start(level, start);
 	found->end = scan_level_end(level, end);
 	found->member = (uint16_t)member;
 	for (; level->outer; level = level->outer)
 		found->layers[level->depth - 1] = (uint8_t)level->layer;
-	crypto_generichash(digest, sizeof(digest), text->bytes + start, end - start, scanner->key, sizeof(scanner->key));
-	memcpy(found->fingerprint, digest, sizeof(found->fingerprint));
+	take_fingerprint(scanner, text, start, end, found);
 }
 
 static enum secret_answer check_own(const struct secret_own *own, const struct secret_text *text, size_t at,
@@ -118,30 +134,65 @@ static enum secret_answer check_own(const struct secret_own *own, const struct s
 	return text->is_final ? SECRET_NO : SECRET_MORE;
 }
 
-/* One place that the prefilter reported. Returns where the rows' search goes on: not inside of what a row matched, so that
- * a repeated near miss is read once; an own secret may begin there all the same. */
-static size_t check_place(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text,
-                          size_t at, uint8_t buckets, size_t rows_from)
+/* `here`: the eight bytes from `at` on, if there are so many. */
+static inline bool may_begin(const struct secret_beginning *beginning, const struct secret_text *text, size_t at,
+                             uint64_t here)
 {
+	uint64_t bytes = here;
+	if (at < beginning->back || text->length - (at - beginning->back) < sizeof(bytes))
+		return true;
+	if (beginning->back)
+		memcpy(&bytes, text->bytes + at - beginning->back, sizeof(bytes));
+	return !((bytes ^ beginning->bits) & beginning->mask);
+}
+
+/* Own secrets whose anchor may be here. */
+static void check_owns(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text,
+                       size_t at)
+{
+	for (size_t number = secret_set_first(scanner->set, text->bytes + at); number;) {
+		const struct secret_own *own = secret_set_own(scanner->set, number - 1);
+		size_t start = 0, end = 0;
+		enum secret_answer answer = check_own(own, text, at, &start, &end);
+		if (answer == SECRET_MORE)
+			scan_hold(scanner, level, start);
+		if (answer == SECRET_FOUND)
+			keep(scanner, level, text, SECRET_ROWS + number - 1, start, end);
+		number = own->next;
+	}
+}
+
+/* One place that the prefilter reported. Returns where the rows' search goes on: behind the shortest secret of the row
+ * that matched. What it took further may be the next one's already, where nothing is between the two. An own secret
+ * may begin anywhere. */
+static size_t check_place(struct secret_scanner *scanner, const struct scan_level *level,
+                          const struct secret_text *text, size_t at, uint8_t buckets, size_t rows_from)
+{
+	const uint16_t *from;
+	const struct secret_beginning *beginnings = secret_set_beginnings(scanner->set, &from);
 	size_t next = rows_from;
+	uint64_t here = 0;
+	check_owns(scanner, level, text, at);
+	if (at < rows_from)
+		return rows_from;
+	if (text->length - at >= sizeof(here))
+		memcpy(&here, text->bytes + at, sizeof(here));
 	for (; buckets; buckets &= (uint8_t)(buckets - 1)) {
-		const uint16_t *members;
-		size_t count = secret_set_bucket(scanner->set, (unsigned)__builtin_ctz(buckets), &members);
-		for (size_t i = 0; i < count; i++) {
+		unsigned bucket = (unsigned)__builtin_ctz(buckets);
+		for (size_t i = from[bucket]; i < from[bucket + 1]; i++) {
+			const struct secret_row *row = &secret_rows[beginnings[i].row];
 			size_t start = 0, end = 0;
-			bool is_row = members[i] < SECRET_ROWS;
-			if (is_row && at < rows_from)
+			if (!may_begin(&beginnings[i], text, at, here))
 				continue;
-			enum secret_answer answer =
-				is_row ? secret_rows[members[i]].check(&secret_rows[members[i]], text, at, &start, &end)
-				       : check_own(secret_set_own(scanner->set, members[i] - SECRET_ROWS), text, at, &start, &end);
+			enum secret_answer answer = row->check(row, text, at, &start, &end);
 			if (answer == SECRET_MORE)
 				scan_hold(scanner, level, start);
 			if (answer != SECRET_FOUND)
 				continue;
-			keep(scanner, level, text, members[i], start, end);
-			if (is_row && end > next)
-				next = end;
+			keep(scanner, level, text, beginnings[i].row, start, end);
+			size_t shortest = start + row->prefix_length + row->min;
+			if (shortest > next)
+				next = shortest;
 		}
 	}
 	return next;
@@ -150,10 +201,20 @@ static size_t check_place(struct secret_scanner *scanner, const struct scan_leve
 void scan_text(struct secret_scanner *scanner, const struct scan_level *level, const struct secret_text *text)
 {
 	const struct prefilter *prefilter = secret_set_prefilter(scanner->set);
+	struct secret_memory memory = { .steps = 0 };
+	const struct secret_text remembered = { text->bytes, text->length, text->is_final, &memory };
 	uint8_t buckets = 0;
 	size_t rows_from = 0;
-	for (size_t at = 0; (at = prefilter_next(prefilter, text->bytes, text->length, at, &buckets)) < text->length; at++)
-		rows_from = check_place(scanner, level, text, at, buckets, rows_from);
+	bool is_near = false;
+	for (size_t from = 0, at;; from = at + 1) {
+		at = prefilter_next(prefilter, text->bytes, text->length, from, is_near, &buckets);
+		if (at == text->length)
+			break;
+		/* Where two places were close, there is often a third. */
+		is_near = at - from < NEAR;
+		rows_from = check_place(scanner, level, &remembered, at, buckets, rows_from);
+	}
+	scanner->steps += memory.steps;
 	if (!text->is_final) {
 		size_t tail = secret_tail(text), own_tail = secret_set_tail(scanner->set, text);
 		tail = own_tail < tail ? own_tail : tail;
@@ -169,7 +230,20 @@ static size_t depth_of(const struct secret_found *found)
 	return (found->layers[0] != SECRET_RAW) + (found->layers[1] != SECRET_RAW);
 }
 
-/* By start, the longest first, the least encoded of the same length first, own secrets before kinds. */
+/* ---- what overlaps ---------------------------------------------------------------------------------------------- */
+
+static bool hides(const struct secret_found *found)
+{
+	return found->action == SECRET_REDACT || found->action == SECRET_BLOCK;
+}
+
+static bool is_own(const struct secret_found *found)
+{
+	return found->member >= SECRET_ROWS;
+}
+
+/* By start, the longest first; of the same length what is exempt, then the least encoded first, own secrets before
+ * kinds. */
 static int compare(const void *left, const void *right)
 {
 	const struct secret_found *a = left, *b = right;
@@ -177,38 +251,83 @@ static int compare(const void *left, const void *right)
 		return a->start < b->start ? -1 : 1;
 	if (a->end != b->end)
 		return a->end > b->end ? -1 : 1;
+	if ((a->action == SECRET_EXEMPT) != (b->action == SECRET_EXEMPT))
+		return a->action == SECRET_EXEMPT ? -1 : 1;
 	if (depth_of(a) != depth_of(b))
 		return depth_of(a) < depth_of(b) ? -1 : 1;
 	return (int)b->member - (int)a->member;
 }
 
-/* What overlaps is hidden as one, named after the longest. */
-static void merge(struct secret_scanner *scanner)
+/* Which of two that overlap names both: the stricter one, an own secret before kinds, then the longer one. */
+static bool is_stronger(const struct secret_found *a, const struct secret_found *b)
 {
-	size_t count = 0;
-	if (scanner->found_count)
-		qsort(scanner->found, scanner->found_count, sizeof(*scanner->found), compare);
-	for (size_t i = 0; i < scanner->found_count; i++) {
-		struct secret_found *last = count ? &scanner->found[count - 1] : NULL, *next = &scanner->found[i];
-		if (!last || next->start >= last->end) {
-			scanner->found[count++] = *next;
+	if (a->action != b->action)
+		return a->action == SECRET_BLOCK;
+	return is_own(a) != is_own(b) ? is_own(a) : a->end - a->start > b->end - b->start;
+}
+
+static void join(struct secret_found *last, const struct secret_found *next)
+{
+	size_t start = last->start, end = next->end > last->end ? next->end : last->end;
+	if (is_stronger(next, last))
+		*last = *next;
+	last->start = start;
+	last->end = end;
+}
+
+/* What is reported takes nothing from what is hidden, and the other way round: each is merged by itself. */
+static size_t merge(struct secret_found *found, size_t found_count)
+{
+	struct secret_found *last[2] = { NULL, NULL };
+	size_t count = 0, exempt_to = 0;
+	for (size_t i = 0; i < found_count; i++) {
+		const struct secret_found next = found[i];
+		struct secret_found **same = &last[hides(&next)];
+		if (next.action == SECRET_EXEMPT && next.end > exempt_to)
+			exempt_to = next.end;
+		if (next.end <= exempt_to || next.action == SECRET_IGNORE)
+			continue;
+		if (*same && next.start < (*same)->end) {
+			join(*same, &next);
 			continue;
 		}
-		size_t start = last->start, end = next->end > last->end ? next->end : last->end;
-		if (next->end - next->start > last->end - last->start)
-			*last = *next;
-		last->start = start;
-		last->end = end;
+		*same = &found[count++];
+		**same = next;
 	}
-	scanner->found_count = count;
+	return count;
+}
+
+static size_t drop_hidden_reports(struct secret_found *found, size_t found_count)
+{
+	size_t count = 0, hidden_to = 0;
+	for (size_t i = 0; i < found_count; i++) {
+		if (hides(&found[i]))
+			hidden_to = found[i].end;
+		else if (found[i].end <= hidden_to)
+			continue;
+		found[count++] = found[i];
+	}
+	return count;
+}
+
+static void settle(struct secret_scanner *scanner)
+{
+	struct secret_found *found = scanner->found;
+	if (!scanner->found_count)
+		return;
+	for (size_t i = 0; scanner->judge && i < scanner->found_count; i++)
+		found[i].action = (uint8_t)scanner->judge(scanner->judge_arg, &found[i]);
+	qsort(found, scanner->found_count, sizeof(*found), compare);
+	scanner->found_count = drop_hidden_reports(found, merge(found, scanner->found_count));
 }
 
 int secret_scan(struct secret_scanner *scanner, const void *bytes, size_t length, bool is_final)
 {
 	const struct scan_level level = { 0 };
-	const struct secret_text text = { bytes, length, is_final };
+	const struct secret_text text = { .bytes = bytes, .length = length, .is_final = is_final };
 	scanner->found_count = 0;
 	scanner->open = length;
+	scanner->steps = 0;
 	scanner->is_short_of_memory = false;
 	if (length)
 		scan_text(scanner, &level, &text);
@@ -216,7 +335,7 @@ int secret_scan(struct secret_scanner *scanner, const void *bytes, size_t length
 		scanner->found_count = 0;
 		return -1;
 	}
-	merge(scanner);
+	settle(scanner);
 	return 0;
 }
 

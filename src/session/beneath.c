@@ -11,25 +11,24 @@
 #include <sys/vfs.h>
 
 #include "base/compat.h"
+#include "base/fd.h"
 #include "base/text.h"
 
 /* How deep a place may lie, and how many links may lead to it, where openat2() does not answer. */
 #define STEPS_MAX 128
 #define LINKS_MAX 40
-/* Components that nobody needs for one place, but a command that wants to keep its caller busy. */
+/* More components than any real path has: a command could keep its caller busy with them. */
 #define COMPONENTS_MAX 1024
 
 char *beneath_path(struct arena *arena, int fd)
 {
-	uncleared char link[64], path[PATH_MAX];
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(link, path, sizeof(path));
-	if (length <= 0 || length == (ssize_t)sizeof(path) || path[0] != '/')
-		return NULL;
-	return arena_strndup(arena, path, (size_t)length);
+	uncleared char path[PATH_MAX];
+	ssize_t length = fd_path(fd, path, sizeof(path));
+	return length < 0 ? NULL : arena_strndup(arena, path, (size_t)length);
 }
 
-int beneath_resolve(struct arena *arena, const char *path, struct place *ret_place, int *ret_fd, struct cordon_error *err)
+int beneath_resolve(struct arena *arena, const char *path, struct place *ret_place, int *ret_fd,
+                    struct cordon_error *err)
 {
 	struct stat info;
 	if (path[0] != '/')
@@ -39,26 +38,32 @@ int beneath_resolve(struct arena *arena, const char *path, struct place *ret_pla
 	const char *named = path_normalise(arena, path);
 	if (!named)
 		return fail_oom(err);
-	/* Without a link on the way, the path is canonical as it stands; asking /proc for it costs more than all the rest. */
-	struct open_how straight = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
-	auto_close int fd = strstr(path, "..") ? -1 : (int)syscall(SYS_openat2, AT_FDCWD, named, &straight, sizeof(straight));
+	/* Without a link on the way, the path is canonical already; asking /proc for it costs more than all the
+	 * rest. */
+	struct open_how straight = { .flags = O_PATH | O_CLOEXEC,
+		                     .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS };
+	auto_close int fd = strstr(path, "..") ? -1 : compat_openat2(AT_FDCWD, named, &straight);
 	bool canonical_as_named = fd >= 0;
 	if (fd < 0)
 		fd = open(path, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return fail(err, errno == ENOENT || errno == ENOTDIR ? CORDON_E_INVALID_REQUEST : CORDON_E_CAPABILITY_DENIED,
+		return fail(err,
+		            errno == ENOENT || errno == ENOTDIR ? CORDON_E_INVALID_REQUEST : CORDON_E_CAPABILITY_DENIED,
 		            errno, path, "cannot open this path");
 	const char *canonical = fstat(fd, &info) < 0 ? NULL : canonical_as_named ? named : beneath_path(arena, fd);
 	if (!canonical)
 		return fail(err, CORDON_E_INTERNAL, errno, path, "cannot tell where this path leads");
-	*ret_place = (struct place){ .path = canonical, .alias = strcmp(canonical, named) ? named : NULL,
-	                             .device = info.st_dev, .inode = info.st_ino, .is_directory = S_ISDIR(info.st_mode) };
+	*ret_place = (struct place){ .path = canonical,
+		                     .alias = strcmp(canonical, named) ? named : NULL,
+		                     .device = info.st_dev,
+		                     .inode = info.st_ino,
+		                     .is_directory = S_ISDIR(info.st_mode) };
 	if (ret_fd)
 		*ret_fd = take_fd(&fd);
 	return 0;
 }
 
-/* ---- step by step ------------------------------------------------------------------------------------------------- */
+/* ---- step by step ---------------------------------------------------------------------------------------------- */
 
 /* The first component, which `rest` loses. */
 static bool take_name(char rest[PATH_MAX], char name[NAME_MAX + 1], bool *ret_more)
@@ -121,6 +126,11 @@ static int follow(struct arena *arena, char at[PATH_MAX], char rest[PATH_MAX], i
 	return put_before(text, rest, links);
 }
 
+/* Where names of files have one spelling only. */
+#ifndef SYSTEM_COMPARE_PATHS
+#define SYSTEM_COMPARE_PATHS strcmp
+#endif
+
 int beneath_links(struct arena *arena, const char *path, const char *end, struct strings *ret_directories)
 {
 	struct strings directories = { 0 };
@@ -130,18 +140,19 @@ int beneath_links(struct arena *arena, const char *path, const char *end, struct
 		strcpy(rest, path);
 	while (result == 0 && *rest)
 		result = follow(arena, at, rest, &links, &directories);
-	if (result == 0 && strcmp(*at ? at : "/", end))
+	if (result == 0 && SYSTEM_COMPARE_PATHS(*at ? at : "/", end))
 		result = -ESTALE;
 	*ret_directories = directories;
 	return result;
 }
 
-/* ---- a link that may be hostile ----------------------------------------------------------------------------------- */
+/* ---- a link that may be hostile -------------------------------------------------------------------------------- */
 
 struct following {
 	struct arena *arena;
 	const struct strings *roots;
-	char at[PATH_MAX], rest[PATH_MAX];      /* the way so far, without a link in it, and what is to come; "" is the root */
+	char at[PATH_MAX], rest[PATH_MAX];      /* the way so far, without a link in it, and what is to come; "" is
+	                                           the root */
 	int links;
 	bool is_directory;
 	struct strings way;
@@ -157,12 +168,13 @@ static bool is_near(const struct strings *roots, const char *path)
 
 static int open_straight(int fd, const char *path, uint64_t flags, uint64_t resolve)
 {
-	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | flags, .resolve = RESOLVE_NO_SYMLINKS | resolve };
-	long result = syscall(SYS_openat2, fd, path, &how, sizeof(how));
+	struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC | flags,
+		                .resolve = RESOLVE_NO_SYMLINKS | resolve };
+	int result = compat_openat2(fd, path, &how);
 	/* By hand, it cannot be told that no mount is entered. */
 	if (result < 0 && !resolve && (errno == ENOSYS || errno == EPERM))
 		result = openat(fd, path, (int)how.flags);
-	return result < 0 ? -errno : (int)result;
+	return result < 0 ? -errno : result;
 }
 
 /* What is called `name` at the end of the way, itself. */
@@ -272,7 +284,7 @@ int beneath_way(struct arena *arena, const char *path, const char **ret_end, str
 	const char *named = path_normalise(arena, path);
 	if (!named)
 		return -ENOMEM;
-	auto_close int fd = strstr(path, "..") ? -1 : (int)syscall(SYS_openat2, AT_FDCWD, named, &straight, sizeof(straight));
+	auto_close int fd = strstr(path, "..") ? -1 : compat_openat2(AT_FDCWD, named, &straight);
 	if (fd < 0 && (strstr(path, "..") || errno != ENOENT))
 		return way_by_steps(arena, path, ret_end, ret_way);
 	*ret_end = named;
@@ -280,7 +292,7 @@ int beneath_way(struct arena *arena, const char *path, const char **ret_end, str
 	return fd < 0 ? -ENOENT : 0;
 }
 
-/* ---- where openat2() does not answer ------------------------------------------------------------------------------ */
+/* ---- where openat2() does not answer --------------------------------------------------------------------------- */
 
 /* The directories from the root to where the walk is, so that ".." is answered from what was walked, not by the kernel:
  * a directory that is moved meanwhile cannot lead out. */
@@ -372,10 +384,12 @@ static int open_stepwise(int root_fd, const char *relative, int flags)
 
 int beneath_open(int root_fd, const char *relative, int flags)
 {
-	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC), .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-	long fd = syscall(SYS_openat2, root_fd, *relative ? relative : ".", &how, sizeof(how));
-	/* EAGAIN: a rename or mount anywhere on the machine made the kernel unsure about a ".."; by hand it is certain. */
+	struct open_how how = { .flags = (uint64_t)(flags | O_CLOEXEC),
+		                .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	int fd = compat_openat2(root_fd, *relative ? relative : ".", &how);
+	/* EAGAIN: a rename or mount anywhere on the machine made the kernel unsure about a ".."; by hand it is
+	 * certain. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
 		return open_stepwise(root_fd, relative, flags);
-	return fd < 0 ? -errno : (int)fd;
+	return fd < 0 ? -errno : fd;
 }

@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/place.h"
 
-/* Opens an absolute path, links followed, as O_PATH, and tells what it really is. A missing path is an error that names
- * it. `ret_fd` may be NULL. */
+/* Opens an absolute path, following links, as O_PATH, and returns its canonical path and identity. A missing path is
+ * an error that names it. `ret_fd` may be NULL. */
 int beneath_resolve(struct arena *arena, const char *path, struct place *ret_place, int *ret_fd,
                     struct cordon_error *err) must_check;
 

@@ -12,15 +12,16 @@ struct entered {
 };
 
 static _Thread_local struct {
-	struct entered *entered;        /* freed when it gets empty: a thread that leaves what it entered leaves nothing behind */
+	struct entered *entered;        /* freed when it gets empty: a thread that leaves what it entered leaves
+	                                   nothing behind */
 	size_t count;
 } stack;
 
 int current_enter(struct cordon *cordon, const char *id, struct cordon_error *err)
 {
 	if (stack.count == CURRENT_DEPTH_MAX) {
-		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, id, "%d sessions are current in this thread already, one inside the other",
-		     CURRENT_DEPTH_MAX);
+		fail(err, CORDON_E_LIMIT_EXCEEDED, 0, id,
+		     "%d sessions are current in this thread already, one inside the other", CURRENT_DEPTH_MAX);
 		return fail_remedy(err, "call cordon_session_leave() for each cordon_session_enter()");
 	}
 	if (!stack.entered)

@@ -2,7 +2,7 @@
  * returns to the one before. */
 #pragma once
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 #define CURRENT_DEPTH_MAX 64
 
@@ -11,7 +11,7 @@ int current_enter(struct cordon *cordon, const char *id, struct cordon_error *er
 /* Where there is none, nothing happens. */
 void current_leave(void);
 
-/* The id, valid until it is left; or NULL. It counts whichever `struct cordon` a request is made with: a request that
- * believes to be inside a session must not run outside of it because somebody opened the library once more. */
+/* The id, valid until it is left; or NULL. It applies to requests of any `struct cordon`: a request made inside a
+ * session must not run outside of it because the library was opened once more. */
 const char *current_session(void);
 struct cordon *current_cordon(void);

@@ -34,8 +34,8 @@ static bool can_be_made(const char *path, bool whole_view)
 	return !whole_view && !path_within(path, "/opt");
 }
 
-/* The command of a root caller is another user: in the host's own tree it passes only where everybody does. What lies in /tmp is
- * made anew. */
+/* The command of a root caller is another user: in the host's own tree it can enter only directories that all users
+ * can. What is in /tmp is made anew. */
 static bool is_reachable(struct arena *arena, const char *path)
 {
 	if (path_within(path, "/tmp") || path_within(path, "/var/tmp"))
@@ -60,7 +60,8 @@ int home_choose(struct arena *arena, const char *variable, unsigned uid, bool wh
 	*ret_alias = NULL;
 	if (!variable || !*variable) {
 		if (!passwd_home(PASSWD_FILE, uid, of_user, sizeof(of_user))) {
-			fail(err, CORDON_E_INVALID_REQUEST, 0, "HOME", "HOME is not set, and user %u has no home in " PASSWD_FILE, uid);
+			fail(err, CORDON_E_INVALID_REQUEST, 0, "HOME",
+			     "HOME is not set, and user %u has no home in " PASSWD_FILE, uid);
 			return fail_remedy(err, "set HOME to a directory of yours");
 		}
 		variable = of_user;
@@ -74,7 +75,8 @@ int home_choose(struct arena *arena, const char *variable, unsigned uid, bool wh
 	if (there ? !place.is_directory : why.os_errno != ENOENT || !can_be_made(path, whole_view))
 		return 0;
 	const char *canonical = there ? place.path : path;
-	if (is_needed(canonical) || is_needed(path) || (whole_view && geteuid() == 0 && !is_reachable(arena, canonical)))
+	if (is_needed(canonical) || is_needed(path) ||
+	    (whole_view && geteuid() == 0 && !is_reachable(arena, canonical)))
 		return 0;
 	*ret_path = canonical;
 	*ret_alias = strcmp(canonical, path) ? path : NULL;
@@ -178,9 +180,11 @@ int home_make_points(int home_fd, const char *home, const struct places *points,
 		const struct place *point = &points->items[i];
 		if (path_within(point->path, home) && point->path[strlen(home)] &&
 		    (fd < 0 || make_point(fd, point->path + strlen(home) + 1, point) < 0)) {
-			fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, errno, point->path, "cannot make a mount point in the session's home");
+			fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, errno, point->path,
+			     "cannot make a mount point in the session's home");
 			fail_boundary(err, "filesystem");
-			return fail_remedy(err, "see what the session has there (cordon session show ID), or begin a new one");
+			return fail_remedy(
+				err, "see what the session has there (cordon session show ID), or begin a new one");
 		}
 	}
 	return 0;

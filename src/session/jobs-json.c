@@ -1,5 +1,5 @@
-/* A job's record as text: see jobs.h. One row per field, for writing and reading alike; the reader takes what this version
- * writes and nothing else. */
+/* A job's record as text: see jobs.h. One row per field, for writing and reading alike; the reader takes what this
+ * version writes and nothing else. */
 #include <jansson.h>
 
 #include "session/jobs.h"
@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "session/record-version.h"
 
 #define VERSION 1
 
-const char *const job_state_names[] = { "running", "ended", "lost" };
+const char *const job_state_names[] = { "running", "ended", "lost", "newer" };
 _Static_assert(ARRAY_SIZE(job_state_names) == JOB_STATE_MAX, "every state has a name");
 
 enum kind { TEXT, TEXT_OR_NULL, UNSIGNED, INTEGER, INTEGER_OF_ENDED, BOOLEAN, KIND_MAX };
@@ -83,6 +84,11 @@ char *job_record_write(const struct job_record *record)
 	json_init(&json);
 	json_object_begin(&json);
 	json_key_uint(&json, "version", VERSION);
+	/* Of no matter to readers before it was there. */
+	if (record->shares) {
+		json_key_uint(&json, "reader", VERSION);
+		json_key_bool(&json, "shares", true);
+	}
 	job_record_members(&json, record);
 	json_object_end(&json);
 	return json_take(&json);
@@ -138,7 +144,8 @@ static int read_command(struct arena *arena, const json_t *value, struct strings
 		return -1;
 	for (size_t i = 0; i < json_array_size(value); i++) {
 		const char *word = NULL;
-		if (read_text(arena, json_array_get(value, i), false, &word) < 0 || strings_add(arena, ret_command, word) < 0)
+		if (read_text(arena, json_array_get(value, i), false, &word) < 0 ||
+		    strings_add(arena, ret_command, word) < 0)
 			return -1;
 	}
 	return 0;
@@ -158,18 +165,34 @@ int job_record_read(struct arena *arena, const char *text, size_t length, struct
 {
 	struct job_record record = { 0 };
 	json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
-	int result = json_integer_value(json_object_get(object, "version")) == VERSION &&
-	             json_object_size(object) == ARRAY_SIZE(fields) + OTHERS ? 0 : -1;
+	enum record_version version = record_version_read(object, VERSION);
+	bool exact = version == RECORD_EXACT && json_object_size(object) == ARRAY_SIZE(fields) + OTHERS;
+	int result = exact || version == RECORD_OPEN ? 0 : -1;
 	if (result == 0)
 		result = read_state(json_object_get(object, "state"), &record.state);
 	if (result == 0)
 		result = read_command(arena, json_object_get(object, "command"), &record.command);
 	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(fields); i++)
 		result = read_field(arena, &fields[i], json_object_get(object, fields[i].key), &record);
+	record.shares = json_is_true(json_object_get(object, "shares"));
 	json_decref(object);
 	/* One that has ended says when. */
 	if (result < 0 || !id_time_ms(record.id) || (record.state == JOB_ENDED) != (record.ended != NULL))
 		return -1;
 	*ret_record = record;
 	return 0;
+}
+
+int job_record_read_newer(struct arena *arena, const char *text, size_t length, struct job_record *ret_record)
+{
+	struct job_record record = { .state = JOB_NEWER, .started = "" };
+	json_t *object = json_loadb(text, length, JSON_REJECT_DUPLICATES, NULL);
+	int result = record_version_read(object, VERSION) != RECORD_NEWER ||
+	                             read_text(arena, json_object_get(object, "id"), false, &record.id) < 0 ||
+	                             read_text(arena, json_object_get(object, "session"), false, &record.session) < 0 ||
+	                             !id_time_ms(record.id) ? -1 : 0;
+	json_decref(object);
+	if (result == 0)
+		*ret_record = record;
+	return result;
 }

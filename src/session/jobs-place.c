@@ -1,6 +1,6 @@
-/* A job's place, for the process that runs it: see jobs.h. Its directory is made under a name that nobody looks for (.new-…),
- * locked, and only then renamed: whoever sees one sees it whole. What was never filled with a record, and nobody holds, a
- * killed process left. */
+/* A job's place, for the process that runs it: see jobs.h. Its directory is created under a temporary name (.new-…),
+ * locked, and only then renamed: a process that finds it finds it complete. A directory without a record and without a
+ * lock was left by a killed process. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ static int make_jobs(const char *data_dir, const char *session_id, int *ret_fd, 
 	if (workspace_hash_to(session_id, hash) < 0)
 		return fail_oom(err);
 	for (int part = 0; part < 2; part++) {
-		int length = snprintf(path, sizeof(path), "%s/" JOBS_DIRECTORY "%s%s", data_dir, part ? "/" : "", part ? hash : "");
+		int length = snprintf(path, sizeof(path), "%s/" JOBS_DIRECTORY "%s%s", data_dir, part ? "/" : "",
+		                      part ? hash : "");
 		if ((size_t)length >= sizeof(path) || (mkdir(path, 0700) < 0 && errno != EEXIST))
 			return jobs_refuse((size_t)length >= sizeof(path) ? ENAMETOOLONG : errno, path,
 			                   "the directory of the session's jobs cannot be made", err);
@@ -72,7 +73,8 @@ static int make_place(int parent_fd, struct job_place *place)
 	if (mkdirat(parent_fd, name, 0700) < 0 || (place->fd = jobs_open_directory(parent_fd, name)) < 0)
 		return -1;
 	place->lock_fd = openat(place->fd, JOBS_LOCK, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (place->lock_fd < 0 || flock(place->lock_fd, LOCK_EX | LOCK_NB) < 0 || mkfifoat(place->fd, JOBS_CONTROL, 0600) < 0)
+	if (place->lock_fd < 0 || flock(place->lock_fd, LOCK_EX | LOCK_NB) < 0 ||
+	    mkfifoat(place->fd, JOBS_CONTROL, 0600) < 0)
 		return -1;
 	/* Open for writing, too, so that it never ends. */
 	place->control_fd = openat(place->fd, JOBS_CONTROL, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -87,14 +89,16 @@ int jobs_enter(const char *data_dir, const char *session_id, const char *id, str
 	snprintf(place.id, sizeof(place.id), "%s", id);
 	if (make_jobs(data_dir, session_id, &place.parent_fd, err) < 0)
 		return -1;
-	auto_close int lock = openat(place.parent_fd, JOBS_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	auto_close int lock =
+		openat(place.parent_fd, JOBS_LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	int result = lock < 0 || lock_wait(lock, LOCK_EX, LOCK_PATIENCE_MS) < 0
 	                     ? jobs_refuse(errno, session_id, "the session's jobs cannot be locked", err)
 	                     : settle(place.parent_fd, &running) < 0
 	                     ? jobs_refuse(errno, session_id, "the session's jobs cannot be counted", err) : 0;
 	if (result == 0 && running >= JOBS_MAX) {
 		fail(err, CORDON_E_SESSION_BUSY, 0, session_id, "%d jobs run in the session already", JOBS_MAX);
-		fail_remedy(err, "wait for one to end (cordon job wait), or end one (cordon job kill): cordon job list");
+		fail_remedy(err,
+		            "wait for one to end (cordon job wait), or end one (cordon job kill): cordon job list");
 		result = fail_boundary(err, "session");
 	} else if (result == 0 && make_place(place.parent_fd, &place) < 0) {
 		result = jobs_refuse(errno, place.id, "the job's directory cannot be made", err);

@@ -1,4 +1,4 @@
-/* Jobs on disk, for everybody: see jobs.h. */
+/* Jobs on disk, for all processes: see jobs.h. */
 #include "session/jobs-files.h"
 
 #include <dirent.h>
@@ -85,8 +85,8 @@ static bool is_session(const char *name)
 
 /* ---- who runs it ------------------------------------------------------------------------------------------------- */
 
-/* Does a process hold it? Whoever asks holds it for a moment, too, but never so that another's asking would be told so. What
- * cannot be looked at counts as held. */
+/* Does a process hold it? This check holds the lock for a moment, too, but in a mode that another check does not see.
+ * If it cannot be checked, it counts as held. */
 bool jobs_is_held(int fd)
 {
 	auto_close int lock = openat(fd, JOBS_LOCK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -102,7 +102,7 @@ bool jobs_has_record(int fd)
 
 static int refuse_missing(const char *id, const char *what, struct cordon_error *err)
 {
-	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "%s", what);
+	fail(err, CORDON_E_NOT_FOUND, 0, id, "%s", what);
 	fail_remedy(err, "see cordon job list");
 	return fail_boundary(err, "session");
 }
@@ -126,6 +126,13 @@ int jobs_find(const char *data_dir, const char *id, int *ret_fd, struct cordon_e
 	return 0;
 }
 
+static int refuse_damaged(struct cordon_error *err)
+{
+	fail(err, CORDON_E_INTERNAL, 0, JOBS_RECORD, "the job's record was damaged");
+	fail_remedy(err, "end its session and remove it: cordon session end, cordon session rm");
+	return fail_boundary(err, "session");
+}
+
 int jobs_read(struct arena *arena, int fd, struct job_record *ret_record, struct cordon_error *err)
 {
 	/* It is written before the lock is let go: what is not held has had its last word. */
@@ -133,10 +140,11 @@ int jobs_read(struct arena *arena, int fd, struct job_record *ret_record, struct
 	auto_free char *text = NULL;
 	size_t length = 0;
 	int result = file_read(fd, JOBS_RECORD, RECORD_SIZE_MAX, &text, &length);
-	if (result == 0 && job_record_read(arena, text, length, ret_record) < 0)
-		result = -EBADMSG;
+	if (result == 0 && job_record_read(arena, text, length, ret_record) < 0 &&
+	    job_record_read_newer(arena, text, length, ret_record) < 0)
+		return refuse_damaged(err);
 	if (result == -ENOENT)
-		return refuse_missing(NULL, "the job was removed meanwhile, with its session or as one of the oldest", err);
+		return refuse_missing(NULL, "the job was removed, with its session or as one of the oldest", err);
 	if (result < 0)
 		return jobs_refuse(-result, JOBS_RECORD, "the job's record cannot be used", err);
 	if (!held && ret_record->state == JOB_RUNNING)
@@ -169,13 +177,15 @@ int jobs_watch(int fd)
 bool jobs_wait(int fd, int64_t timeout_ms)
 {
 	int64_t until = timeout_ms < 0 ? INT64_MAX : clock_ms() + timeout_ms, next = LOOK_AGAIN_MS;
-	/* Who runs it has the lock open for writing, and dying closes it; a moment later it is let go. */
+	/* The process that runs the job has the lock open for writing, and its death closes it; a moment later the
+	 * lock is free. */
 	auto_close int watch = file_watch(fd, IN_CLOSE_WRITE);
 	char events[512];
 	for (int64_t left; jobs_is_held(fd);) {
 		if ((left = until - clock_ms()) <= 0)
 			return false;
-		int count = poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1, (int)(left < next ? left : next));
+		int count =
+			poll(&(struct pollfd){ .fd = watch, .events = POLLIN }, 1, (int)(left < next ? left : next));
 		next = count > 0 ? LOOK_SOON_MS : LOOK_AGAIN_MS;
 		while (count > 0 && read(watch, events, sizeof(events)) > 0)
 			;
@@ -259,7 +269,8 @@ static int visit_wait(struct visit *visit, int fd)
 
 int jobs_end(const char *data_dir, const char *session_id, struct cordon_error *err)
 {
-	struct visit tell = { .visit = visit_tell }, wait = { .visit = visit_wait, .until = clock_ms() + JOBS_END_PATIENCE_MS };
+	struct visit tell = { .visit = visit_tell },
+		     wait = { .visit = visit_wait, .until = clock_ms() + JOBS_END_PATIENCE_MS };
 	auto_close int fd = jobs_open(data_dir, session_id);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : jobs_refuse(errno, session_id, "the session's jobs cannot be listed", err);

@@ -1,15 +1,15 @@
-/* Jobs on disk, so that any process of the same user can follow and end one, whichever runs it:
+/* Jobs on disk, so that any process of the same user can follow and end a job, whichever process runs it:
  *
- *     jobs/<hash of the session's id>/lock            held while a job enters, so that they are counted
- *                                    /<job>/          named after the audit id of its command
- *                                           job.json  replaced whole, by rename; not there before the command has started
- *                                           job.json.new      room for what it will be in the end, on a disk that is full then
- *                                           stdout, stderr    what it wrote last (ring.h)
- *                                           lock      held by the process that runs it: free, it has ended, or that died
- *                                           control   a pipe with a name, by which that process is told things
+ *     jobs/<hash of the session's id>/lock         held while a job enters, so that they are counted
+ *                                    /<job>/       named after the audit id of its command
+ *                                      job.json    replaced whole, by rename; created when the command has started
+ *                                      job.json.new      space for the last record, in case the disk is full then
+ *                                      stdout, stderr    the last output (ring.h)
+ *                                      lock        held by the process that runs it; free if it has ended or died
+ *                                      control     a named pipe for requests to that process
  *
- * A job enters while its session is in use, and all of it is moved away (discard.h) when nobody uses the session any
- * more: no directory goes away beneath who works in it. */
+ * A job enters while its session is in use, and its directory is moved away (discard.h) only when the session is no
+ * longer in use: no directory is removed while a process works in it. */
 #pragma once
 #include "base/arena.h"
 #include "base/cleanup.h"
@@ -27,7 +27,9 @@ struct json;
 enum job_state {
 	JOB_RUNNING,
 	JOB_ENDED,
-	JOB_LOST,               /* the process that ran it was killed, and the command with it; never written, only found */
+	JOB_LOST,               /* the process that ran it was killed, and the command with it; never written, only
+	                           found */
+	JOB_NEWER,              /* its record needs a newer version of cordon; never written, only found */
 	JOB_STATE_MAX
 };
 extern const char *const job_state_names[JOB_STATE_MAX];
@@ -40,11 +42,14 @@ struct job_record {
 	uint64_t pid;                   /* of the process that runs it */
 	uint64_t timeout_ms;            /* 0: any time */
 	/* Once it has ended: */
-	int exit_code, signal;          /* -1 where a signal ended it; or 0 */
+	int exit_code, signal;          /* `killed`: it was ended on request, or with its session */
 	bool timed_out, oom_killed, killed;     /* `killed`: it was told to end, by people or with its session */
 	const char *limit_hit;          /* or NULL */
-	const char *note;               /* what else to know: why its end is not known or not recorded, what is not kept, what was denied; or NULL */
+	const char *note;               /* what else to know: why its end is not known or not recorded, what is not
+	                                   kept, what was denied; or NULL */
 	uint64_t duration_ms;
+	bool shares;                    /* the session's sandbox in that process; only said while it runs. Not a member
+	                                   of those below: later versions of records have it */
 };
 
 /* As text (jobs-json.c): what cordon writes and nothing else. To be free()d; NULL when memory is short. */
@@ -52,13 +57,16 @@ char *job_record_write(const struct job_record *record);
 /* The same as members of an object that was begun. */
 void job_record_members(struct json *json, const struct job_record *record);
 int job_record_read(struct arena *arena, const char *text, size_t length, struct job_record *ret_record) must_check;
+/* Of one that needs a newer version: which job it is. -1: it is no such record. */
+int job_record_read_newer(struct arena *arena, const char *text, size_t length,
+                          struct job_record *ret_record) must_check;
 
 /* ---- For the process that runs one ------------------------------------------------------------------------------- */
 
 struct job_place {
 	char id[ID_SIZE];
 	int parent_fd, fd;              /* of the session's jobs; of this one */
-	int lock_fd, control_fd;        /* what comes through the latter: see below */
+	int lock_fd, control_fd;        /* it was ended on request */
 	bool killed;                    /* it was told to end */
 };
 #define JOB_PLACE_NONE ((struct job_place){ .parent_fd = -1, .fd = -1, .lock_fd = -1, .control_fd = -1 })

@@ -1,8 +1,9 @@
 /* A session's files: see registry-file.h.
  *
- * The record is replaced whole, by rename, so that readers need no lock. The directory and its locks may be removed while
- * others wait for them: who gets a lock asks whether the file still has a name, and if not begins again from the top.
- * Removing takes the record first and the locks last: whatever dies in between, there is a session or there is none. */
+ * The record is replaced whole, by rename, so that readers need no lock. The directory and its locks may be removed
+ * while others wait for them: who gets a lock asks whether the file still has a name, and if not begins again from the
+ * top. Removing takes the record first and the locks last: whatever dies in between, there is a session or there is
+ * none. */
 #include "session/registry-file.h"
 
 #include <dirent.h>
@@ -22,14 +23,14 @@
 #define RECORD REGISTRY_RECORD
 #define RECORD_NEW "session.json.new"   /* being written, or what a killed writer left */
 #define RECORD_SIZE_MAX ((size_t)8 << 20)
-#define ATTEMPTS 100                    /* each lost to somebody who removed the session */
+#define ATTEMPTS 100                    /* each lost to a process that removed the session */
 
 static int refuse(const struct where *where, int number, const char *name, const char *what, struct cordon_error *err)
 {
 	char subject[PATH_MAX + 32] uncleared;
 	snprintf(subject, sizeof(subject), "%s%s%s", where->path, *name ? "/" : "", name);
 	fail(err, CORDON_E_INTERNAL, number, subject, "%s", what);
-	fail_remedy(err, "look at what stands there; move it away if it is not cordon's, or use another session");
+	fail_remedy(err, "look at the file of that name; move it away if it is not cordon's, or use another session");
 	return fail_boundary(err, "session");
 }
 
@@ -51,7 +52,7 @@ int where_find(const char *data_dir, const char *id, struct where *where, struct
 	return found;
 }
 
-/* Of this type, the caller's own, and nobody else's to change. */
+/* Of this type, owned by the caller, and not writable by others. */
 static int check_owned(const struct where *where, int fd, mode_t type, const char *name, struct stat *ret_info,
                        struct cordon_error *err)
 {
@@ -70,9 +71,10 @@ static int check_owned(const struct where *where, int fd, mode_t type, const cha
 static int open_both(const struct where *where)
 {
 	char parent[PATH_MAX] uncleared;
-	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS };
+	struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+		                .resolve = RESOLVE_NO_SYMLINKS };
 	/* At once where no link leads to the data directory either, which it may. */
-	int at_once = (int)syscall(SYS_openat2, AT_FDCWD, where->path, &how, sizeof(how));
+	int at_once = compat_openat2(AT_FDCWD, where->path, &how);
 	if (at_once >= 0 || errno == ENOENT)
 		return at_once;
 	memcpy(parent, where->path, where->parent_length);
@@ -103,7 +105,8 @@ int where_open(const struct where *where, bool make, int *ret_fd, struct cordon_
 		fd = open_both(where);
 	}
 	if (fd < 0)
-		return errno == ENOENT && !make ? 0 : refuse(where, errno, "", "the session's directory cannot be opened", err);
+		return errno == ENOENT && !make
+		               ? 0 : refuse(where, errno, "", "the session's directory cannot be opened", err);
 	if (check_owned(where, fd, S_IFDIR, "", &info, err) < 0)
 		return -1;
 	*ret_fd = take_fd(&fd);
@@ -127,9 +130,10 @@ static int take_lock(const struct where *where, int fd, const char *name, int op
 	bool used = !strcmp(name, REGISTRY_USE) && operation == LOCK_EX;
 	if (lock_wait(fd, operation, used ? 0 : LOCK_PATIENCE_MS) < 0) {
 		if (errno != EWOULDBLOCK)
-			return refuse(where, errno, name, "the session cannot be locked", err);
-		return used ? fail_busy(where, "a command is running in the session", "wait for it to end, or end it first", err)
-		            : fail_busy(where, "the session is locked by another process", "try again", err);
+			return lock_refused(errno, where->path, err);
+		return used ? fail_busy(where, "a command is running in the session",
+		                        "wait for it to end, or end it first", err) :
+		              fail_busy(where, "the session is locked by another process", "try again", err);
 	}
 	if (check_owned(where, fd, S_IFREG, name, &info, err) < 0)
 		return -1;
@@ -175,6 +179,12 @@ static int refuse_damaged(const struct where *where, const char *why, struct cor
 	return fail_remedy(err, "mend the file, or move it away to begin the session anew");
 }
 
+static int refuse_newer(const struct where *where, struct cordon_error *err)
+{
+	refuse(where, 0, RECORD, "the session was made or changed by a newer version of cordon, which can use it", err);
+	return fail_remedy(err, "use it with that version, or end it: cordon session end ID");
+}
+
 static int read_whole(int fd, char *text, size_t size)
 {
 	for (size_t done = 0; done < size;) {
@@ -218,6 +228,8 @@ int where_read(struct arena *arena, const struct where *where, int directory, st
 		return refuse(where, errno, RECORD, "the session's record cannot be read", err);
 	if (record_read(arena, text, size, &record, &why) < 0)
 		return refuse_damaged(where, why, err);
+	if (record.is_newer && !where->takes_newer)
+		return refuse_newer(where, err);
 	if (!is_asked_for(arena, where, record.id))
 		return refuse_damaged(where, "it is that of another session", err);
 	*ret_record = record;
@@ -235,8 +247,8 @@ static int write_whole(int fd, const char *text, size_t size)
 	return 0;
 }
 
-/* Over the one that is there, within the room that it has; what is read meanwhile may be half of each, which is no record and lets
- * nothing run. */
+/* Over the one that is there, within the room that it has; what is read meanwhile may be half of each, which is no
+ * record and lets nothing run. */
 static int write_over(int directory, const char *text, size_t size)
 {
 	struct stat info;
@@ -253,14 +265,17 @@ static int write_over(int directory, const char *text, size_t size)
 }
 
 /* A full disk keeps a session from going on, not from being stopped. */
-static bool stop_without_room(int number, int directory, const struct session_record *record, const char *text, size_t size)
+static bool stop_without_room(int number, int directory, const struct session_record *record, const char *text,
+                              size_t size)
 {
-	return (number == ENOSPC || number == EDQUOT) && record->state != SESSION_ACTIVE && write_over(directory, text, size) == 0;
+	return (number == ENOSPC || number == EDQUOT) && record->state != SESSION_ACTIVE &&
+	       write_over(directory, text, size) == 0;
 }
 
 int where_write(const struct where *where, int directory, const struct session_record *record, struct cordon_error *err)
 {
-	/* What people decided is on the disk before they are told so; a session that just begins is not worth the wait. */
+	/* An answer to a question is on the disk before it is confirmed; a session that just begins is not worth the
+	 * wait. */
 	bool precious = record->grant_count || record->denial_count || record->state != SESSION_ACTIVE;
 	auto_free char *text = record_write(record);
 	size_t size = text ? strlen(text) : 0;

@@ -40,7 +40,7 @@ int registry_check_id(const char *id, struct cordon_error *err)
 
 int registry_missing(const char *id, struct cordon_error *err)
 {
-	fail(err, CORDON_E_INVALID_REQUEST, 0, id, "there is no such session");
+	fail(err, CORDON_E_NOT_FOUND, 0, id, "there is no such session");
 	fail_remedy(err, "see cordon session list");
 	return fail_boundary(err, "session");
 }
@@ -52,17 +52,45 @@ static int find(const char *data_dir, const char *id, struct where *where, struc
 
 /* ---- reading and making ------------------------------------------------------------------------------------------ */
 
-int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
-                  bool *ret_found, struct cordon_error *err)
+static int read_record(struct where *where, struct arena *arena, const char *data_dir, const char *id,
+                       struct session_record *ret_record, bool *ret_found, struct cordon_error *err)
 {
-	struct where where = { 0 };
 	auto_close int directory = -1;
 	bool found = false;
-	if (find(data_dir, id, &where, err) < 0 || where_open(&where, false, &directory, err) < 0 ||
-	    (directory >= 0 && where_read(arena, &where, directory, ret_record, &found, err) < 0))
+	if (find(data_dir, id, where, err) < 0 || where_open(where, false, &directory, err) < 0 ||
+	    (directory >= 0 && where_read(arena, where, directory, ret_record, &found, err) < 0))
 		return -1;
 	*ret_found = found;
 	return 0;
+}
+
+int registry_read(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
+                  bool *ret_found, struct cordon_error *err)
+{
+	return read_record(&(struct where){ 0 }, arena, data_dir, id, ret_record, ret_found, err);
+}
+
+int registry_read_any(struct arena *arena, const char *data_dir, const char *id, struct session_record *ret_record,
+                      bool *ret_found, struct cordon_error *err)
+{
+	return read_record(&(struct where){ .takes_newer = true }, arena, data_dir, id, ret_record, ret_found, err);
+}
+
+int64_t registry_used_s(const char *data_dir, const char *id)
+{
+	static const char *const names[] = { REGISTRY_USE, REGISTRY_RECORD };
+	struct where where = { 0 };
+	struct stat info;
+	char path[PATH_MAX + 16];
+	int64_t latest = 0;
+	if (where_find(data_dir, id, &where, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), "%s/%s", where.path, names[i]);
+		if (lstat(path, &info) == 0 && info.st_mtim.tv_sec > latest)
+			latest = info.st_mtim.tv_sec;
+	}
+	return latest;
 }
 
 enum session_state registry_look(const char *data_dir, const char *id, struct session_look *look)
@@ -81,20 +109,26 @@ enum session_state registry_look(const char *data_dir, const char *id, struct se
 	    look->changed_s == info.st_ctim.tv_sec && look->changed_ns == info.st_ctim.tv_nsec)
 		return look->state;
 	if (registry_read(&arena, data_dir, id, &record, &found, NULL) == 0)
-		*look = (struct session_look){ .known = there, .state = found ? record.state : SESSION_ENDED, .inode = info.st_ino,
-		                               .size = (uint64_t)info.st_size, .changed_s = info.st_ctim.tv_sec,
-		                               .changed_ns = info.st_ctim.tv_nsec };
+		*look = (struct session_look){ .known = there,
+			                       .state = found ? record.state : SESSION_ENDED,
+			                       .idle_expiry_s = found ? record.idle_expiry_s : 0,
+			                       .inode = info.st_ino,
+			                       .size = (uint64_t)info.st_size,
+			                       .changed_s = info.st_ctim.tv_sec,
+			                       .changed_ns = info.st_ctim.tv_nsec };
 	arena_free(&arena);
 	return look->state;
 }
 
 /* Is it what `first` asks for? Whatever that leaves out is not asked for. */
-static int check_agrees(const struct session_record *record, const struct session_record *first, struct cordon_error *err)
+static int check_agrees(const struct session_record *record, const struct session_record *first,
+                        struct cordon_error *err)
 {
 	const char *other = NULL;
 	if (first && first->workspace && (!record->workspace || strcmp(record->workspace, first->workspace)))
 		other = "another workspace";
-	else if (first && first->has_baseline && (!record->has_baseline || !capability_same(&record->baseline, &first->baseline)))
+	else if (first && first->has_baseline &&
+	         (!record->has_baseline || !capability_same(&record->baseline, &first->baseline)))
 		other = "other capabilities";
 	if (!other)
 		return 0;
@@ -103,8 +137,9 @@ static int check_agrees(const struct session_record *record, const struct sessio
 	return fail_boundary(err, "session");
 }
 
-static int make_record(struct arena *arena, const struct where *where, int directory, const struct session_record *first,
-                       registry_change_fn making, void *arg, struct cordon_error *err)
+static int make_record(struct arena *arena, const struct where *where, int directory,
+                       const struct session_record *first, registry_change_fn making, void *arg,
+                       struct cordon_error *err)
 {
 	char created[UTC_SIZE];
 	struct session_record record = { .id = where->id, .created = created, .changed = created };
@@ -113,6 +148,7 @@ static int make_record(struct arena *arena, const struct where *where, int direc
 	if (first) {
 		record.workspace = first->workspace;
 		record.own_root = first->own_root;
+		record.idle_expiry_s = first->idle_expiry_s;
 		record.has_baseline = first->has_baseline;
 		record.baseline = first->baseline;
 	}
@@ -150,6 +186,16 @@ int registry_make(struct arena *arena, const char *data_dir, const char *id, con
 	return 0;
 }
 
+int registry_check_new(const char *id, bool of_agent, struct cordon_error *err)
+{
+	if (of_agent || strncmp(id, CORDON_AGENT_PREFIX, strlen(CORDON_AGENT_PREFIX)) != 0)
+		return 0;
+	fail(err, CORDON_E_INVALID_REQUEST, 0, id,
+	     "there is no such session, and ids that begin with " CORDON_AGENT_PREFIX
+	     " are of sessions that agents' commands make");
+	return fail_remedy(err, "use another id");
+}
+
 int registry_open(struct arena *arena, const char *data_dir, const char *id, const struct session_record *first,
                   struct session_record *ret_record, bool *ret_made, struct cordon_error *err)
 {
@@ -158,17 +204,17 @@ int registry_open(struct arena *arena, const char *data_dir, const char *id, con
 
 /* ---- changing ---------------------------------------------------------------------------------------------------- */
 
-int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
-                    struct session_record *ret_record, struct cordon_error *err)
+static int change_record(struct where *where, struct arena *arena, const char *data_dir, const char *id,
+                         registry_change_fn change, void *arg, struct session_record *ret_record,
+                         struct cordon_error *err)
 {
-	struct where where = { 0 };
 	struct session_record record;
 	auto_close int directory = -1;
 	auto_unlock int lock = -1;
 	bool found = false;
-	if (find(data_dir, id, &where, err) < 0 ||
-	    where_lock(&where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
-	    (directory >= 0 && where_read(arena, &where, directory, &record, &found, err) < 0))
+	if (find(data_dir, id, where, err) < 0 ||
+	    where_lock(where, REGISTRY_LOCK, LOCK_EX, false, &directory, &lock, err) < 0 ||
+	    (directory >= 0 && where_read(arena, where, directory, &record, &found, err) < 0))
 		return -1;
 	if (!found)
 		return registry_missing(id, err);
@@ -181,12 +227,24 @@ int registry_change(struct arena *arena, const char *data_dir, const char *id, r
 	if (kept == 0) {
 		utc_now(changed);
 		record.changed = changed;
-		if (where_write(&where, directory, &record, err) < 0)
+		if (where_write(where, directory, &record, err) < 0)
 			return -1;
 	}
 	if (ret_record)
 		*ret_record = record;
 	return 0;
+}
+
+int registry_change(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
+                    struct session_record *ret_record, struct cordon_error *err)
+{
+	return change_record(&(struct where){ 0 }, arena, data_dir, id, change, arg, ret_record, err);
+}
+
+int registry_change_any(struct arena *arena, const char *data_dir, const char *id, registry_change_fn change, void *arg,
+                        struct session_record *ret_record, struct cordon_error *err)
+{
+	return change_record(&(struct where){ .takes_newer = true }, arena, data_dir, id, change, arg, ret_record, err);
 }
 
 int registry_remove(const char *data_dir, const char *id, struct cordon_error *err)
@@ -242,7 +300,7 @@ int registry_exclude(const char *data_dir, const char *id, int *ret_lock_fd, str
 /* 1 where there is a record, 0 where there is none, -1 where it is damaged. */
 static int read_listed(struct arena *arena, const char *data_dir, const char *name, struct session_record *ret_record)
 {
-	struct where where = { 0 };
+	struct where where = { .takes_newer = true };
 	auto_close int directory = -1;
 	bool found = false;
 	if (where_name(data_dir, name, &where, NULL) < 0 || where_open(&where, false, &directory, NULL) < 0 ||

@@ -1,8 +1,8 @@
 /* Rings: see ring.h.
  *
- * The file is a head and `size` bytes. The writer says how far it will have come (`begun`), writes, and then says that it
- * has (`done`). Who reads takes what is before `done`, then looks at `begun` once more: what lies further back than `size`
- * from there may have been written over while it was read, and is thrown away. */
+ * The file is a head and `size` bytes. The writer stores the position it is going to reach (`begun`), writes, and then
+ * stores the position again (`done`). A reader takes what is before `done`, then reads `begun` once more: bytes
+ * further back than `size` from there may have been overwritten while they were read, and are discarded. */
 #include "session/ring.h"
 
 #include <fcntl.h>
@@ -131,7 +131,7 @@ static int read_head(int fd, struct head *ret_head)
 	}
 	bool sound = whole && ret_head->magic == MAGIC && ret_head->size && ret_head->size <= RING_SIZE_MAX &&
 	             ret_head->done.place <= ret_head->begun.place;
-	/* It is looked at before what it speaks of is, and the other way round the second time. */
+	/* It is read before the bytes that it refers to, and the second time after them. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return sound ? 0 : -EBADMSG;
 }
@@ -163,7 +163,7 @@ int ring_read(int fd, uint64_t from, void *buffer, size_t size, struct ring_part
 		if (part.from > part.end)
 			part.from = part.end;
 		part.length = part.end - part.from < size ? (size_t)(part.end - part.from) : size;
-		/* A size that changes under us is not the writer's doing; all else may have. */
+		/* The writer never changes the size; everything else may have changed. */
 		uint64_t ring_size = head.size;
 		result = read_around(fd, &head, buffer, part.length, part.from);
 		if (result == 0)

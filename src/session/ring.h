@@ -1,6 +1,6 @@
-/* The last so many bytes that a job wrote to one of its streams, in a file of a fixed size: one process writes, any
- * number read meanwhile, and none waits for another. Places are counted from the first byte that was ever written, so
- * that a reader goes on where it was, and learns what it missed. */
+/* The last bytes that a job wrote to one of its streams, in a file of a fixed size: one process writes, any number
+ * read, and none waits for another. Offsets are counted from the first byte that was ever written, so that a reader
+ * continues at its offset, and learns how much it missed. */
 #pragma once
 #include <stdint.h>
 
@@ -17,7 +17,8 @@ struct ring {
 };
 
 /* A new file. `size` is cut to RING_SIZE_MAX. */
-int ring_make(int directory_fd, const char *name, uint64_t size, struct ring *ret_ring, struct cordon_error *err) must_check;
+int ring_make(int directory_fd, const char *name, uint64_t size, struct ring *ret_ring,
+              struct cordon_error *err) must_check;
 /* Never fails: see `error`. */
 void ring_add(struct ring *ring, const void *bytes, size_t length);
 void ring_close(struct ring *ring);

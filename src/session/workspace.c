@@ -30,7 +30,8 @@ static int find_data_dir(struct arena *arena, const char *path, const char **ret
 		    (why.os_errno == ENOENT && beneath_resolve(arena, part, &place, NULL, &why) == 0))
 			break;
 		if (cut == 0 || why.os_errno != ENOENT || (lstat(part, &info) == 0 && S_ISLNK(info.st_mode))) {
-			fail(err, CORDON_E_AUDIT_UNAVAILABLE, why.os_errno, path, "cannot open cordon's data directory");
+			fail(err, CORDON_E_AUDIT_UNAVAILABLE, why.os_errno, path,
+			     "cannot open cordon's data directory");
 			return fail_remedy(err, "%s", DATA_REMEDY);
 		}
 	}
@@ -67,7 +68,8 @@ int workspace_make_data_dir(const char *path, struct cordon_error *err)
 	bool there = stat(path, &info) == 0;
 	if (there && !file_may_hold_data(&info)) {
 		fail(err, CORDON_E_AUDIT_UNAVAILABLE, 0, path, "cordon's data directory can be changed by other users");
-		return fail_remedy(err, "make it your own and not writable for others (chown, chmod o-w), or name another one");
+		return fail_remedy(
+			err, "make it your own and not writable for others (chown, chmod o-w), or name another one");
 	}
 	if (there)
 		return 0;
@@ -87,28 +89,6 @@ int workspace_make_data_dir(const char *path, struct cordon_error *err)
 }
 
 /* ---- named ------------------------------------------------------------------------------------------------------ */
-
-/* Not these, nor anything beneath where `beneath` is set: a command that may change them is outside already. */
-static const struct {
-	const char *path;
-	bool beneath;
-} system_places[] = {
-	{ "/", false },     { "/bin", true },  { "/boot", true }, { "/dev", true },  { "/etc", true },  { "/home", false },
-	{ "/lib", true },   { "/lib32", true }, { "/lib64", true }, { "/libx32", true }, { "/media", false },
-	{ "/mnt", false },  { "/nix", true },  { "/opt", false }, { "/proc", true }, { "/root", false }, { "/run", false },
-	{ "/run/user", false }, { "/sbin", true }, { "/srv", false }, { "/sys", true },  { "/tmp", false }, { "/usr", true },
-	{ "/var", false },  { "/var/tmp", false }, { "/var/lib", false }, { "/var/run", true },
-};
-
-bool workspace_is_system(const char *path)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(system_places); i++) {
-		const char *system = system_places[i].path;
-		if (!strcmp(path, system) || (system_places[i].beneath && path_within(path, system)))
-			return true;
-	}
-	return false;
-}
 
 /* What they hold is masked wherever it is found; as a workspace it would be laid open. */
 static bool is_secret(const char *path)
@@ -227,9 +207,11 @@ int workspace_of_session(struct arena *arena, const char *session_id, const char
 	}
 	struct stat info = { 0 };
 	if (fd < 0 && (make || errno != ENOENT))
-		return fail(err, CORDON_E_CAPABILITY_DENIED, errno, path, "the session's directory is not what cordon made");
+		return fail(err, CORDON_E_CAPABILITY_DENIED, errno, path,
+		            "the session's directory is not what cordon made");
 	if (fd >= 0 && (fstat(fd, &info) < 0 || info.st_uid != geteuid()))
-		return fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "the session's directory belongs to another user");
+		return fail(err, CORDON_E_CAPABILITY_DENIED, 0, path,
+		            "the session's directory belongs to another user");
 	*ret_place = (struct place){ .path = path, .device = info.st_dev, .inode = info.st_ino, .is_directory = true };
 	*ret_fd = take_fd(&fd);
 	return 0;

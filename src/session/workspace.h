@@ -25,7 +25,8 @@ bool workspace_is_system(const char *path);
 
 /* The error for a path in, or around, the directory where the workspaces of sessions are made. `root` may be NULL, or a
  * link. */
-int workspace_refuse_among(struct arena *arena, const char *path, const char *root, struct cordon_error *err) must_check;
+int workspace_refuse_among(struct arena *arena, const char *path, const char *root,
+                           struct cordon_error *err) must_check;
 
 /* What a session's directories are called: the first 16 bytes, in hex, of SHA-256 over the id as a JSON string. */
 #define WORKSPACE_HASH_LENGTH 32

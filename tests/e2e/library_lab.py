@@ -125,12 +125,17 @@ def numbers(pid):
     return [int(number) for number in status.partition("NSpid:")[2].splitlines()[0].split()]
 
 
+def name_of(pid):
+    with contextlib.suppress(OSError):  # it has gone meanwhile
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+
 def parts(library):
-    """Of its process: the inits of sandboxes, and what runs in these."""
+    """Of its process: the inits of sandboxes, and what runs in these besides their starters."""
     found = {"inits": [], "commands": []}
     for pid in descendants(library.process.pid):
         inside = numbers(pid)[len(numbers(library.process.pid)):]
-        if inside:
+        if inside and name_of(pid) != "cordon-starter":
             found["inits" if inside == [1] else "commands"].append(pid)
     return found
 

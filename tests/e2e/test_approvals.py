@@ -235,7 +235,7 @@ def test_bad_answers(cordon, out, queue):
     card = card_of(cordon)
     other = "0" * 64
     assert unanswerable(cordon, "approve", card["id"], "--hash", other)["class"] == "capability_denied"
-    assert unanswerable(cordon, "approve", "01AAAAAAAAAAAAAAAAAAAAAAAA")["class"] == "invalid_request"
+    assert unanswerable(cordon, "approve", "01AAAAAAAAAAAAAAAAAAAAAAAA")["class"] == "not_found"
     assert unanswerable(cordon, "deny", card["id"], "--reason", "x" * 300)["class"] == "invalid_request"
     for words in (["approve"], ["approve", card["id"], "more"], ["deny", card["id"], "--for-session"], ["list", "--once"], ["allow"]):
         assert unanswerable(cordon, *words, status=2)["class"] == "invalid_request"
@@ -258,7 +258,7 @@ def test_a_session_that_ends_takes_its_questions_along(cordon, out, queue):
     late = unanswerable(cordon, "approve", card["id"], "--for-session")
     assert late["class"] == "session_ended" and listed(cordon) == [] and grants(cordon) == []
     status, errors = end(process)
-    assert status == 125 and "the session was ended meanwhile" in errors
+    assert status == 125 and "the session was ended while the question was open" in errors
     assert [(row["outcome"], row["by"]["door"]) for row in approvals(cordon)] == [("cancelled", "session")]
 
 
@@ -269,6 +269,19 @@ def test_ambiguous(cordon, out, queue):
     for each in listed(cordon):
         answer(cordon, "approve", each["id"])
     assert [end(process)[0] for process in processes] == [0, 0]
+
+
+def test_a_short_beginning_is_no_answer(cordon, out, queue):
+    """Ids begin with the time: what was shown may be gone, and another ask whose id begins like that."""
+    process = ask(cordon, out)
+    card = card_of(cordon)
+    refused = unanswerable(cordon, "approve", card["id"][:15], names_a_card=False)
+    assert "another" in refused["reason"] and "16" in refused["remediation"] and listed(cordon)
+    assert cordon("approvals", "deny", card["id"][:8], "--hash", card["hash"]).returncode == 0
+    assert end(process)[0] == 125
+    process = ask(cordon, out, "echo", "more")
+    assert cordon("approvals", "approve", card_of(cordon)["id"][:16].lower()).returncode == 0
+    assert end(process)[0] == 0
 
 
 # ---- those who die -----------------------------------------------------------------------------------------------------

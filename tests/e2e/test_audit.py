@@ -129,6 +129,22 @@ def test_values_that_are_wrong(cordon, words, hint):
     assert error["class"] == "invalid_request"
 
 
+def test_what_the_caller_knows_a_command_by(cordon):
+    (cordon.workspace / "f").write_text("text")
+    for words in (("run", "--client-ref", "call 7", "--", "true"), ("run", "--client-ref", "call 7", "--cwd", "/etc", "--", "true"),
+                  ("file", "read", "--client-ref", "call 7", "f")):
+        cordon(*words)
+    asked = [row["row"] for row in rows(cordon) if row.get("client_ref") == "call 7"]
+    assert asked == ["intent", "denial", "intent"]
+    shown = cordon("audit", "show", next(row["id"] for row in rows(cordon))).stdout
+    assert "client_ref" in shown and "call 7" in shown
+
+
+@pytest.mark.parametrize("text", ["", "a\tb", "\x7f", "x" * 1025])
+def test_what_no_caller_knows_a_command_by(cordon, text):
+    assert "client-ref" in cordon.refused("--client-ref", text, "--", "true")["reason"]
+
+
 def test_following(cordon):
     follower = cordon.popen("audit", "tail", "-f", "--json")
     try:

@@ -197,7 +197,7 @@ def test_the_directory_of_a_session_that_was_replaced(cordon, outside):
     """Whoever puts a link where a session's workspace belongs does not choose where it works."""
     assert cordon("run", "--session", "x", "--", "true").returncode == 0
     [place] = (cordon.data / "cordon/workspaces").iterdir()
-    place.rmdir()
+    shutil.rmtree(place)
     place.symlink_to(outside)
     error = refused(cordon, "--session", "x", "--", "touch", "made")
     assert error["class"] == "capability_denied" and error["step"] == "session"
@@ -644,9 +644,9 @@ def test_an_input_that_is_a_directory(cordon):
 
 def test_few_descriptors_left(cordon):
     """Short of descriptors it refuses, and says why; it never runs with a wall less."""
-    # To look for leaks takes descriptors, too.
+    # To look for leaks takes descriptors, too. For a root caller each toolchain takes one for its mount.
     cordon.env["ASAN_OPTIONS"] = cordon.env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    for most in (4, 6, 8, 12, 16, 24, 32, 48, 64):
+    for most in (4, 6, 8, 9, 10, 12, 16, 24, 32, 48, 64, 128):
         done = cordon("run", "--json", "--", "true", preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_NOFILE, (most, most)))
         value = json.loads(done.stdout)
@@ -655,6 +655,7 @@ def test_few_descriptors_left(cordon):
             assert value["exit_code"] == 0 and all(wall.startswith("limit_") for wall in missing), missing
         else:
             assert done.returncode == 125 and value["error"]["reason"], value
+            assert "is mounted in it" not in value["error"]["reason"], value
     assert done.returncode == 0
 
 

@@ -251,3 +251,21 @@ def test_locks_of_others_show(cordon, driver):
     with open("/usr/bin/tsort", "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert cordon(*inside).returncode == 1
+
+
+def test_private_roots_are_bounded(cordon):
+    """What is granted elsewhere has a root of its own, of which the fixed part is kept; beyond a bound it is made in memory each time."""
+    places = iter(["/var/cache", "/var/lib", "/var/spool", "/var/opt", "/var/mail"])
+
+    def run():
+        return cordon("run", "--read", next(places), "-c", "echo x > y && cat /etc/passwd y | tail -1").stdout
+    assert run() == "x\n"
+    roots = cordon.data / "cordon/roots"
+    there = len(list(roots.iterdir()))
+    assert run() == "x\n" and len(list(roots.iterdir())) == there + 1
+    for number in range(255 - there):
+        (roots / f"{number:032x}").mkdir()
+    assert run() == run() == "x\n" and len(list(roots.iterdir())) == 256
+    # What was not used for a month makes room.
+    os.utime(roots / f"{0:032x}", (0, 0))
+    assert run() == "x\n" and len(list(roots.iterdir())) == 256 and not (roots / f"{0:032x}").exists()

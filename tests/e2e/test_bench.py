@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from lab import ROOT, missing
+from lab import ROOT, missing, needs
 
 pytestmark = missing("gcc", "unsanitized", "mount-namespace")
 BUILD = os.environ.get("CORDON_BUILD") or str(ROOT / "build")
@@ -50,6 +50,26 @@ def test_the_programs_fit_the_sources(name):
     assert done.returncode == 0, done.stderr
 
 
+def test_it_measures_the_doors_for_agents(tmp_path):
+    done = bench(tmp_path / "results", BENCH_ONLY="agents")
+    assert done.returncode == 0, done.stderr
+    for what, unit in (("`cordon mcp`, start to first answer", "× cordon version"), ("`shell` of `cordon mcp`", "× library, session"), ("`cordon hook`", "ms")):
+        assert re.search(rf"^\| {re.escape(what)} \| [\d.]+ {unit} \| ≤ ", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^\| errors of 200 calls at once \| 0 \| ≤ 0 \| met \|$", done.stdout, re.MULTILINE), done.stdout
+
+
+def test_it_measures_the_scanner(tmp_path):
+    """Beside others, where they are installed; what it adds to a command; and what it takes for a secret, which is counted elsewhere."""
+    done = bench(tmp_path / "results", BENCH_ONLY="secrets scanning")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| secrets, raw layer on text \| [\d.]+ GB/s \| ≥ 10 GB/s \|", done.stdout, re.MULTILINE), done.stdout
+    beside = r"[\d.]+ ×" if os.path.exists("/usr/include/hs/hs.h") else "—"
+    assert re.search(rf"^\| secrets, raw layer on near misses, against Hyperscan \| {beside} \| ≥ 0.80 × \|", done.stdout, re.MULTILINE), done.stdout
+    for size in ("1 MiB", "100 MiB"):
+        for output in ("not searched", "report", "redact"):
+            assert re.search(rf"^\| {size} \| {output} \| [\d.,]+ \|", done.stdout, re.MULTILINE), done.stdout
+
+
 def test_a_part_that_breaks_is_told(tmp_path):
     done = bench(tmp_path / "results", BENCH_ONLY="sessions", BENCH_SESSIONS="nonsense")
     assert done.returncode == 1 and "broken: sessions" in done.stderr
@@ -68,7 +88,9 @@ def test_the_page_has_the_figures_of_the_run_that_is_kept():
 
 def soak(*words):
     """What a soak that finds nothing wrong says."""
-    done = subprocess.run([ROOT / "bench/soak", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+    # In mounts of its own: others' mounts on this machine would give its sessions further mount namespaces.
+    private = ["unshare", "--mount", "--propagation", "private"] if os.geteuid() == 0 else []
+    done = subprocess.run([*private, ROOT / "bench/soak", *words], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
                           env={**os.environ, "BUILD": BUILD})
     assert done.returncode == 0 and "nothing is wrong" in done.stdout, done.stdout + done.stderr
     ran = re.search(r"intact; ([\d,]+) of ([\d,]+) commands that ran have their rows", done.stdout)
@@ -85,3 +107,19 @@ def test_a_soak_of_the_library_finds_everything_as_it_was():
 def test_a_daemon_that_is_killed_loses_nothing_of_the_ledger():
     told = soak("--minutes", "0.02", "--sessions", "2", "--kill", "--every", "0.3", "0.5")
     assert int(re.search(r"the daemon was killed (\d+) times", told).group(1)) > 0
+
+
+def test_it_measures_what_answers_without_a_network(tmp_path):
+    done = bench(tmp_path / "results", BENCH_ONLY="offline")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^\| no network, answered at once, adds \| -?[\d.,]+ µs \| ≤ 150 µs \| (met|\*\*NOT MET\*\*) \|$", done.stdout, re.MULTILINE), done.stdout
+
+
+@needs("strace", "git")
+def test_the_cost_of_renames_is_counted_again(tmp_path):
+    done = subprocess.run([ROOT / "tools/rename-cost", "--cordon", pathlib.Path(BUILD, "cordon"), "--renames", "50", "--", "sh", "-c",
+                           "touch a; mv a b; mv b c; sleep 0.1"], cwd=tmp_path, capture_output=True, text=True,
+                          env={**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("renames of the command  2\n"), done.stdout
+    assert re.search(r"^a rename +[\d.]+ us; in a git working tree [\d.]+ us$", done.stdout, re.MULTILINE), done.stdout

@@ -271,6 +271,17 @@ def test_profile_prints_and_runs_nothing(cordon):
         assert cordon("profile", *words).returncode == 0
 
 
+def test_drivers_are_named(cordon):
+    """By the refusal of another word; those of this system are what the doctor looks at."""
+    error = cordon.refused("--driver", "foo", "--", "true")
+    assert error["reason"] == "there is no such driver", error
+    _, _, listed = error["remediation"].partition("choose one of: auto ")
+    names = {driver["name"] for driver in json.loads(cordon("doctor", "--json").stdout)["drivers"]}
+    assert listed and {*listed.split()} == names | {"disabled"}, error
+    for other in ("seatbelt", "windows"):
+        assert "another system" in cordon.refused("--driver", other, "--", "true")["reason"]
+
+
 def test_doctor(cordon):
     machine = cordon("doctor", "--json")
     report = json.loads(machine.stdout)
@@ -284,6 +295,10 @@ def test_doctor(cordon):
     chosen = report["drivers"][names.index(report["default_driver"])]
     for wall in chosen["walls"]:
         assert wall["wall"] in human.stdout and wall["mechanism"] in human.stdout
+    for driver in report["drivers"]:
+        for wall in driver.get("walls", []):
+            assert wall["can_hold"] or not wall["holds"], wall
+            assert wall["holds"] or wall["fix"], wall
     hosts = {driver["name"]: driver["listed_hosts"] for driver in report["drivers"] if driver["works"]}
     assert not any(hosts[name]["holds"] or "namespaces" not in hosts[name]["fix"] for name in ("landlock", "local") if name in hosts)
     assert all(hosts[name]["holds"] for name in ("namespaces", "bwrap") if name in hosts), hosts

@@ -40,7 +40,7 @@ def shown(cordon, *words):
     done = cordon("config", "show", "--json", *words)
     assert done.returncode == 0 and done.stderr == "", done
     value = json.loads(done.stdout)
-    assert set(value) == {"files", "settings", "sessions", "note"}
+    assert set(value) == {"files", "settings", "sessions", "credentials", "gateway", "note"}
     return {each["key"]: each for each in value["settings"]}, value
 
 

@@ -193,10 +193,11 @@ def test_every_driver(cordon, driver, leftovers):
 
 
 def test_full_speed(cordon, leftovers):
-    """As fast as it can be written: ended long before it would be done, which is after 96 MB."""
-    told = result(cordon, "--disk", "4M", "-c", "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=file$i bs=64k count=256; done; sleep 5")
+    """As fast as it can be written, 96 MB: it is ended, however long it would go on."""
+    told = result(cordon, "--disk", "4M", "-c", "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=file$i bs=64k count=256; done; sleep 600")
     passed(cordon, told, over=100)
-    assert told["duration_ms"] < 4000
+    print(f"ended after {told['duration_ms']} ms")
+    assert told["duration_ms"] < 300_000
 
 
 def test_what_is_no_more_than_allowed(cordon):
@@ -265,8 +266,11 @@ def test_what_ends_first_is_told(quiet):
         return result(quiet, "--session", "s", "--disk", "4M", "--", "/usr/bin/fallocate", "-l", size, size)
     assert take_at_once("2M")["denials"] == []
     told = take_at_once("8M")
-    if told["limit_hit"]:
+    if told["limit_hit"] and told["signal"]:
         passed(quiet, told)
+        return
+    if told["limit_hit"]:  # seen while it was on its way out by itself
+        assert told["limit_hit"] == "disk" and told["limit"]["used"] > told["limit"]["allowed"] and told["exit_code"] == 0
         return
     [denial] = told["denials"]
     [place] = (quiet.data / "cordon/workspaces").iterdir()

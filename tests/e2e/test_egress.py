@@ -524,7 +524,8 @@ def test_the_proxy_is_killed(cordon, net, holder, leftovers):
     proxy, = proxies_of(process.pid)
     os.kill(proxy, signal.SIGKILL)
     output, errors = process.communicate(timeout=60)
-    assert output == "closed\n" and process.returncode == 0 and "the proxy ended" in errors, (output, errors)
+    # It succeeded all the same: only its rows say so.
+    assert (output, process.returncode, errors) == ("closed\n", 0, "")
     assert holder.closed.wait(30)
     row, = network_rows(cordon)
     assert row["decision"] == "failed" and "the proxy ended" in row["why"], row

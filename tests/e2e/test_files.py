@@ -87,6 +87,20 @@ def test_nothing_leaves(cordon, file, tmp_path):
     assert (outside / "secret").read_text() == "x"
 
 
+def test_a_second_name_of_a_file_outside(cordon, file, tmp_path):
+    """Writing makes another file: what lies outside keeps its content, whatever name it has inside."""
+    outside = tmp_path / "outside"
+    outside.write_text("one\ntwo\n")
+    for name in ("written", "edited"):
+        os.link(outside, cordon.workspace / name)
+    # What has a name in the workspace is content of the workspace: it can be read by that name.
+    assert file("read", "written")["content"] == "one\ntwo\n"
+    file("write", "written", input="new\n")
+    file("edit", "--old", "two", "--new", "2", "edited")
+    assert outside.read_text() == "one\ntwo\n" and outside.stat().st_nlink == 1
+    assert (cordon.workspace / "written").read_text() == "new\n" and (cordon.workspace / "edited").read_text() == "one\n2\n"
+
+
 def test_hidden_and_protected_names(cordon, file):
     subprocess.run(["git", "init", "-q"], cwd=cordon.workspace, check=True)
     (cordon.workspace / ".env").write_text("KEY=1")
@@ -99,6 +113,25 @@ def test_hidden_and_protected_names(cordon, file):
     assert (cordon.workspace / ".git/config").read_text() == before and not (cordon.workspace / "plain").exists()
     assert "KEY" not in json.dumps(file("grep", "--all", "KEY"))
     assert {entry["name"]: entry["type"] for entry in file("list")["entries"]} == {".env": "hidden", ".git": "directory"}
+
+
+def test_what_was_not_looked_at_or_is_not_there_is_said(cordon, file):
+    (cordon.workspace / ".env").write_text("KEY=1")
+    (cordon.workspace / "one").write_text("only\n")
+    for words in (["grep", "--all", "KEY"], ["find", "--all"], ["export"]):
+        assert any("1 name is hidden" in note for note in file(*words)["notes"]), words
+    assert file("grep", "only", "one")["notes"] == [] and "notes" not in file("read", "one")
+    assert file("read", "one", "--offset", "99")["notes"] == ["the file ends before that: it has 1 line"]
+    assert file("read", "one", "--bytes", "--offset", "99")["notes"] == ["the file ends before that: it has 5 bytes"]
+    done = cordon("file", "read", "one", "--offset", "99")
+    assert done.stdout == "" and done.stderr == "cordon: the file ends before that: it has 1 line\n"
+    error = refused(file, cordon, "write", "--content", "x", "no/such/file")
+    assert error["class"] == "not_found" and "the directory in which it would be" in error["reason"] and "mkdir" in error["remediation"]
+    # What is too large to be sent is not told to be sent, and no other advice leads back to where it came from.
+    with open(cordon.workspace / "large", "wb") as large:
+        large.truncate((25 << 20) + 1)
+    assert "cordon run" in file("read", "large", status=125)["remediation"] and "send" not in file("read", "large", status=125)["remediation"]
+    assert "cordon run" in file("send", "large", status=125)["remediation"] and "cordon run" in file("export", status=125)["remediation"]
 
 
 def test_what_has_no_content(cordon, file):

@@ -64,8 +64,8 @@ def test_a_log_grows(cordon, tmp_path):
 
 @needs("unsanitized")
 def test_what_nobody_reads_blocks_the_command(cordon):
-    """1 GiB for a reader that reads nothing: the command waits, cordon's memory is bounded, and signals still arrive."""
-    process = cordon.popen("run", "-c", "echo ready >&2; exec head -c 1G /dev/zero")
+    """10 GiB for a reader that reads nothing: the command waits, cordon's memory is bounded, and signals still arrive."""
+    process = cordon.popen("run", "-c", "echo ready >&2; exec head -c 10G /dev/zero")
     assert process.stderr.readline() == b"ready\n"
 
     def written():

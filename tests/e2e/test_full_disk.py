@@ -182,8 +182,8 @@ def test_by_rpc(cordon, daemon):
     assert cordon("session", "new", "s", "--workspace", cordon.workspace).returncode == 0
     daemon.start()
     with daemon.rpc() as rpc:
-        _, put_back = spoil(cordon, lambda: rpc.send("run", 1, argv=["sh", "-c", LINE], settings={"session": "s"}))
-        answer = rpc.answer(1)
+        process, put_back = spoil(cordon, lambda: rpc.start("sh", "-c", LINE, events=False))
+        answer = rpc.end(process)
         assert "error" not in answer, answer
         check_result(answer["result"])
     check_next(cordon, put_back)

@@ -128,7 +128,7 @@ def test_the_ledger_has_every_session(cordon, compiled, leftovers):
 @needs("gcc")
 def test_the_header_stands_alone(tmp_path):
     source = tmp_path / "it.c"
-    source.write_text("#include <cordon.h>\nint main(void) { return cordon_class_name(CORDON_OK) == 0; }\n")
+    source.write_text("#include <cordon-internal.h>\nint main(void) { return cordon_class_name(CORDON_OK) == 0; }\n")
     for words in (["-std=c99", "-pedantic"], ["-std=c11", "-pedantic"], ["-std=c2x"]):
         subprocess.run(["cc", *words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source], check=True)
     if subprocess.run(["sh", "-c", "command -v c++"], capture_output=True).returncode == 0:

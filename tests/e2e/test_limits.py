@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import descendants
+from conftest import PATIENCE, descendants
 from lab import (IS_ROOT, ROOT, drivers, lack, leaves, leftovers, members, needs, own_group, refused, refused_unwalked,  # noqa: F401
                  result, rows, rows_of, running, wait_until)
 
@@ -281,13 +281,24 @@ def test_processes(cordon, unwalled, driver):
     assert told["limit_hit"] is None, "a limit on processes ends nothing"
 
 
+def comm(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return None
+
+
 @needs("cgroup")
 @drivers()
 def test_every_process_of_a_command_is_in_its_groups(cordon, leftovers, driver):
     """But for init, where that need not be."""
     process = cordon.popen("run", "--driver", driver, "-c", "(setsid sleep 60 &); sleep 60 & echo up; wait")
     assert process.stdout.readline().strip() == b"up"
-    everybody = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in descendants(process.pid)}
+    everybody, deadline = {}, time.monotonic() + PATIENCE
+    # The shell that started the one in the background has ended, and both are what they are to be.
+    while sorted(everybody.values()).count("sleep") < 2 or list(everybody.values()).count("sh") > 1:
+        assert time.monotonic() < deadline, everybody
+        everybody = {pid: name for pid in descendants(process.pid) if (name := comm(pid))}
     found = [{int(pid) for pid in pathlib.Path(path, "cgroup.procs").read_text().split()} for path in groups(process.pid)]
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
@@ -659,11 +670,18 @@ MET = [
     (["--processes", "20"], "import os\nfor _ in range(40):\n    if not os.fork(): os.read(0, 1) or os.pause()", "limit_processes", "--processes"),
     (["--open-files", "32"], "files = [open('/dev/null') for _ in range(64)]", "limit_files", "--open-files"),
     (["--tmp", "1m"], "open('/tmp/x', 'wb').write(b'x' * (4 << 20))", "limit_disk", "--tmp"),
+    (["--tmp", "1m"], "import os\nname = os.path.expanduser('~/x')\ntry: open(name, 'wb').write(b'x' * (4 << 20))\nexcept OSError as e: exit(f'{name}: {e}')",
+     "limit_disk", "--tmp"),
+    (["--memory", "256m"], "kept = bytearray(200 << 20)\nraise MemoryError('Cannot allocate memory')", "limit_memory", "--memory"),
 ]
 
 
-@pytest.mark.parametrize("grouped", [True, False], ids=["group", "no-group"])
-@pytest.mark.parametrize("words, code, wall, grant", MET, ids=["processes", "files", "tmp"])
+MET_IDS = ["processes", "files", "tmp", "home", "memory"]
+MET_CASES = [pytest.param(*row, grouped, id=f"{name}-{'group' if grouped else 'no-group'}") for row, name in zip(MET, MET_IDS)
+             for grouped in (True, False)]
+
+
+@pytest.mark.parametrize("words, code, wall, grant, grouped", MET_CASES)
 def test_a_limit_that_was_met_is_named(cordon, configured, words, code, wall, grant, grouped):
     """Where the command failed of it."""
     options = [] if grouped else configured('limits.cgroup = "none"')
@@ -672,9 +690,20 @@ def test_a_limit_that_was_met_is_named(cordon, configured, words, code, wall, gr
     assert told["exit_code"] == 1, told
     [denial] = told["denials"]
     assert denial["wall"] == wall and grant in denial["grant"], denial
+    if "~/x" in code:
+        assert denial["what"] == os.path.expanduser("~") and "home" in denial["note"], denial
     done = cordon("run", *options, *words, "--", PYTHON, "-c", code)
     [remark] = [line for line in done.stderr.splitlines() if line.startswith("cordon: ")]
     assert grant in remark
+
+
+def test_who_may_not_spawn_has_met_no_number(cordon):
+    """No option that raises the limit on processes would help."""
+    [denial] = result(cordon, "--no-spawn", "--", "sh", "-c", "ls; true")["denials"]
+    assert (denial["wall"], denial["grant"]) == ("spawn", "--spawn"), denial
+    done = cordon("run", "--no-spawn", "--", "sh", "-c", "ls; true")
+    [remark] = [line for line in done.stderr.splitlines() if line.startswith("cordon: ")]
+    assert "(spawn)" in remark and "--spawn" in remark and "--processes" not in remark, done
 
 
 def test_a_limit_that_was_met_and_survived_is_not(cordon, configured):
@@ -709,23 +738,29 @@ def test_nothing_is_left_behind(cordon, leftovers):
 
 def test_many_at_once(cordon, leftovers):
     """Each has its own limits, whoever else is there; and no more is left of two hundred than of one."""
+    before = set(groups())  # of a cordon that was killed, perhaps, whose number is now another's
     processes = [cordon.popen("run", "--quiet", "--timeout", "300s", "-c", "echo up; exec sleep 300") for _ in range(200)]
     try:
-        assert all(process.stdout.readline() == b"up\n" for process in processes)
+        said = [process.stdout.readline() for process in processes]
+        assert said == [b"up\n"] * len(processes), [process.communicate(timeout=60) for process, line in zip(processes, said) if line != b"up\n"]
         if GROUPED:
-            made = {pid: set() for pid in (process.pid for process in processes)}
-            for path in groups():
-                pid = int(path.split("cordon-")[-1].split("-")[0])
-                if pid in made:
-                    made[pid].add(os.path.basename(path))
-            assert all(len(names) == 1 for names in made.values())
+            made = {process.pid: set() for process in processes}
+
+            def each_has_one():
+                """A list of a tree in which others make and remove groups may lack some."""
+                for path in set(groups()) - before:
+                    pid = int(path.split("cordon-")[-1].split("-")[0])
+                    if pid in made:
+                        made[pid].add(os.path.basename(path))
+                return all(len(names) == 1 for names in made.values())
+            assert wait_until(each_has_one), {pid: names for pid, names in made.items() if len(names) != 1}
     finally:
         for process in processes:
             process.terminate()
         statuses = [process.communicate(timeout=60) and process.returncode for process in processes]
     assert set(statuses) == {128 + signal.SIGTERM}
     if GROUPED:
-        assert not [path for path in groups() if int(path.split("cordon-")[-1].split("-")[0]) in made]
+        assert not [path for path in set(groups()) - before if int(path.split("cordon-")[-1].split("-")[0]) in made]
 
 
 @needs("cgroup")

@@ -1,97 +1,17 @@
 """cordon mcp: both eras of the protocol, as lines of JSON. What the official clients make of it is tested by make test-agents."""
 import base64
-import contextlib
 import json
 import os
-import queue
+import pathlib
+import re
+import signal
 import subprocess
-import threading
 
 import pytest
 
-from conftest import PATIENCE
-from lab import rows, wait_until
-
-MODERN = "2026-07-28"
-
-
-class Client:
-    """One server, and what it says: answers by id, everything else in order."""
-    def __init__(self, cordon, *options, era="legacy", elicitation=True):
-        self.process = cordon.popen("mcp", *options, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.era, self.number = era, 0
-        self.capabilities = {"elicitation": {}} if elicitation else {}
-        self.messages, self.kept = queue.Queue(), []
-        threading.Thread(target=self.read, daemon=True).start()
-        if era == "legacy":
-            self.opened = self.call("initialize", protocolVersion="2025-11-25", capabilities=self.capabilities,
-                                    clientInfo={"name": "te/st", "version": "1"})
-            self.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
-
-    def read(self):
-        for line in self.process.stdout:
-            self.messages.put(json.loads(line))
-        self.messages.put(None)
-
-    def write(self, message):
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def send(self, method, **params):
-        self.number += 1
-        if self.era == "modern":
-            meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": self.capabilities}
-            params["_meta"] = {**meta, **params.get("_meta", {})}
-        self.write({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
-        return self.number
-
-    def wait(self, wanted):
-        """The first message of which wanted() is true; the others are kept."""
-        for message in self.kept:
-            if wanted(message):
-                self.kept.remove(message)
-                return message
-        while True:
-            message = self.messages.get(timeout=PATIENCE)
-            assert message is not None, self.process.stderr.read()
-            if wanted(message):
-                return message
-            self.kept.append(message)
-
-    def answer(self, number):
-        return self.wait(lambda message: message.get("id") == number and "method" not in message)
-
-    def call(self, method, **params):
-        return self.answer(self.send(method, **params))
-
-    def tool(self, name, **arguments):
-        return self.call("tools/call", name=name, arguments=arguments)["result"]
-
-    def close(self):
-        self.process.stdin.close()
-        status = self.process.wait(PATIENCE)
-        return status, self.process.stderr.read()
-
-
-@pytest.fixture
-def client(cordon):
-    made = []
-
-    def start(*options, **settings):
-        made.append(Client(cordon, *options, **settings))
-        return made[-1]
-    yield start
-    for each in made:
-        each.process.kill()
-        each.process.wait()
-        for pipe in (each.process.stdin, each.process.stderr):
-            with contextlib.suppress(BrokenPipeError):
-                pipe.close()
-
-
-@pytest.fixture(params=["legacy", "modern"])
-def any_client(client, request):
-    return client(era=request.param)
+from conftest import PATIENCE, descendants, is_running
+from lab import lack, rows, wait_until
+from mcp_client import MODERN, any_client, client  # noqa: F401
 
 
 def test_tools_are_listed_in_a_fixed_order_with_schemas(any_client):
@@ -118,6 +38,25 @@ def test_a_command_runs_in_a_session_that_ends_with_the_server(cordon, any_clien
     assert json.loads(cordon("session", "list", "--json").stdout)["sessions"] == []
 
 
+def test_a_sandbox_that_nothing_needs_is_lowered(cordon, client):
+    """The server stays, and looks by itself; `session show` of another process says whose sandbox a job shares until then."""
+    if lack("mount-namespace"):
+        pytest.skip(lack("mount-namespace"))
+    server = client()
+    name = server.tool("shell", command="echo $CORDON_SESSION_ID")["structuredContent"]["stdout"].strip()
+
+    def processes():
+        return [pid for pid in descendants(server.process.pid) if is_running(pid) and pathlib.Path(f"/proc/{pid}/comm").read_text() == "cordon-init\n"]
+    assert processes()
+    server.tool("job_start", command="sleep 7571")
+    shown = json.loads(cordon("session", "show", name, "--json").stdout)
+    assert shown["sandbox"] is None and [(job["shares"], job["process"]) for job in shown["jobs"]] == [(True, server.process.pid)], shown
+    text = cordon("session", "show", name).stdout
+    assert "another process may have one" in text and f"in the sandbox that process {server.process.pid} has: " in text, text
+    assert cordon("session", "end", name).returncode == 0
+    assert wait_until(lambda: not processes()) and server.process.poll() is None
+
+
 def test_exec_takes_arguments_input_and_environment(any_client):
     content = any_client.tool("exec", argv=["sh", "-c", "cat; echo $A"], stdin="given ", env=["A=b"])["structuredContent"]
     assert content["stdout"] == "given b\n"
@@ -127,6 +66,20 @@ def test_what_is_not_allowed_is_an_error_of_the_tool(any_client):
     result = any_client.tool("exec", argv=["true"], cwd="/etc")
     assert result["isError"] and "structuredContent" not in result
     assert json.loads(result["content"][0]["text"])["error"]["class"] == "capability_denied"
+
+
+def test_a_refusal_is_in_words_that_a_model_can_use(cordon, client, tmp_path):
+    unasked = client(elicitation=False)
+    (tmp_path / "data").mkdir()
+    error = json.loads(unasked.tool("exec", argv=["true"], cwd=str(tmp_path / "data"))["content"][0]["text"])["error"]
+    assert error["request_capability"] == {"fs_read": [str(tmp_path / "data")]} and "grant" not in error
+    assert error["remediation"] == "ask for it with the tool request_capability"
+    denials = unasked.tool("shell", command="cat /srv/none")["structuredContent"]["denials"]
+    assert [each["request_capability"] for each in denials] == [{"fs_read": ["/srv/none"]}]
+    assert not any("grant" in each for each in denials)
+    # What was asked for already is not to be asked for again.
+    error = json.loads(unasked.tool("request_capability", fs_read=[str(tmp_path / "data")])["content"][0]["text"])["error"]
+    assert "request_capability" not in error and "cordon session" not in error["remediation"] and "--" not in error["remediation"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": 1}, {"command": "true", "unknown": 1}, {"command": "true", "env": [1]}])
@@ -141,6 +94,32 @@ def test_an_unknown_tool_and_an_unknown_method(any_client):
     assert any_client.call("nothing/at-all")["error"]["code"] == -32601
 
 
+def test_ids_that_the_client_sends_are_in_the_ledger(cordon, any_client):
+    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    meta = {"claudecode/toolUseId": "toolu_1", "callId": "call_2", "x-codex-turn-metadata": {"session_id": "s", "model": "m"},
+            "traceparent": trace, "unknown": "left out"}
+    for tool, arguments in (("shell", {"command": "true"}), ("read_file", {"path": "none"})):
+        any_client.call("tools/call", name=tool, arguments=arguments, _meta=meta)
+    known = {name: meta[name] for name in list(meta)[:4]}
+    asked = [row for row in rows(cordon) if row["row"] in ("intent", "denial")]
+    assert len(asked) >= 2 and all(json.loads(row["client_ref"]) == known for row in asked)
+
+
+@pytest.mark.parametrize("meta", [{"callId": "a\nb"}, {"callId": "x" * 1024}, {"callId": ["a"]}, {"callId": {"a": {"b": "c"}}}, {"callId": "\x7f"}])
+def test_an_id_that_is_none_is_left_out(cordon, client, meta):
+    legacy = client()
+    result = legacy.call("tools/call", name="shell", arguments={"command": "true"}, _meta={**meta, "traceparent": "00-1"})["result"]
+    assert not result["isError"]
+    assert {row.get("client_ref") for row in rows(cordon) if row["row"] == "intent"} == {'{"traceparent":"00-1"}'}
+
+
+def test_an_id_is_searched_for_secrets(cordon, client):
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    client().call("tools/call", name="shell", arguments={"command": "true"}, _meta={"callId": key})
+    found = [row["client_ref"] for row in rows(cordon) if row["row"] == "intent"]
+    assert found and key not in found[0]
+
+
 def test_output_comes_as_progress(any_client):
     number = any_client.send("tools/call", name="shell", arguments={"command": "echo first; sleep 0.5; echo last"},
                              _meta={"progressToken": "t"})
@@ -149,6 +128,31 @@ def test_output_comes_as_progress(any_client):
     assert any_client.answer(number)["result"]["structuredContent"]["stdout"] == "first\nlast\n"
     later = [message["params"]["progress"] for message in any_client.kept if message.get("method") == "notifications/progress"]
     assert later == sorted(later) and all(value > seen["params"]["progress"] for value in later)
+
+
+def progress_of(client):
+    return client.wait(lambda message: message.get("method") == "notifications/progress")["params"]
+
+
+def test_progress_does_not_wait_for_more_output(client):
+    """The second word comes too soon after the first to be sent at once, and the command is silent after it."""
+    legacy = client()
+    number = legacy.send("tools/call", name="shell", arguments={"command": "echo first; sleep 0.02; echo second; sleep 600"},
+                         _meta={"progressToken": 1})
+    seen = ""
+    while "second" not in seen:
+        seen += progress_of(legacy)["message"]
+    assert seen == "first\nsecond\n"
+    legacy.write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}})
+
+
+def test_progress_says_what_it_leaves_out(client):
+    legacy = client()
+    number = legacy.send("tools/call", name="shell", arguments={"command": "head -c 100000 /dev/zero | tr '\\0' x"}, _meta={"progressToken": 1})
+    assert len(legacy.answer(number)["result"]["structuredContent"]["stdout"]) == 100000
+    messages = [each["params"]["message"] for each in legacy.kept if each.get("method") == "notifications/progress"]
+    said = [int(number) for text in messages for number in re.findall(r"\[(\d+) more bytes are in the result\]", text)]
+    assert sum(text.count("x") for text in messages) + sum(said) == 100000 and said
 
 
 def test_a_cancelled_call_is_ended_and_not_answered(cordon, any_client, tmp_path):
@@ -186,6 +190,11 @@ def test_preflight_runs_nothing(any_client, cordon, tmp_path):
     assert any_client.tool("preflight", command="touch made")["structuredContent"]["allowed"] is True
     assert not list(cordon.workspace.glob("made"))
     assert any_client.tool("preflight", command="true", cwd="/etc")["structuredContent"]["allowed"] is False
+    for path in ("/etc/shadow", os.path.expanduser("~/.ssh/id_rsa"), "/etc/no-such-file"):
+        told = any_client.tool("preflight", command="true", fs_read=[path])["structuredContent"]
+        assert told["allowed"] is False and told["asks"]["fs_read"] == [path] and "human" in told["reason"], told
+    told = any_client.tool("preflight", command="true", fs_read=[str(cordon.data / "cordon/ledger")])["structuredContent"]
+    assert told["allowed"] is False and "own data" in told["reason"]
 
 
 # ---- files -------------------------------------------------------------------------------------------------------------
@@ -203,7 +212,7 @@ def test_files_are_written_read_edited_and_found(cordon, any_client):
     assert any_client.tool("edit_file", path="src/a.c", old_text="absent", new_text="3")["isError"]
     assert (cordon.workspace / "src/a.c").read_text() == "one\n2\n"
     assert [each["name"] for each in any_client.tool("list_directory")["structuredContent"]["entries"]] == ["src"]
-    assert "src/a.c" in json.dumps(any_client.tool("find_files", globs=["*.c"])["structuredContent"])
+    assert [each["path"] for each in any_client.tool("find_files", globs=["*.c"])["structuredContent"]["entries"]] == ["src/a.c"]
     found = any_client.tool("grep", pattern="^o.e", globs=["*.c"])["structuredContent"]["matches"]
     assert [(each["path"], each["line"]) for each in found] == [("src/a.c", 1)]
 
@@ -231,19 +240,36 @@ def ask(client, path, decision, **content):
     if client.era == "legacy":
         question = client.wait(lambda message: message.get("method") == "elicitation/create")
         client.write({"jsonrpc": "2.0", "id": question["id"], "result": answer})
-        return client.answer(number)["result"], question["params"]
+        return client.checked("request_capability", client.answer(number)["result"]), question["params"]
     question = client.answer(number)["result"]
     assert question["resultType"] == "input_required"
     number = client.send("tools/call", name="request_capability", arguments={"fs_read": [str(path)]},
                          inputResponses={"approval": answer}, requestState=question["requestState"])
-    return client.answer(number)["result"], question["inputRequests"]["approval"]["params"]
+    return client.checked("request_capability", client.answer(number)["result"]), question["inputRequests"]["approval"]["params"]
 
 
 def test_the_human_behind_the_client_is_asked(any_client, tmp_path):
     (tmp_path / "data").mkdir()
     result, question = ask(any_client, tmp_path / "data", "session")
-    assert str(tmp_path / "data") in question["message"]
+    assert str(tmp_path / "data") in question["message"] and "request_capability" in question["message"]
+    assert "bash" not in question["message"] and question["requestedSchema"]["properties"]["decision"]["enum"] == ["session", "deny"]
     assert result["structuredContent"] == {"granted": True}
+    (tmp_path / "data/given").write_text("text")
+    assert any_client.tool("read_file", path=str(tmp_path / "data/given"))["structuredContent"]["content"] == "text"
+    assert any_client.tool("shell", command=f"cat {tmp_path}/data/given")["structuredContent"]["stdout"] == "text"
+
+
+def test_once_grants_nothing_where_nothing_runs(cordon, any_client, tmp_path):
+    (tmp_path / "data").mkdir()
+    result, _ = ask(any_client, tmp_path / "data", "once")
+    assert result["isError"] and json.loads(result["content"][0]["text"])["error"]["class"] == "capability_denied"
+    assert any_client.tool("shell", command=f"cd {tmp_path}/data")["isError"]
+
+
+def test_nothing_is_no_question(any_client):
+    for nothing in ({}, {"fs_read": []}):
+        result = any_client.tool("request_capability", **nothing)
+        assert result["isError"] and "nothing is asked for" in result["content"][0]["text"]
 
 
 def test_a_denial_is_told_with_its_reason(any_client, tmp_path):
@@ -310,6 +336,80 @@ def test_the_end_of_input_while_a_human_is_asked(any_client, tmp_path):
     assert any_client.close()[0] == 0
 
 
+@pytest.fixture
+def impatient(cordon, client, tmp_path):
+    """A client whose human has a second to answer, and the path that is asked for."""
+    config = tmp_path / "config.toml"
+    config.write_text('[approval]\ntimeout = "1s"\n')
+    (tmp_path / "data").mkdir()
+    return lambda era: client("--config", config, era=era)
+
+
+def waiting(cordon):
+    return json.loads(cordon("approvals", "list", "--json").stdout)["approvals"]
+
+
+YES = {"action": "accept", "content": {"decision": "session"}}
+
+
+@pytest.mark.parametrize("answer", [None, {"action": "cancel"}], ids=["silent", "dismissed"])
+def test_a_question_ends_with_its_time(cordon, impatient, tmp_path, answer):
+    legacy = impatient("legacy")
+    wanted = {"fs_read": [str(tmp_path / "data")]}
+    number = legacy.send("tools/call", name="request_capability", arguments=wanted)
+    question = legacy.wait(lambda message: message.get("method") == "elicitation/create")
+    if answer:
+        legacy.write({"jsonrpc": "2.0", "id": question["id"], "result": answer})
+    result = legacy.answer(number)["result"]
+    assert result["isError"] and json.loads(result["content"][0]["text"])["error"]["class"] == "approval_timeout"
+    withdrawn = [each["params"]["requestId"] for each in legacy.kept if each.get("method") == "notifications/cancelled"]
+    assert withdrawn == ([] if answer else [question["id"]]) and waiting(cordon) == []
+    legacy.write({"jsonrpc": "2.0", "id": question["id"], "result": YES})
+    assert legacy.tool("read_file", path=str(tmp_path / "data/none"))["isError"]
+    # Nobody has denied it: it can be asked for again.
+    result, _ = ask(legacy, tmp_path / "data", "session")
+    assert result["structuredContent"] == {"granted": True}
+
+
+def test_a_state_expires(cordon, impatient, tmp_path):
+    modern = impatient("modern")
+    wanted = {"fs_read": [str(tmp_path / "data")]}
+    state = modern.call("tools/call", name="request_capability", arguments=wanted)["result"]["requestState"]
+    assert wait_until(lambda: [row["outcome"] for row in rows(cordon) if row["row"] == "approval"][-1:] == ["timeout"])
+    assert waiting(cordon) == []
+    late = modern.call("tools/call", name="request_capability", arguments=wanted, inputResponses={"approval": YES}, requestState=state)
+    assert late["error"]["code"] == -32602 and "expired" in late["error"]["message"]
+    result, _ = ask(modern, tmp_path / "data", "session")
+    assert result["structuredContent"] == {"granted": True}
+
+
+def test_calls_that_are_never_repeated_are_dropped(impatient, tmp_path):
+    modern = impatient("modern")
+    wanted = {"fs_read": [str(tmp_path / "data")]}
+    for number in [modern.send("tools/call", name="request_capability", arguments=wanted) for _ in range(256)]:
+        assert "requestState" in modern.answer(number)["result"]
+
+    def runs():
+        answer = modern.call("tools/call", name="shell", arguments={"command": "true"})
+        return "result" in answer or "too many" not in answer["error"]["message"]
+    assert wait_until(runs)
+
+
+def test_what_is_answered_elsewhere_is_not_asked_any_more(cordon, any_client, tmp_path):
+    (tmp_path / "data").mkdir()
+    wanted = {"fs_read": [str(tmp_path / "data")]}
+    number = any_client.send("tools/call", name="request_capability", arguments=wanted)
+    question = any_client.wait(lambda message: "elicitation/create" in json.dumps(message))
+    assert wait_until(lambda: waiting(cordon))
+    cordon("approvals", "approve", waiting(cordon)[0]["id"], "--for-session")
+    if any_client.era == "legacy":
+        assert any_client.wait(lambda each: each.get("method") == "notifications/cancelled")["params"]["requestId"] == question["id"]
+    else:
+        number = any_client.send("tools/call", name="request_capability", arguments=wanted, inputResponses={"approval": {"action": "cancel"}},
+                                 requestState=question["result"]["requestState"])
+    assert any_client.answer(number)["result"]["structuredContent"] == {"granted": True}
+
+
 def test_a_client_that_cannot_ask_is_not_asked(client, cordon, tmp_path):
     (tmp_path / "data").mkdir()
     for options, settings in (([], {"elicitation": False}), (["--approver", "cordon"], {})):
@@ -334,6 +434,9 @@ def test_discover_and_versions(client):
     legacy = client()
     assert legacy.opened["result"]["protocolVersion"] == "2025-11-25"
     assert legacy.call("ping")["result"] == {}
+    for wanted, told in (("2025-06-18", "2025-06-18"), ("2025-03-26", "2025-11-25"), ("2024-11-05", "2025-11-25"), ("2099-01-01", "2025-11-25")):
+        opened = legacy.call("initialize", protocolVersion=wanted, capabilities={}, clientInfo={"name": "t", "version": "1"})
+        assert opened["result"]["protocolVersion"] == told
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"1", b"null", b'{"jsonrpc":"2.0","id":{},"method":"ping"}', b"\xff\xfe", b"[" * 100000,
@@ -355,7 +458,9 @@ def test_a_line_without_end_is_bounded(client):
 
 
 def test_two_hundred_calls_at_once(client):
-    legacy = client("--processes", "1000")
+    """With as few descriptors as a login gives: the server may have more, and its commands have a limit of their own."""
+    legacy = client("--processes", "1000", wrapper=("prlimit", "--nofile=1024:"))
+    assert legacy.tool("shell", command="ulimit -n")["structuredContent"]["stdout"] == "1024\n"
     numbers = [legacy.send("tools/call", name="exec", arguments={"argv": ["true"]}) for _ in range(200)]
     for number in numbers:
         assert legacy.answer(number)["result"]["structuredContent"]["exit_code"] == 0
@@ -371,12 +476,50 @@ def test_the_end_of_input_ends_what_runs(client, cordon):
     assert wait_until(lambda: subprocess.run(["pgrep", "-f", f"sleep {mark}"], stdout=subprocess.DEVNULL).returncode == 1)
 
 
+def sessions(cordon):
+    return [each["id"] for each in json.loads(cordon("session", "list", "--json").stdout)["sessions"]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_what_runs_and_the_session(client, cordon, number):
+    mark = f"6{os.getpid()}{int(number)}"
+    legacy = client()
+    legacy.send("tools/call", name="shell", arguments={"command": f"echo on; sleep {mark}"}, _meta={"progressToken": 1})
+    legacy.wait(lambda message: message.get("method") == "notifications/progress")
+    assert len(sessions(cordon)) == 1
+    legacy.process.send_signal(number)
+    assert legacy.process.wait(PATIENCE) == 0
+    assert sessions(cordon) == [] and list((cordon.data / "cordon/mcp").iterdir()) == []
+    assert wait_until(lambda: subprocess.run(["pgrep", "-f", f"sleep {mark}"], stdout=subprocess.DEVNULL).returncode == 1)
+
+
+def test_the_session_of_a_killed_server_is_ended_by_the_next(client, cordon):
+    killed, living = client(), client()
+    mine = [each.tool("shell", command="echo $CORDON_SESSION_ID")["structuredContent"]["stdout"].strip() for each in (killed, living)]
+    cordon("session", "new", "mcp-of-a-person")
+    killed.process.kill()
+    killed.process.wait()
+    assert set(sessions(cordon)) == {*mine, "mcp-of-a-person"}
+    third = client()
+    third.tool("shell", command="true")
+    assert mine[0] not in sessions(cordon) and {mine[1], "mcp-of-a-person"} < set(sessions(cordon))
+    assert living.tool("shell", command="echo on")["structuredContent"]["stdout"] == "on\n"
+
+
 def test_a_named_session_stays(client, cordon):
     cordon("session", "new", "mine")
     legacy = client("--session", "mine")
     assert legacy.tool("shell", command="echo $CORDON_SESSION_ID")["structuredContent"]["stdout"] == "mine\n"
     assert legacy.close()[0] == 0
     assert [each["id"] for each in json.loads(cordon("session", "list", "--json").stdout)["sessions"]] == ["mine"]
+
+
+def test_a_long_name_is_no_other_session(client, cordon, workspace):
+    other = "s" * 127
+    cordon("session", "new", other)
+    cordon("session", "new", other + "more", "--workspace", workspace)
+    assert client("--session", other + "more").tool("shell", command="echo ${#CORDON_SESSION_ID}; pwd")["structuredContent"]["stdout"] == \
+        f"131\n{workspace}\n"
 
 
 @pytest.mark.parametrize("options", [["--approver", "nobody"], ["--session", "s", "--read", "/usr"], ["extra"]])

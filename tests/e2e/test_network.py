@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import descendants, is_running
-from lab import IS_ROOT, drivers, needs, wait_until
+from lab import IS_ROOT, drivers, needs, rows, wait_until
 from network_lab import UNWALLED, net, world  # noqa: F401
 
 PUBLIC, PUBLIC6, OTHER = "93.184.216.34", "2606:2800:220::1", "93.184.216.35"
@@ -120,6 +120,74 @@ def test_bodies_in_every_framing(net):
     assert {name for name, _ in told(said[6])["headers"]} == {"Host", "X-B"} | ({"Connection"} & {name for name, _ in told(said[6])["headers"]})
     assert said[7].endswith(b"x" * 300000)
     assert not [each for each in net.world.seen() if each[1] == OTHER]
+
+
+# ---- secrets in requests ---------------------------------------------------------------------------------------------
+
+OWN_SECRET = "correct7horse+battery"
+TOKEN = "ghp" + "_R7kW2mZx9QvT4nLb8YcJ5hGd1PsF6aE3uIoK"
+
+
+def post(body, path="p", size=None):
+    return (f"POST http://good.test/{path} HTTP/1.1\r\nHost: good.test\r\nContent-Length: {size or len(body)}\r\nConnection: close\r\n\r\n"
+            .encode() + body)
+
+
+def test_a_body_with_an_own_secret_does_not_go_out(net, tmp_path):
+    # What the server says it got is printed, and not to be redacted here.
+    configure(net, tmp_path, 'secrets.output = "report"\n')
+    net.env["MY_TOKEN"] = OWN_SECRET
+    own = OWN_SECRET.encode()
+    plain, encoded = post(b'{"key": "' + own + b'"}'), post(base64.b64encode(b"key=" + own))
+    # Behind much that is harmless, across the proxy's reads, and in chunks.
+    far = post(b"x" * 65530 + own)
+    long = post(b"y" * 300000 + own)
+    chunked = (b"POST http://good.test/c HTTP/1.1\r\nHost: good.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+               b"%x\r\n" % (len(own) + 2) + b"a=" + own + b"\r\n0\r\n\r\n")
+    # A secret across two chunks.
+    head, rest = chunked.split(own)
+    head = head.replace(b"%x\r\n" % (len(own) + 2), b"7\r\n")
+    across = head + own[:5] + b"\r\n%x\r\n" % (len(own) - 5) + own[5:] + rest
+    # Within a token of another kind, which is only reported.
+    token = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b'{"alg":"HS256","typ":"JWT"}', b'{"sub":"1","k":"' + own + b'"}', b"R7kW2mZx9QvT4nLb8YcJ5hGd1Ps"))
+    within = post(b"token=" + token)
+    harmless = post(b"hello " * 20000)
+    said, value = net.verb("dialogs", [[base64.b64encode(part).decode() for part in ([row] if isinstance(row, bytes) else row)]
+                                       for row in (plain, encoded, far, long, chunked, across, within, harmless)], net=GOOD)
+    said = [base64.b64decode(text) for text in said]
+    for answer in said[:7]:
+        assert answer.startswith(b"HTTP/1.1 403 ") and own not in answer and b"MY_TOKEN" in answer, answer[:200]
+    assert told(said[7])["body"] == "hello " * 20000
+    denied = [row for row in net.connections() if row["decision"] == "denied"]
+    assert len(denied) == 7 and all("MY_TOKEN" in row["why"] and "fingerprint" in row["why"] for row in denied)
+    assert "(base64, " in denied[1]["why"] and len({row["why"].split("fingerprint ")[1] for row in denied}) == 1
+    assert any("MY_TOKEN" in denial["note"] for denial in value["denials"])
+    assert OWN_SECRET not in json.dumps(value["denials"]) + json.dumps(net.connections())
+
+
+def test_a_body_with_another_secret_is_reported_or_blocked(net, tmp_path):
+    configure(net, tmp_path, 'secrets.output = "report"\n')
+    answer, = net.dialogs([post(TOKEN.encode())], net=GOOD)
+    assert told(answer)["body"] == TOKEN
+    assert "github-token (raw, at byte 0 of the body" in net.connections()[-1]["why"]
+    configure(net, tmp_path, 'secrets.output = "report"\nsecrets.block = ["github-token"]\n')
+    answer, = net.dialogs([post(b"x " + TOKEN.encode())], net=GOOD)
+    assert answer.startswith(b"HTTP/1.1 403 ") and TOKEN.encode() not in answer
+    # What the command has by name it may use.
+    net.env["MY_TOKEN"] = OWN_SECRET
+    answer, = net.dialogs([post(OWN_SECRET.encode())], net=GOOD, options=["--pass-env", "MY_TOKEN"])
+    assert told(answer)["body"] == OWN_SECRET
+
+
+def test_no_row_names_a_host_after_a_secret(net):
+    net.env["MY_TOKEN"] = "correct7horse-battery"
+    ask = [["tcp", "correct7horse-battery.test", 80]]
+    for options in ((), ("--pass-env", "MY_TOKEN")):
+        for hosts in (GOOD, ()):
+            _, value = net.verb("attempts", ask, net=hosts, options=options)
+            assert "correct7horse-battery" not in json.dumps(value["denials"])
+    assert any("[REDACTED:MY_TOKEN]" in row["host"] for row in net.connections())
+    assert "correct7horse-battery" not in json.dumps(rows(net))
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------

@@ -13,14 +13,14 @@ import pytest
 from lab import IS_ROOT, ROOT, drivers, lack, leftovers, ledger_files, refused, result, rows, rows_of  # noqa: F401
 
 NUMBER, TEXT, FLAG = int, str, bool
-RESULT = {"exit_code": NUMBER, "signal": NUMBER, "timed_out": FLAG, "stdout": TEXT, "stderr": TEXT, "stdout_bytes": NUMBER,
+RESULT = {"exit_code": NUMBER, "signal": NUMBER, "ended_by": TEXT, "timed_out": FLAG, "stdout": TEXT, "stderr": TEXT, "stdout_bytes": NUMBER,
           "stderr_bytes": NUMBER, "stdin_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG, "limit_hit": (TEXT, type(None)),
           "limit": (dict, type(None)), "duration_ms": NUMBER, "cpu_ms": NUMBER, "max_rss_kb": (NUMBER, type(None)),
           "memory_peak_kb": (NUMBER, type(None)), "process_peak": (NUMBER, type(None)), "read_bytes": NUMBER,
           "written_bytes": NUMBER, "network": (dict, type(None)), "network_unreachable": (TEXT, type(None)),
           "driver": TEXT, "isolation": dict, "denials": list, "audit_id": TEXT}
 WALLS = re.findall(r'^CORDON_WALL\(\w+, "(\w+)"', (ROOT / "include/cordon-walls.def").read_text(), re.M)
-CLASSES = re.findall(r'^CORDON_CLASS\(\w+, "(\w+)"', (ROOT / "include/cordon-codes.def").read_text(), re.M)
+CLASSES = re.findall(r'^CORDON_CLASS\(\d+, \w+, "(\w+)"', (ROOT / "include/cordon-codes.def").read_text(), re.M)
 STEPS = {"session", "cwd", "capability", "profile", "run", "audit"}
 
 
@@ -105,7 +105,7 @@ def test_what_was_planted_is_told(cordon):
     line = "mkdir -p .git/hooks; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit"
     told = result(cordon, "-c", line)
     [denial] = told["denials"]
-    assert set(denial) == {"what", "wall", "note", "grant"}
+    assert set(denial) == {"what", "wall", "note", "grant", "setting"}
     assert denial["what"] == f"{cordon.workspace}/.git/hooks/pre-commit" and denial["wall"] == "protected_names"
     assert not (cordon.workspace / ".git/hooks/pre-commit").exists()
     kept = list((cordon.data / "cordon/quarantine").rglob("*"))
@@ -123,7 +123,8 @@ def test_errors_have_nine_keys_everywhere(cordon):
                           (["--workspace", "/etc", "--", "true"], 125)):
         error = refused(cordon, *words, status=status)
         assert error["class"] in CLASSES and error["step"] in STEPS
-        assert all(isinstance(error[key], str) for key in set(error) - {"retriable"})
+        assert all(isinstance(error[key], str) for key in set(error) - {"retriable", "setting"})
+        assert error["setting"] is None or set(error["setting"]) == {"key", "value"}
         seen.add(error["step"])
     assert seen == {"capability", "cwd", "run", "profile", "session"}
 
@@ -222,7 +223,7 @@ def test_many_race_for_a_new_session(cordon):
             runs = [pool.submit(cordon, "run", "--session", f"new{turn}", "-c", f"pwd; echo {n} > {n}") for n in range(16)]
             places = {run.result().stdout for run in runs}
             assert len(places) == 1 and all(run.result().returncode == 0 for run in runs), places
-            made = os.listdir(places.pop().strip())
+            made = [name for name in os.listdir(places.pop().strip()) if not name.startswith(".")]  # mount points in its home
             assert sorted(made, key=int) == [str(n) for n in range(16)]
     assert len(list((cordon.data / "cordon/workspaces").iterdir())) == 3
 

@@ -220,10 +220,10 @@ def test_a_configuration_that_is_wrong(cordon):
 
 TO_STATE = {"active": [], "paused": [["pause"]], "ended": [["end"]], "missing": None}
 REFUSALS = {
-    ("pause", "paused"): "invalid_request", ("pause", "ended"): "session_ended", ("pause", "missing"): "invalid_request",
-    ("resume", "active"): "invalid_request", ("resume", "ended"): "session_ended", ("resume", "missing"): "invalid_request",
-    ("end", "ended"): "session_ended", ("end", "missing"): "invalid_request",
-    ("rm", "active"): "invalid_request", ("rm", "paused"): "invalid_request", ("rm", "missing"): "invalid_request",
+    ("pause", "paused"): "invalid_request", ("pause", "ended"): "session_ended", ("pause", "missing"): "not_found",
+    ("resume", "active"): "invalid_request", ("resume", "ended"): "session_ended", ("resume", "missing"): "not_found",
+    ("end", "ended"): "session_ended", ("end", "missing"): "not_found",
+    ("rm", "active"): "invalid_request", ("rm", "paused"): "invalid_request", ("rm", "missing"): "not_found",
     ("new", "ended"): "session_ended",
 }
 
@@ -246,7 +246,7 @@ def test_every_action_in_every_state(cordon, state):
     for action, hint in (("new", "cordon help session"), ("show", "cordon session list")):
         assert cordon("session", action).stderr.endswith(f"fix: see {hint}\n")
     error = refused(cordon, "show", "nobody", recorded=False)
-    assert error["class"] == "invalid_request" and "no such session" in error["reason"]
+    assert error["class"] == "not_found" and "no such session" in error["reason"]
 
 
 def test_reasons_that_are_refused(cordon):
@@ -395,7 +395,7 @@ def replace_by(make):
 
 DAMAGES = {
     "garbage": as_text(lambda text: "\0\1\2"), "empty": as_text(lambda text: ""), "half": as_text(lambda text: text[:len(text) // 2]),
-    "huge": lambda path: os.truncate(path, 1 << 40), "wrong id": as_member("id", "another"), "another version": as_member("version", 2),
+    "huge": lambda path: os.truncate(path, 1 << 40), "wrong id": as_member("id", "another"), "no version": as_member("version", 0),
     "a key more": as_member("more", 1), "no such state": as_member("state", "free"), "not an object": as_text(lambda text: "[]"),
     "a grant of nonsense": as_member("grants", [{"card": "x"}]), "deep": as_text(lambda text: "[" * 100_000),
     "a link": replace_by(lambda path: path.symlink_to("aside")), "a pipe": replace_by(os.mkfifo), "a directory": replace_by(os.mkdir),

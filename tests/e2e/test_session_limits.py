@@ -74,7 +74,7 @@ def test_what_the_supervisor_holds(cordon, session, words, told):
 
 
 def test_listed_hosts(cordon, session):
-    """Each command has listeners and a proxy of its own."""
+    """They answer to each command of the session: its sandbox has listeners and a proxy, which each command has the use of."""
     assert cordon("session", "new", "n", "--net", "listed.example:443").returncode == 0
     line = "getent hosts listed.example >/dev/null && ! getent hosts other.example && ! getent hosts listed.example.other"
     for _ in range(3):

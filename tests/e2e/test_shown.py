@@ -5,6 +5,7 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -62,6 +63,42 @@ def test_git_works_with_committed_names(repository):
     assert seen(cordon, ".env") is None and seen(cordon, "app/id_rsa_fixture") == KEY
 
 
+def test_git_works_in_a_linked_worktree(repository, tmp_path):
+    cordon, tree = repository, tmp_path / "tree"
+    git(cordon, "worktree", "add", "-q", str(tree), "-b", "other")
+    (tree / ".env").write_text("KEY=secret\n")
+    done = cordon("run", "-c", "cat .env.test fixtures/server.pem; git status --porcelain", cwd=tree)
+    assert done.returncode == 0 and done.stdout == f"KEY=test\n{KEY}?? .env\n", done
+    assert "secret" not in cordon("run", "--", "cat", ".env", cwd=tree).stdout
+    # A worktree that its repository does not know has no index.
+    back = cordon.workspace / ".git/worktrees/tree/gitdir"
+    back.write_text(f"{tmp_path}/elsewhere/.git\n")
+    assert "KEY=test" not in cordon("run", "--", "cat", ".env.test", cwd=tree).stdout
+
+
+def test_git_works_in_trees_whose_repository_is_elsewhere(repository, tmp_path):
+    """A worktree that lies in the workspace, as agents make them, and a submodule, as a part and as the workspace itself."""
+    cordon, library = repository, tmp_path / "library"
+    shutil.copytree(cordon.workspace, library)
+    git(cordon, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "library")
+    git(cordon, "commit", "-qm", "library")
+    git(cordon, "worktree", "add", "-q", ".trees/one", "-b", "one")
+    for tree in (cordon.workspace / ".trees/one", cordon.workspace / "library"):
+        (tree / ".env").write_text("KEY=secret\n")
+        name = tree.relative_to(cordon.workspace)
+        for cwd, line in ((cordon.workspace, f"cd {name} && "), (tree, "")):
+            done = cordon("run", "-c", f"{line} git status --porcelain -uno && cat .env.test fixtures/server.pem && ! grep . .env", cwd=cwd)
+            assert done.returncode == 0 and done.stdout == f"KEY=test\n{KEY}", (name, cwd, done)
+        (tree / ".env.test").write_text("KEY=real\n")
+        assert seen(cordon, f"{name}/.env.test") is None, "changed outside"
+    # One that names the repository of another has no index.
+    other = cordon.workspace / "other"
+    other.mkdir()
+    (other / ".env.test").write_text("KEY=test\n")
+    (other / ".git").write_text("gitdir: ../.git/modules/library\n")
+    assert seen(cordon, "other/.env.test") is None
+
+
 def test_what_was_changed_is_hidden(repository):
     cordon = repository
     assert seen(cordon, ".env.test") == "KEY=test\n" and seen(cordon, "fixtures/server.pem") == KEY
@@ -74,6 +111,62 @@ def test_what_was_changed_is_hidden(repository):
         large.write(KEY + "x" * (1 << 20))
     git(cordon, "add", "-f", "large.pem")
     assert seen(cordon, "large.pem") is None, "too large to be judged"
+
+
+@pytest.mark.parametrize("count,size", ((2000, len(KEY)), (20, 900_000)))
+def test_many_committed_keys(cordon, count, size):
+    """More than there is time for at one start: what was read is not read again, so that later starts judge the rest."""
+    git(cordon, "init", "-q", "-b", "main")
+    for i in range(count):
+        write(cordon, f"keys/{i % 40}/{i}.pem", (f"{i}\n" + KEY).ljust(size, "x"))
+    git(cordon, "add", "-Af")
+    git(cordon, "commit", "-qm", "first")
+    words = ("run", "--json", "--workspace", cordon.workspace, "--", "git", "status", "--porcelain", "-uno")
+    for _ in range(12):  # two on a machine that is not busy
+        done = json.loads(cordon(*words).stdout)
+        late = [denial["note"] for denial in done["denials"] if "not judged in time" in denial["note"]]
+        assert bool(late) == bool(done["stdout"]), done
+        if not late:
+            break
+    assert done["stdout"] == "" and not late
+    one = cordon.workspace / "keys/7/7.pem"
+    assert seen(cordon, one) == one.read_text()
+    one.write_text(one.read_text().replace("Fake", "Real"))
+    assert seen(cordon, one) is None, "changed, of the same size"
+    one.write_text(one.read_text().replace("Real", "Fake"))
+    assert seen(cordon, one) == one.read_text()
+
+
+def test_what_was_read_is_not_read_again(repository):
+    """Its inode, size and change time are compared: of another file with the same name nothing is known. What is kept of a
+    file is not believed once the file that keeps it is damaged."""
+    cordon = repository
+    time.sleep(0.1)
+    assert seen(cordon, ".env.test") == "KEY=test\n"
+    kept = next((cordon.data / "cordon/names").glob("contents-*"))
+    before = kept.stat().st_mtime_ns
+    assert seen(cordon, ".env.test") == "KEY=test\n" and kept.stat().st_mtime_ns == before, "nothing was read, so nothing is written"
+    path = cordon.workspace / ".env.test"
+    inode = path.stat()
+    (cordon.workspace / "new").write_text("KEY=real\n")
+    (cordon.workspace / "new").rename(path)
+    os.utime(path, ns=(inode.st_atime_ns, inode.st_mtime_ns))
+    assert seen(cordon, ".env.test") is None
+    time.sleep(0.1)
+    assert seen(cordon, ".env.test") is None and kept.stat().st_mtime_ns > before
+    good, real = (hashlib.sha256(b"blob 9\0" + text).digest() for text in (b"KEY=test\n", b"KEY=real\n"))
+    assert real in kept.read_bytes()
+    kept.write_bytes(kept.read_bytes().replace(real, good))
+    assert seen(cordon, ".env.test") is None
+
+
+def test_a_bundle_of_certificates_may_be_large(cordon):
+    write(cordon, "ca.pem", CERTIFICATE * 3000)
+    write(cordon, "mixed.pem", CERTIFICATE * 3000 + KEY)
+    write(cordon, "huge.pem", CERTIFICATE * 20500)
+    assert (cordon.workspace / "ca.pem").stat().st_size > 1 << 20 and (cordon.workspace / "huge.pem").stat().st_size > 16 << 20
+    done = cordon("run", "-c", "grep -c BEGIN *.pem")
+    assert done.stdout == "ca.pem:3000\n", "with a key, or too large to be searched"
 
 
 def test_what_a_session_changes_stays_shown_to_it(repository):
@@ -146,7 +239,7 @@ def test_keys_and_certificates(cordon):
 def test_a_failure_names_what_was_hidden(cordon):
     for i in range(200):
         write(cordon, f"d{i}/.env", "KEY=secret\n")
-    failed = json.loads(cordon("run", "--json", "--", "false").stdout)
+    failed = json.loads(cordon("run", "--json", "-c", "echo Permission denied >&2; exit 1").stdout)
     told = [denial for denial in failed["denials"] if denial["wall"] == "masked_names"]
     assert len(told) == 1 and "199 more" in told[0]["note"] and told[0]["grant"] == f"--read {told[0]['what']}", failed["denials"]
     assert json.loads(cordon("run", "--json", "--", "true").stdout)["denials"] == []

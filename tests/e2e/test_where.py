@@ -66,22 +66,22 @@ def test_protected_names_at_the_top_are_protected(cordon, project):
 
 
 def test_a_home_that_is_a_working_tree_is_not_the_workspace(cordon, project):
-    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"', env={**cordon.env, "HOME": str(project)})
+    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "HOME": str(project)})
     assert done.stdout == f"{project}/deep/er\n", done
     assert any(str(project) in line and "home directory" in line for line in remark(done)), done
-    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"', env={**cordon.env, "HOME": str(project / "deep")})
+    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "HOME": str(project / "deep")})
     assert done.stdout == f"{project}/deep/er\n" and not remark(done), done
 
 
 @needs("root")
 def test_a_top_of_another_user_is_not_the_workspace(cordon, project):
     os.chown(project, 65533, 65533)
-    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"')
+    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"; exit 3')
     assert done.stdout == f"{project}/deep\n" and any("another user" in line for line in remark(done)), done
 
 
 def test_a_top_with_cordons_data_in_it_is_not_the_workspace(cordon, project):
-    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"', env={**cordon.env, "XDG_DATA_HOME": str(project / "data")})
+    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "XDG_DATA_HOME": str(project / "data")})
     assert done.stdout == f"{project}/deep\n" and any("own data" in line for line in remark(done)), done
 
 
@@ -197,6 +197,13 @@ def test_of_a_session_that_is_made(cordon, project):
     assert shown["workspace"] == str(project) and str(cordon.workspace / "beside") in json.dumps(shown), shown
 
 
-def test_the_help_says_so(cordon):
-    text = " ".join(cordon("run", "--help").stdout.split())
-    assert "git working tree" in text and "(default: the current directory)" not in text
+@pytest.mark.parametrize("command, default", [
+    ("run", "the git working tree around the current directory"),
+    ("session", "one that cordon makes"),
+    ("mcp", "the current directory"),
+])
+def test_the_help_says_so(cordon, command, default):
+    text = " ".join(cordon(command, "--help").stdout.split())
+    _, _, workspace = text.partition("--workspace DIR ")
+    assert f"(default: {default})" in workspace.partition(" --")[0], text
+    assert command != "run" or "The workspace is the git working tree around the current directory" in text

@@ -1,5 +1,7 @@
 """Builds and package managers, inside, without a network."""
 import json
+import pathlib
+import subprocess
 import tarfile
 import zipfile
 
@@ -37,11 +39,52 @@ def test_cmake_ninja_ccache_ctest(work, sources):
     assert hits and int(hits[0].split()[1]) > 0, said
 
 
+@needs("cmake", "ninja", "gcc")
+@pytest.mark.parametrize("sanitizer, finds", [("address", "heap-use-after-free"), ("thread", "data race")])
+def test_ctest_with_a_sanitizer(work, sanitizer, finds):
+    """What has no bug passes, and what has one is found; by cmake's own test driver."""
+    work.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(t C)\nenable_testing()\nfind_package(Threads REQUIRED)\n"
+               f"add_compile_options(-fsanitize={sanitizer} -g)\nadd_link_options(-fsanitize={sanitizer})\nadd_executable(t t.c)\n"
+               "target_link_libraries(t Threads::Threads)\nadd_test(NAME sound COMMAND t)\nadd_test(NAME faulty COMMAND t x)\n")
+    work.write("t.c", """#include <pthread.h>
+#include <stdlib.h>
+static int shared, use_lock = 1;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *add(void *arg)
+{
+	for (int i = 0; i < 100000; i++) {
+		if (use_lock) pthread_mutex_lock(&lock);
+		shared++;
+		if (use_lock) pthread_mutex_unlock(&lock);
+	}
+	return arg;
+}
+int main(int argc, char **argv)
+{
+	(void)argv;
+	use_lock = argc == 1;
+	volatile char *p = malloc(8);
+	*p = 1;
+	if (argc > 1) free((void *)p);
+	int sum = *p;
+	if (argc == 1) free((void *)p);
+	pthread_t one, two;
+	pthread_create(&one, NULL, add, NULL);
+	pthread_create(&two, NULL, add, NULL);
+	pthread_join(one, NULL);
+	pthread_join(two, NULL);
+	return argc == 1 ? shared != 200000 : sum > 1000;
+}
+""")
+    said = work("cmake -S . -B out -G Ninja; ninja -C out; ctest --test-dir out --output-on-failure || true")
+    assert "1 tests failed out of 2" in said and finds in said and "Test #1: sound ............................   Passed" in said, said
+
+
 @needs("make", "gcc")
 def test_make_with_500_jobs(work):
-    """Each job is a shell and a program; all of them run at the same time."""
+    """Each job is a shell and a program; all of them run at the same time, within the limits that there are by default."""
     work.write("Makefile", "all: $(patsubst %,out/%,$(shell seq 500))\nout/%:\n\t@mkdir -p out; sleep 1; echo $* >$@\n")
-    work("make -s -j500", "--processes", "2000")
+    work("make -s -j500")
     assert len(list((work.workspace / "out").iterdir())) == 500
 
 
@@ -88,6 +131,32 @@ def test_cargo(work):
     work.write("src/main.rs", 'fn main() { println!("{}", words::greeting()); }\n')
     said = work("cargo test -q --offline --workspace 2>&1; cargo run -q --offline", "--processes", "500")
     assert "1 passed" in said and said.endswith("hello\n")
+
+
+MAVEN = pathlib.Path("/usr/share/maven-repo")
+
+
+def plugin(name):
+    """The one of this name that Debian has; its other versions lead to it."""
+    jar = max(MAVEN.glob(f"org/apache/maven/plugins/{name}/*/*.jar"), key=lambda path: not path.is_symlink())
+    return f"<plugin><artifactId>{name}</artifactId><version>{jar.parent.name}</version></plugin>"
+
+
+@needs("mvn", "maven-plugins")
+def test_maven_builds(work):
+    """With the plugins that the host has in its repository: here those of Debian, which stay as they are."""
+    repository = work.home / ".m2/repository"
+    repository.parent.mkdir()
+    subprocess.run(["cp", "-rL", MAVEN, repository], check=True)
+    before = set(repository.rglob("*"))
+    work.write("pom.xml", "<project><modelVersion>4.0.0</modelVersion><groupId>org.example</groupId><artifactId>hello</artifactId><version>1</version>"
+               "<properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties><build><plugins>"
+               + "".join(map(plugin, ("maven-resources-plugin", "maven-compiler-plugin", "maven-jar-plugin"))) + "</plugins></build></project>\n")
+    work.write("src/main/java/org/example/Hello.java", "package org.example; public class Hello { public static void main(String[] a) "
+               '{ System.out.println("hello from maven"); } }\n')
+    said = work("mvn -o -B resources:resources compiler:compile jar:jar; java -cp target/hello-1.jar org.example.Hello")
+    assert "BUILD SUCCESS" in said and said.endswith("hello from maven\n"), said
+    assert set(repository.rglob("*")) == before
 
 
 @needs("mvn")

@@ -1,9 +1,12 @@
 """A day's work with git, inside."""
+import pathlib
 import subprocess
 
 import pytest
 
 from lab import needs
+
+NODE = pathlib.Path(__file__).resolve().parents[2] / "build/everyday/node"
 
 
 @pytest.fixture
@@ -65,3 +68,66 @@ def test_submodule_of_a_clone(work, upstream, tmp_path):
     said = work("cd outer; git submodule status | wc -l; cd module; echo more >more; git add more; git commit -qm more; cd ..; "
                 "git status --short; git commit -qam bump; git submodule status; git -C module log -1 --format=%s")
     assert said.split("\n")[0] == "1" and " M module" in said and said.endswith("more\n")
+
+
+@needs("git")
+def test_submodule_update_and_a_recursive_clone(work, upstream, tmp_path):
+    """A repository that has a submodule: cloned inside with it, and brought up to date where it was cloned without."""
+    outer, env = tmp_path / "outer", {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
+    for line in (f"git init -q {outer}", f"git -C {outer} -c protocol.file.allow=always submodule --quiet add {upstream} module",
+                 f"git -C {outer} commit -qm module"):
+        subprocess.run(line, shell=True, check=True, env=env)
+    grants = ["--read", upstream, "--read", outer]
+    allow = "git -c protocol.file.allow=always"
+    assert work(f"{allow} clone -q --recurse-submodules {outer} whole; cat whole/module/file", *grants) == "one\ntwo\n"
+    assert work(f"{allow} clone -q {outer} bare; cd bare; {allow} submodule --quiet update --init; cat module/file; git submodule status",
+                *grants).startswith("one\ntwo\n ")
+
+
+@needs("git", "git-lfs")
+def test_lfs(work):
+    """A user with `git lfs install`: what is large is stored by git-lfs, by its filter and its hooks, and comes back."""
+    env = {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["git", "lfs", "install"], check=True, env=env, capture_output=True)
+    said = work("git init -q project; cd project; git lfs track '*.bin' >/dev/null; echo large >x.bin; git add .; git commit -qm one; "
+                "git cat-file blob HEAD:x.bin | head -1; git lfs ls-files -n; rm x.bin; git checkout -q .; cat x.bin; git status --short")
+    assert said == "version https://git-lfs.github.com/spec/v1\nx.bin\nlarge\n", said
+
+
+HOOK = """repos:
+- repo: local
+  hooks:
+  - id: no-tabs
+    name: no tabs
+    language: system
+    entry: ./no-tabs
+    files: file
+"""
+
+
+@needs("git", "pre-commit")
+def test_pre_commit(work, upstream):
+    """Its hook was installed outside, by a person; inside it runs, and cannot be changed."""
+    project, env = work.workspace / "project", {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
+    for line in (f"git clone -q {upstream} {project}", f"cd {project} && pre-commit install"):
+        subprocess.run(line, shell=True, check=True, env=env, capture_output=True)
+    (project / ".pre-commit-config.yaml").write_text(HOOK)
+    (project / "no-tabs").write_text("#!/bin/sh\n! grep -l \"$(printf '\\t')\" \"$@\"\n")
+    (project / "no-tabs").chmod(0o755)
+    said = work("cd project; git add .pre-commit-config.yaml no-tabs; echo three >>file; git add file; git commit -qm three 2>&1; "
+                "printf '\\tfour\\n' >>file; git add file; git commit -qm four >log 2>&1 && echo passed; cat log; git log -1 --format=%s; "
+                "echo >>.git/hooks/pre-commit || echo kept")
+    assert "passed\n" not in said.replace("Passed", "") and "no tabs" in said and "Failed" in said and said.endswith("three\nkept\n"), said
+
+
+@needs("git", "node-packages")
+def test_husky(work, upstream):
+    """Set up outside: git's hooks are then in the working tree, and run inside as they do outside."""
+    project, node = work.workspace / "project", NODE / "node_modules"
+    env = {"HOME": str(work.home), "PATH": "/usr/local/bin:/usr/bin:/bin"}
+    for line in (f"git clone -q {upstream} {project}", f"cd {project} && node {node}/husky/bin.js",
+                 f"cd {project} && echo 'grep -q three file' >.husky/pre-commit"):
+        subprocess.run(line, shell=True, check=True, env=env, capture_output=True)
+    said = work("cd project; echo two >>file; git commit -qam two 2>&1 && echo passed; echo three >>file; git commit -qam three 2>&1; "
+                "git log -1 --format=%s")
+    assert "passed" not in said and said.endswith("three\n"), said

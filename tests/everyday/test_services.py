@@ -6,6 +6,7 @@ import pathlib
 import socket
 import subprocess
 import time
+import urllib.request
 
 import pytest
 
@@ -88,3 +89,70 @@ def test_a_screenshot_by_chromium(work):
          "--processes", "1000", "--memory", "4G", "--timeout", "200s")
     shot = (work.workspace / "shot.png").read_bytes()
     assert shot.startswith(b"\x89PNG") and len(shot) > 300
+
+
+@pytest.fixture
+def https(tmp_path, work):
+    """A server of the host's that speaks TLS with a certificate of a local authority, which is in the workspace."""
+    for line in ("openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=test-authority",
+                 "openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost",
+                 "printf 'subjectAltName=DNS:localhost,IP:127.0.0.1' >names",
+                 "openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names",
+                 "cat server.pem server.key >both.pem; mkdir page; echo hello >page/index.html"):
+        subprocess.run(line, shell=True, check=True, cwd=tmp_path, capture_output=True)
+    work.write("ca.pem", (tmp_path / "ca.pem").read_text())
+    port = free_port()
+    serve = ("import functools, http.server, ssl, sys; s = http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), "
+             "functools.partial(http.server.SimpleHTTPRequestHandler, directory='page')); c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER); "
+             "c.load_cert_chain('both.pem'); s.socket = c.wrap_socket(s.socket, server_side=True); s.serve_forever()")
+    with served(port, ["/usr/bin/python3", "-c", serve, str(port)], cwd=tmp_path):
+        yield port
+
+
+@needs("python3-requests")
+def test_requests_with_certifi(work, https):
+    """The bundle of a venv's certifi is a *.pem that is no secret; with the local authority added to it the server is known."""
+    work.write("ask.py", """import certifi, requests, sys
+bundle = open(certifi.where()).read()
+open("bundle.pem", "w").write(bundle + open("ca.pem").read())
+url = "https://localhost:" + sys.argv[1] + "/"
+print(requests.get(url, verify="bundle.pem").text.strip())
+try:
+    requests.get(url)
+except requests.exceptions.SSLError:
+    print("unknown to certifi alone")
+""")
+    said = work(f"/usr/bin/python3 -m venv --system-site-packages env; to=$(echo env/lib/python3*/site-packages)/cacert.pem; "
+                f"cp \"$(env/bin/python -c 'import certifi; print(certifi.where())')\" $to; wc -l <$to; env/bin/python ask.py {https}",
+                "--net", f"localhost:{https}")
+    lines = said.splitlines()
+    assert int(lines[0]) > 1000 and lines[1:] == ["hello", "unknown to certifi alone"], said
+
+
+@needs("node-packages")
+def test_a_vite_server_is_published(work, cordon):
+    """A browser outside sees what is edited inside."""
+    work.write("index.html", "<body><script type=module src=/main.js></script></body>\n")
+    work.write("main.js", "document.title = 'first'\n")
+    work.write("package.json", '{"name": "page", "type": "module"}\n')
+    port, node = free_port(), pathlib.Path(__file__).resolve().parents[2] / "build/everyday/node/node_modules"
+    process = cordon.popen("run", "--publish", f"{port}:5173", "--read", node, "--", "node", node / "vite/bin/vite.js", "--strictPort",
+                           text=True)
+
+    def page(path):
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+            return answer.read().decode()
+        return ""
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while "/@vite/client" not in page("/"):
+            assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+            time.sleep(0.2)
+        assert "first" in page("/main.js")
+        work.write("main.js", "document.title = 'second'\n")
+        while "second" not in page("/main.js"):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    finally:
+        process.terminate()
+        process.communicate()

@@ -1,5 +1,5 @@
-/* The walls for fixed requests on a made-up host, as text, compared with expected/. profile/ makes no system call, so the
- * same facts give the same walls on every machine; a change of the walls shows as a change of these files.
+/* The walls for fixed requests on a made-up host, as text, compared with expected/. profile/ makes no system call, so
+ * the same facts give the same walls on every machine; a change of the walls shows as a change of these files.
  *
  *     GOLDEN_UPDATE=1 build/tests/golden/test-golden      writes them anew; read the difference before committing it
  */
@@ -58,8 +58,9 @@ static void compare(const char *name, const char *text)
 	if (strcmp(text, wanted)) {
 		while (same && text[same - 1] != '\n')
 			same--;
-		print_message("%s:%zu\n  is        %.*s\n  should be %.*s\n", path, line, (int)strcspn(text + same, "\n"), text + same,
-		              (int)strcspn(wanted + same, "\n"), wanted + same);
+		print_message("%s:%zu\n  is        %.*s\n  should be %.*s\n", path, line,
+		              (int)strcspn(text + same, "\n"), text + same, (int)strcspn(wanted + same, "\n"),
+		              wanted + same);
 		free(wanted);
 		fail();
 	}
@@ -90,7 +91,8 @@ static struct host_entry host_items[] = {
 	{ "/opt", "/opt", NULL, HOST_DIRECTORY, 0, 0, 0 },
 	{ "/etc/ld.so.cache", "/etc/ld.so.cache", NULL, HOST_FILE, 0, 0, 0 },
 	{ "/etc/hosts", "/etc/hosts", NULL, HOST_FILE, 77, 0, 0 },
-	{ "/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "../run/systemd/resolve/stub-resolv.conf", HOST_FILE, 78, 0, 0 },
+	{ "/etc/resolv.conf", "/run/systemd/resolve/stub-resolv.conf", "../run/systemd/resolve/stub-resolv.conf",
+	  HOST_FILE, 78, 0, 0 },
 	{ "/etc/ssl", "/etc/ssl", NULL, HOST_DIRECTORY, 0, 0, 0 },
 	{ "/etc/localtime", "/usr/share/zoneinfo/UTC", "/usr/share/zoneinfo/UTC", HOST_LINK, 0, 0, 0 },
 };
@@ -154,8 +156,15 @@ static void in_a_session_with_a_named_directory(struct profile_input *input)
 static void with_grants(struct profile_input *input)
 {
 	static struct place reads[] = {
-		DIRECTORY("/srv/data"), NODE("/etc/hostname"), DIRECTORY("/home/ada/project/vendor"), DIRECTORY("/tmp/input"),
-		{ .path = "/mnt/big/models", .alias = "/home/ada/models", .device = 1, .inode = 9, .is_directory = true },
+		DIRECTORY("/srv/data"),
+		NODE("/etc/hostname"),
+		DIRECTORY("/home/ada/project/vendor"),
+		DIRECTORY("/tmp/input"),
+		{ .path = "/mnt/big/models",
+		  .alias = "/home/ada/models",
+		  .device = 1,
+		  .inode = 9,
+		  .is_directory = true },
 	};
 	static struct place writes[] = { DIRECTORY("/srv/data/out"), NODE("/var/log/tool.log") };
 	static struct place sockets[] = { NODE("/run/service.sock") };
@@ -205,7 +214,8 @@ static void with_all_of_the_host(struct profile_input *input)
 static void with_nothing_of_the_host(struct profile_input *input)
 {
 	static struct place reads[] = {
-		DIRECTORY("/usr"), { .path = "/usr/bin", .alias = "/bin", .device = 1, .inode = 4, .is_directory = true },
+		DIRECTORY("/usr"),
+		{ .path = "/usr/bin", .alias = "/bin", .device = 1, .inode = 4, .is_directory = true },
 	};
 	input->view = VIEW_BARE;
 	input->reads = (struct places){ reads, COUNT(reads), 0 };
@@ -331,7 +341,11 @@ static void test_bwrap(void **state)
 	FILE *out = open_memstream(&text, &size);
 	assert_int_equal(bwrap_render(&arena, &profile, 1000, 1000, 4, 5, &plan), 0);
 	for (size_t i = 0; i < plan.arguments.count; i++)
-		fprintf(out, "%s%s", i && strncmp(plan.arguments.items[i], "--", 2) ? " " : i ? "\n" : "", plan.arguments.items[i]);
+		fprintf(out, "%s%s",
+		        i && strncmp(plan.arguments.items[i], "--", 2) ? " "
+		        : i                                            ? "\n"
+		                                                       : "",
+		        plan.arguments.items[i]);
 	fputc('\n', out);
 	for (size_t i = 0; i < plan.text_count; i++)
 		fprintf(out, "\n%d:\n%s", plan.texts[i].fd, plan.texts[i].text);
@@ -396,10 +410,12 @@ int main(void)
 		tests[count++] = (struct CMUnitTest){ names[2 * i], test_profile, NULL, NULL, (void *)&requests[i] };
 		snprintf(names[2 * i + 1], sizeof(names[0]), "bwrap %s", requests[i].name);
 		if (requests[i].bwrap)
-			tests[count++] = (struct CMUnitTest){ names[2 * i + 1], test_bwrap, NULL, NULL, (void *)&requests[i] };
+			tests[count++] =
+				(struct CMUnitTest){ names[2 * i + 1], test_bwrap, NULL, NULL, (void *)&requests[i] };
 	}
 	for (size_t i = 0; i < COUNT(listings); i++)
-		tests[count++] = (struct CMUnitTest){ listings[i].name, test_listing, NULL, NULL, (void *)&listings[i] };
+		tests[count++] =
+			(struct CMUnitTest){ listings[i].name, test_listing, NULL, NULL, (void *)&listings[i] };
 	tests[count++] = (struct CMUnitTest){ "the same input makes the same profile", test_pure, NULL, NULL, NULL };
 	return _cmocka_run_group_tests("golden", tests, count, NULL, NULL);
 }

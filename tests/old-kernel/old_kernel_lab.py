@@ -19,7 +19,7 @@ from runner.groups import members, own_group  # noqa: E402, F401
 PROGRAM = os.environ.get("CORDON_BIN") or os.environ.get("CORDON") or str(ROOT / "build/cordon")
 HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
-ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "platform", "retriable", "audit_id"}
+ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "grant", "setting", "platform", "retriable", "audit_id"}
 MOUNT_API = ["fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr"]
 NO_MOUNT_API = ",".join(f"{call}:ENOSYS" for call in MOUNT_API)
 

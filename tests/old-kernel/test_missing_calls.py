@@ -90,9 +90,11 @@ def test_what_cannot_be_watched_does_not_go_on(lab, without, driver):
     if driver != "local":
         needs("mount-namespace" if driver == "namespaces" else "user")
     seconds = str(100000 + os.getpid())
-    done = subprocess.run([*without("epoll_create1:EMFILE"), PROGRAM, "run", "--driver", driver, "-c", f"sleep {seconds}; :"],
-                          cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
-    assert done.returncode == 125 and "cannot watch the command" in done.stderr
+    # What a command asks of its network is watched first, where it has one of its own.
+    for network, why in (["all", "cannot watch the command"], *([["none", "the proxy needs"]] if driver == "namespaces" else [])):
+        done = subprocess.run([*without("epoll_create1:EMFILE"), PROGRAM, "run", "--driver", driver, "--net", network, "-c", f"sleep {seconds}; :"],
+                              cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        assert done.returncode == 125 and why in done.stderr
     assert subprocess.run(["pgrep", "-f", f"sleep {seconds}"], stdout=subprocess.PIPE).stdout == b""
 
 
@@ -114,6 +116,16 @@ def test_walls_that_are_never_up_are_not_waited_for_longer_than_the_command(lab,
 def test_refused(lab, without, rules, words, boundary, names, fix):
     needs("mount-namespace")
     lab.unavailable(without(rules), *words, boundary=boundary, names=names, fix=fix)
+
+
+def test_data_on_a_filesystem_without_locks(lab, without):
+    """A session and a daemon say so, not that another process has it."""
+    for words in (["run", "--session", "s", "--json", "--", "true"], ["session", "new", "s", "--json"], ["serve"]):
+        done = lab.run(without("flock:ENOLCK"), *words)
+        assert done.returncode == 125, done
+        said = done.stdout + done.stderr
+        assert "cannot lock a file" in said and "XDG_DATA_HOME" in said and "already" not in said, said
+        assert words == ["serve"] or json.loads(done.stdout)["error"]["class"] == "resource_exhausted", done
 
 
 @pytest.mark.parametrize("rules", ["clone3:ENOSYS", "clone3:EPERM"])
@@ -165,6 +177,26 @@ def test_cwd_beneath_without_openat2(lab, without, rules):
             document = json.loads(lab.run(before, "run", "--json", "--cwd", cwd, "--", "pwd").stdout)
             said.append(document.get("stdout") or [document["error"][key] for key in ("class", "reason", "subject")])
         assert said[0] == said[1], cwd
+
+
+@pytest.mark.parametrize("rules", ["openat2:ENOSYS", "openat2:EPERM"])
+def test_a_credential_is_read_without_openat2(lab, without, tmp_path, rules):
+    """And through no link, wherever that is on the way."""
+    needs("mount-namespace", "openat2")
+    directory = tmp_path / "keys"
+    directory.mkdir()
+    (directory / "key").write_text("Zq7-correct+horse")
+    (directory / "key").chmod(0o600)
+    (directory / "link").symlink_to("key")
+    (tmp_path / "way").symlink_to("keys")
+    said = []
+    for name in ("keys/key", "keys//key", "keys/link", "way/key", "keys/none", "keys", "keys/key/x"):
+        (tmp_path / "config.toml").write_text(f'[credentials.mine]\nfile = "{tmp_path / name}"\nvariable = "MY_KEY"\nprograms = ["/usr/bin/printenv"]\n')
+        for before in ([], without(rules)):
+            document = json.loads(lab.run(before, "run", "--json", "--config", tmp_path / "config.toml", "--", "/usr/bin/printenv", "MY_KEY").stdout)
+            said.append(document.get("stdout") or [document["error"][key] for key in ("class", "reason", "subject")])
+        assert said[-1] == said[-2], name
+    assert said[1] == "Zq7-correct+horse\n" and "there is a link on the way" in said[5][1] and "there is a link on the way" in said[7][1]
 
 
 def inits(pid):

@@ -34,7 +34,7 @@ def calls(without):
 
 
 def test_attributes(lab, calls):
-    seen = mounts(lab, calls, "--read", lab.given)
+    seen = mounts(lab, calls, "--no-caches", "--read", lab.given)
     for path, options in seen.items():
         assert "nosuid" in options or path in NODES, path
         assert "nodev" in options or path in NODES | {"/dev/pts"}, path
@@ -137,3 +137,21 @@ def test_nothing_of_it_stays(lab, calls):
     lab.result(calls, "--read", lab.given, "--", "true")
     assert open("/proc/self/mountinfo").read() == before
     assert sorted(os.listdir(lab.workspace)) == listed
+
+
+@pytest.mark.parametrize("session", [[], ["--session", "s"]])
+def test_caches_without_overlayfs(lab, without, tmp_path, session):
+    """The option that overlayfs needs in a user namespace is not there before Linux 5.11: then a cache is a private directory."""
+    needs("mount-namespace")
+    cache = tmp_path / "home/.npm/_cacache"
+    (cache / "kept").mkdir(parents=True)
+    lab.env["HOME"] = str(tmp_path / "home")
+    words = [*session, "--workspace", lab.workspace, "-c"] if session else ["-c"]
+    script = "cd ~/.npm/_cacache && grep -c upperdir /proc/self/mountinfo; ls; mkdir -p new && echo package > new/one && cat new/one"
+    assert lab.result([], *words, script)["stdout"] == "1\nkept\npackage\n"
+    bare = without("fsconfig/1=0:EINVAL")
+    seen = lab.result(bare, *words, script)["stdout"]
+    assert seen == ("0\nnew\npackage\n" if session else "0\npackage\n")
+    # What a session wrote stays; of the host's cache nothing has changed.
+    assert lab.result(bare, *words, "ls ~/.npm/_cacache")["stdout"] == ("new\n" if session else "")
+    assert [path.name for path in cache.rglob("*")] == ["kept"]

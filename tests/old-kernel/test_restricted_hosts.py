@@ -66,9 +66,9 @@ HOSTS = {
     clone_refused: Host(clone_refused, ["seccomp"], "user_namespaces", "namespaces",
                         ["kernel.unprivileged_userns_clone=1", "landlock"]),
     ubuntu: Host(ubuntu, ["mount-namespace"], "user_namespaces", "/proc/self/uid_map",
-                 ["apparmor_parser -r PREFIX/share/apparmor/extra-profiles/cordon", "landlock"]),
+                 ["sudo cp PREFIX/share/apparmor/extra-profiles/cordon /etc/apparmor.d/cordon && sudo apparmor_parser -r /etc/apparmor.d/cordon`", "landlock"]),
     ubuntu_mounts: Host(ubuntu_mounts, ["seccomp"], "filesystem", "private root",
-                        ["apparmor_parser -r PREFIX/share/apparmor/extra-profiles/cordon", "landlock"]),
+                        ["sudo cp PREFIX/share/apparmor/extra-profiles/cordon /etc/apparmor.d/cordon && sudo apparmor_parser -r /etc/apparmor.d/cordon`", "landlock"]),
     no_mount_api: Host(no_mount_api, ["seccomp"], "filesystem", "open_tree", ["Linux 5.14", "seccomp profile", "landlock"]),
     masked_proc: Host(masked_proc, ["mount-namespace"], "proc", "/proc are masked", ["unmasked /proc", "landlock"]),
 }

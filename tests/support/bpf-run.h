@@ -9,4 +9,5 @@
 #define BPF_RUN_INVALID 0xdeadbeefu
 
 /* The filter's answer to one call. *ret_steps (may be NULL): how many instructions it took. */
-uint32_t bpf_run(const struct sock_filter *program, size_t length, const struct seccomp_data *data, unsigned *ret_steps);
+uint32_t bpf_run(const struct sock_filter *program, size_t length, const struct seccomp_data *data,
+                 unsigned *ret_steps);

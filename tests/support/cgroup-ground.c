@@ -90,12 +90,13 @@ ssize_t write(int fd, const void *bytes, size_t length)
 			char directory[4096];
 			snprintf(directory, sizeof(directory), "%.*s", (int)(strrchr(path, '/') - path), path);
 			/* A single controller, and only one that was let down to here. */
-			if (*text != '+' || strchr(text, ' ') || !strstr(ground_get(directory, "cgroup.controllers"), text + 1)) {
+			if (*text != '+' || strchr(text, ' ') ||
+			    !strstr(ground_get(directory, "cgroup.controllers"), text + 1)) {
 				errno = ENOENT;
 				return -1;
 			}
-			snprintf(text, sizeof(text), "%s%.*s ", ground_get(directory, "cgroup.subtree_control"), (int)length - 1,
-			         (const char *)bytes + 1);
+			snprintf(text, sizeof(text), "%s%.*s ", ground_get(directory, "cgroup.subtree_control"),
+			         (int)length - 1, (const char *)bytes + 1);
 		}
 		assert_int_equal(ftruncate(fd, 0), 0);
 		assert_int_equal(syscall(SYS_write, fd, text, strlen(text)), (long)strlen(text));
@@ -175,7 +176,8 @@ int unlinkat(int dir, const char *name, int flags)
 	const char *leaf = strncmp(name, "../", 3) ? name : name + 3;
 	if ((flags & AT_REMOVEDIR) && !strncmp(leaf, "cordon-", 7)) {
 		char path[4096];
-		snprintf(path, sizeof(path), "%s%s%s", ground_path(dir), leaf == name ? "/" : "", leaf == name ? name : "");
+		snprintf(path, sizeof(path), "%s%s%s", ground_path(dir), leaf == name ? "/" : "",
+		         leaf == name ? name : "");
 		if (*ground_get(path, "cgroup.procs") && strcmp(ground_get(path, "cgroup.procs"), "(missing)")) {
 			errno = EBUSY;
 			return -1;

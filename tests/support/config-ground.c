@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/remove.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "config/read.h"
 #include "config/store.h"
 #include "config-ground.h"
@@ -32,7 +32,8 @@ void ground_open_store(void)
 	const struct config_files files = { .system = system_file, .user = user_file, .home = "/home/me" };
 	config_store_unref(store);
 	store = NULL;
-	if (config_store_open_files(data, &files, &store, &err) < 0 || (host_watch && config_store_watch(store, host_watch, &err) < 0))
+	if (config_store_open_files(data, &files, &store, &err) < 0 ||
+	    (host_watch && config_store_watch(store, host_watch, &err) < 0))
 		fail_msg("%s", err.reason);
 }
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "config-stack.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct arena arena;
 static struct config_value defaults[KEY_MAX];

@@ -43,7 +43,8 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 		now->tv_sec -= behind_s;
 	if (clock == CLOCK_MONOTONIC) {
 		uint64_t us = skipped_us + (uint64_t)now->tv_nsec / 1000;
-		*now = (struct timespec){ .tv_sec = now->tv_sec + (time_t)(us / 1000000), .tv_nsec = (long)(us % 1000000) * 1000 };
+		*now = (struct timespec){ .tv_sec = now->tv_sec + (time_t)(us / 1000000),
+			                  .tv_nsec = (long)(us % 1000000) * 1000 };
 	}
 	return error;
 }
@@ -98,7 +99,7 @@ int ground_directory(int parent, const char *name)
 struct disk_count ground_count_since(int root, int64_t since_ns)
 {
 	struct disk_walk walk;
-	const int roots[DISK_ROOTS] = { root, -1, -1 };
+	const int roots[DISK_ROOTS] = { root, -1, -1, -1 };
 	assert_true(disk_walk_begin(&walk, roots, since_ns));
 	assert_true(disk_walk_step(&walk, UINT64_MAX));
 	struct disk_count count = walk.count;
@@ -121,7 +122,7 @@ uint64_t ground_counts(int directory, const char *name)
 
 void ground_watch(struct disk_watch *watch, int tree, uint64_t most, bool growth)
 {
-	const struct disk_options options = { .roots = { tree, -1, -1 }, .most_bytes = most, .growth = growth };
+	const struct disk_options options = { .roots = { tree, -1, -1, -1 }, .most_bytes = most, .growth = growth };
 	disk_watch_begin(watch, &options);
 	/* Where the clock only ticks, what is made in the same tick has no date of its own. */
 	usleep(30000);

@@ -24,6 +24,7 @@ static struct files_root roots[2];
 static struct names_globs globs;
 static char paths[2][128];
 
+#ifdef SYS_openat2
 /* In the place of libc's. */
 long syscall(long number, ...)
 {
@@ -42,6 +43,7 @@ long syscall(long number, ...)
 		*(void **)&real = dlsym(RTLD_NEXT, "syscall");
 	return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
 }
+#endif
 
 const char *at(const char *path)
 {
@@ -80,11 +82,14 @@ int ground_setup(void **state)
 	(void)state;
 	struct capability_set set;
 	strcpy(ground, "/tmp/cordon-files-XXXXXX");
-	if (!mkdtemp(ground) || mkdir(at("work"), 0755) < 0 || mkdir(at("read"), 0755) < 0 || mkdir(at("outside"), 0755) < 0)
+	if (!mkdtemp(ground) || mkdir(at("work"), 0755) < 0 || mkdir(at("read"), 0755) < 0 ||
+	    mkdir(at("outside"), 0755) < 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(paths[i], sizeof(paths[i]), "%s/%s", ground, i ? "read" : "work");
-		roots[i] = (struct files_root){ .fd = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC), .path = paths[i], .writable = !i };
+		roots[i] = (struct files_root){ .fd = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC),
+			                        .path = paths[i],
+			                        .writable = !i };
 	}
 	if (capability_baseline(&arena, true, &set) < 0)
 		return -1;
@@ -97,7 +102,13 @@ int ground_setup(void **state)
 		return -1;
 	names_globs_fold_deny(&globs);
 	ground_rules = (struct tool_rules){ .count = 0 };
-	files = (struct files){ .arena = &arena, .roots = roots, .root_count = 2, .cwd = paths[0], .globs = &globs, .rules = &ground_rules, .tool = "read" };
+	files = (struct files){ .arena = &arena,
+		                .roots = roots,
+		                .root_count = 2,
+		                .cwd = paths[0],
+		                .globs = &globs,
+		                .rules = &ground_rules,
+		                .tool = "read" };
 	return 0;
 }
 

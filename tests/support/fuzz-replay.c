@@ -1,5 +1,5 @@
-/* Runs a fuzz target over every file of its corpus, one TAP line each; a crash or a sanitizer's report ends the program.
- * The directory's own order does not matter: a target keeps no state between inputs. */
+/* Runs a fuzz target over every file of its corpus, one TAP line each; a crash or a sanitizer's report ends the
+ * program. The directory's own order does not matter: a target keeps no state between inputs. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

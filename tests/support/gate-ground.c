@@ -129,9 +129,17 @@ int ground_set_up(void **state)
 	assert_int_equal(strings_add(&ground->arena, &ground->argv, "make"), 0);
 	assert_int_equal(strings_add(&ground->arena, &ground->argv, "secret-argument"), 0);
 	assert_int_equal(strings_add(&ground->arena, &ground->excess.fs_write, ground->out), 0);
-	ground->question = (struct gate_question){ .session_id = "s", .audit_id = "AUDIT", .tool = "run", .argv = &ground->argv,
-		.program = "/usr/bin/make", .cwd = "/work", .excess = &ground->excess, .ceiling = &ground->ceiling,
-		.excess_name = "fs_write", .excess_subject = ground->out, .ended_fd = -1 };
+	ground->question = (struct gate_question){ .session_id = "s",
+		                                   .audit_id = "AUDIT",
+		                                   .tool = "run",
+		                                   .argv = &ground->argv,
+		                                   .program = "/usr/bin/make",
+		                                   .cwd = "/work",
+		                                   .excess = &ground->excess,
+		                                   .ceiling = &ground->ceiling,
+		                                   .excess_name = "fs_write",
+		                                   .excess_subject = ground->out,
+		                                   .ended_fd = -1 };
 	assert_int_equal(registry_open(&ground->arena, ground->data, "s", NULL, &record, &made, &ground->err), 0);
 	*state = ground;
 	return 0;

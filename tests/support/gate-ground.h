@@ -44,6 +44,7 @@ struct session_record ground_record(struct ground *ground);
 json_t *ground_last_row(struct ground *ground, const char *kind, size_t *ret_count);
 
 const char *ground_text(const json_t *object, const char *key);
-void ground_assert_row(struct ground *ground, size_t expected, const char *outcome, const char *scope, const char *door);
+void ground_assert_row(struct ground *ground, size_t expected, const char *outcome, const char *scope,
+                       const char *door);
 void ground_assert_nothing_waits(struct ground *ground);
 enum cordon_answer ground_approver(void *arg, const struct cordon_card *card, char reason[256]);

@@ -113,7 +113,7 @@ static void do_run(json_t *told)
 		return;
 	}
 	cordon_request_output(run->request, pass_on, run);
-	if (cordon_start(cordon, run->request, &run->execution, &err) < 0) {
+	if (cordon_execution_start(cordon, run->request, &run->execution, &err) < 0) {
 		say_error(run->name);
 		forget(run);
 	}
@@ -146,7 +146,7 @@ static void step_run(struct run *run)
 	}
 }
 
-/* ---- what it can be told ------------------------------------------------------------------------------------------ */
+/* ---- what it can be told ----------------------------------------------------------------------------------------- */
 
 static void do_open(json_t *told)
 {
@@ -238,8 +238,16 @@ static const struct {
 	const char *name;
 	void (*act)(json_t *told);
 } actions[] = {
-	{ "open", do_open }, { "close", do_close }, { "session", do_session }, { "run", do_run }, { "signal", do_signal },
-	{ "forget", do_forget }, { "end", do_end }, { "pause", do_pause }, { "resume", do_resume }, { "approve", do_approve },
+	{ "open", do_open },
+	{ "close", do_close },
+	{ "session", do_session },
+	{ "run", do_run },
+	{ "signal", do_signal },
+	{ "forget", do_forget },
+	{ "end", do_end },
+	{ "pause", do_pause },
+	{ "resume", do_resume },
+	{ "approve", do_approve },
 	{ "descriptors", do_descriptors },
 };
 
@@ -264,8 +272,9 @@ int main(void)
 	for (bool open = true; open;) {
 		struct pollfd ready[RUNS_MAX + 1] = { { .fd = STDIN_FILENO, .events = POLLIN } };
 		for (size_t i = 0; i < RUNS_MAX; i++)
-			ready[i + 1] = (struct pollfd){ .fd = runs[i].execution ? cordon_execution_fd(runs[i].execution) : -1,
-			                                .events = POLLIN };
+			ready[i + 1] =
+				(struct pollfd){ .fd = runs[i].execution ? cordon_execution_fd(runs[i].execution) : -1,
+				                 .events = POLLIN };
 		if (poll(ready, RUNS_MAX + 1, -1) < 0)
 			continue;
 		for (size_t i = 0; i < RUNS_MAX; i++)

@@ -1,4 +1,5 @@
-/* A directory on a filesystem that can be watched (base/host-watch.h): in a container, /tmp may lie on one that cannot. */
+/* A directory on a filesystem that can be watched (base/host-watch.h): in a container, /tmp may lie on one that cannot.
+ */
 #pragma once
 #include <fcntl.h>
 #include <unistd.h>

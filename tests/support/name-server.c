@@ -182,7 +182,8 @@ static bool lies(const struct name_server *server, const uint8_t *bytes, size_t 
 
 static void send_to(const struct name_server *server, const struct message *message, const struct sockaddr_in *to)
 {
-	ssize_t sent = sendto(server->udp, message->bytes, message->length, 0, (const struct sockaddr *)to, sizeof(*to));
+	ssize_t sent =
+		sendto(server->udp, message->bytes, message->length, 0, (const struct sockaddr *)to, sizeof(*to));
 	must(sent >= 0, "sendto");
 }
 

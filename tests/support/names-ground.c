@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "base/host-watch.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "local-ground.h"
 #include "names-ground.h"
 #include "paths/index/look.h"
@@ -57,7 +57,8 @@ int ground_teardown(void **state)
 	char command[256];
 	names_memory_free(ground->memory);
 	host_watch_free(ground->host_watch);
-	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", ground->root, ground->root, ground->cache);
+	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", ground->root, ground->root,
+	         ground->cache);
 	int status = system(command);
 	close(ground->root_fd);
 	close(ground->cache_fd);
@@ -102,7 +103,8 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 	const struct names_keep keep = { .place = cached ? &place : NULL, .memory = cached ? ground->memory : NULL };
 	if (ground->host_watch)
 		host_watch_poll(ground->host_watch);
-	if (names_find(&ground->arena, ground->root_fd, ground->root, &rules, &keep, budget_us, &ground->names, &err) < 0)
+	if (names_find(&ground->arena, ground->root_fd, ground->root, &rules, &keep, budget_us, &ground->names, &err) <
+	    0)
 		fail_msg("%s", err.reason);
 	return &ground->names;
 }

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "planted-lab.h"
 
 static int setup_in(void **state, const char *directory)
@@ -59,7 +59,9 @@ static void find(struct lab *lab, struct names *ret_names)
 {
 	struct name_rules rules = { NULL, &lab->set.protect, &lab->set.exempt };
 	struct cordon_error err;
-	assert_int_equal(names_find(&lab->arena, lab->root_fd, lab->root, &rules, &(struct names_keep){ 0 }, 800, ret_names, &err), 0);
+	assert_int_equal(names_find(&lab->arena, lab->root_fd, lab->root, &rules, &(struct names_keep){ 0 }, 800,
+	                            ret_names, &err),
+	                 0);
 }
 
 void lab_record(struct lab *lab)
@@ -67,7 +69,8 @@ void lab_record(struct lab *lab)
 	struct cordon_error err;
 	find(lab, &lab->before_names);
 	const struct git_tree tree = { lab->root_fd, lab->root, &lab->before_names };
-	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1, false }, &tree, &lab->before, &err), 0);
+	assert_int_equal(planted_record(&lab->arena, &(struct git_trees){ &tree, 1, false }, &tree, &lab->before, &err),
+	                 0);
 }
 
 void lab_check(struct lab *lab, bool move)

@@ -128,7 +128,8 @@ void ground_hear(const struct proxy_ground *ground, int fd, const char *text)
 	while (used < length) {
 		ssize_t got = recv(fd, heard + used, length - used, 0);
 		if (got <= 0)
-			fail_msg("expected \"%s\", heard \"%s\" and then %s", expected, heard, got ? strerror(errno) : "the end");
+			fail_msg("expected \"%s\", heard \"%s\" and then %s", expected, heard,
+			         got ? strerror(errno) : "the end");
 		used += (size_t)got;
 	}
 	assert_string_equal(heard, expected);
@@ -235,10 +236,11 @@ struct proxy_message proxy_ground_row(struct proxy_ground *ground, enum proxy_wa
 	struct proxy_message message = proxy_ground_next(ground);
 	expand(ground, host, expected, sizeof(expected));
 	assert_true(message.kind == PROXY_CONNECTION || message.kind == PROXY_NAME_DENIED);
-	if (strcmp(message.host, expected) || message.connection.way != way || message.connection.decision != decision ||
-	    !strstr(message.text, why))
+	if (strcmp(message.host, expected) || message.connection.way != way ||
+	    message.connection.decision != decision || !strstr(message.text, why))
 		fail_msg("a row for \"%s\" by %d, decided %d: \"%s\"; expected \"%s\", %d, %d, \"%s\"", message.host,
-		         message.connection.way, message.connection.decision, message.text, expected, way, decision, why);
+		         message.connection.way, message.connection.decision, message.text, expected, way, decision,
+		         why);
 	if (status)
 		assert_int_equal(message.connection.status, status);
 	assert_true(message.connection.count >= 1);

@@ -1,5 +1,5 @@
-/* A running cordon-proxy with listeners on loopback, and the supervisor's end of its socket. The test is the command, the
- * server and the supervisor, all in one thread; everything waits at most half a minute and then fails.
+/* A running cordon-proxy with listeners on loopback, and the supervisor's end of its socket. The test is the command,
+ * the server and the supervisor, all in one thread; everything waits at most half a minute and then fails.
  *
  *     server      127.0.0.1:PORT, where the test listens; the names of PROXY_GROUND_NAMES lead there
  *     proxy_port  the proxy's port, on 127.0.0.1
@@ -36,7 +36,8 @@ void proxy_ground_start(struct proxy_ground *ground, const struct proxy_options 
 struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct proxy_options *options);
 /* PROXY_END: what was counted until then is told without delay. proxy_ground_end() must follow. */
 void proxy_ground_ask_end(struct proxy_ground *ground);
-/* PROXY_END if that was not sent, the totals, and its status, which must be 0. Messages before the totals are skipped. */
+/* PROXY_END if that was not sent, the totals, and its status, which must be 0. Messages before the totals are skipped.
+ */
 struct proxy_message proxy_ground_end(struct proxy_ground *ground);
 /* Without asking it. */
 void proxy_ground_kill(struct proxy_ground *ground);

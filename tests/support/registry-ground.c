@@ -38,7 +38,8 @@ int ground_teardown(void **state)
 
 const char *ground_path(struct ground *ground, const char *id, const char *name)
 {
-	return arena_printf(&ground->arena, "%s/sessions/%s/%s", ground->data, workspace_hash(&ground->arena, id), name);
+	return arena_printf(&ground->arena, "%s/sessions/%s/%s", ground->data, workspace_hash(&ground->arena, id),
+	                    name);
 }
 
 void ground_put(const char *path, const char *text, size_t length)
@@ -97,7 +98,9 @@ int ground_fill(struct arena *arena, struct session_record *record, void *arg, s
 	record->grants[1] = (struct session_grant){ .card = "CARD1", .hash = "HASH1", .time = "later" };
 	struct place place = { "/data", "/link\xff", UINT64_MAX, (uint64_t)INT64_MAX + 1, true };
 	struct place file = { .path = "/\xff", .device = 1, .inode = 2 };
-	assert_int_equal(places_add(arena, &record->grants[0].places, &place) | places_add(arena, &record->grants[0].places, &file), 0);
+	assert_int_equal(places_add(arena, &record->grants[0].places, &place) |
+	                         places_add(arena, &record->grants[0].places, &file),
+	                 0);
 	record->denials = arena_alloc(arena, sizeof(*record->denials));
 	record->denial_count = 1;
 	record->denials[0] = (struct session_denial){ .hash = "HASH", .reason = NULL, .time = "now" };

@@ -1,4 +1,5 @@
-/* The calls that a filter is asked about, on each architecture: every number, and arguments at the edges of the rules. */
+/* The calls that a filter is asked about, on each architecture: every number, and arguments at the edges of the rules.
+ */
 #pragma once
 #include <linux/filter.h>
 #include <linux/seccomp.h>

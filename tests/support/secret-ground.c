@@ -105,7 +105,8 @@ struct encoded encode(enum encoding encoding, const char *bytes, size_t length)
 
 const char *encoding_layer(enum encoding encoding)
 {
-	static const char *const layers[ENCODE_MAX] = { "raw", "url", "url", "base64", "base64", "base64", "base64", "hex", "hex", "hex" };
+	static const char *const layers[ENCODE_MAX] = { "raw",    "url",    "url", "base64", "base64",
+		                                        "base64", "base64", "hex", "hex",    "hex" };
 	return layers[encoding];
 }
 

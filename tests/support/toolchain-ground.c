@@ -114,8 +114,9 @@ void ground_find(struct ground *ground, const char *home, const char *chosen)
 	if (chosen)
 		list = ground_words(ground, chosen);
 	memset(&ground->found, 0xff, sizeof(ground->found));
-	assert_int_equal(toolchain_find(&ground->arena, home, ground->environment, chosen ? &list : NULL, ground->writable, NULL,
-	                                &ground->found, &ground->err), 0);
+	assert_int_equal(toolchain_find(&ground->arena, home, ground->environment, chosen ? &list : NULL,
+	                                ground->writable, NULL, &ground->found, &ground->err),
+	                 0);
 }
 
 void ground_same(struct ground *ground, const struct strings *got, const char *expected, bool paths)

@@ -83,7 +83,8 @@ static void rows_are_sound(void **state)
 		const struct address_row *row = &address_rows[i];
 		struct address last = last_of(&row->range);
 		assert_true(*row->name && *row->why && *row->source);
-		assert_true(row->range.first.length == 4 ? row->range.bits <= 32 && !row->carried_at : row->range.bits <= 128);
+		assert_true(row->range.first.length == 4 ? row->range.bits <= 32 && !row->carried_at
+		                                         : row->range.bits <= 128);
 		/* Nothing is set beyond the prefix: the first address is the range's own. */
 		for (size_t bit = row->range.bits; bit < 128; bit++)
 			assert_false(row->range.first.bytes[bit / 8] & (0x80 >> bit % 8));
@@ -130,43 +131,98 @@ static const struct {
 	const char *text, *name;        /* of the row; NULL: allowed */
 	const char *carried;            /* of the row of the carried address, or NULL */
 } judged[] = {
-	{ "1.1.1.1", NULL, NULL }, { "8.8.8.8", NULL, NULL }, { "93.184.216.34", NULL, NULL }, { "223.255.255.255", NULL, NULL },
-	{ "9.255.255.255", NULL, NULL }, { "11.0.0.0", NULL, NULL }, { "172.15.255.255", NULL, NULL },
-	{ "172.32.0.0", NULL, NULL }, { "100.63.255.255", NULL, NULL }, { "100.128.0.0", NULL, NULL },
-	{ "198.17.255.255", NULL, NULL }, { "198.20.0.0", NULL, NULL }, { "169.253.255.255", NULL, NULL },
-	{ "0.0.0.0", "unspecified", NULL }, { "0.1.2.3", "unspecified", NULL }, { "10.0.0.1", "private", NULL },
-	{ "172.16.0.1", "private", NULL }, { "172.31.255.255", "private", NULL }, { "192.168.1.1", "private", NULL },
-	{ "100.64.0.1", "shared", NULL }, { "127.0.0.1", "loopback", NULL }, { "127.255.255.254", "loopback", NULL },
-	{ "169.254.1.1", "link-local", NULL }, { "169.254.169.254", "metadata", NULL },
-	{ "100.100.100.200", "metadata", NULL }, { "168.63.129.16", "metadata", NULL }, { "192.0.0.192", "metadata", NULL },
-	{ "192.0.0.8", "protocol", NULL }, { "192.0.2.1", "documentation", NULL }, { "198.51.100.1", "documentation", NULL },
-	{ "203.0.113.9", "documentation", NULL }, { "192.88.99.1", "6to4-relay", NULL }, { "198.18.0.1", "benchmarking", NULL },
-	{ "198.19.255.255", "benchmarking", NULL }, { "224.0.0.1", "multicast", NULL }, { "239.255.255.255", "multicast", NULL },
-	{ "240.0.0.1", "reserved", NULL }, { "255.255.255.255", "broadcast", NULL },
+	{ "1.1.1.1", NULL, NULL },
+	{ "8.8.8.8", NULL, NULL },
+	{ "93.184.216.34", NULL, NULL },
+	{ "223.255.255.255", NULL, NULL },
+	{ "9.255.255.255", NULL, NULL },
+	{ "11.0.0.0", NULL, NULL },
+	{ "172.15.255.255", NULL, NULL },
+	{ "172.32.0.0", NULL, NULL },
+	{ "100.63.255.255", NULL, NULL },
+	{ "100.128.0.0", NULL, NULL },
+	{ "198.17.255.255", NULL, NULL },
+	{ "198.20.0.0", NULL, NULL },
+	{ "169.253.255.255", NULL, NULL },
+	{ "0.0.0.0", "unspecified", NULL },
+	{ "0.1.2.3", "unspecified", NULL },
+	{ "10.0.0.1", "private", NULL },
+	{ "172.16.0.1", "private", NULL },
+	{ "172.31.255.255", "private", NULL },
+	{ "192.168.1.1", "private", NULL },
+	{ "100.64.0.1", "shared", NULL },
+	{ "127.0.0.1", "loopback", NULL },
+	{ "127.255.255.254", "loopback", NULL },
+	{ "169.254.1.1", "link-local", NULL },
+	{ "169.254.169.254", "metadata", NULL },
+	{ "100.100.100.200", "metadata", NULL },
+	{ "168.63.129.16", "metadata", NULL },
+	{ "192.0.0.192", "metadata", NULL },
+	{ "192.0.0.8", "protocol", NULL },
+	{ "192.0.2.1", "documentation", NULL },
+	{ "198.51.100.1", "documentation", NULL },
+	{ "203.0.113.9", "documentation", NULL },
+	{ "192.88.99.1", "6to4-relay", NULL },
+	{ "198.18.0.1", "benchmarking", NULL },
+	{ "198.19.255.255", "benchmarking", NULL },
+	{ "224.0.0.1", "multicast", NULL },
+	{ "239.255.255.255", "multicast", NULL },
+	{ "240.0.0.1", "reserved", NULL },
+	{ "255.255.255.255", "broadcast", NULL },
 
-	{ "2606:4700:4700::1111", NULL, NULL }, { "2a00:1450:4001::1", NULL, NULL }, { "2001:4860:4860::8888", NULL, NULL },
-	{ "2001:200::", NULL, NULL }, { "2003::1", NULL, NULL }, { "3ffe::1", NULL, NULL },
-	{ "::", "unspecified", NULL }, { "::1", "loopback", NULL }, { "::2", "compatible", "unspecified" },
-	{ "fc00::1", "private", NULL }, { "fdff::1", "private", NULL }, { "fd00:ec2::254", "metadata", NULL },
-	{ "fd00:ec2::253", "private", NULL }, { "fd20:ce::254", "metadata", NULL }, { "fe80::1", "link-local", NULL },
-	{ "febf::1", "link-local", NULL }, { "fec0::1", "site-local", NULL }, { "ff02::1", "multicast", NULL },
-	{ "2001:db8::1", "documentation", NULL }, { "3fff:fff::1", "documentation", NULL }, { "3fff:1000::1", NULL, NULL },
-	{ "100::1", "discard", NULL }, { "100:0:0:1::1", "dummy", NULL }, { "5f00::1", "segment", NULL },
-	{ "4000::1", "reserved", NULL }, { "1fff::1", "reserved", NULL }, { "fe00::1", "reserved", NULL },
-	{ "2001:2::1", "benchmarking", NULL }, { "2001:10::1", "protocol", NULL }, { "2001:1::1", "protocol", NULL },
+	{ "2606:4700:4700::1111", NULL, NULL },
+	{ "2a00:1450:4001::1", NULL, NULL },
+	{ "2001:4860:4860::8888", NULL, NULL },
+	{ "2001:200::", NULL, NULL },
+	{ "2003::1", NULL, NULL },
+	{ "3ffe::1", NULL, NULL },
+	{ "::", "unspecified", NULL },
+	{ "::1", "loopback", NULL },
+	{ "::2", "compatible", "unspecified" },
+	{ "fc00::1", "private", NULL },
+	{ "fdff::1", "private", NULL },
+	{ "fd00:ec2::254", "metadata", NULL },
+	{ "fd00:ec2::253", "private", NULL },
+	{ "fd20:ce::254", "metadata", NULL },
+	{ "fe80::1", "link-local", NULL },
+	{ "febf::1", "link-local", NULL },
+	{ "fec0::1", "site-local", NULL },
+	{ "ff02::1", "multicast", NULL },
+	{ "2001:db8::1", "documentation", NULL },
+	{ "3fff:fff::1", "documentation", NULL },
+	{ "3fff:1000::1", NULL, NULL },
+	{ "100::1", "discard", NULL },
+	{ "100:0:0:1::1", "dummy", NULL },
+	{ "5f00::1", "segment", NULL },
+	{ "4000::1", "reserved", NULL },
+	{ "1fff::1", "reserved", NULL },
+	{ "fe00::1", "reserved", NULL },
+	{ "2001:2::1", "benchmarking", NULL },
+	{ "2001:10::1", "protocol", NULL },
+	{ "2001:1::1", "protocol", NULL },
 
-	{ "::ffff:10.0.0.1", "mapped", "private" }, { "::ffff:127.0.0.1", "mapped", "loopback" },
-	{ "::ffff:169.254.169.254", "mapped", "metadata" }, { "::ffff:8.8.8.8", "mapped", NULL },
-	{ "::127.0.0.1", "compatible", "loopback" }, { "::8.8.8.8", "compatible", NULL },
+	{ "::ffff:10.0.0.1", "mapped", "private" },
+	{ "::ffff:127.0.0.1", "mapped", "loopback" },
+	{ "::ffff:169.254.169.254", "mapped", "metadata" },
+	{ "::ffff:8.8.8.8", "mapped", NULL },
+	{ "::127.0.0.1", "compatible", "loopback" },
+	{ "::8.8.8.8", "compatible", NULL },
 	{ "::ffff:0:127.0.0.1", "translated", "loopback" },
-	{ "64:ff9b::8.8.8.8", NULL, NULL }, { "64:ff9b::127.0.0.1", "nat64", "loopback" },
-	{ "64:ff9b::a9fe:a9fe", "nat64", "metadata" }, { "64:ff9b::10.1.2.3", "nat64", "private" },
+	{ "64:ff9b::8.8.8.8", NULL, NULL },
+	{ "64:ff9b::127.0.0.1", "nat64", "loopback" },
+	{ "64:ff9b::a9fe:a9fe", "nat64", "metadata" },
+	{ "64:ff9b::10.1.2.3", "nat64", "private" },
 	{ "64:ff9b:1::8.8.8.8", "nat64-local", NULL },
-	{ "2002:7f00:1::", "6to4", "loopback" }, { "2002:0a00:0001::1", "6to4", "private" }, { "2002:808:808::1", "6to4", NULL },
+	{ "2002:7f00:1::", "6to4", "loopback" },
+	{ "2002:0a00:0001::1", "6to4", "private" },
+	{ "2002:808:808::1", "6to4", NULL },
 	/* Teredo carries the client's address with every bit turned: 80ff:fffe is 127.0.0.1 */
-	{ "2001:0:1:2:3:4:80ff:fffe", "teredo", "loopback" }, { "2001:0:1:2:3:4:f7f7:f7f7", "teredo", NULL },
-	{ "2606:4700::5efe:10.0.0.1", "global", "private" }, { "2606:4700::200:5efe:127.0.0.1", "global", "loopback" },
-	{ "2606:4700::5efe:8.8.8.8", NULL, NULL }, { "2606:4700::5eff:10.0.0.1", NULL, NULL },
+	{ "2001:0:1:2:3:4:80ff:fffe", "teredo", "loopback" },
+	{ "2001:0:1:2:3:4:f7f7:f7f7", "teredo", NULL },
+	{ "2606:4700::5efe:10.0.0.1", "global", "private" },
+	{ "2606:4700::200:5efe:127.0.0.1", "global", "loopback" },
+	{ "2606:4700::5efe:8.8.8.8", NULL, NULL },
+	{ "2606:4700::5eff:10.0.0.1", NULL, NULL },
 	{ "fe80::5efe:10.0.0.1", "link-local", "private" },
 };
 
@@ -178,7 +234,8 @@ static void single_addresses(void **state)
 		struct address_verdict verdict = address_judge(&address, NULL, 0);
 		char why[ADDRESS_WHY_SIZE];
 		address_why(&verdict, why);
-		if (verdict.allowed != !judged[i].name || (judged[i].name && strcmp(verdict.row->name, judged[i].name)) ||
+		if (verdict.allowed != !judged[i].name ||
+		    (judged[i].name && strcmp(verdict.row->name, judged[i].name)) ||
 		    !verdict.carried != !judged[i].carried ||
 		    (judged[i].carried && strcmp(verdict.carried->name, judged[i].carried)))
 			fail_msg("%s: %s", judged[i].text, why);
@@ -193,9 +250,31 @@ static void single_addresses(void **state)
 static void spellings(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = { "", "1", "1.2.3", "127.1", "1.2.3.4.5", "1.2.3.4.", "1.2.3.04", "01.2.3.4", "256.1.1.1",
-		"0x7f.0.0.1", "2130706433", " 1.2.3.4", "1.2.3.4 ", "1.2.3.4/32", "[::1]", "::1%lo", "::g", ":::", "1::2::3", "::1/128",
-		"1:2:3:4:5:6:7", "::ffff:1.2.3", "::ffff:1.2.3.04", "localhost", "::00001" };
+	static const char *const wrong[] = { "",
+		                             "1",
+		                             "1.2.3",
+		                             "127.1",
+		                             "1.2.3.4.5",
+		                             "1.2.3.4.",
+		                             "1.2.3.04",
+		                             "01.2.3.4",
+		                             "256.1.1.1",
+		                             "0x7f.0.0.1",
+		                             "2130706433",
+		                             " 1.2.3.4",
+		                             "1.2.3.4 ",
+		                             "1.2.3.4/32",
+		                             "[::1]",
+		                             "::1%lo",
+		                             "::g",
+		                             ":::",
+		                             "1::2::3",
+		                             "::1/128",
+		                             "1:2:3:4:5:6:7",
+		                             "::ffff:1.2.3",
+		                             "::ffff:1.2.3.04",
+		                             "localhost",
+		                             "::00001" };
 	struct address address;
 	char text[ADDRESS_TEXT_SIZE];
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
@@ -262,12 +341,18 @@ static void what_is_of_this_site(void **state)
 		const char *text;
 		bool is_at_site;
 	} rows[] = {
-		{ "10.1.2.3", true },        { "172.31.0.1", true },      { "192.168.1.1", true },  { "100.64.0.1", true },
-		{ "127.0.0.1", true },       { "127.9.9.9", true },       { "169.254.1.1", true },  { "::1", true },
-		{ "fd12::1", true },         { "fe80::1", true },         { "fec0::1", true },      { "169.254.169.254", false },
-		{ "100.100.100.200", false },{ "fd00:ec2::254", false },  { "0.0.0.0", false },     { "::", false },
-		{ "224.0.0.1", false },      { "255.255.255.255", false },{ "198.18.0.1", false },  { "192.0.2.1", false },
-		{ "::ffff:10.0.0.1", false },{ "64:ff9b::10.0.0.1", false }, { "fe80::5efe:a00:1", false }, { "8.8.8.8", false },
+		{ "10.1.2.3", true },          { "172.31.0.1", true },
+		{ "192.168.1.1", true },       { "100.64.0.1", true },
+		{ "127.0.0.1", true },         { "127.9.9.9", true },
+		{ "169.254.1.1", true },       { "::1", true },
+		{ "fd12::1", true },           { "fe80::1", true },
+		{ "fec0::1", true },           { "169.254.169.254", false },
+		{ "100.100.100.200", false },  { "fd00:ec2::254", false },
+		{ "0.0.0.0", false },          { "::", false },
+		{ "224.0.0.1", false },        { "255.255.255.255", false },
+		{ "198.18.0.1", false },       { "192.0.2.1", false },
+		{ "::ffff:10.0.0.1", false },  { "64:ff9b::10.0.0.1", false },
+		{ "fe80::5efe:a00:1", false }, { "8.8.8.8", false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct address address;
@@ -299,13 +384,15 @@ static void metadata_is_lifted_by_its_own_address_only(void **state)
 static void what_is_no_exemption(void **state)
 {
 	(void)state;
-	static const char *const wrong[] = { "", "/", "/8", "10", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8",
-		"10.0.0.0/08", "10.0.0.0/8 ", " 10.0.0.0/8", "10.0.0.0/8/8", "10.0.0.0/255.0.0.0", "10.1/16", "10.0.0.1/8", "fd00::1/8",
-		"fd00::/129", "[fd00::]/8", "fe80::1%lo", "localhost", "*", "all",
+	static const char *const wrong[] = {
+		"", "/", "/8", "10", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08",
+		"10.0.0.0/8 ", " 10.0.0.0/8", "10.0.0.0/8/8", "10.0.0.0/255.0.0.0", "10.1/16", "10.0.0.1/8",
+		"fd00::1/8", "fd00::/129", "[fd00::]/8", "fe80::1%lo", "localhost", "*", "all",
 		/* nothing there that is refused, or more than that */
 		"8.8.8.8", "8.8.8.0/24", "0.0.0.0/0", "10.0.0.0/7", "2000::/3", "2606::/16", "192.168.0.0/15",
 		/* in disguise */
-		"::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2002::/16", "::10.0.0.1" };
+		"::ffff:10.0.0.0/104", "::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "2002::/16", "::10.0.0.1"
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct address_range range = { .bits = 77 };
 		struct cordon_error err = { 0 };

@@ -1,5 +1,5 @@
-/* The queue of questions: the first answer counts, whoever gives it; what is late, changed or unknown is told so; what the
- * dead leave behind is found. And what answers mean for a session. */
+/* The queue of questions: the first answer counts, whoever gives it; what is late, changed or unknown is told so; what
+ * the dead leave behind is found. And what answers mean for a session. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,9 @@ static int set_up(void **state)
 	assert_int_equal(strings_add(&ground->arena, &question->excess.fs_write, "/srv/out"), 0);
 	assert_int_equal(strings_add(&ground->arena, &question->excess.fs_write, "/srv/\xff"), 0);
 	question->excess.limits.stdout_bytes = UINT64_MAX;
-	const struct place place = { .path = "/real", .alias = "/srv/out", .device = UINT64_MAX, .inode = 5, .is_directory = true };
+	const struct place place = {
+		.path = "/real", .alias = "/srv/out", .device = UINT64_MAX, .inode = 5, .is_directory = true
+	};
 	assert_int_equal(places_add(&ground->arena, &question->places, &place), 0);
 	*state = ground;
 	return 0;
@@ -154,7 +156,8 @@ static void test_one_answer(void **state)
 	assert_int_equal(taken.by.pid, getpid());
 	approvals_settle(&wait);
 	assert_false(exists(ground, wait.id));
-	assert_int_not_equal(lstat(path_of(ground, arena_printf(&ground->arena, "settled/%s", wait.id), "card.json"), &info), 0);
+	assert_int_not_equal(
+		lstat(path_of(ground, arena_printf(&ground->arena, "settled/%s", wait.id), "card.json"), &info), 0);
 }
 
 static void test_the_first_counts(void **state)
@@ -163,11 +166,13 @@ static void test_the_first_counts(void **state)
 	struct approval_answer taken, ours = answer_of(ground, APPROVAL_TIMEOUT);
 	struct approval_wait wait = post(ground);
 	assert_int_equal(answer(ground, wait.id, NULL, APPROVAL_DENIED), 0);
-	assert_refused(ground, answer(ground, wait.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "answered already: denied");
+	assert_refused(ground, answer(ground, wait.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST,
+	               "answered already: denied");
 	assert_true(take(ground, &wait, &ours, &taken));
 	assert_int_equal(taken.outcome, APPROVAL_DENIED);
 	approvals_settle(&wait);
-	assert_refused(ground, answer(ground, wait.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "answered already: denied");
+	assert_refused(ground, answer(ground, wait.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST,
+	               "answered already: denied");
 }
 
 static void test_too_late(void **state)
@@ -188,12 +193,12 @@ static void test_unknown(void **state)
 	static const char *const bad[] = { "", "x", "..", "../../etc/passwd", "settled", "01AAAAAAAAAAAAAAAAAAAAAAA/",
 		                           "01AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" };
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_refused(ground, answer(ground, bad[i], NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "no id");
+		assert_refused(ground, answer(ground, bad[i], NULL, APPROVAL_ONCE), CORDON_E_NOT_FOUND, "no id");
 	const char *id = "01AAAAAAAAAAAAAAAAAAAAAAAA";
-	assert_refused(ground, answer(ground, id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "no question");
+	assert_refused(ground, answer(ground, id, NULL, APPROVAL_ONCE), CORDON_E_NOT_FOUND, "no question");
 	assert_false(exists(ground, "."));
 	struct approval_wait wait = post(ground);
-	assert_refused(ground, answer(ground, id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "no question");
+	assert_refused(ground, answer(ground, id, NULL, APPROVAL_ONCE), CORDON_E_NOT_FOUND, "no question");
 	approvals_settle(&wait);
 }
 
@@ -203,7 +208,8 @@ static void test_another_content(void **state)
 	struct approval_wait wait = post(ground);
 	char other[CARD_HASH_SIZE];
 	card_hash("{}", other);
-	assert_refused(ground, answer(ground, wait.id, other, APPROVAL_ONCE), CORDON_E_CAPABILITY_DENIED, "not what was shown");
+	assert_refused(ground, answer(ground, wait.id, other, APPROVAL_ONCE), CORDON_E_CAPABILITY_DENIED,
+	               "not what was shown");
 	/* The card itself is changed: the content no longer has its hash. */
 	ground->question.content = "{\"text\":\"may I not?\"}";
 	auto_free char *text = approval_question_write(&ground->question);
@@ -211,7 +217,8 @@ static void test_another_content(void **state)
 	FILE *file = fopen(path, "w");
 	assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
 	assert_refused(ground, answer(ground, wait.id, NULL, APPROVAL_ONCE), CORDON_E_CAPABILITY_DENIED, "was changed");
-	assert_refused(ground, answer(ground, wait.id, ground->hash, APPROVAL_ONCE), CORDON_E_CAPABILITY_DENIED, "was changed");
+	assert_refused(ground, answer(ground, wait.id, ground->hash, APPROVAL_ONCE), CORDON_E_CAPABILITY_DENIED,
+	               "was changed");
 	assert_int_equal(waiting(ground), 0);
 	approvals_settle(&wait);
 }
@@ -270,7 +277,7 @@ static void test_settled_are_bounded(void **state)
 	auto_close int queue = -1;
 	assert_int_equal(queue_open(ground->data, false, &queue, &ground->err), 0);
 	assert_int_equal(queue_list(&ground->arena, queue, "settled", queue_is_id).count, 64);
-	assert_refused(ground, answer(ground, first, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "no question");
+	assert_refused(ground, answer(ground, first, NULL, APPROVAL_ONCE), CORDON_E_NOT_FOUND, "no question");
 	assert_refused(ground, answer(ground, last, NULL, APPROVAL_ONCE), CORDON_E_APPROVAL_TIMEOUT, "too late");
 }
 
@@ -329,7 +336,8 @@ static void test_dead_askers(void **state)
 	assert_int_equal(sweep(ground).count, 0);
 	post_and_die(ground, false);
 	assert_int_equal(waiting(ground), 0);
-	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "gone");
+	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST,
+	               "gone");
 	struct swept kept = { .keep = true };
 	approvals_each_stale(ground->data, sweep_one, &kept);
 	assert_int_equal(kept.count, 1);
@@ -339,7 +347,8 @@ static void test_dead_askers(void **state)
 	assert_int_equal(swept.outcome, APPROVAL_ABANDONED);
 	assert_false(exists(ground, ground->question.id));
 	assert_int_equal(sweep(ground).count, 0);
-	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST, "gone");
+	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INVALID_REQUEST,
+	               "gone");
 	post_and_die(ground, true);
 	assert_int_equal(sweep(ground).outcome, APPROVAL_SESSION);
 }
@@ -392,11 +401,13 @@ static void test_a_queue_that_is_not_ours(void **state)
 	struct approval_wait wait;
 	const char *path = arena_printf(&ground->arena, "%s/approvals", ground->data);
 	assert_int_equal(symlink("/tmp", path), 0);
-	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL, "");
+	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL,
+	               "");
 	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INTERNAL, "");
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700) + chmod(path, 0777), 0);
-	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL, "");
+	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL,
+	               "");
 }
 
 /* Of many answers at once exactly one is told that it counts. */
@@ -523,11 +534,23 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_one_answer), TEST(test_the_first_counts), TEST(test_too_late), TEST(test_unknown),
-		TEST(test_another_content), TEST(test_without_a_session), TEST(test_forged_answers),
-		TEST(test_settled_are_bounded), TEST(test_dead_askers), TEST(test_the_living_are_not_swept),
-		TEST(test_what_killed_makers_left), TEST(test_damaged_questions), TEST(test_a_queue_that_is_not_ours),
-		TEST(test_a_race_of_answers), TEST(test_a_question_as_text), TEST(test_a_grant), TEST(test_denials_pause),
+		TEST(test_one_answer),
+		TEST(test_the_first_counts),
+		TEST(test_too_late),
+		TEST(test_unknown),
+		TEST(test_another_content),
+		TEST(test_without_a_session),
+		TEST(test_forged_answers),
+		TEST(test_settled_are_bounded),
+		TEST(test_dead_askers),
+		TEST(test_the_living_are_not_swept),
+		TEST(test_what_killed_makers_left),
+		TEST(test_damaged_questions),
+		TEST(test_a_queue_that_is_not_ours),
+		TEST(test_a_race_of_answers),
+		TEST(test_a_question_as_text),
+		TEST(test_a_grant),
+		TEST(test_denials_pause),
 		TEST(test_denials_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

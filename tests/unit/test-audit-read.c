@@ -53,7 +53,8 @@ static int see(void *arg, const char *row, size_t length)
 	const json_t *n = json_object_get(parsed, "n");
 	const char *before = seen->length ? " " : "";
 	int added = n ? sprintf(seen->text + seen->length, "%s%lld", before, (long long)json_integer_value(n))
-	              : sprintf(seen->text + seen->length, "%s%s", before, json_string_value(json_object_get(parsed, "row")));
+	              : sprintf(seen->text + seen->length, "%s%s", before,
+	                        json_string_value(json_object_get(parsed, "row")));
 	seen->length += (size_t)added;
 	seen->rows++;
 	json_decref(parsed);
@@ -74,16 +75,26 @@ static void must_see(const struct ground *ground, struct cordon_audit_filter fil
 static void fill(struct ground *ground)
 {
 	static const char *const rows[] = {
-		"\"row\":\"intent\",\"id\":\"A\",\"time\":\"2026-01-01T10:00:00.000Z\",\"session\":\"one\",\"program\":\"/usr/bin/make\"",
-		"\"row\":\"result\",\"id\":\"A\",\"time\":\"2026-01-01T10:00:01.500Z\",\"session\":\"one\",\"program\":\"/usr/bin/make\"",
-		"\"row\":\"denial\",\"id\":\"B\",\"time\":\"2026-01-01T11:00:00.000Z\",\"session\":\"two \\\"x\\\"\",\"program\":\"make\"",
-		"\"row\":\"approval\",\"id\":\"C\",\"time\":\"2026-01-01T12:00:00.000Z\",\"session\":\"one\",\"outcome\":\"approved\",\"audit_id\":\"A\"",
-		"\"row\":\"approval\",\"id\":\"D\",\"time\":\"2026-01-01T13:00:00.000Z\",\"session\":\"one\",\"outcome\":\"timeout\",\"audit_id\":\"E\"",
-		"\"row\":\"intent\",\"id\":\"E\",\"time\":\"2026-01-02T00:00:00.000Z\",\"session\":\"one\",\"program\":\"/usr/bin/cmake\"",
-		"\"row\":\"result\",\"id\":\"E\",\"time\":\"2026-01-02T00:00:09.000Z\",\"session\":\"one\",\"program\":\"/usr/bin/cmake\"",
-		"\"row\":\"session\",\"id\":\"F\",\"time\":\"2026-01-02T10:00:00.000Z\",\"session\":\"onex\",\"change\":\"made\"",
-		"\"row\":\"intent\",\"id\":\"G\",\"time\":\"2026-01-02T11:00:00.000Z\",\"session\":\"A\",\"program\":\"one\"",
-		"\"row\":\"intent\",\"id\":\"H\",\"time\":\"2026-01-02T12:00:00.000Z\",\"session\":\"one\",\"nested\":{\"id\":\"A\",\"program\":\"make\"}",
+		"\"row\":\"intent\",\"id\":\"A\",\"time\":\"2026-01-01T10:00:00.000Z\",\"session\":\"one\",\"program\":"
+		"\"/usr/bin/make\"",
+		"\"row\":\"result\",\"id\":\"A\",\"time\":\"2026-01-01T10:00:01.500Z\",\"session\":\"one\",\"program\":"
+		"\"/usr/bin/make\"",
+		"\"row\":\"denial\",\"id\":\"B\",\"time\":\"2026-01-01T11:00:00.000Z\",\"session\":\"two "
+		"\\\"x\\\"\",\"program\":\"make\"",
+		"\"row\":\"approval\",\"id\":\"C\",\"time\":\"2026-01-01T12:00:00.000Z\",\"session\":\"one\","
+		"\"outcome\":\"approved\",\"audit_id\":\"A\"",
+		"\"row\":\"approval\",\"id\":\"D\",\"time\":\"2026-01-01T13:00:00.000Z\",\"session\":\"one\","
+		"\"outcome\":\"timeout\",\"audit_id\":\"E\"",
+		"\"row\":\"intent\",\"id\":\"E\",\"time\":\"2026-01-02T00:00:00.000Z\",\"session\":\"one\",\"program\":"
+		"\"/usr/bin/cmake\"",
+		"\"row\":\"result\",\"id\":\"E\",\"time\":\"2026-01-02T00:00:09.000Z\",\"session\":\"one\",\"program\":"
+		"\"/usr/bin/cmake\"",
+		"\"row\":\"session\",\"id\":\"F\",\"time\":\"2026-01-02T10:00:00.000Z\",\"session\":\"onex\","
+		"\"change\":\"made\"",
+		"\"row\":\"intent\",\"id\":\"G\",\"time\":\"2026-01-02T11:00:00.000Z\",\"session\":\"A\",\"program\":"
+		"\"one\"",
+		"\"row\":\"intent\",\"id\":\"H\",\"time\":\"2026-01-02T12:00:00.000Z\",\"session\":\"one\",\"nested\":{"
+		"\"id\":\"A\",\"program\":\"make\"}",
 	};
 	char row[512];
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -102,20 +113,38 @@ static void conditions(void **state)
 		const char *expected;
 	} rows[] = {
 		{ { 0 }, "begin 1 2 3 4 5 6 7 8 9 10" },
-		{ { .id = "A" }, "1 2 4" }, { { .id = "E" }, "5 6 7" }, { { .id = "a" }, "" }, { { .id = "" }, "" },
-		{ { .session = "one" }, "1 2 4 5 6 7 10" }, { { .session = "two \"x\"" }, "3" }, { { .session = "ne" }, "" },
-		{ { .program = "make" }, "1 2 3" }, { { .program = "/usr/bin/make" }, "1 2" }, { { .program = "bin/make" }, "" },
+		{ { .id = "A" }, "1 2 4" },
+		{ { .id = "E" }, "5 6 7" },
+		{ { .id = "a" }, "" },
+		{ { .id = "" }, "" },
+		{ { .session = "one" }, "1 2 4 5 6 7 10" },
+		{ { .session = "two \"x\"" }, "3" },
+		{ { .session = "ne" }, "" },
+		{ { .program = "make" }, "1 2 3" },
+		{ { .program = "/usr/bin/make" }, "1 2" },
+		{ { .program = "bin/make" }, "" },
 		{ { .program = "cmake" }, "6 7" },
-		{ { .decision = "allowed" }, "1 6 9 10" }, { { .decision = "denied" }, "3 5" }, { { .decision = "approved" }, "4" },
-		{ { .decision = "approval" }, "4 5" }, { { .decision = "session" }, "8" }, { { .decision = "begin" }, "begin" },
+		{ { .decision = "allowed" }, "1 6 9 10" },
+		{ { .decision = "denied" }, "3 5" },
+		{ { .decision = "approved" }, "4" },
+		{ { .decision = "approval" }, "4 5" },
+		{ { .decision = "session" }, "8" },
+		{ { .decision = "begin" }, "begin" },
 		{ { .decision = "damaged" }, "" },
-		{ { .until = "2026-01-01T10:00:00Z" }, "" }, { { .until = "2026-01-01T10:00:00.001Z" }, "1" },
-		{ { .until = "2026-01-02" }, "1 2 3 4 5" }, { { .since = "2026-01-02", .until = "2026-01-03" }, "6 7 8 9 10" },
+		{ { .until = "2026-01-01T10:00:00Z" }, "" },
+		{ { .until = "2026-01-01T10:00:00.001Z" }, "1" },
+		{ { .until = "2026-01-02" }, "1 2 3 4 5" },
+		{ { .since = "2026-01-02", .until = "2026-01-03" }, "6 7 8 9 10" },
 		{ { .since = "2026-01-01T10:00:01.5Z", .until = "2026-01-01T12:00:00Z" }, "2 3" },
-		{ { .last = 1 }, "10" }, { { .last = 5 }, "6 7 8 9 10" }, { { .last = 6 }, "5 6 7 8 9 10" },
-		{ { .last = 11 }, "begin 1 2 3 4 5 6 7 8 9 10" }, { { .last = 1000 }, "begin 1 2 3 4 5 6 7 8 9 10" },
-		{ { .last = 2, .session = "one" }, "7 10" }, { { .last = 3, .decision = "allowed" }, "6 9 10" },
-		{ { .last = 100, .program = "make" }, "1 2 3" }, { { .last = 1, .until = "2026-01-02" }, "5" },
+		{ { .last = 1 }, "10" },
+		{ { .last = 5 }, "6 7 8 9 10" },
+		{ { .last = 6 }, "5 6 7 8 9 10" },
+		{ { .last = 11 }, "begin 1 2 3 4 5 6 7 8 9 10" },
+		{ { .last = 1000 }, "begin 1 2 3 4 5 6 7 8 9 10" },
+		{ { .last = 2, .session = "one" }, "7 10" },
+		{ { .last = 3, .decision = "allowed" }, "6 9 10" },
+		{ { .last = 100, .program = "make" }, "1 2 3" },
+		{ { .last = 1, .until = "2026-01-02" }, "5" },
 		{ { .session = "one", .decision = "allowed", .program = "make", .since = "2026-01-01" }, "1" },
 	};
 	struct ground *ground = *state;
@@ -128,7 +157,8 @@ static void conditions(void **state)
 static void what_is_no_condition(void **state)
 {
 	static const struct cordon_audit_filter filters[] = {
-		{ .since = "yesterday" }, { .until = "2026-02-30" }, { .decision = "denyed" }, { .format = "xml" }, { .since = "" },
+		{ .since = "yesterday" }, { .until = "2026-02-30" }, { .decision = "denyed" },
+		{ .format = "xml" },      { .since = "" },
 	};
 	struct ground *ground = *state;
 	struct cordon_error err;
@@ -239,7 +269,9 @@ static void wait_for(struct follower *follower, int rows)
 static void following(void **state)
 {
 	struct ground *ground = *state;
-	struct follower follower = { .ground = ground, .filter = { .follow = true, .last = 2 }, .seen = { .most = 10 } };
+	struct follower follower = { .ground = ground,
+		                     .filter = { .follow = true, .last = 2 },
+		                     .seen = { .most = 10 } };
 	pthread_t thread;
 	pthread_mutex_init(&follower.mutex, NULL);
 	for (int i = 1; i < 4; i++)
@@ -304,7 +336,8 @@ static void reading_while_writing(void **state)
 
 static int check_event(void *arg, const char *row, size_t length)
 {
-	static const char *const required[] = { "time", "class_uid", "category_uid", "activity_id", "type_uid", "severity_id" };
+	static const char *const required[] = { "time",        "class_uid", "category_uid",
+		                                "activity_id", "type_uid",  "severity_id" };
 	int *events = arg;
 	json_t *event = json_loadb(row, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	assert_non_null(event);
@@ -320,13 +353,16 @@ static int check_event(void *arg, const char *row, size_t length)
 	const char *kind = json_string_value(json_object_get(original, "row"));
 	assert_string_equal(json_string_value(json_object_get(metadata, "event_code")), kind);
 	if (class == 1007)
-		assert_true(json_is_object(json_object_get(event, "process")) && json_is_object(json_object_get(event, "device")));
+		assert_true(json_is_object(json_object_get(event, "process")) &&
+		            json_is_object(json_object_get(event, "device")));
 	if (class == 6003)
-		assert_true(json_is_object(json_object_get(event, "api")) && json_is_object(json_object_get(event, "src_endpoint")));
+		assert_true(json_is_object(json_object_get(event, "api")) &&
+		            json_is_object(json_object_get(event, "src_endpoint")));
 	if (!strcmp(kind, "intent") && json_integer_value(json_object_get(original, "n")) == 1) {
 		assert_int_equal(json_integer_value(json_object_get(event, "time")), 1767261600000);
 		assert_int_equal(json_integer_value(json_object_get(event, "type_uid")), 100701);
-		assert_string_equal(json_string_value(json_object_get(json_object_get(event, "process"), "name")), "make");
+		assert_string_equal(json_string_value(json_object_get(json_object_get(event, "process"), "name")),
+		                    "make");
 	}
 	++*events;
 	json_decref(event);
@@ -341,7 +377,9 @@ static void as_ocsf(void **state)
 	fill(ground);
 	ground_append(ground->ledger, "{\"row\":\"unheard-of\",\"session\":\"a\\u0000b\",\"n\":11}");
 	append_bytes(ground->file, "damaged\n", 8);
-	assert_int_equal(ledger_read(ground->data, &(struct cordon_audit_filter){ .format = "ocsf" }, check_event, &events, &err), 0);
+	assert_int_equal(ledger_read(ground->data, &(struct cordon_audit_filter){ .format = "ocsf" }, check_event,
+	                             &events, &err),
+	                 0);
 	assert_int_equal(events, 13);
 }
 
@@ -350,8 +388,14 @@ static void as_ocsf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(conditions), CASE(what_is_no_condition), CASE(stopping), CASE(damaged_lines), CASE(whole_rows_of_any_length),
-		CASE(following), CASE(reading_while_writing), CASE(as_ocsf),
+		CASE(conditions),
+		CASE(what_is_no_condition),
+		CASE(stopping),
+		CASE(damaged_lines),
+		CASE(whole_rows_of_any_length),
+		CASE(following),
+		CASE(reading_while_writing),
+		CASE(as_ocsf),
 	};
 	return cmocka_run_group_tests_name("audit-read", tests, NULL, NULL);
 }

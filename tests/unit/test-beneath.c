@@ -20,8 +20,11 @@ static struct arena arena;
 static int set_up(void **state)
 {
 	(void)state;
-	return mkdtemp(root) && chdir(root) == 0 && mkdir("a", 0700) == 0 && mkdir("a/b", 0700) == 0 && mkdir("other", 0700) == 0 &&
-	       mknod("a/b/file", S_IFREG | 0600, 0) == 0 && mkfifo("a/pipe", 0600) == 0 ? 0 : -1;
+	return mkdtemp(root) && chdir(root) == 0 && mkdir("a", 0700) == 0 && mkdir("a/b", 0700) == 0 &&
+	                       mkdir("other", 0700) == 0 && mknod("a/b/file", S_IFREG | 0600, 0) == 0 &&
+	                       mkfifo("a/pipe", 0600) == 0
+	               ? 0
+	               : -1;
 }
 
 static int tear_down(void **state)
@@ -79,7 +82,8 @@ static void test_what_it_depends_on(void **state)
 	assert_int_equal(symlink("../a/b/../b/file", "other/link"), 0);
 	assert_int_equal(follow("second", &place, &way), 0);
 	assert_string_equal(place.path, here("a/b/file"));
-	const char *const expected[] = { here("a/link"), here("a/second"), here("other/link"), here("other"), here("a/b") };
+	const char *const expected[] = { here("a/link"), here("a/second"), here("other/link"), here("other"),
+		                         here("a/b") };
 	assert_int_equal(way.count, sizeof(expected) / sizeof(expected[0]));
 	for (size_t i = 0; i < way.count; i++)
 		assert_string_equal(way.items[i], expected[i]);

@@ -27,7 +27,7 @@ static char *written(const struct capability_set *set)
 static int read_text(const char *text, struct capability_set *ret_set)
 {
 	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
-	int result = object ? capability_read_json(&arena, object, ret_set) : -1;
+	int result = object ? capability_read_json(&arena, object, false, ret_set) : -1;
 	json_decref(object);
 	return result;
 }
@@ -35,8 +35,8 @@ static int read_text(const char *text, struct capability_set *ret_set)
 #define LISTS 9
 static struct strings *list_at(struct capability_set *set, int i)
 {
-	struct strings *lists[LISTS] = { &set->fs_read, &set->fs_write, &set->hosts, &set->programs, &set->devices, &set->sockets,
-	                                 &set->deny, &set->protect, &set->exempt };
+	struct strings *lists[LISTS] = { &set->fs_read, &set->fs_write, &set->hosts,   &set->programs, &set->devices,
+		                         &set->sockets, &set->deny,     &set->protect, &set->exempt };
 	return lists[i];
 }
 
@@ -64,8 +64,10 @@ static void round_trip(struct capability_set *set)
 
 static const char *any_text(void)
 {
-	static const char *const known[] = { "/", "/data/a b", "/with\nline", "/q\"u\\o", "/\xc3\xbc", "/\xff", "/\xed\xa0\x80", "",
-		"/\xef\xbf\xbd", "*.a.com:443", "/\x7f\x01" };
+	static const char *const known[] = {
+		"/", "/data/a b",     "/with\nline", "/q\"u\\o", "/\xc3\xbc", "/\xff", "/\xed\xa0\x80",
+		"",  "/\xef\xbf\xbd", "*.a.com:443", "/\x7f\x01"
+	};
 	size_t which = (size_t)random() % (ARRAY_SIZE(known) + 2);
 	if (which < ARRAY_SIZE(known))
 		return known[which];
@@ -79,10 +81,13 @@ static const char *any_text(void)
 static void generated_sets(void **state)
 {
 	(void)state;
-	static const uint64_t numbers[] = { 0, 1, 4096, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t numbers[] = {
+		0, 1, 4096, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX - 1, UINT64_MAX
+	};
 	srandom(3);
 	for (int round = 0; round < 20000; round++) {
-		struct capability_set set = { .network = (enum network_mode)(random() % NETWORK_MODE_MAX), .spawn = random() % 2 };
+		struct capability_set set = { .network = (enum network_mode)(random() % NETWORK_MODE_MAX),
+			                      .spawn = random() % 2 };
 		for (int i = 0; i < LISTS; i++)
 			for (int left = (int)(random() % 4); left; left--)
 				assert_int_equal(strings_add(&arena, list_at(&set, i), any_text()), 0);
@@ -133,7 +138,12 @@ static void what_is_refused(void **state)
 {
 	(void)state;
 	static const char *const wrong[] = {
-		"", "[]", "null", "1", "\"x\"", "{}",
+		"",
+		"[]",
+		"null",
+		"1",
+		"\"x\"",
+		"{}",
 		"{\"network\":\"none\",\"spawn\":true}",
 		"{\"spawn\":true,\"limits\":{}}",
 		"{\"network\":\"none\",\"limits\":{}}",
@@ -148,10 +158,19 @@ static void what_is_refused(void **state)
 		"{\"network\":\"none\",\"spawn\":true,\"limits\":{\"wall_ms\":\"5\"}}",
 		"{\"network\":\"none\",\"spawn\":true,\"limits\":{\"wall_ms\":\"18446744073709551615\"}}",
 		"{\"network\":\"none\",\"spawn\":true,\"limits\":{\"wall_ms\":\"18446744073709551616\"}}",
-		WITH(",\"unknown\":[\"/x\"]"), WITH(",\"fs_read\":[]"), WITH(",\"fs_read\":\"/x\""), WITH(",\"fs_read\":[1]"),
-		WITH(",\"fs_read\":[null]"), WITH(",\"fs_read\":[{\"hex\":\"2f\"}]"), WITH(",\"fs_read\":[{\"hex\":\"ff0\"}]"),
-		WITH(",\"fs_read\":[{\"hex\":\"FF\"}]"), WITH(",\"fs_read\":[{\"hex\":\"ff00\"}]"), WITH(",\"fs_read\":[{\"hex\":\"\"}]"),
-		WITH(",\"fs_read\":[{\"hex\":\"ff\",\"more\":1}]"), WITH(",\"fs_read\":{\"0\":\"/x\"}"), WITH(",\"read_only\":[\"/x\"]"),
+		WITH(",\"unknown\":[\"/x\"]"),
+		WITH(",\"fs_read\":[]"),
+		WITH(",\"fs_read\":\"/x\""),
+		WITH(",\"fs_read\":[1]"),
+		WITH(",\"fs_read\":[null]"),
+		WITH(",\"fs_read\":[{\"hex\":\"2f\"}]"),
+		WITH(",\"fs_read\":[{\"hex\":\"ff0\"}]"),
+		WITH(",\"fs_read\":[{\"hex\":\"FF\"}]"),
+		WITH(",\"fs_read\":[{\"hex\":\"ff00\"}]"),
+		WITH(",\"fs_read\":[{\"hex\":\"\"}]"),
+		WITH(",\"fs_read\":[{\"hex\":\"ff\",\"more\":1}]"),
+		WITH(",\"fs_read\":{\"0\":\"/x\"}"),
+		WITH(",\"read_only\":[\"/x\"]"),
 	};
 	struct capability_set set = { .spawn = true, .limits.wall_ms = 7 };
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {

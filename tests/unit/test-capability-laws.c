@@ -1,6 +1,6 @@
-/* The laws of capability sets, over generated ones. What a set means is written down here a second time, in the plainest
- * way there is: a list of single things (read this path, reach that host, use so much memory), and for each whether the
- * set allows it. Within must then be inclusion, merging union, and normalising no change at all. */
+/* The laws of capability sets, over generated ones. What a set means is written down here a second time, in the
+ * plainest way there is: a list of single things (read this path, reach that host, use so much memory), and for each
+ * whether the set allows it. Within must then be inclusion, merging union, and normalising no change at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,8 +25,8 @@ static size_t host_count;
 static void add_host(const char *one, const char *two, const char *three)
 {
 	for (int port = 0; port < 2; port++)
-		snprintf(hosts[host_count++], sizeof(hosts[0]), "%s%s%s%s%s:%s", one, *two ? "." : "", two, *three ? "." : "", three,
-		         port ? "443" : "80");
+		snprintf(hosts[host_count++], sizeof(hosts[0]), "%s%s%s%s%s:%s", one, *two ? "." : "", two,
+		         *three ? "." : "", three, port ? "443" : "80");
 }
 
 /* Every path of up to three of these; no set names z, so that a set of all the others is not everything. */
@@ -43,7 +43,8 @@ static int make_everything(void **state)
 		size_t end = made;
 		for (; from < end; from++)
 			for (size_t i = 0; i < ARRAY_SIZE(components); i++)
-				snprintf(paths[made++], sizeof(paths[0]), "%s/%s", from ? paths[from] : "", components[i]);
+				snprintf(paths[made++], sizeof(paths[0]), "%s/%s", from ? paths[from] : "",
+				         components[i]);
 	}
 	assert_int_equal(made, PATHS);
 	for (size_t i = 0; i < 5; i++) {
@@ -115,7 +116,8 @@ static bool host_means(const char *entry, const char *host)
 static struct meaning mean(const struct capability_set *set)
 {
 	static const uint64_t levels[LEVELS] = { 1, 2, 3, UINT64_MAX };
-	const struct strings *const lists[] = { &set->fs_read, &set->fs_write, &set->programs, &set->devices, &set->sockets };
+	const struct strings *const lists[] = { &set->fs_read, &set->fs_write, &set->programs, &set->devices,
+		                                &set->sockets };
 	struct meaning meaning = { .spawn = set->spawn, .any_network = set->network == NETWORK_ALL,
 	                           .other_program = !set->programs.count };
 	for (size_t list = 0; list < PATH_LISTS; list++)
@@ -170,10 +172,11 @@ static const char *some_path(bool messy)
 
 static const char *some_host(bool messy)
 {
-	static const char *const names[] = { "a", "com", "a.com", "b.a.com", "*.com", "*.a", "*.a.com", "*.b.com", "*.b.a", "b.4",
-		"1.2.3.4", "[::1]", "4", "a.b" };
+	static const char *const names[] = { "a",       "com",   "a.com", "b.a.com", "*.com", "*.a", "*.a.com",
+		                             "*.b.com", "*.b.a", "b.4",   "1.2.3.4", "[::1]", "4",   "a.b" };
 	const char *name = names[random() % (long)ARRAY_SIZE(names)];
-	char *host = arena_printf(&arena, "%s%s:%s", name, messy && random() % 2 ? "." : "", random() % 3 ? "443" : "80");
+	char *host =
+		arena_printf(&arena, "%s%s:%s", name, messy && random() % 2 ? "." : "", random() % 3 ? "443" : "80");
 	for (char *at = host; messy && *at; at++)
 		if (*at >= 'a' && *at <= 'z' && random() % 3 == 0)
 			*at &= ~32;
@@ -218,7 +221,8 @@ static struct capability_set generate(bool messy)
 		if (!strpbrk(set.programs.items[i], "ab"))
 			set.programs.count = 0;
 	for (long i = aspects & LIMITING ? random() % 4 : 0; i; i--)
-		((uint64_t *)&set.limits)[random() % LIMITS] = (const uint64_t[]){ 0, 1, 2, 3, UINT64_MAX }[random() % 5];
+		((uint64_t *)&set.limits)[random() % LIMITS] =
+			(const uint64_t[]){ 0, 1, 2, 3, UINT64_MAX }[random() % 5];
 	set.spawn = aspects & SPAWNING && random() % 2;
 	return set;
 }
@@ -303,7 +307,8 @@ static void within_is_an_order(void **state)
 	srandom(12);
 	for (int round = 0; round < ROUNDS; round++) {
 		new_round();
-		struct capability_set some_set = generate(true), c = normal(&some_set), b = next(round, &c), a = next(round, &b);
+		struct capability_set some_set = generate(true), c = normal(&some_set), b = next(round, &c),
+				      a = next(round, &b);
 		assert_true(within(&a, &a));
 		if (within(&a, &b) && within(&b, &c)) {
 			chains++;
@@ -341,7 +346,8 @@ static void merging_is_union(void **state)
 	srandom(14);
 	for (int round = 0; round < ROUNDS; round++) {
 		new_round();
-		struct capability_set base = generate(round % 2), grant = generate(round % 2), made = merge(&base, &grant);
+		struct capability_set base = generate(round % 2), grant = generate(round % 2),
+				      made = merge(&base, &grant);
 		struct meaning a = mean(&base), b = mean(&grant), expected = a;
 		for (size_t i = 0; i < sizeof(a) / sizeof(bool); i++)
 			((bool *)&expected)[i] = ((bool *)&a)[i] || ((bool *)&b)[i];
@@ -351,7 +357,8 @@ static void merging_is_union(void **state)
 			expected.other_program = listed->other_program;
 		}
 		for (size_t i = 0; i < LIMITS; i++)
-			memcpy(expected.limit[i], (((uint64_t *)&grant.limits)[i] ? &b : &a)->limit[i], sizeof(a.limit[i]));
+			memcpy(expected.limit[i], (((uint64_t *)&grant.limits)[i] ? &b : &a)->limit[i],
+			       sizeof(a.limit[i]));
 		struct meaning merged = mean(&made);
 		assert_memory_equal(&merged, &expected, sizeof(expected));
 	}
@@ -365,7 +372,8 @@ static void adding_is_monotone(void **state)
 	srandom(15);
 	for (int round = 0; round < ROUNDS; round++) {
 		new_round();
-		struct capability_set some_set = generate(false), b = normal(&some_set), a = next(round, &b), more = generate(false);
+		struct capability_set some_set = generate(false), b = normal(&some_set), a = next(round, &b),
+				      more = generate(false);
 		memset(&more.limits, 0, sizeof(more.limits));
 		if (!b.programs.count)
 			more.programs.count = 0;
@@ -402,8 +410,11 @@ static void the_excess_is_true(void **state)
 			assert_true(strings_find(lists[i], subject) >= 0);
 			struct capability_set alone = { .limits = b.limits, .programs = b.programs,
 			                                .network = i == 4 ? NETWORK_HOSTS : NETWORK_NONE };
-			struct strings *list = i == 0 ? &alone.fs_read : i == 1 ? &alone.fs_write : i == 2 ? &alone.devices :
-			                       i == 3 ? &alone.sockets : &alone.hosts;
+			struct strings *list = i == 0   ? &alone.fs_read
+			                       : i == 1 ? &alone.fs_write
+			                       : i == 2 ? &alone.devices
+			                       : i == 3 ? &alone.sockets
+			                                : &alone.hosts;
 			assert_int_equal(strings_add(&arena, list, subject), 0);
 			assert_false(within(&alone, &b));
 		}

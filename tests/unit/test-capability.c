@@ -29,8 +29,8 @@ static void the_baseline(void **state)
 	                 set.devices.count + set.sockets.count, 0);
 	const struct limits limits = { 2147483648u, 100, 64, 1073741824, 60000, 1048576, 262144, 1024, 268435456 };
 	assert_memory_equal(&set.limits, &limits, sizeof(limits));
-	static const char *const deny[] = { "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/id_rsa*", "**/id_ed25519*", "**/.ssh",
-		"**/.aws", "**/.gnupg", "**/.netrc" };
+	static const char *const deny[] = { "**/.env",        "**/.env.*", "**/*.pem", "**/*.key",  "**/id_rsa*",
+		                            "**/id_ed25519*", "**/.ssh",   "**/.aws",  "**/.gnupg", "**/.netrc" };
 	assert_int_equal(set.deny.count, ARRAY_SIZE(deny));
 	for (size_t i = 0; i < ARRAY_SIZE(deny); i++)
 		assert_true(strings_find(&set.deny, deny[i]) >= 0);
@@ -89,9 +89,14 @@ static const struct row {
 	{ NOTHING, { .network = NETWORK_HOSTS }, NULL, NULL },
 	/* Hosts that are not in force are not asked for. */
 	{ { .hosts = LIST("a.com:443") }, NOTHING, NULL, NULL },
-	{ { .network = NETWORK_ALL, .hosts = LIST("a.com:443") }, { .network = NETWORK_HOSTS, .hosts = LIST("a.com:443") },
-	  "network", "all" },
-	{ { .network = NETWORK_HOSTS, .hosts = LIST("a.com:443") }, { .network = NETWORK_HOSTS }, "network", "a.com:443" },
+	{ { .network = NETWORK_ALL, .hosts = LIST("a.com:443") },
+	  { .network = NETWORK_HOSTS, .hosts = LIST("a.com:443") },
+	  "network",
+	  "all" },
+	{ { .network = NETWORK_HOSTS, .hosts = LIST("a.com:443") },
+	  { .network = NETWORK_HOSTS },
+	  "network",
+	  "a.com:443" },
 	{ { .network = NETWORK_HOSTS, .hosts = LIST("a.com:443") }, { .network = NETWORK_ALL }, NULL, NULL },
 #define HOSTS(entry, root, excess) { { .network = NETWORK_HOSTS, .hosts = LIST(entry) }, \
 	{ .network = NETWORK_HOSTS, .hosts = LIST("x.org:1", root) }, excess ? "network" : NULL, excess }
@@ -174,8 +179,12 @@ static void every_limit_is_compared(void **state)
 static void what_merging_does_not_loosen(void **state)
 {
 	(void)state;
-	struct capability_set base, grant = { .deny = LIST("**/x", "**/.env"), .exempt = LIST(".git/hooks"), .limits.memory_bytes = 1,
-	                                      .limits.processes = 1000 }, made;
+	struct capability_set base,
+		grant = { .deny = LIST("**/x", "**/.env"),
+		          .exempt = LIST(".git/hooks"),
+		          .limits.memory_bytes = 1,
+		          .limits.processes = 1000 },
+		made;
 	assert_int_equal(capability_baseline(&arena, true, &base), 0);
 	assert_int_equal(capability_merge(&arena, &base, &grant, &made), 0);
 	assert_int_equal(made.deny.count, base.deny.count + 1);
@@ -188,7 +197,8 @@ static void what_merging_does_not_loosen(void **state)
 	assert_false(capability_within(&made, &base, &excess, &subject));
 	assert_string_equal(subject, "processes");
 
-	struct capability_set only = { .programs = LIST("/bin/ls") }, other = { .programs = LIST("/bin/rm") }, none = NOTHING;
+	struct capability_set only = { .programs = LIST("/bin/ls") }, other = { .programs = LIST("/bin/rm") },
+			      none = NOTHING;
 	assert_int_equal(capability_merge(&arena, &only, &none, &made), 0);
 	assert_int_equal(made.programs.count, 1);
 	assert_int_equal(capability_merge(&arena, &none, &only, &made), 0);
@@ -208,8 +218,11 @@ static void what_merging_does_not_loosen(void **state)
 static void normalising(void **state)
 {
 	(void)state;
-	struct capability_set set = { .fs_read = LIST("/b//c/", "/a/../b", "/b/./c/d", "/w/x"), .fs_write = LIST("/w/", "/w"),
-	                              .network = NETWORK_HOSTS, .hosts = LIST("X.a.com:1", "*.A.com.:1", "[::A]:1") }, made;
+	struct capability_set set = { .fs_read = LIST("/b//c/", "/a/../b", "/b/./c/d", "/w/x"),
+		                      .fs_write = LIST("/w/", "/w"),
+		                      .network = NETWORK_HOSTS,
+		                      .hosts = LIST("X.a.com:1", "*.A.com.:1", "[::A]:1") },
+			      made;
 	assert_int_equal(capability_normalise(&arena, &set, &made, NULL), 0);
 	assert_int_equal(made.fs_read.count, 1);
 	assert_string_equal(made.fs_read.items[0], "/b");

@@ -83,7 +83,8 @@ static void check(const char *bytes, size_t length, size_t cap, size_t most)
 	capture_finish(&capture, &captured);
 	hash(bytes, length, hex);
 	if (captured.length != expected.length || memcmp(captured.data, expected.data, expected.length))
-		fail_msg("length %zu cap %zu: got %zu bytes, expected %zu", length, cap, captured.length, expected.length);
+		fail_msg("length %zu cap %zu: got %zu bytes, expected %zu", length, cap, captured.length,
+		         expected.length);
 	assert_int_equal(captured.data[captured.length], 0);
 	assert_int_equal(captured.total, length);
 	assert_int_equal(captured.truncated, expected.truncated);
@@ -126,8 +127,16 @@ static void examples(void **state)
 /* ASCII, characters of two to four bytes, pieces of them, and bytes that are no text at all. */
 static void make_stream(char *bytes, size_t length, int kind)
 {
-	static const char *const texts[] = { "a", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xf0\x9f", "\x80\x80\x80\x80",
-		"\xed\xa0\x80", "\xe0\x80\x80", "\xff", "\n" };
+	static const char *const texts[] = { "a",
+		                             "\xc3\xa9",
+		                             "\xe2\x82\xac",
+		                             "\xf0\x9f\x98\x80",
+		                             "\xf0\x9f",
+		                             "\x80\x80\x80\x80",
+		                             "\xed\xa0\x80",
+		                             "\xe0\x80\x80",
+		                             "\xff",
+		                             "\n" };
 	for (size_t at = 0; at < length;) {
 		const char *text = texts[(size_t)random() % (kind == 0 ? 1 : kind == 1 ? 4 : ARRAY_SIZE(texts))];
 		for (; *text && at < length; text++)

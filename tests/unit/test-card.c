@@ -1,5 +1,5 @@
-/* Cards: what is on them, that the same question has the same hash and every other question another, that nothing on them
- * deceives or is left out. */
+/* Cards: what is on them, that the same question has the same hash and every other question another, that nothing on
+ * them deceives or is left out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,8 @@ static void test_everything_asked_for(void **state)
 	assert_int_equal(strings_add(arena, &set->devices, "/dev/dri"), 0);
 	assert_int_equal(strings_add(arena, &set->sockets, "/run/docker.sock"), 0);
 	assert_int_equal(strings_add(arena, &set->deny, "**/.env"), 0);
-	assert_int_equal(places_add(arena, &world->places, &(struct place){ .path = "/real", .alias = "/data/link" }), 0);
+	assert_int_equal(places_add(arena, &world->places, &(struct place){ .path = "/real", .alias = "/data/link" }),
+	                 0);
 	set->network = NETWORK_ALL;
 	set->spawn = true;
 	set->limits = (struct limits){ UINT64_C(8) << 30, 200, 128, 3, 90000, UINT64_MAX, 1 << 20, 4096, 1536 << 10 };
@@ -149,9 +150,34 @@ static void test_content(void **state)
 }
 
 static const char *const hostile[] = {
-	"\x1b[2J\x1b[H", "\x9b" "2J", "\xc2\x9b" "2J", "a\nb", "a\rb", "\xe2\x80\xae" "gpj.exe", "\xe2\x81\xa6", "\xe2\x80\x8f", "\xd8\x9c",
-	"\xe2\x80\x8b", "\xef\xbb\xbf", "\xf3\xa0\x81\x81", "\xe2\x80\xa8", "\xe2\x80\xa9", "\x7f", "\x08\x08\x08", "\xff\xfe", "\xed\xa0\x80",
-	"x\n  asks for   nothing\n", "'; rm -rf / #", "$(reboot)", "\\x1b", "\xcc\xb6", "\xc2\xa0", "",
+	"\x1b[2J\x1b[H",
+	"\x9b"
+	"2J",
+	"\xc2\x9b"
+	"2J",
+	"a\nb",
+	"a\rb",
+	"\xe2\x80\xae"
+	"gpj.exe",
+	"\xe2\x81\xa6",
+	"\xe2\x80\x8f",
+	"\xd8\x9c",
+	"\xe2\x80\x8b",
+	"\xef\xbb\xbf",
+	"\xf3\xa0\x81\x81",
+	"\xe2\x80\xa8",
+	"\xe2\x80\xa9",
+	"\x7f",
+	"\x08\x08\x08",
+	"\xff\xfe",
+	"\xed\xa0\x80",
+	"x\n  asks for   nothing\n",
+	"'; rm -rf / #",
+	"$(reboot)",
+	"\\x1b",
+	"\xcc\xb6",
+	"\xc2\xa0",
+	"",
 };
 
 /* Whatever is put where: the text is printable, has no line that was not ours, and no two are the same. */
@@ -159,7 +185,8 @@ static void test_hostile(void **state)
 {
 	struct world *world = *state;
 	const char **const slots[] = { &world->question.session, &world->question.tool, &world->question.program,
-		                       &world->question.cwd, &world->question.rule, &world->argv.items[0], &world->argv.items[1] };
+		                       &world->question.cwd,     &world->question.rule, &world->argv.items[0],
+		                       &world->argv.items[1] };
 	static char hashes[ARRAY_SIZE(slots) * ARRAY_SIZE(hostile)][CARD_HASH_SIZE];
 	size_t count = 0;
 	world->question.rule = "rule";
@@ -252,9 +279,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_text), TEST(test_everything_asked_for), TEST(test_a_rule_alone), TEST(test_hosts), TEST(test_content),
-		TEST(test_hostile), TEST(test_the_same_hash), TEST(test_arguments_stay_apart), TEST(test_too_long),
-		TEST(test_relative_paths),
+		TEST(test_text),          TEST(test_everything_asked_for),
+		TEST(test_a_rule_alone),  TEST(test_hosts),
+		TEST(test_content),       TEST(test_hostile),
+		TEST(test_the_same_hash), TEST(test_arguments_stay_apart),
+		TEST(test_too_long),      TEST(test_relative_paths),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,8 @@ static void test_odd_views(void **state)
 		assert_null(ground_look(odd[i]).ops);
 }
 
-/* A controller is in one tree only: what the caller's own lines say of version 1 need not be looked for in version 2. */
+/* A controller is in one tree only: what the caller's own lines say of version 1 need not be looked for in version 2.
+ */
 static void test_controllers_of_version_1(void **state)
 {
 	(void)state;
@@ -155,9 +156,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_setup, ground_teardown)
-		TEST(test_nearest_that_can_all), TEST(test_less_where_there_is_no_more),
-		TEST(test_never_the_callers_own), TEST(test_none_split_by_threads), TEST(test_root_of_the_tree),
-		TEST(test_odd_views), TEST(test_controllers_of_version_1), TEST(test_no_controllers), TEST(test_named), TEST(test_place_is_found_again),
+		TEST(test_nearest_that_can_all),
+		TEST(test_less_where_there_is_no_more),
+		TEST(test_never_the_callers_own),
+		TEST(test_none_split_by_threads),
+		TEST(test_root_of_the_tree),
+		TEST(test_odd_views),
+		TEST(test_controllers_of_version_1),
+		TEST(test_no_controllers),
+		TEST(test_named),
+		TEST(test_place_is_found_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "config/read.h"
 #include "config/store.h"
 #include "config-ground.h"
@@ -82,7 +82,8 @@ static void recent_stamps_are_not_trusted(void **state)
 	assert_true(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = 0, .changed_ns = ns }));
 	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = 0, .changed_ns = ns - second }));
 	/* A clock that was set back: what changes now has another time. */
-	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = ns + 3600 * second, .changed_ns = ns }));
+	assert_false(
+		config_stamp_is_fresh(&(struct config_stamp){ .modified_ns = ns + 3600 * second, .changed_ns = ns }));
 	assert_false(config_stamp_is_fresh(&(struct config_stamp){ .problem = ENOENT }));
 }
 
@@ -90,7 +91,8 @@ static void unchanged_is_shared(void **state)
 {
 	(void)state;
 	ground_put(user_file, "limits.memory = \"5M\"\n[[session]]\nmatch = \"a*\"\nlimits.memory = \"6M\"\n");
-	const struct config *one = ground_take(NULL, false), *two = ground_take("b", false), *three = ground_take("ab", false);
+	const struct config *one = ground_take(NULL, false), *two = ground_take("b", false),
+			    *three = ground_take("ab", false);
 	const struct config *four = ground_take("ac", true);
 	assert_ptr_equal(one, two);
 	assert_ptr_not_equal(one, three);
@@ -240,7 +242,8 @@ static void many_workspaces(void **state)
 				ground_put(file, text);
 			}
 			auto_close int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-			assert_int_equal(config_store_take(store, NULL, fd, path, false, ground_hear(), &config, &err), 0);
+			assert_int_equal(config_store_take(store, NULL, fd, path, false, ground_hear(), &config, &err),
+			                 0);
 			assert_int_equal(config->baseline.limits.memory_bytes >> 20, (uint64_t)i + 1);
 			if (round)
 				config_unref(held[i]);
@@ -275,7 +278,8 @@ static void threads_meet_changes(void **state)
 	for (int i = 0; i < 300; i++) {
 		char text[96], temporary[96];
 		snprintf(temporary, sizeof(temporary), "%s/new", root);
-		snprintf(text, sizeof(text), "limits.memory = \"%dM\"\n[[session]]\nmatch = \"a\"\nlimits.cpu = %d\n", i + 1, i + 1);
+		snprintf(text, sizeof(text), "limits.memory = \"%dM\"\n[[session]]\nmatch = \"a\"\nlimits.cpu = %d\n",
+		         i + 1, i + 1);
 		ground_put(temporary, text);
 		assert_int_equal(rename(temporary, user_file), 0);
 	}

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "config/read.h"
 #include "config/store.h"
 #include "config-ground.h"

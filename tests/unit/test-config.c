@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "config-stack.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 /* ---- the rows --------------------------------------------------------------------------------------------------- */
 
@@ -30,6 +30,8 @@ static void rows_are_sound(void **state)
 		assert_true(*row->fallback || *row->example);
 		if (row->type == CONFIG_TYPE_ENUM)
 			assert_non_null(strchr(row->values, ' '));
+		if (config_section_repeats(row->section))
+			continue;
 		const char *const values[] = { row->fallback, row->example };
 		for (int j = 0; j < 2; j++) {
 			if (!*values[j])
@@ -42,6 +44,20 @@ static void rows_are_sound(void **state)
 			assert_string_equal(file.values[i].file, "row");
 		}
 	}
+}
+
+static void examples_of_sections_are_sound(void **state)
+{
+	static const char *const examples[] = {
+#define CONFIG_SECTION(name, in_session, help, example) example,
+#include "cordon-config.def"
+	};
+	struct config_file file;
+	struct cordon_error err;
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++)
+		if (stack_parse("section", examples[i], &file, &err) < 0)
+			fail_msg("%s: %s %s", examples[i], err.subject, err.reason);
 }
 
 static void rows_are_documented(void **state)
@@ -96,21 +112,28 @@ static void defaults_are_the_baseline(void **state)
 static void everything_is_read(void **state)
 {
 	(void)state;
-	struct config config = stacked(NULL,
-		"[sandbox]\nenabled = false\ndriver = \"landlock\"\non_unavailable = \"degrade\"\nworkspace_root = \"~/w/../x\"\n"
+	struct config config = stacked(
+		NULL,
+		"[sandbox]\nenabled = false\ndriver = \"landlock\"\non_unavailable = \"degrade\"\nworkspace_root = "
+	        "\"~/w/../x\"\n"
 		"default_timeout = 30\nmax_output = \"512K\"\nview = \"bare\"\ntoolchains = [\"nvm\"]\n"
 		"[capabilities]\npreset = \"strict\"\nfs_read = [\"/data//a/\", \"~/r\"]\nfs_write = [\"/out\"]\n"
-		"read_only = [\"/out/keep\"]\ndeny = [\"**/secret\", \"!**/.env\", \"~/x*\"]\nprotect = [\"AGENTS.md\"]\n"
-		"network = [\"Example.com:443\", \"*.a.org:22\", \"[::1]:1\", \"10.0.0.1:80\"]\nprograms = [\"/usr/bin/git\"]\n"
+		"read_only = [\"/out/keep\"]\ndeny = [\"**/secret\", \"!**/.env\", \"~/x*\"]\nprotect = "
+	        "[\"AGENTS.md\"]\n"
+		"network = [\"Example.com:443\", \"*.a.org:22\", \"[::1]:1\", \"10.0.0.1:80\"]\nprograms = "
+	        "[\"/usr/bin/git\"]\n"
 		"devices = [\"/dev/dri\"]\nsockets = [\"/run/x\"]\n"
-		"[limits]\nmemory = 1048576\ncpu = 250\nprocesses = 7\ndisk = \"3G\"\ntime = \"5m\"\nstdout = 10\nstderr = \"1k\"\n"
-		"open_files = 99\ntmp = \"1M\"\nrequired = [\"cpu\", \"memory\", \"disk\"]\ncgroup = \"/sys/fs/cgroup/x\"\n"
+		"[limits]\nmemory = 1048576\ncpu = 250\nprocesses = 7\ndisk = \"3G\"\ntime = \"5m\"\nstdout = "
+	        "10\nstderr = \"1k\"\n"
+		"open_files = 99\ntmp = \"1M\"\nrequired = [\"cpu\", \"memory\", \"disk\"]\ncgroup = "
+	        "\"/sys/fs/cgroup/x\"\n"
 		"[env]\npassthrough = [\"FOO\"]\nset = { A = \"1\", B = \"x y\" }\n"
 		"[policy]\nallowed_paths = [\"/p\"]\ndenied_paths = [\"/p/q\"]\n"
 		"[[policy.rules]]\ntool = \"run\"\nmatch = \"~/bin/*\"\ndecision = \"deny\"\n"
 		"[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n"
 		"[approval]\ntimeout = \"10s\"\ndenials_to_pause = 0\nqueue = true\n"
-		"[audit]\nsync = \"disk\"\n[tools]\ndir = \"/opt/t\"\n", NULL);
+		"[audit]\nsync = \"disk\"\n[tools]\ndir = \"/opt/t\"\n",
+		NULL);
 	assert_false(config.enabled);
 	assert_string_equal(config.driver, "landlock");
 	assert_true(config.degrade);
@@ -127,7 +150,8 @@ static void everything_is_read(void **state)
 	assert_string_equal(set->fs_read.items[1], "/home/me/r");
 	assert_string_equal(set->fs_write.items[0], "/out");
 	assert_string_equal(config.read_only.items[0], "/out/keep");
-	assert_int_equal(config.required_limits, 1 << CORDON_WALL_LIMIT_MEMORY | 1 << CORDON_WALL_LIMIT_CPU | 1 << CORDON_WALL_LIMIT_DISK);
+	assert_int_equal(config.required_limits,
+	                 1 << CORDON_WALL_LIMIT_MEMORY | 1 << CORDON_WALL_LIMIT_CPU | 1 << CORDON_WALL_LIMIT_DISK);
 	assert_string_equal(config.cgroup, "/sys/fs/cgroup/x");
 	assert_true(strings_find(&set->deny, "**/.env") < 0);
 	assert_true(strings_find(&set->deny, "**/secret") >= 0);
@@ -159,7 +183,8 @@ static void everything_is_read(void **state)
 static void mistakes_are_placed(void **state)
 {
 	(void)state;
-	static const struct { const char *text, *where, *part; } rows[] = {
+	static const struct { const char *text, *where, *part;
+	} rows[] = {
 		{ "[sandbox]\ndrivr = \"local\"\n", "user:2:1", "did you mean driver?" },
 		{ "[sandbox]\ndriver = \"landlok\"\n", "user:2:1", "did you mean landlock?" },
 		{ "[sandbx]\n", "user:1:2", "did you mean sandbox?" },
@@ -227,8 +252,10 @@ static void mistakes_are_placed(void **state)
 		{ "[[policy.rules]]\ntool = \"run\"\n", "user:1:1", "needs a decision" },
 		{ "[[policy.rules]]\ntool = \"rum\"\ndecision = \"deny\"\n", "user:2:1", "did you mean run?" },
 		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"denny\"\n", "user:3:1", "did you mean deny?" },
-		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmath = \"x\"\n", "user:4:1", "did you mean match?" },
-		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmatch = \"a/b\"\n", "user:4:1", "begins in no directory" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmath = \"x\"\n", "user:4:1",
+		  "did you mean match?" },
+		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmatch = \"a/b\"\n", "user:4:1",
+		  "begins in no directory" },
 		{ "[[policy.rules]]\ntool = \"run\"\ndecision = \"deny\"\nmatch = 3\n", "user:4:1", "an integer" },
 		{ "[[session]]\nlimits.memory = \"1G\"\n", "user:1:1", "needs a match" },
 		{ "[[session]]\nmatch = \"\"\n", "user:2:1", "not empty" },
@@ -277,7 +304,9 @@ static void contradictions_name_both_lines(void **state)
 	bad("[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n",
 	    "user:4:1", "user:1:1");
 	/* Said twice is no contradiction, nor are two files. */
-	stacked(NULL, "[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n",
+	stacked(NULL,
+	        "[[policy.rules]]\ntool = \"*\"\ndecision = \"deny\"\n[[policy.rules]]\ntool = \"*\"\ndecision = "
+	        "\"deny\"\n",
 	        "[[policy.rules]]\ntool = \"*\"\ndecision = \"ask\"\n");
 }
 
@@ -316,9 +345,11 @@ int main(void)
 {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, stack_setup, stack_teardown)
 	const struct CMUnitTest tests[] = {
-		ROW(rows_are_sound), ROW(rows_are_documented), ROW(defaults_are_the_baseline),
-		ROW(everything_is_read), ROW(mistakes_are_placed), ROW(home_must_be_known),
-		ROW(contradictions_name_both_lines), ROW(bombs_are_refused),
+		ROW(rows_are_sound),      ROW(examples_of_sections_are_sound),
+		ROW(rows_are_documented), ROW(defaults_are_the_baseline),
+		ROW(everything_is_read),  ROW(mistakes_are_placed),
+		ROW(home_must_be_known),  ROW(contradictions_name_both_lines),
+		ROW(bombs_are_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

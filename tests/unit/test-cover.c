@@ -178,7 +178,8 @@ static void searching_hosts_is_looking_at_each(void **state)
 	for (int round = 0; round < 20000; round++) {
 		struct strings roots = { 0 };
 		for (size_t i = (size_t)random() % 12; i; i--)
-			assert_int_equal(strings_add(&arena, &roots, hosts[random() % (long)ARRAY_SIZE(hosts)].root), 0);
+			assert_int_equal(strings_add(&arena, &roots, hosts[random() % (long)ARRAY_SIZE(hosts)].root),
+			                 0);
 		const char *host = hosts[random() % (long)ARRAY_SIZE(hosts)].host;
 		bool any = false;
 		for (size_t i = 0; i < roots.count; i++) {

@@ -205,7 +205,8 @@ static void one_that_sleeps_is_not_counted(void **state)
 	disk_watch_end(&watch);
 }
 
-/* A count that found less than is missing is repeated while the command does something, whether or not more is taken. */
+/* A count that found less than is missing is repeated while the command does something, whether or not more is taken.
+ */
 static void what_a_count_missed_is_found_later(void **state)
 {
 	int tree = ((struct ground *)*state)->tree, pidfd;

@@ -105,7 +105,8 @@ static void any_depth_counts(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
 	uint64_t all = ground_count(tree);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_true(all >= 300 * KiB + (DEEP + 2) * DISK_INODE_BYTES && all <= 320 * KiB + (DEEP + 2) * DISK_INODE_BYTES);
+	assert_true(all >= 300 * KiB + (DEEP + 2) * DISK_INODE_BYTES &&
+	            all <= 320 * KiB + (DEEP + 2) * DISK_INODE_BYTES);
 }
 
 static void a_count_in_steps_is_the_same(void **state)
@@ -121,7 +122,7 @@ static void a_count_in_steps_is_the_same(void **state)
 		}
 	}
 	struct disk_walk walk;
-	const int roots[DISK_ROOTS] = { -1, tree, -1 };
+	const int roots[DISK_ROOTS] = { -1, tree, -1, -1 };
 	assert_true(disk_walk_begin(&walk, roots, NEVER));
 	while (!disk_walk_step(&walk, 0))
 		steps++;
@@ -208,7 +209,7 @@ static void what_moves_counts_once(void **state)
 	}
 	uint64_t all = ground_count(tree);
 	struct disk_walk walk;
-	const int roots[DISK_ROOTS] = { tree, -1, -1 };
+	const int roots[DISK_ROOTS] = { tree, -1, -1, -1 };
 	/* One of them, at every moment. */
 	for (int at = 0; at < 30; at++) {
 		int from = at % 3 ? one : two, to = at % 3 ? two : one;
@@ -238,7 +239,7 @@ static void a_directory_that_becomes_a_link(void **state)
 		ground_fill(ground->tree, name, 0);
 	}
 	struct disk_walk walk;
-	const int roots[DISK_ROOTS] = { ground->tree, -1, -1 };
+	const int roots[DISK_ROOTS] = { ground->tree, -1, -1, -1 };
 	assert_true(disk_walk_begin(&walk, roots, NEVER));
 	assert_false(disk_walk_step(&walk, 0));
 	assert_int_equal(renameat(ground->tree, "inner", ground->tree, "away"), 0);
@@ -264,7 +265,7 @@ static void a_way_back_that_is_lost(void **state)
 		ground_fill(at, name, 0);
 	}
 	struct disk_walk walk;
-	const int roots[DISK_ROOTS] = { tree, -1, -1 };
+	const int roots[DISK_ROOTS] = { tree, -1, -1, -1 };
 	assert_true(disk_walk_begin(&walk, roots, NEVER));
 	while (walk.depth < ARRAY_SIZE(levels) + 1)
 		assert_false(disk_walk_step(&walk, 0));
@@ -325,7 +326,7 @@ static void mounts_are_not_entered(void **state)
 /* Several processes have it open, and threads of theirs. */
 static void one_without_a_name_counts_once(void **state)
 {
-	const int roots[DISK_ROOTS] = { ((struct ground *)*state)->tree, -1, -1 };
+	const int roots[DISK_ROOTS] = { ((struct ground *)*state)->tree, -1, -1, -1 };
 	const struct disk_stat file = { .device = 1, .inode = 2, .bytes = 8 * KiB, .mode = S_IFREG };
 	struct disk_walk walk;
 	assert_true(disk_walk_begin(&walk, roots, NEVER));

@@ -31,7 +31,7 @@ static bool has_fine_dates(int tree)
 static void what_was_made_just_before(void **state)
 {
 	int tree = ((struct ground *)*state)->tree;
-	const struct disk_options options = { .roots = { tree, -1, -1 }, .most_bytes = MiB, .growth = true };
+	const struct disk_options options = { .roots = { tree, -1, -1, -1 }, .most_bytes = MiB, .growth = true };
 	for (int i = 0; i < 300; i++) {
 		struct disk_watch watch;
 		/* Asked before, it is dated by the finer clock. */

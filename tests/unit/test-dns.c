@@ -41,14 +41,20 @@ static const struct {
 	unsigned answers;
 	long count;
 } replies[] = {
-#define REPLY(what, text, answers, count) { what, HEADER QUESTION text, sizeof(HEADER QUESTION text) - 1, answers, count }
+#define REPLY(what, text, answers, count)                                                                              \
+	{                                                                                                              \
+		what, HEADER QUESTION text, sizeof(HEADER QUESTION text) - 1, answers, count                           \
+	}
 	REPLY("none", "", 0, 0),
 	REPLY("one", "\xc0\x0c" A "\1\2\3\4", 1, 1),
 	REPLY("not compressed, other case", "\1A\4Test\0" A "\1\2\3\4", 1, 1),
 	REPLY("half compressed", "\1a\xc0\x0e" A "\1\2\3\4", 1, 1),
 	REPLY("two", "\xc0\x0c" A "\1\2\3\4\xc0\x0c" A "\5\6\7\x8", 2, 2),
 	REPLY("another name", "\1b\xc0\x0e" A "\1\2\3\4", 1, 0),
-	REPLY("alias", "\xc0\x0c" CNAME("\0\4") "\1b\xc0\x0e" "\1b\xc0\x0e" A "\1\2\3\4", 2, 1),
+	REPLY("alias",
+	      "\xc0\x0c" CNAME("\0\4") "\1b\xc0\x0e"
+	                               "\1b\xc0\x0e" A "\1\2\3\4",
+	      2, 1),
 	REPLY("alias after its address", "\1b\xc0\x0e" A "\1\2\3\4\xc0\x0c" CNAME("\0\4") "\1b\xc0\x0e", 2, 1),
 	REPLY("alias without address", "\xc0\x0c" CNAME("\0\4") "\1b\xc0\x0e", 1, 0),
 	REPLY("alias of itself", "\xc0\x0c" CNAME("\0\2") "\xc0\x0c", 1, -1),
@@ -63,9 +69,18 @@ static const struct {
 	REPLY("pointer to itself", "\xc0\x17" A "\1\2\3\4", 1, -1),
 	REPLY("pointer forward", "\xc0\x40" A "\1\2\3\4", 1, -1),
 	REPLY("pointer cut", "\xc0", 1, -1),
-	REPLY("label cut", "\x3f" "abc", 1, -1),
-	REPLY("label of an unknown kind", "\x80" "abc" A "\1\2\3\4", 1, -1),
-	REPLY("label of another unknown kind", "\x41" "abc" A "\1\2\3\4", 1, -1),
+	REPLY("label cut",
+	      "\x3f"
+	      "abc",
+	      1, -1),
+	REPLY("label of an unknown kind",
+	      "\x80"
+	      "abc" A "\1\2\3\4",
+	      1, -1),
+	REPLY("label of another unknown kind",
+	      "\x41"
+	      "abc" A "\1\2\3\4",
+	      1, -1),
 #undef REPLY
 };
 
@@ -92,7 +107,8 @@ static void of_both_families(void **state)
 {
 	(void)state;
 	struct address first = { 0 };
-	static const char reply[] = HEADER QUESTION "\xc0\x0c" RECORD("\0\x1c", "\0\x10") "0123456789abcdef" "\xc0\x0c" A "\1\2\3\4";
+	static const char reply[] = HEADER QUESTION "\xc0\x0c" RECORD("\0\x1c", "\0\x10") "0123456789abcdef"
+											  "\xc0\x0c" A "\1\2\3\4";
 	assert_int_equal(addresses(reply, sizeof(reply) - 1, 2, DNS_TYPE_AAAA, &first), 1);
 	assert_memory_equal(first.bytes, "0123456789abcdef", 16);
 	assert_int_equal(first.length, 16);

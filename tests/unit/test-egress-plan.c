@@ -249,7 +249,8 @@ static void test_services_of_the_host(void **state)
 	assert_int_equal(listeners_on(&plan, "::1", 6379), 1);
 }
 
-/* A port that is listened on at every address needs no listener of its own; the proxy's own ports are free at loopback. */
+/* A port that is listened on at every address needs no listener of its own; the proxy's own ports are free at loopback.
+ */
 static void test_services_beside_others(void **state)
 {
 	(void)state;
@@ -305,9 +306,19 @@ static void test_names_of_uses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ROW(test_own_listeners), ROW(test_addresses), ROW(test_wildcard_and_name_share_a_port), ROW(test_own_ports),
-		ROW(test_services_of_the_host), ROW(test_services_beside_others), ROW(test_most_services), ROW(test_offline),
-		ROW(test_long_list),     ROW(test_bounds),    ROW(test_most_rules), ROW(test_no_host), ROW(test_names_of_uses),
+		ROW(test_own_listeners),
+		ROW(test_addresses),
+		ROW(test_wildcard_and_name_share_a_port),
+		ROW(test_own_ports),
+		ROW(test_services_of_the_host),
+		ROW(test_services_beside_others),
+		ROW(test_most_services),
+		ROW(test_offline),
+		ROW(test_long_list),
+		ROW(test_bounds),
+		ROW(test_most_rules),
+		ROW(test_no_host),
+		ROW(test_names_of_uses),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

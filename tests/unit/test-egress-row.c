@@ -12,6 +12,12 @@
 #include "audit/row.h"
 #include "config/config.h"
 #include "egress/egress.h"
+
+int egress_send(const struct egress *egress, const struct proxy_message *message, int fd)
+{
+	(void)egress, (void)message, (void)fd;
+	return 0;
+}
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
@@ -52,6 +58,7 @@ struct ground {
 	struct config config;
 	struct egress_plan plan;
 	struct egress egress;
+	struct egress_command command, other;   /* the other one runs beside it only in a test of its own */
 	struct cordon_error err;
 };
 
@@ -60,8 +67,12 @@ static int set_up(void **state)
 	struct ground *ground = calloc(1, sizeof(*ground));
 	ground->config.network.total_connections = CONNECTIONS;
 	strings_add(&ground->arena, &ground->hosts, "*.good.test:80");
-	ground->egress.facts = (struct egress_facts){ .config = &ground->config, .hosts = &ground->hosts, .plan = &ground->plan, .program = "curl",
-	                                              .session_id = "s", .audit_id = "AUDIT" };
+	ground->egress.facts = (struct egress_facts){
+		.config = &ground->config, .hosts = &ground->hosts, .plan = &ground->plan, .session_id = "s"
+	};
+	ground->command = (struct egress_command){ .egress = &ground->egress,
+		                                   .facts = { .program = "curl", .audit_id = "AUDIT" } };
+	ground->egress.commands = &ground->command;
 	broken = false;
 	*state = ground;
 	return 0;
@@ -71,7 +82,8 @@ static int tear_down(void **state)
 {
 	struct ground *ground = *state;
 	arena_free(&ground->arena);
-	free(ground->egress.denied);
+	free(ground->command.denied);
+	free(ground->other.denied);
 	while (row_count)
 		free(rows[--row_count]);
 	free(ground);
@@ -159,15 +171,16 @@ static void a_row_for_each(void **state)
 	message.connection.duration_us = 9999;
 	message.connection.address = (struct address){ .bytes = { 10, 0, 0, 1 }, .length = 4 };
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
-	assert_string_equal(rows[0], "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
-	                             "\"decision\":\"allowed\",\"host\":\"a.test\",\"port\":8080,\"address\":\"10.0.0.1\","
-	                             "\"way\":\"socks\",\"bytes_in\":7,\"bytes_out\":8,\"duration_ms\":9,\"why\":\"\"}");
+	assert_string_equal(rows[0],
+	                    "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
+	                    "\"decision\":\"allowed\",\"host\":\"a.test\",\"port\":8080,\"address\":\"10.0.0.1\","
+	                    "\"way\":\"socks\",\"bytes_in\":7,\"bytes_out\":8,\"duration_ms\":9,\"why\":\"\"}");
 	/* One that is open has a row and counts for nothing yet. */
-	struct egress_counts before = ground->egress.counts;
+	struct egress_counts before = ground->command.counts;
 	message.connection.open = 1;
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	assert_non_null(strstr(rows[1], "\"bytes_out\":8,\"duration_ms\":9,\"open\":true,\"why\":\"\"}"));
-	assert_memory_equal(&ground->egress.counts, &before, sizeof(before));
+	assert_memory_equal(&ground->command.counts, &before, sizeof(before));
 	free(rows[--row_count]);
 	message = connection("b.test", PROXY_DENIED);
 	message.kind = PROXY_NAME_DENIED;
@@ -175,16 +188,17 @@ static void a_row_for_each(void **state)
 	message.connection.count = 3;
 	snprintf(message.text, sizeof(message.text), "because");
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
-	assert_string_equal(rows[1], "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
-	                             "\"decision\":\"denied\",\"host\":\"b.test\",\"port\":null,\"address\":null,"
-	                             "\"way\":\"dns\",\"bytes_in\":0,\"bytes_out\":0,\"duration_ms\":0,\"count\":3,"
-	                             "\"why\":\"because\"}");
+	assert_string_equal(rows[1],
+	                    "{\"row\":\"network\",\"session\":\"s\",\"audit_id\":\"AUDIT\",\"program\":\"curl\","
+	                    "\"decision\":\"denied\",\"host\":\"b.test\",\"port\":null,\"address\":null,"
+	                    "\"way\":\"dns\",\"bytes_in\":0,\"bytes_out\":0,\"duration_ms\":0,\"count\":3,"
+	                    "\"why\":\"because\"}");
 	message = connection("", PROXY_FAILED);
 	message.connection.status = 400;
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	assert_non_null(strstr(rows[2], "\"decision\":\"failed\",\"host\":\"\",\"port\":null"));
 	assert_non_null(strstr(rows[2], "\"status\":400"));
-	const struct egress_counts *counts = &ground->egress.counts;
+	const struct egress_counts *counts = &ground->command.counts;
 	assert_true(counts->connections == 1 && counts->denied == 3 && counts->failed == 1 && counts->bytes_in == 7 &&
 	            counts->bytes_out == 8);
 }
@@ -220,9 +234,9 @@ static void one_host_without_a_network(void **state)
 		struct proxy_message message = connection(asked[i], PROXY_DENIED);
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	}
-	assert_int_equal(ground->egress.denied_count, ARRAY_SIZE(wanted));
+	assert_int_equal(ground->command.denied_count, ARRAY_SIZE(wanted));
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		assert_string_equal(ground->egress.denied[i].host, wanted[i]);
+		assert_string_equal(ground->command.denied[i].host, wanted[i]);
 }
 
 static void denials_by_host(void **state)
@@ -234,18 +248,18 @@ static void denials_by_host(void **state)
 	message = connection("x.good.test:80", PROXY_DENIED);
 	message.connection.address = (struct address){ .bytes = { 10, 0, 0, 1 }, .length = 4 };
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
-	assert_int_equal(ground->egress.denied_count, 2);
-	assert_true(ground->egress.denied[0].count == 3 && !ground->egress.denied[0].covered);
-	assert_true(ground->egress.denied[1].covered);
-	assert_string_equal(ground->egress.denied[1].address, "10.0.0.1");
+	assert_int_equal(ground->command.denied_count, 2);
+	assert_true(ground->command.denied[0].count == 3 && !ground->command.denied[0].covered);
+	assert_true(ground->command.denied[1].covered);
+	assert_string_equal(ground->command.denied[1].address, "10.0.0.1");
 	for (int i = 0; i < 2 * EGRESS_DENIED_MAX; i++) {
 		char host[32];
 		snprintf(host, sizeof(host), "h%d.test:1", i);
 		message = connection(host, PROXY_DENIED);
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	}
-	assert_int_equal(ground->egress.denied_count, EGRESS_DENIED_MAX);
-	assert_int_equal(ground->egress.denied_more, EGRESS_DENIED_MAX + 2);
+	assert_int_equal(ground->command.denied_count, EGRESS_DENIED_MAX);
+	assert_int_equal(ground->command.denied_more, EGRESS_DENIED_MAX + 2);
 }
 
 static void rows_are_bounded(void **state)
@@ -255,7 +269,7 @@ static void rows_are_bounded(void **state)
 	message.connection.bytes_in = UINT64_MAX / 2 + 1;
 	for (int i = 0; i < EGRESS_ROWS_MAX; i++)
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
-	assert_int_equal(egress_tell_rest(&ground->egress, &ground->err), 0);
+	assert_int_equal(egress_tell_rest(&ground->command, &ground->err), 0);
 	assert_int_equal(row_count, EGRESS_ROWS_MAX);
 	message.connection.bytes_in = 1;
 	for (int i = 0; i < 5; i++)
@@ -267,14 +281,15 @@ static void rows_are_bounded(void **state)
 		message.connection.open = i % 2 == 0;
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	}
-	assert_int_equal(ground->egress.counts.connections, CONNECTIONS + 2);
+	assert_int_equal(ground->command.counts.connections, CONNECTIONS + 2);
 	assert_int_equal(row_count, EGRESS_ROWS_MAX + 2 * CONNECTIONS);
-	assert_int_equal(egress_tell_rest(&ground->egress, &ground->err), 0);
+	assert_int_equal(egress_tell_rest(&ground->command, &ground->err), 0);
 	assert_int_equal(row_count, EGRESS_ROWS_MAX + 2 * CONNECTIONS + 1);
-	assert_non_null(strstr(rows[EGRESS_ROWS_MAX + 2 * CONNECTIONS], "\"decision\":\"more\",\"connections\":2,\"denied\":0,"
-	                                                                "\"failed\":5,\"bytes_in\":5"));
-	assert_true(ground->egress.counts.bytes_in == UINT64_MAX);
-	assert_int_equal(ground->egress.counts.failed, EGRESS_ROWS_MAX + 5);
+	assert_non_null(strstr(rows[EGRESS_ROWS_MAX + 2 * CONNECTIONS],
+	                       "\"decision\":\"more\",\"connections\":2,\"denied\":0,"
+	                       "\"failed\":5,\"bytes_in\":5"));
+	assert_true(ground->command.counts.bytes_in == UINT64_MAX);
+	assert_int_equal(ground->command.counts.failed, EGRESS_ROWS_MAX + 5);
 }
 
 /* What was asked for or dialled outside and then failed has its row, too. */
@@ -282,14 +297,53 @@ static void what_went_out_has_its_row(void **state)
 {
 	struct ground *ground = *state;
 	struct proxy_message message = connection("a.test:80", PROXY_FAILED);
-	ground->egress.rows = EGRESS_ROWS_MAX;
+	ground->command.rows = EGRESS_ROWS_MAX;
 	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	assert_int_equal(row_count, 0);
 	message.connection.outside = 1;
 	for (int i = 0; i < 2 * CONNECTIONS + 1; i++)
 		assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
 	assert_int_equal(row_count, 2 * CONNECTIONS);
-	assert_int_equal(ground->egress.beyond.failed, 2);
+	assert_int_equal(ground->command.beyond.failed, 2);
+}
+
+/* Whose a connection is cannot be known where several run: the row names all of them, and each is told what was denied.
+ */
+static void two_commands(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:80", PROXY_DENIED);
+	ground->other = (struct egress_command){ .next = &ground->command, .egress = &ground->egress,
+	                                         .facts = { .program = "wget", .audit_id = "OTHER" } };
+	ground->egress.commands = &ground->other;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_int_equal(row_count, 1);
+	assert_non_null(
+		strstr(rows[0],
+	               "\"audit_id\":null,\"program\":null,\"running\":[\"OTHER\",\"AUDIT\"],\"decision\":\"denied\""));
+	assert_true(ground->command.counts.denied == 1 && ground->other.counts.denied == 1);
+	assert_true(ground->command.denied_count == 1 && ground->other.denied_count == 1);
+}
+
+/* One that reached the proxy at its own address is known by it, whichever else runs. */
+static void a_command_with_an_address(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.test:80", PROXY_DENIED);
+	ground->other = (struct egress_command){ .next = &ground->command, .egress = &ground->egress,
+	                                         .facts = { .program = "wget", .audit_id = "OTHER" } };
+	ground->egress.commands = &ground->other;
+	ground->command.facts.address = egress_command_address("AUDIT");
+	ground->other.facts.address = egress_command_address("OTHER");
+	message.connection.inside = ground->command.facts.address;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[0], "\"audit_id\":\"AUDIT\",\"program\":\"curl\",\"decision\":\"denied\""));
+	assert_true(ground->command.counts.denied == 1 && ground->other.counts.denied == 0 &&
+	            ground->other.denied_count == 0);
+	/* Of nobody's. */
+	message.connection.inside = egress_command_address("ANOTHER");
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[1], "\"running\":[\"OTHER\",\"AUDIT\"]"));
 }
 
 static void a_ledger_that_cannot_be_written(void **state)
@@ -308,9 +362,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(sound_and_unsound), TEST(a_row_for_each), TEST(services_of_the_host_are_marked),
-		TEST(one_host_without_a_network), TEST(denials_by_host), TEST(rows_are_bounded),
-		TEST(what_went_out_has_its_row), TEST(a_ledger_that_cannot_be_written),
+		TEST(sound_and_unsound),
+		TEST(a_row_for_each),
+		TEST(services_of_the_host_are_marked),
+		TEST(one_host_without_a_network),
+		TEST(denials_by_host),
+		TEST(rows_are_bounded),
+		TEST(what_went_out_has_its_row),
+		TEST(two_commands),
+		TEST(a_command_with_an_address),
+		TEST(a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

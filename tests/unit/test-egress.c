@@ -1,11 +1,13 @@
-/* The reader: when there is a proxy, and what it says when the command has ended. The proxy is this test's own: it runs in the
- * reader's calls, or waits for what it is told, so nothing depends on who is faster. */
+/* The reader: when there is a proxy, and what it says when the command has ended; stepped by a loop, and as a thread.
+ * The proxy is this test's own: it runs in the reader's calls, or waits for what it is told, so nothing depends on who
+ * is faster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,10 +17,21 @@
 
 #include "config/config.h"
 #include "egress/egress.h"
+
+int egress_send_gateways(const struct egress *egress)
+{
+	(void)egress;
+	return 0;
+}
+
+int proxy_gateway_fd(struct cordon_error *err)
+{
+	return fail(err, CORDON_E_INTERNAL, 0, NULL, "no gateway here");
+}
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
-enum manner { TALKS_ON, IS_NEVER_READY, DOES_AS_IT_IS_TOLD, HAS_MUCH_TO_TELL };
+enum manner { TALKS_ON, ENDS, IS_NEVER_READY, DOES_AS_IT_IS_TOLD, HAS_MUCH_TO_TELL };
 #define MUCH 3
 static enum manner manner;
 static int own_fd, listener_fd, client_fd;
@@ -84,6 +97,10 @@ int proxy_start(struct proxy_process *process, int program_fd, struct cordon_err
 	if (manner == IS_NEVER_READY)
 		return 0;
 	say(PROXY_READY);
+	if (manner == ENDS)
+		shutdown(own_fd, SHUT_RDWR);
+	if (manner == ENDS)
+		return 0;
 	if (manner != TALKS_ON)
 		assert_int_equal(pthread_create(&own_thread, NULL, do_as_told, NULL), 0);
 	else
@@ -134,9 +151,9 @@ int egress_tell_failed(struct egress *egress, const char *why, struct cordon_err
 	return 0;
 }
 
-int egress_tell_rest(struct egress *egress, struct cordon_error *err)
+int egress_tell_rest(struct egress_command *command, struct cordon_error *err)
 {
-	(void)egress, (void)err;
+	(void)command, (void)err;
 	return 0;
 }
 
@@ -145,12 +162,13 @@ void egress_ask(struct egress *egress, const struct proxy_message *message)
 	(void)egress, (void)message;
 }
 
-void egress_ask_end(struct egress *egress)
+void egress_ask_end(struct egress_command *command)
 {
-	(void)egress;
+	(void)command;
 }
 
-int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall wall, const char *what, const char *note, const char *grant)
+int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall wall, const char *what, const char *note,
+                const char *grant)
 {
 	(void)denials, (void)arena, (void)wall, (void)what, (void)note, (void)grant;
 	return 0;
@@ -159,6 +177,8 @@ int denials_add(struct denials *denials, struct arena *arena, enum cordon_wall w
 /* ---- the tests --------------------------------------------------------------------------------------------------- */
 
 static struct egress *egress;
+static struct egress_command *command;
+static bool stays;
 
 /* Something waits at the listener, from the beginning. */
 static void begin(enum manner of_proxy, bool is_used)
@@ -175,8 +195,12 @@ static void begin(enum manner of_proxy, bool is_used)
 	client_fd = fcntl(listener_fd, F_DUPFD_CLOEXEC, 0);
 	assert_true(listener_fd >= 0 && client_fd >= 0);
 	plan = (struct egress_plan){ .listeners = &listener, .count = 1 };
-	const struct egress_facts facts = { .config = &config, .plan = &plan, .hosts = &hosts, .private_hosts = &hosts };
+	const struct egress_facts facts = { .config = &config, .plan = &plan, .hosts = &hosts, .private_hosts = &hosts,
+		                             .stays = stays };
 	assert_int_equal(egress_begin(&facts, &egress, &err), 0);
+	assert_int_equal(egress_join(egress, &(struct egress_command_facts){ .program = "curl", .audit_id = "AUDIT" },
+	                             &command, &err),
+	                 0);
 	*egress_listeners(egress) = listener_fd;
 	egress_started(egress, true);
 }
@@ -185,16 +209,26 @@ static struct egress_counts end(void)
 {
 	struct cordon_error err;
 	struct egress_report report = { 0 };
-	assert_int_equal(egress_end(egress, &report, &err), 0);
+	assert_int_equal(egress_end(egress, &err), 0);
+	assert_int_equal(egress_leave(command, &report, &err), 0);
 	egress_free(egress);
 	close(client_fd);
 	return report.counts;
 }
 
+static bool is_ready(int wait_ms)
+{
+	struct pollfd ready = { .fd = egress_fd(egress), .events = POLLIN };
+	return poll(&ready, 1, wait_ms) > 0;
+}
+
 static void await(const atomic_int *count)
 {
 	while (!*count)
-		usleep(1000);
+		if (stays)
+			usleep(1000);
+		else if (is_ready(-1))
+			egress_handle(egress);
 }
 
 /* It is ended, and that it had not said its last is counted. It has read nothing of what it was told, so that its
@@ -260,15 +294,45 @@ static void a_network_that_is_used_at_the_very_end(void **state)
 	assert_int_equal(started, 1);
 }
 
+/* Then nothing is ready any more, whatever else has its descriptors: a loop that watched it would turn for ever. */
+static void a_proxy_that_ends_too_early(void **state)
+{
+	(void)state;
+	begin(ENDS, true);
+	while (!egress_is_over(egress))
+		if (!stays)
+			egress_handle(egress);
+	assert_true(stays || !is_ready(0));
+	assert_int_equal(end().failed, 1);
+}
+
+static int in_a_loop(void **state)
+{
+	(void)state;
+	stays = false;
+	return 0;
+}
+
+static int in_a_thread(void **state)
+{
+	(void)state;
+	stays = true;
+	return 0;
+}
+
+#define BOTH(name)                                                                                                     \
+	cmocka_unit_test_setup(name, in_a_loop), { #name "_in_a_thread", name, in_a_thread, NULL, NULL }
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_that_talks_on),
-		cmocka_unit_test(one_that_has_much_to_tell),
-		cmocka_unit_test(one_that_is_never_ready),
-		cmocka_unit_test(a_network_that_is_not_used),
-		cmocka_unit_test(a_network_that_is_used_later),
-		cmocka_unit_test(a_network_that_is_used_at_the_very_end),
+		BOTH(one_that_talks_on),
+		BOTH(one_that_has_much_to_tell),
+		BOTH(one_that_is_never_ready),
+		BOTH(a_network_that_is_not_used),
+		BOTH(a_network_that_is_used_later),
+		BOTH(a_network_that_is_used_at_the_very_end),
+		BOTH(a_proxy_that_ends_too_early),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

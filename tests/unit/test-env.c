@@ -64,14 +64,37 @@ static void refuse(const struct env_request *request, const char *subject)
 static void built_from_nothing(void **state)
 {
 	(void)state;
-	char *caller[] = { (char[]){ "PATH=/usr/bin:/bin" }, (char[]){ "LANG=C.UTF-8" }, (char[]){ "LC_ALL=C" },
-		(char[]){ "TERM=xterm" }, (char[]){ "TZ=UTC" }, (char[]){ "AWS_SECRET_ACCESS_KEY=x" }, (char[]){ "HOME=/root" },
-		(char[]){ "LD_PRELOAD=/evil.so" }, (char[]){ "lang=x" }, (char[]){ "LANGUAGE=de" }, (char[]){ "TERMINFO=/x" },
-		(char[]){ "CORDON_SANDBOX=fake" }, (char[]){ "broken" }, (char[]){ "=odd" }, (char[]){ "LC_\x01=x" }, NULL };
+	char *caller[] = { (char[]){ "PATH=/usr/bin:/bin" },
+		           (char[]){ "LANG=C.UTF-8" },
+		           (char[]){ "LC_ALL=C" },
+		           (char[]){ "TERM=xterm" },
+		           (char[]){ "TZ=UTC" },
+		           (char[]){ "AWS_SECRET_ACCESS_KEY=x" },
+		           (char[]){ "HOME=/root" },
+		           (char[]){ "LD_PRELOAD=/evil.so" },
+		           (char[]){ "lang=x" },
+		           (char[]){ "LANGUAGE=de" },
+		           (char[]){ "TERMINFO=/x" },
+		           (char[]){ "CORDON_SANDBOX=fake" },
+		           (char[]){ "broken" },
+		           (char[]){ "=odd" },
+		           (char[]){ "LC_\x01=x" },
+		           NULL };
 	struct strings environment = build(caller, &usual);
-	static const char *const expected[] = { "LANG=C.UTF-8", "LC_ALL=C", "TERM=xterm", "TZ=UTC", "PATH=/usr/bin:/bin",
-		"HOME=/home/w", "USER=agent", "LOGNAME=agent", "TMPDIR=/tmp", "CORDON_SESSION_ID=s1", "CORDON_SANDBOX_ID=b1",
-		"CORDON_WORKSPACE=/w", "CORDON_SANDBOX=namespaces", "CORDON_NETWORK=none" };
+	static const char *const expected[] = { "LANG=C.UTF-8",
+		                                "LC_ALL=C",
+		                                "TERM=xterm",
+		                                "TZ=UTC",
+		                                "PATH=/usr/bin:/bin",
+		                                "HOME=/home/w",
+		                                "USER=agent",
+		                                "LOGNAME=agent",
+		                                "TMPDIR=/tmp",
+		                                "CORDON_SESSION_ID=s1",
+		                                "CORDON_SANDBOX_ID=b1",
+		                                "CORDON_WORKSPACE=/w",
+		                                "CORDON_SANDBOX=namespaces",
+		                                "CORDON_NETWORK=none" };
 	assert_int_equal(environment.count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
 		assert_true(strings_find(&environment, expected[i]) >= 0);
@@ -86,8 +109,10 @@ static void built_from_nothing(void **state)
 static void later_sources_win(void **state)
 {
 	(void)state;
-	char *caller[] = { (char[]){ "TERM=caller" }, (char[]){ "TERM=second" }, (char[]){ "A=caller" }, (char[]){ "B=caller" },
-		(char[]){ "C=caller" }, (char[]){ "D=two\nlines" }, (char[]){ "EMPTY=" }, NULL };
+	char *caller[] = { (char[]){ "TERM=caller" }, (char[]){ "TERM=second" },
+		           (char[]){ "A=caller" },    (char[]){ "B=caller" },
+		           (char[]){ "C=caller" },    (char[]){ "D=two\nlines" },
+		           (char[]){ "EMPTY=" },      NULL };
 	struct env_request request = usual;
 	request.toolchains = LIST("A=tool", "B=tool", "C=tool", "GOROOT=/go", "LANG=tool");
 	request.passthrough = LIST("B", "C", "D", "EMPTY", "UNSET", "PATH");
@@ -113,8 +138,17 @@ static void later_sources_win(void **state)
 static void prefixes(void **state)
 {
 	(void)state;
-	char *caller[] = { (char[]){ "FOO_A=1" }, (char[]){ "FOO_B=2" }, (char[]){ "FOO_=3" }, (char[]){ "FOO=4" }, (char[]){ "foo_c=5" },
-		(char[]){ "L_X=6" }, (char[]){ "LD_PRELOAD=/evil.so" }, (char[]){ "CORDON_X=7" }, (char[]){ "PATH=/p" }, (char[]){ "BASH_ENV=x" }, NULL };
+	char *caller[] = { (char[]){ "FOO_A=1" },
+		           (char[]){ "FOO_B=2" },
+		           (char[]){ "FOO_=3" },
+		           (char[]){ "FOO=4" },
+		           (char[]){ "foo_c=5" },
+		           (char[]){ "L_X=6" },
+		           (char[]){ "LD_PRELOAD=/evil.so" },
+		           (char[]){ "CORDON_X=7" },
+		           (char[]){ "PATH=/p" },
+		           (char[]){ "BASH_ENV=x" },
+		           NULL };
 	struct env_request request = usual;
 	request.passthrough = LIST("FOO_*", "L*", "C*", "P*", "B*");
 	struct strings environment = build(caller, &request);
@@ -143,7 +177,8 @@ static void prefixes(void **state)
 static void proxy(void **state)
 {
 	(void)state;
-	static const char *const names[] = { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy" };
+	static const char *const names[] = { "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+		                             "http_proxy", "https_proxy", "all_proxy" };
 	char *caller[] = { (char[]){ "HTTP_PROXY=http://caller:1" }, (char[]){ "no_proxy=*" }, NULL };
 	struct env_request request = usual;
 	request.passthrough = LIST("HTTP_PROXY", "no_proxy");
@@ -187,8 +222,9 @@ static void what_is_refused(void **state)
 			refuse(&pass, name);
 			refuse(&tool, name);
 		}
-	static const char *const allowed[] = { "LDFLAGS", "ENVIRONMENT", "XENV", "PYTHONHOME", "MY_LD_PRELOAD", "PERL5DB",
-		"CORDON", "JAVA_TOOL_OPTIONS", "caf\xc3\xa9" };
+	static const char *const allowed[] = { "LDFLAGS",    "ENVIRONMENT",       "XENV",
+		                               "PYTHONHOME", "MY_LD_PRELOAD",     "PERL5DB",
+		                               "CORDON",     "JAVA_TOOL_OPTIONS", "caf\xc3\xa9" };
 	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++)
 		assert_int_equal(env_check_name(allowed[i], strlen(allowed[i]), NULL), 0);
 }

@@ -76,13 +76,15 @@ static void rows_are_unique_and_have_reasons(void **state)
 static void what_is_listed_is_found(void **state)
 {
 	(void)state;
-	static const char *const made[] = { "ssl/x", "java-17-openjdk/x", "maven/m2.conf", "chromium.d/x", "default/cacerts", "default/grub",
-	                                    "shadow", "passwd", "group", "sudoers", "machine-id", "hostname", "ssh/x", "ImageMagick-6/x",
-	                                    "javelin", "zshrc", "hostsx", ".java/x", "pki/x" };
+	static const char *const made[] = { "ssl/x",           "java-17-openjdk/x", "maven/m2.conf", "chromium.d/x",
+		                            "default/cacerts", "default/grub",      "shadow",        "passwd",
+		                            "group",           "sudoers",           "machine-id",    "hostname",
+		                            "ssh/x",           "ImageMagick-6/x",   "javelin",       "zshrc",
+		                            "hostsx",          ".java/x",           "pki/x" };
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		make(made[i]);
-	const char *const names[] = { ".java", "ImageMagick-6", "chromium.d", "default/cacerts", "java-17-openjdk", "maven", "pki", "ssl",
-	                              "zshrc", NULL };
+	const char *const names[] = { ".java", "ImageMagick-6", "chromium.d", "default/cacerts", "java-17-openjdk",
+		                      "maven", "pki",           "ssl",        "zshrc",           NULL };
 	struct strings paths = find(NULL);
 	assert_names(&paths, names);
 }
@@ -90,11 +92,13 @@ static void what_is_listed_is_found(void **state)
 static void a_configuration_adds(void **state)
 {
 	(void)state;
-	static const char *const made[] = { "app/x", "app-two/x", "app2", "ssl/x", "deep/one", "deep/two", "passwd", "gitconfig" };
+	static const char *const made[] = { "app/x",    "app-two/x", "app2",   "ssl/x",
+		                            "deep/one", "deep/two",  "passwd", "gitconfig" };
 	for (size_t i = 0; i < ARRAY_SIZE(made); i++)
 		make(made[i]);
-	const char *items[] = { "/etc/app*", "/etc/app/x", "/etc/ssl/x", "/etc/deep/two", "/etc/missing", "/etc/missing/x", "/etc/*wd",
-	                        "/etc/g*", NULL };
+	const char *items[] = { "/etc/app*",     "/etc/app/x",   "/etc/ssl/x",
+		                "/etc/deep/two", "/etc/missing", "/etc/missing/x",
+		                "/etc/*wd",      "/etc/g*",      NULL };
 	const struct strings extra = { items, ARRAY_SIZE(items) - 1, ARRAY_SIZE(items) - 1, true };
 	const char *const names[] = { "app", "app-two", "app2", "deep/two", "ssl", NULL };
 	struct strings paths = find(&extra);

@@ -61,7 +61,8 @@ static void writing(void **state)
 	assert_int_equal(write_simply("new", "three"), CORDON_OK);
 	assert_int_equal(stat(at("work/new"), &info), 0);
 	assert_int_equal(info.st_mode & 07777, 0755);
-	assert_int_equal(write_text("new", &(struct files_write){ .data = "", .create = true }), CORDON_E_INVALID_REQUEST);
+	assert_int_equal(write_text("new", &(struct files_write){ .data = "", .create = true }),
+	                 CORDON_E_INVALID_REQUEST);
 	assert_int_equal(write_simply("empty", ""), CORDON_OK);
 	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
 	assert_int_equal(write_simply("dir", "text"), CORDON_E_INVALID_REQUEST);
@@ -92,7 +93,9 @@ static void a_hard_link_to_an_outside_file_is_never_written(void **state)
 	assert_int_equal(link(at("outside/kept"), at("work/linked")), 0);
 	struct files_place place;
 	assert_int_equal(opens("linked", FILES_WRITE, &place), CORDON_OK);
-	assert_int_equal(files_edit(&place, &(struct edit){ "kept", "gone", 4, 4, false }, NULL, &written, &ground_err), 0);
+	assert_int_equal(
+		files_edit(&place, &(struct edit){ "kept", "gone", 4, 4, false }, NULL, NULL, &written, &ground_err),
+		0);
 	files_place_close(&place);
 	assert_string_equal(get("outside/kept"), "kept");
 	assert_string_equal(get("work/linked"), "gone");
@@ -105,12 +108,17 @@ static void versions(void **state)
 	(void)state;
 	put("work/file", "one");
 	files_version("one", 3, version);
-	assert_int_equal(write_text("file", &(struct files_write){ .data = "two", .length = 3, .version = version }), CORDON_OK);
-	assert_int_equal(write_text("file", &(struct files_write){ .data = "3", .length = 1, .version = version }), CORDON_E_SESSION_BUSY);
+	assert_int_equal(write_text("file", &(struct files_write){ .data = "two", .length = 3, .version = version }),
+	                 CORDON_OK);
+	assert_int_equal(write_text("file", &(struct files_write){ .data = "3", .length = 1, .version = version }),
+	                 CORDON_E_SESSION_BUSY);
 	assert_string_equal(get("work/file"), "two");
-	assert_int_equal(write_text("none", &(struct files_write){ .data = "3", .length = 1, .version = version }), CORDON_E_SESSION_BUSY);
+	assert_int_equal(write_text("none", &(struct files_write){ .data = "3", .length = 1, .version = version }),
+	                 CORDON_E_SESSION_BUSY);
 	assert_int_equal(opens("file", FILES_WRITE, &place), CORDON_OK);
-	assert_int_equal(files_edit(&place, &(struct edit){ "two", "2", 3, 1, false }, version, &written, &ground_err), -1);
+	assert_int_equal(
+		files_edit(&place, &(struct edit){ "two", "2", 3, 1, false }, version, NULL, &written, &ground_err),
+		-1);
 	assert_int_equal(ground_err.class, CORDON_E_SESSION_BUSY);
 	files_place_close(&place);
 	assert_int_equal(count_entries("work"), 1);
@@ -143,6 +151,27 @@ static void a_file_that_changes_during_an_edit_is_not_replaced(void **state)
 	}
 }
 
+/* 5 GB, nearly all of it a hole: an edit is refused before it is read, and a write is as large as what is written. */
+static void a_large_file_is_not_read_to_be_changed(void **state)
+{
+	struct files_place place;
+	struct stat info;
+	(void)state;
+	put("work/sparse", "some text\n");
+	assert_int_equal(truncate(at("work/sparse"), INT64_C(5) << 30), 0);
+	assert_int_equal(opens("sparse", FILES_WRITE, &place), CORDON_OK);
+	assert_int_equal(
+		files_edit(&place, &(struct edit){ "some", "more", 4, 4, false }, NULL, NULL, &written, &ground_err),
+		-1);
+	assert_int_equal(ground_err.class, CORDON_E_LIMIT_EXCEEDED);
+	files_place_close(&place);
+	assert_int_equal(stat(at("work/sparse"), &info), 0);
+	assert_int_equal(info.st_size, INT64_C(5) << 30);
+	assert_int_equal(write_simply("sparse", "short"), CORDON_OK);
+	assert_string_equal(get("work/sparse"), "short");
+	assert_int_equal(count_entries("work"), 1);
+}
+
 /* In a mount namespace of its own, with 64 KiB of space. */
 static int fill_disk(void)
 {
@@ -150,8 +179,8 @@ static int fill_disk(void)
 	auto_free char *much = malloc(1 << 20);
 	char path[128];
 	snprintf(path, sizeof(path), "%s", at("work"));
-	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", path, "tmpfs", 0, "size=64k") < 0)
+	if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("tmpfs", path, "tmpfs", 0, "size=64k") < 0)
 		return 77;
 	memset(much, 'x', 1 << 20);
 	small.path = path;
@@ -164,8 +193,11 @@ static int fill_disk(void)
 		return 1;
 	if (strcmp(get("work/file"), "kept") != 0 || count_entries("work") != 1)
 		return 2;
-	return write_text("new", &(struct files_write){ .data = much, .length = 1 << 20 }) == CORDON_E_RESOURCE_EXHAUSTED &&
-	       count_entries("work") == 1 ? 0 : 3;
+	return write_text("new", &(struct files_write){ .data = much, .length = 1 << 20 }) ==
+	                               CORDON_E_RESOURCE_EXHAUSTED &&
+	                       count_entries("work") == 1
+	               ? 0
+	               : 3;
 }
 
 static void a_full_disk_leaves_the_old_content(void **state)
@@ -268,10 +300,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(writing, ground_setup, ground_teardown),
-		cmocka_unit_test_setup_teardown(a_link_inside_is_written_through_and_stays, ground_setup, ground_teardown),
-		cmocka_unit_test_setup_teardown(a_hard_link_to_an_outside_file_is_never_written, ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(a_link_inside_is_written_through_and_stays, ground_setup,
+		                                ground_teardown),
+		cmocka_unit_test_setup_teardown(a_hard_link_to_an_outside_file_is_never_written, ground_setup,
+		                                ground_teardown),
 		cmocka_unit_test_setup_teardown(versions, ground_setup, ground_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_changes_during_an_edit_is_not_replaced, ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(a_file_that_changes_during_an_edit_is_not_replaced, ground_setup,
+		                                ground_teardown),
+		cmocka_unit_test_setup_teardown(a_large_file_is_not_read_to_be_changed, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_content, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(removing, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(renaming, ground_setup, ground_teardown),

@@ -70,6 +70,7 @@ static void a_file_is_read_up_to_a_bound(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(rows_hold), cmocka_unit_test(a_file_is_read_up_to_a_bound) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(rows_hold),
+		                            cmocka_unit_test(a_file_is_read_up_to_a_bound) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

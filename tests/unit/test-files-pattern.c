@@ -80,9 +80,35 @@ static void rows_hold(void **state)
 static void what_is_not_understood(void **state)
 {
 	static const char *const patterns[] = {
-		"", "(", ")", "a)", "(a", "*a", "+", "a|*", "[", "[a", "[z-a]", "[a-\\d]", "\\", "\\1", "\\p{L}", "(?=a)", "(?<!a)", "(?P<n>a)", "a{2,1}",
-		"a{1001}", "(((a{1000}){1000}){1000})", "(((){1000}){1000}){1000}", "[[:nothing:]]", "\\x4", "\\x{110000}", "\\x{d800}", "[\xc3\xa0-\xc3\xa9]",
-		"[^\xc3\xa9]", "a{2}{2}{2}{2}{2}{2}{2}{2}{2}",
+		"",
+		"(",
+		")",
+		"a)",
+		"(a",
+		"*a",
+		"+",
+		"a|*",
+		"[",
+		"[a",
+		"[z-a]",
+		"[a-\\d]",
+		"\\",
+		"\\1",
+		"\\p{L}",
+		"(?=a)",
+		"(?<!a)",
+		"(?P<n>a)",
+		"a{2,1}",
+		"a{1001}",
+		"(((a{1000}){1000}){1000})",
+		"(((){1000}){1000}){1000}",
+		"[[:nothing:]]",
+		"\\x4",
+		"\\x{110000}",
+		"\\x{d800}",
+		"[\xc3\xa0-\xc3\xa9]",
+		"[^\xc3\xa9]",
+		"a{2}{2}{2}{2}{2}{2}{2}{2}{2}",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
@@ -105,7 +131,8 @@ static void what_is_not_understood(void **state)
 /* Each of these takes a backtracking matcher for ever. */
 static void none_takes_long(void **state)
 {
-	static const char *const patterns[] = { "(a*)*b", "(a|a)*b", "(a|aa)+$b", "^(.*a){20}b", "(x+x+)+y", "(.*)(.*)(.*)(.*)b", "a?{50}a{50}b" };
+	static const char *const patterns[] = { "(a*)*b",   "(a|a)*b",           "(a|aa)+$b",   "^(.*a){20}b",
+		                                "(x+x+)+y", "(.*)(.*)(.*)(.*)b", "a?{50}a{50}b" };
 	enum { SIZE = 20000 };
 	static char line[SIZE + 1];
 	(void)state;
@@ -117,12 +144,44 @@ static void none_takes_long(void **state)
 	assert_true((clock() - start) / CLOCKS_PER_SEC < 20);
 }
 
+static bool count_down(const void *arg)
+{
+	return --**(int *const *)arg <= 0;
+}
+
+/* A line of the longest that is looked at, against a pattern with as many ways as there may be, is left when the time
+ * is over; so are those after it. */
+static void a_match_is_ended(void **state)
+{
+	enum { SIZE = 1 << 20 };
+	static char line[SIZE];
+	struct arena arena = { 0 };
+	struct pattern *compiled;
+	struct cordon_error err;
+	int left = 3, *place = &left;
+	(void)state;
+	memset(line, 'a', SIZE);
+	line[SIZE - 1] = 'b';
+	assert_int_equal(pattern_compile(&arena, "(a?){900}a{900}b", 16, 0, &compiled, &err), 0);
+	pattern_set_end(compiled, count_down, &place);
+	assert_false(pattern_match(compiled, line, SIZE));
+	assert_true(pattern_was_ended(compiled) && left == 0);
+	assert_false(pattern_match(compiled, line + SIZE - 901, 901));
+	/* With time it is found, and asked for as long as it takes. */
+	left = 1000;
+	pattern_set_end(compiled, count_down, &place);
+	assert_true(pattern_match(compiled, line + SIZE - 2001, 2001));
+	assert_true(!pattern_was_ended(compiled) && left < 1000);
+	arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_hold),
 		cmocka_unit_test(what_is_not_understood),
 		cmocka_unit_test(none_takes_long),
+		cmocka_unit_test(a_match_is_ended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* Which paths a file tool may open, and as what. Each with openat2() and without. */
 #include "files-ground.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -84,7 +86,8 @@ static void paths_open_or_do_not(void **state)
 			_Pragma("GCC diagnostic pop")
 			enum cordon_class class = refused(path, rows[i].how);
 			if (class != rows[i].class)
-				fail_msg("%s (%u, openat2 %d): %s %s", path, rows[i].how, !round, cordon_class_name(class), ground_err.reason);
+				fail_msg("%s (%u, openat2 %d): %s %s", path, rows[i].how, !round,
+				         cordon_class_name(class), ground_err.reason);
 		}
 	}
 }
@@ -106,8 +109,11 @@ static void relative_paths_begin_at_the_cwd(void **state)
 
 static void names_are_refused_whatever_the_case(void **state)
 {
-	static const char *const hidden[] = { ".env", ".ENV", ".Env.local", "id_rsa", "dir/.SSH/config", ".aws/credentials", "x.PEM" };
-	static const char *const kept[] = { ".cordon.toml", ".CORDON.toml", ".git/config", ".GIT/Config", ".git/hooks/pre-commit", ".git/hooks" };
+	static const char *const hidden[] = {
+		".env", ".ENV", ".Env.local", "id_rsa", "dir/.SSH/config", ".aws/credentials", "x.PEM"
+	};
+	static const char *const kept[] = { ".cordon.toml", ".CORDON.toml",          ".git/config",
+		                            ".GIT/Config",  ".git/hooks/pre-commit", ".git/hooks" };
 	(void)state;
 	fill();
 	const char *const directories[] = { "work/dir/.SSH", "work/.aws", "work/.git", "work/.git/hooks", "work/.GIT" };
@@ -168,12 +174,57 @@ static void only_regular_files_have_content(void **state)
 	}
 }
 
+/* Where somebody granted them; one that never ends, and one that is never ready. */
+static void devices_have_no_content(void **state)
+{
+	static const char *const devices[] = { "/dev/zero", "/dev/null", "/dev/random", "/dev/tty", "/dev/full" };
+	struct files_root root = { .path = "/dev",
+		                   .fd = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC),
+		                   .writable = true };
+	const struct files before = files;
+	struct files_place place;
+	struct files_content content;
+	struct files_written written;
+	(void)state;
+	files.roots = &root;
+	files.root_count = 1;
+	files.cwd = "/dev";
+	for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+		if (access(devices[i], F_OK) < 0)
+			continue;
+		assert_int_equal(opens(devices[i], FILES_WRITE, &place), CORDON_OK);
+		assert_int_equal(files_read(&place, &(struct files_read){ 0 }, &content, &ground_err), -1);
+		assert_non_null(strstr(ground_err.reason, "not a regular file"));
+		assert_int_equal(
+			files_read(&place, &(struct files_read){ .limit = 1, .bytes = true }, &content, &ground_err),
+			-1);
+		assert_int_equal(files_send(&place, NULL, &content, &ground_err), -1);
+		assert_non_null(strstr(ground_err.reason, "not a regular file"));
+		assert_int_equal(
+			files_edit(&place, &(struct edit){ "a", "b", 1, 1, false }, NULL, NULL, &written, &ground_err),
+			-1);
+		assert_non_null(strstr(ground_err.reason, "not a regular file"));
+		files_place_close(&place);
+	}
+	close(root.fd);
+	files = before;
+	/* Not tried on the machine's own. */
+	if (mknod(at("work/device"), S_IFCHR | 0666, makedev(1, 3)) < 0)
+		return;
+	assert_int_equal(opens("device", FILES_WRITE, &place), CORDON_OK);
+	assert_int_equal(files_write(&place, &(struct files_write){ .data = "a", .length = 1 }, &written, &ground_err),
+	                 -1);
+	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
+	files_place_close(&place);
+}
+
 static void tool_rules_hold_for_both_names(void **state)
 {
 	struct files_place place;
 	(void)state;
 	fill();
-	assert_int_equal(strings_add(files.arena, &ground_rules.denied_paths, arena_strdup(files.arena, at("work/dir"))), 0);
+	assert_int_equal(
+		strings_add(files.arena, &ground_rules.denied_paths, arena_strdup(files.arena, at("work/dir"))), 0);
 	assert_int_equal(refused("dir/inner", 0), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(refused("link-in", 0), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(refused("file", 0), CORDON_OK);
@@ -181,7 +232,8 @@ static void tool_rules_hold_for_both_names(void **state)
 	assert_int_equal(opens("file", 0, &place), CORDON_OK);
 	assert_true(place.asks);
 	files_place_close(&place);
-	assert_int_equal(strings_add(files.arena, &ground_rules.allowed_paths, arena_strdup(files.arena, at("read"))), 0);
+	assert_int_equal(strings_add(files.arena, &ground_rules.allowed_paths, arena_strdup(files.arena, at("read"))),
+	                 0);
 	assert_int_equal(refused("file", 0), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(refused(at("read/other"), 0), CORDON_OK);
 }
@@ -193,6 +245,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(relative_paths_begin_at_the_cwd, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(names_are_refused_whatever_the_case, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(a_repository_is_not_made_by_parts, ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(devices_have_no_content, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(only_regular_files_have_content, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(tool_rules_hold_for_both_names, ground_setup, ground_teardown),
 	};

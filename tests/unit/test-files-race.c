@@ -1,5 +1,5 @@
-/* Another process of the sandbox swaps a path for a link that leads out, again and again, while tools act on it: nothing outside is read,
- * written or removed. CORDON_RACE_S says for how long. */
+/* Another process of the sandbox swaps a path for a link that leads out, again and again, while tools act on it:
+ * nothing outside is read, written or removed. CORDON_RACE_S says for how long. */
 #include "files-ground.h"
 
 #include <fcntl.h>
@@ -12,8 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "files/read.h"
-#include "files/write.h"
+#include "files/call.h"
 
 #define EXCHANGE 2      /* RENAME_EXCHANGE */
 
@@ -29,47 +28,103 @@ static void *swap(void *arg)
 	return NULL;
 }
 
-static void read_one(const char *path, size_t *seen)
+/* Each in its turn. What is made by one is what another finds. */
+static const struct cordon_file seed = { .path = "seed" };
+#define CONTENT .data = "inside", .length = 6
+static const struct { const char *tool; struct cordon_file arguments; } calls[] = {
+	{ "write", { .path = "dir/inner", CONTENT } },
+	{ "write", { .path = "dir/new", CONTENT } },
+	{ "read", { .path = "dir/inner" } },
+	{ "read", { .path = "file" } },
+	{ "send", { .path = "dir/inner" } },
+	{ "send", { .path = "file" } },
+	{ "edit", { .path = "dir/inner", .old = "inside", .old_length = 6, .data = "edited", .length = 6 } },
+	{ "edit", { .path = "file", .old = "inside", .old_length = 6, .data = "edited", .length = 6 } },
+	{ "write", { .path = "file", CONTENT } },
+	{ "mkdir", { .path = "dir/made" } },
+	{ "mkdir", { .path = "dir/made/again" } },
+	{ "rename", { .path = "dir/new", .to = "renamed" } },
+	{ "rename", { .path = "renamed", .to = "dir/renamed", .replace = true } },
+	{ "rename", { .path = "dir/SECRET-name", .to = "taken" } },
+	{ "copy", { .path = "dir", .to = "copied", .recursive = true } },
+	{ "copy", { .path = "file", .to = "dir/copied", .replace = true } },
+	{ "copy", { .path = "dir/kept", .to = "copied-file", .replace = true } },
+	{ "read", { .path = "copied/inner" } },
+	{ "read", { .path = "copied-file" } },
+	{ "import", { .path = "dir" } },
+	{ "import", { .path = "." } },
+	{ "export", { .path = "dir", .content_in_json = true } },
+	{ "export", { .path = "." } },
+	{ "grep", { .path = "dir", .pattern = "SECR.T" } },
+	{ "grep", { .path = ".", .pattern = "SECR.T" } },
+	{ "find", { .path = "dir" } },
+	{ "walk", { .path = "dir" } },
+	{ "walk", { .path = "." } },
+	{ "list", { .path = "dir" } },
+	{ "stat", { .path = "dir/SECRET-name" } },
+	{ "remove", { .path = "dir/made", .recursive = true } },
+	{ "remove", { .path = "dir/kept" } },
+	{ "remove", { .path = "dir/new" } },
+	{ "remove", { .path = "copied", .recursive = true } },
+};
+
+static bool has_secret(const void *bytes, size_t length)
 {
-	struct files_place place;
-	struct files_content content;
-	if (opens(path, 0, &place) != CORDON_OK)
-		return;
-	if (files_read(&place, &(struct files_read){ 0 }, &content, NULL) == 0) {
-		assert_null(strstr(content.data, "SECRET"));
-		free(content.data);
-		++*seen;
+	return bytes && memmem(bytes, length, "SECRET-content", 14);
+}
+
+/* True if it did what it was asked. */
+static bool call_one(const char *name, const struct cordon_file *arguments, struct files_result *ret_result)
+{
+	struct files_call call;
+	const char *nearest;
+	const struct files_tool *tool = files_tool_find(name, &nearest);
+	assert_non_null(tool);
+	bool done = files_call_open(&files, tool, arguments, "id", &call, NULL) == 0 &&
+	            files_call_act(&files, &call, ret_result, NULL) == 0;
+	files_call_close(&call);
+	return done;
+}
+
+static void free_result(struct files_result *result)
+{
+	free(result->json);
+	free(result->data);
+}
+
+/* How often each succeeded. */
+static void call_all(const struct files_result *archive, size_t *done)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		struct cordon_file arguments = calls[i].arguments;
+		struct files_result result;
+		if (!strcmp(calls[i].tool, "import")) {
+			arguments.data = archive->data;
+			arguments.length = archive->length;
+		}
+		if (!call_one(calls[i].tool, &arguments, &result))
+			continue;
+		done[i]++;
+		if (has_secret(result.json, strlen(result.json)) || has_secret(result.data, result.length) ||
+		    strstr(result.json, "SECRET-name"))
+			fail_msg("%s %s: %s", calls[i].tool, arguments.path, result.json);
+		free_result(&result);
 	}
-	files_place_close(&place);
-}
-
-static void write_one(const char *path)
-{
-	struct files_place place;
-	struct files_written written;
-	if (opens(path, FILES_WRITE | FILES_MAY_MISS, &place) != CORDON_OK)
-		return;
-	(void)!files_write(&place, &(struct files_write){ .data = "inside", .length = 6 }, &written, NULL);
-	files_place_close(&place);
-}
-
-static void remove_one(const char *path)
-{
-	struct files_place place;
-	if (opens(path, FILES_WRITE | FILES_NO_FOLLOW, &place) != CORDON_OK)
-		return;
-	(void)!files_remove(&files, &place, true, NULL);
-	files_place_close(&place);
 }
 
 static void race(bool without_openat2)
 {
 	const char *seconds = getenv("CORDON_RACE_S");
-	size_t seen = 0, rounds = 0;
+	size_t done[ARRAY_SIZE(calls)] = { 0 }, rounds = 0;
+	struct files_result archive;
 	pthread_t thread;
 	struct stat before, after;
-	put("outside/inner", "SECRET");
-	put("outside/kept", "SECRET");
+	put("outside/inner", "SECRET-content");
+	put("outside/kept", "SECRET-content");
+	put("outside/SECRET-name", "");
+	assert_int_equal(mkdir(at("work/seed"), 0755), 0);
+	put("work/seed/inner", "inside");
+	assert_true(call_one("export", &seed, &archive));
 	assert_int_equal(stat(at("outside"), &before), 0);
 	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
 	assert_int_equal(symlink("../outside", at("work/out")), 0);
@@ -80,23 +135,21 @@ static void race(bool without_openat2)
 	over = false;
 	assert_int_equal(pthread_create(&thread, NULL, swap, &fd), 0);
 	int64_t end = clock_ms() + (seconds ? atoi(seconds) * 1000 : 1500);
-	while (clock_ms() < end || !seen) {
-		write_one("dir/inner");
-		write_one("dir/new");
-		read_one("dir/inner", &seen);
-		read_one("file", &seen);
-		write_one("file");
-		remove_one("dir/new");
-		remove_one("dir/kept");
+	while (clock_ms() < end || !done[2]) {
+		call_all(&archive, done);
 		rounds++;
 	}
 	over = true;
 	pthread_join(thread, NULL);
-	assert_string_equal(get("outside/inner"), "SECRET");
-	assert_string_equal(get("outside/kept"), "SECRET");
+	assert_string_equal(get("outside/inner"), "SECRET-content");
+	assert_string_equal(get("outside/kept"), "SECRET-content");
 	assert_int_equal(stat(at("outside"), &after), 0);
 	assert_memory_equal(&before.st_mtim, &after.st_mtim, sizeof(before.st_mtim));
-	print_message("# %zu rounds, %zu files read\n", rounds, seen);
+	free_result(&archive);
+	print_message("# %zu rounds:", rounds);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+		print_message(" %s %s %zu", calls[i].tool, calls[i].arguments.path, done[i]);
+	print_message("\n");
 }
 
 static void with_openat2(void **state)

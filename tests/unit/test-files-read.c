@@ -49,9 +49,10 @@ static void parts_of_a_text(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		put("work/text", rows[i].text);
 		assert_int_equal(read_part("text", &rows[i].how, &content), 0);
-		if (strcmp(content.data, rows[i].expected) != 0 || content.lines != rows[i].lines || content.next != rows[i].next)
-			fail_msg("row %zu: \"%s\", %llu lines, next %llu", i, content.data, (unsigned long long)content.lines,
-			         (unsigned long long)content.next);
+		if (strcmp(content.data, rows[i].expected) != 0 || content.lines != rows[i].lines ||
+		    content.next != rows[i].next)
+			fail_msg("row %zu: \"%s\", %llu lines, next %llu", i, content.data,
+			         (unsigned long long)content.lines, (unsigned long long)content.next);
 		assert_int_equal(content.size, strlen(rows[i].text));
 		assert_int_equal(strlen(content.version), FILES_VERSION_SIZE - 1);
 		free(content.data);
@@ -92,18 +93,21 @@ static void long_lines_and_large_files(void **state)
 	assert_int_equal(read_part("long", &(struct files_read){ .offset = 2 }, &content), 0);
 	assert_string_equal(content.data, "last\n");
 	free(content.data);
-	/* A line of 1 GB, and 5 GB, of nothing: told at once to be no text. By bytes the text before the hole can be had. */
+	/* 5 GB, nearly all of it a hole: told at once to be no text. By bytes the text before the hole can be had. */
 	auto_close int sparse = open(at("work/sparse"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	for (int i = 0; i < 16; i++)
 		assert_int_equal(write(sparse, "sixteen bytes...", 16), 16);
 	assert_int_equal(ftruncate(sparse, INT64_C(5) << 30), 0);
 	assert_int_equal(read_part("sparse", &(struct files_read){ 0 }, &content), -1);
 	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
-	assert_int_equal(read_part("sparse", &(struct files_read){ .offset = INT64_C(4) << 30, .limit = 10, .bytes = true }, &content), -1);
+	assert_int_equal(read_part("sparse",
+	                           &(struct files_read){ .offset = INT64_C(4) << 30, .limit = 10, .bytes = true },
+	                           &content),
+	                 -1);
 	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
 	struct files_place place;
 	assert_int_equal(opens("sparse", 0, &place), CORDON_OK);
-	assert_int_equal(files_send(&place, &content, &ground_err), -1);
+	assert_int_equal(files_send(&place, NULL, &content, &ground_err), -1);
 	assert_int_equal(ground_err.class, CORDON_E_LIMIT_EXCEEDED);
 	files_place_close(&place);
 }
@@ -115,7 +119,7 @@ static void sending(void **state)
 	(void)state;
 	put_bytes("work/picture.PNG", "\x89PNG\0\1", 6);
 	assert_int_equal(opens("picture.PNG", 0, &place), CORDON_OK);
-	assert_int_equal(files_send(&place, &content, &ground_err), 0);
+	assert_int_equal(files_send(&place, NULL, &content, &ground_err), 0);
 	assert_string_equal(content.type, "image/png");
 	assert_int_equal(content.length, 6);
 	free(content.data);
@@ -123,13 +127,13 @@ static void sending(void **state)
 	auto_close int fd = open(at("work/large"), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(ftruncate(fd, FILES_SEND_MAX), 0);
 	assert_int_equal(opens("large", 0, &place), CORDON_OK);
-	assert_int_equal(files_send(&place, &content, &ground_err), 0);
+	assert_int_equal(files_send(&place, NULL, &content, &ground_err), 0);
 	assert_int_equal(content.length, FILES_SEND_MAX);
 	free(content.data);
 	files_place_close(&place);
 	assert_int_equal(ftruncate(fd, FILES_SEND_MAX + 1), 0);
 	assert_int_equal(opens("large", 0, &place), CORDON_OK);
-	assert_int_equal(files_send(&place, &content, &ground_err), -1);
+	assert_int_equal(files_send(&place, NULL, &content, &ground_err), -1);
 	assert_int_equal(ground_err.class, CORDON_E_LIMIT_EXCEEDED);
 	files_place_close(&place);
 }

@@ -30,7 +30,8 @@ static enum cordon_answer die(void *arg, const struct cordon_card *card, char re
 	const struct said *said = arg;
 	struct cordon other = { .data_dir = said->ground->data, .approver.interrupt_fd = -1 };
 	(void)reason;
-	if (said->answer && cordon_approvals_answer(&other, card->id, NULL, said->answer, "said", &said->ground->err) < 0)
+	if (said->answer &&
+	    cordon_approvals_answer(&other, card->id, NULL, said->answer, "said", &said->ground->err) < 0)
 		_exit(1);
 	raise(SIGKILL);
 	return CORDON_UNANSWERED;

@@ -45,12 +45,16 @@ static void answer_with_another_hash(struct ground *ground, const struct cordon_
 	char wrong[65];
 	snprintf(wrong, sizeof(wrong), "%s", card->hash);
 	wrong[0] = wrong[0] == '0' ? '1' : '0';
-	assert_int_equal(cordon_approvals_answer(&ground->cordon, card->id, wrong, CORDON_APPROVED_ONCE, NULL, &ground->err), -1);
+	assert_int_equal(
+		cordon_approvals_answer(&ground->cordon, card->id, wrong, CORDON_APPROVED_ONCE, NULL, &ground->err),
+		-1);
 	assert_int_equal(ground->err.class, CORDON_E_CAPABILITY_DENIED);
 	/* One that was put there by other means. */
 	char path[256];
 	snprintf(path, sizeof(path), "%s/approvals/%s/answer.json", ground->data, card->id);
-	struct approval_answer answer = { .outcome = APPROVAL_SESSION, .hash = wrong, .reason = "", .time = "", .by.door = "x" };
+	struct approval_answer answer = {
+		.outcome = APPROVAL_SESSION, .hash = wrong, .reason = "", .time = "", .by.door = "x"
+	};
 	auto_free char *text = approval_answer_write(&answer);
 	FILE *file = fopen(path, "w");
 	assert_true(file && fputs(text, file) >= 0 && fclose(file) == 0);
@@ -138,7 +142,9 @@ static void end_and_withdraw(struct ground *ground, const struct cordon_card *ca
 	end_session(ground, card);
 	assert_int_equal(approval_by_process(&ground->arena, "session", 0, &by), 0);
 	approvals_withdraw(&ground->arena, ground->data, "s", &by);
-	assert_int_equal(cordon_approvals_answer(&ground->cordon, card->id, NULL, CORDON_APPROVED_SESSION, NULL, &ground->err), -1);
+	assert_int_equal(
+		cordon_approvals_answer(&ground->cordon, card->id, NULL, CORDON_APPROVED_SESSION, NULL, &ground->err),
+		-1);
 	assert_int_equal(ground->err.class, CORDON_E_SESSION_ENDED);
 }
 

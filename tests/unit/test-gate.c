@@ -206,8 +206,9 @@ static void test_interrupted(void **state)
 static void test_an_approver_of_its_own(void **state)
 {
 	struct ground *ground = *state;
-	struct said said = { .ground = ground, .answer = CORDON_DENIED }, own = { .ground = ground, .answer = CORDON_APPROVED_ONCE };
-	const struct approver other = { ground_approver, &own, -1, 0 }, nobody = { NULL, NULL, -1, 0 };
+	struct said said = { .ground = ground, .answer = CORDON_DENIED },
+		    own = { .ground = ground, .answer = CORDON_APPROVED_ONCE };
+	const struct approver other = { ground_approver, &own, -1, 0, false }, nobody = { NULL, NULL, -1, 0, false };
 	cordon_approver(&ground->cordon, ground_approver, &said);
 	ground->question.approver = &other;
 	assert_int_equal(ground_ask(ground), 0);
@@ -217,6 +218,23 @@ static void test_an_approver_of_its_own(void **state)
 	assert_int_equal(ground_ask(ground), -1);
 	assert_int_equal(ground->err.class, CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(said.calls, 0);
+}
+
+/* Where the configuration demands cordon's own approver, an approver behind a client is none. */
+static void test_an_approver_behind_a_client(void **state)
+{
+	struct ground *ground = *state;
+	struct said said = { .ground = ground, .answer = CORDON_APPROVED_ONCE };
+	const struct approver client = { ground_approver, &said, -1, 0, true };
+	ground->question.approver = &client;
+	ground->config.approval.queue = false;
+	ground->config.approval.own_approver = true;
+	assert_int_equal(ground_ask(ground), -1);
+	assert_int_equal(ground->err.class, CORDON_E_CAPABILITY_DENIED);
+	assert_int_equal(said.calls, 0);
+	ground->config.approval.own_approver = false;
+	assert_int_equal(ground_ask(ground), 0);
+	assert_int_equal(said.calls, 1);
 }
 
 /* What was asked for is not wanted any more, before anybody is asked or while the callback asks. */
@@ -268,10 +286,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ground_set_up, ground_tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(test_approved_once), TEST(test_approved_for_the_session), TEST(test_denied_and_remembered),
-		TEST(test_three_denials_pause), TEST(test_nobody_to_ask), TEST(test_timeout),
-		TEST(test_a_callback_that_is_too_late), TEST(test_an_approver_of_its_own), TEST(test_without_a_session),
-		TEST(test_what_a_rule_asks), TEST(test_interrupted), TEST(test_not_wanted_any_more),
+		TEST(test_approved_once),
+		TEST(test_approved_for_the_session),
+		TEST(test_denied_and_remembered),
+		TEST(test_three_denials_pause),
+		TEST(test_nobody_to_ask),
+		TEST(test_timeout),
+		TEST(test_a_callback_that_is_too_late),
+		TEST(test_an_approver_of_its_own),
+		TEST(test_an_approver_behind_a_client),
+		TEST(test_without_a_session),
+		TEST(test_what_a_rule_asks),
+		TEST(test_interrupted),
+		TEST(test_not_wanted_any_more),
 		TEST(test_a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

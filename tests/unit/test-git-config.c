@@ -204,12 +204,50 @@ static void test_worktree(void **state)
 	}
 }
 
+static const char *judge_change(const char *before, const char *after)
+{
+	static struct git_config_verdict verdict;
+	git_config_judge_change(before, strlen(before), after, strlen(after), &verdict);
+	return verdict.reason ? verdict.key : NULL;
+}
+
+#define OWNER_CORE "[alias]\n\tx = !make\n[core]\n\thooksPath = .husky\n\tpager = less\n"
+#define OWNER OWNER_CORE "[remote \"a\"]\n\turl = https://a/b\n[branch \"main\"]\n\tremote = a\n"
+
+static void test_change_of_a_file(void **state)
+{
+	(void)state;
+	static const char *const good[] = {
+		OWNER,
+		OWNER "[user]\n\tname = x\n",
+		OWNER "[remote \"b\"]\n\turl = https://c/d\n[branch \"new\"]\n\tremote = b\n",
+		("[remote \"a\"]\nurl = https://a/b\n[branch \"main\"]\nremote = a\n"
+		 "[alias]\nx = !make\n[core]\nhooksPath=.husky\npager=less\n"),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_null(judge_change(OWNER, good[i]));
+	assert_null(judge_change("", "[user]\nname = x\n"));
+	assert_string_equal(judge_change(OWNER, OWNER "[core]\n\tsshCommand = x\n"), "core.sshcommand");
+	assert_string_equal(judge_change(OWNER, OWNER "[branch \"main\"]\n\tremote = b\n"), "branch.main.remote");
+	assert_string_equal(judge_change(OWNER, OWNER "[remote \"a\"]\n\turl = https://evil/\n"), "remote.a.url");
+	/* Taken away, and come again in another place: the last one counts. */
+	assert_string_equal(judge_change(OWNER, ""), "alias.x");
+	/* A remote may go once no branch names it. */
+	assert_null(judge_change(OWNER, OWNER_CORE));
+	assert_string_equal(judge_change(OWNER, OWNER_CORE "[branch \"main\"]\n\tremote = a\n"), "remote.a.url");
+	assert_string_equal(judge_change(OWNER, OWNER "[alias]\n\tx = !make\n"), "a setting that could run a program");
+	assert_string_equal(judge_change("[core]\npager = a\npager = b\n", "[core]\npager = b\npager = a\n"),
+	                    "a setting that could run a program");
+	assert_string_equal(judge_change(OWNER, "[core\n"), "the file");
+	assert_string_equal(judge_change("[core\n", "[user]\nname = x\n"), "the file");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_new_configurations), cmocka_unit_test(test_changes),
 			cmocka_unit_test(test_overlay),
-		cmocka_unit_test(test_bounds), cmocka_unit_test(test_worktree),
+		cmocka_unit_test(test_bounds), cmocka_unit_test(test_worktree), cmocka_unit_test(test_change_of_a_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

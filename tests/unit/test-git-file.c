@@ -69,10 +69,11 @@ static void test_git_files(void **state)
 static void test_links(void **state)
 {
 	(void)state;
-	static const char *const own[] = { ".git/COMMIT_EDITMSG", "a/.git/modules", ".git/modules/a/b", ".GIT/Logs/HEAD", "/r/.git/x",
-		"a/.git/hooks", ".git/tmp/wt/.git/index" };
-	static const char *const others[] = { ".git", "x.git/logs", ".git/tmp/wt/link", ".git/modulesx/a", "git/logs/HEAD", "a",
-		".git/hooks/x", ".git/" };
+	static const char *const own[] = { ".git/COMMIT_EDITMSG",   "a/.git/modules", ".git/modules/a/b",
+		                           ".GIT/Logs/HEAD",        "/r/.git/x",      "a/.git/hooks",
+		                           ".git/tmp/wt/.git/index" };
+	static const char *const others[] = { ".git",          "x.git/logs", ".git/tmp/wt/link", ".git/modulesx/a",
+		                              "git/logs/HEAD", "a",          ".git/hooks/x",     ".git/" };
 	static const struct {
 		const char *path, *text;
 		bool usual;

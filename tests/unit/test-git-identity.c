@@ -49,7 +49,10 @@ static const struct {
 	{ "[user\nname = Ann\n", NULL, NULL },
 	{ "[user \"\nname = Ann\n", NULL, NULL },
 	{ "[user] = x\n", NULL, NULL },
-	{ "[", NULL, NULL }, { "[user]\nname", NULL, NULL }, { "[user]\nname=", "", NULL }, { "[user]\nname=\\", NULL, NULL },
+	{ "[", NULL, NULL },
+	{ "[user]\nname", NULL, NULL },
+	{ "[user]\nname=", "", NULL },
+	{ "[user]\nname=\\", NULL, NULL },
 };
 
 static void assert_text(const char *got, const char *want, const char *about)
@@ -116,7 +119,16 @@ static void test_text(void **state)
 static char top[] = "/tmp/test-git-identity-XXXXXX";
 /* Files, then directories, inner ones first. */
 static const char *const made[] = {
-	"h/.config/git/config", "h/.gitconfig", "x/git/config", "g", "h/.config/git", "h/.config", "h", "x/git", "x", "",
+	"h/.config/git/config",
+	"h/.gitconfig",
+	"x/git/config",
+	"g",
+	"h/.config/git",
+	"h/.config",
+	"h",
+	"x/git",
+	"x",
+	"",
 };
 
 static const char *path_of(const char *file)
@@ -183,7 +195,8 @@ static void test_places(void **state)
 	write_file("g", "[user]\nemail = global@host\n");
 	assert_identity(NULL, (const char *const[]){ global, NULL }, NULL, "global@host");
 	assert_identity(NULL, (const char *const[]){ "GIT_CONFIG_GLOBAL=/dev/zero", NULL }, NULL, NULL);
-	assert_identity(NULL, (const char *const[]){ "GIT_AUTHOR_NAME=Env", "GIT_AUTHOR_EMAIL=", NULL }, "Env", "config@host");
+	assert_identity(NULL, (const char *const[]){ "GIT_AUTHOR_NAME=Env", "GIT_AUTHOR_EMAIL=", NULL }, "Env",
+	                "config@host");
 	write_file("h/.gitconfig", "[user]\nname =\n");
 	assert_identity(NULL, NULL, NULL, "config@host");
 

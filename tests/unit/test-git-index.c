@@ -28,7 +28,8 @@ static void begin(unsigned char version, unsigned char count)
 }
 
 /* The hash is one byte, again and again. */
-static void add(unsigned char version, size_t hash_size, const char *path, size_t removed, unsigned char hash, unsigned flags, bool link)
+static void add(unsigned char version, size_t hash_size, const char *path, size_t removed, unsigned char hash,
+                unsigned flags, bool link)
 {
 	size_t start = length;
 	unsigned char stat[40] = { 0 }, hashes[32];
@@ -115,7 +116,8 @@ static void sha1_of_the_standard(void **state)
 	} rows[] = {
 		{ "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
 		{ "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
-		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

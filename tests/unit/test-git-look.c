@@ -46,12 +46,27 @@ static void test_ways_to_a_configuration(void **state)
 	lab_make(lab, "k/x", "", 0644);
 	assert_int_equal(symlinkat("../evil", lab->root_fd, "k/.git"), 0);
 	lab_check(lab, true);
-	static const char *const gone[] = { ".git/commondir", ".git/config.worktree", ".git/modules/a/b/config",
-		".git/modules/a/b/hooks/pre-commit", ".git/worktrees/v/commondir", ".git/worktrees/u/config", "v/.git", "b/.git",
-		"e/.git", "n/.git", "k/.git", ".git/modules/.env/config" };
-	static const char *const kept[] = { ".git/config", ".git/modules/config/config", ".git/modules/m/config",
-		".git/worktrees/w/commondir", ".git/worktrees/w/gitdir", ".git/modules/m/worktrees/t/commondir", "m/.git",
-		"w/.git", "t/.git" };
+	static const char *const gone[] = { ".git/commondir",
+		                            ".git/config.worktree",
+		                            ".git/modules/a/b/config",
+		                            ".git/modules/a/b/hooks/pre-commit",
+		                            ".git/worktrees/v/commondir",
+		                            ".git/worktrees/u/config",
+		                            "v/.git",
+		                            "b/.git",
+		                            "e/.git",
+		                            "n/.git",
+		                            "k/.git",
+		                            ".git/modules/.env/config" };
+	static const char *const kept[] = { ".git/config",
+		                            ".git/modules/config/config",
+		                            ".git/modules/m/config",
+		                            ".git/worktrees/w/commondir",
+		                            ".git/worktrees/w/gitdir",
+		                            ".git/modules/m/worktrees/t/commondir",
+		                            "m/.git",
+		                            "w/.git",
+		                            "t/.git" };
 	for (size_t i = 0; i < ARRAY_SIZE(gone); i++)
 		if (!lab_get(lab, gone[i]) || !lab_get(lab, gone[i])->quarantined_as || lab_exists(lab, gone[i]))
 			fail_msg("%s is kept", gone[i]);
@@ -64,15 +79,22 @@ static void test_ways_to_a_configuration(void **state)
 	assert_non_null(hooks);
 	const struct git_tree tree = { lab->root_fd, lab->root, &lab->after_names };
 	assert_true(planted_is_repository(&tree, hooks));
-	assert_false(planted_is_repository(&tree, names_get(&lab->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
+	assert_false(
+		planted_is_repository(&tree, names_get(&lab->after_names, NAME_PROTECTED, ".git/modules/a/b/hooks")));
 }
 
 /* A submodule's working tree is the directory that leads to it, and nothing that a link leads to. */
 static void test_worktrees_elsewhere(void **state)
 {
 	struct lab *lab = *state;
-	static const char *const values[] = { "../../../esc", "../../../none", "../../../plain", "../../../esc/in", "../../..",
-		"/tmp", "~/x", "../../../m\nworktree = ../../../esc" };
+	static const char *const values[] = { "../../../esc",
+		                              "../../../none",
+		                              "../../../plain",
+		                              "../../../esc/in",
+		                              "../../..",
+		                              "/tmp",
+		                              "~/x",
+		                              "../../../m\nworktree = ../../../esc" };
 	assert_int_equal(mkdirat(lab->root_fd, "away", 0755), 0);
 	assert_int_equal(mkdirat(lab->root_fd, "plain", 0755), 0);
 	assert_int_equal(symlinkat("away", lab->root_fd, "esc"), 0);
@@ -140,7 +162,9 @@ static void test_hooks_like_a_repository(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LAB_ROW(test_ways_to_a_configuration), LAB_ROW(test_worktrees_elsewhere), LAB_ROW(test_repository_swapped),
+		LAB_ROW(test_ways_to_a_configuration),
+		LAB_ROW(test_worktrees_elsewhere),
+		LAB_ROW(test_repository_swapped),
 		LAB_ROW(test_hooks_like_a_repository),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,38 +27,54 @@ static const struct {
 	const char *name, *text;
 	bool harmless;
 } texts[] = {
-	{ MERGE "strategy", "ort\n", true }, { MERGE "strategy", "recursive", true },
+	{ MERGE "strategy", "ort\n", true },
+	{ MERGE "strategy", "recursive", true },
 	{ MERGE "strategy", "subtree\r\n", true },
-	{ MERGE "strategy", "", true }, { MERGE "strategy", "evil\n", false }, { MERGE "strategy", "x/../evil", false },
-	{ MERGE "strategy", "ort\n\n", false }, { MERGE "strategy", " ort", false },
+	{ MERGE "strategy", "", true },
+	{ MERGE "strategy", "evil\n", false },
+	{ MERGE "strategy", "x/../evil", false },
+	{ MERGE "strategy", "ort\n\n", false },
+	{ MERGE "strategy", " ort", false },
 	{ APPLY "strategy", "evil", false },
-	{ MERGE "strategy_opts", " '--evil'", true }, { MERGE "done", "exec evil\n", true },
-	{ TODO,
-		"pick 1234 exec\n# exec x\n\np 1\nfixup -C 1\nmerge -C 1 x # y\nupdate-ref refs/heads/x\nbreak\nnoop\n", true },
-	{ TODO, "exec evil\n", false }, { TODO, "pick 1\n \tx\tevil", false }, { TODO, "pick 1\r\nexec\r\n", false },
-	{ TODO, "EXEC evil\n", false }, { TODO, "future-command x\n", false }, { TODO, "; exec\n-x\n\t\n", true },
+	{ MERGE "strategy_opts", " '--evil'", true },
+	{ MERGE "done", "exec evil\n", true },
+	{ TODO, "pick 1234 exec\n# exec x\n\np 1\nfixup -C 1\nmerge -C 1 x # y\nupdate-ref refs/heads/x\nbreak\nnoop\n",
+	  true },
+	{ TODO, "exec evil\n", false },
+	{ TODO, "pick 1\n \tx\tevil", false },
+	{ TODO, "pick 1\r\nexec\r\n", false },
+	{ TODO, "EXEC evil\n", false },
+	{ TODO, "future-command x\n", false },
+	{ TODO, "; exec\n-x\n\t\n", true },
 	{ TODO, "", true },
-	{ "sequencer/todo", "revert 1 x\n", true }, { "sequencer/todo", "exec x\n", false },
-	{ "sequencer/opts",
-		"[options]\n\tsignoff = true\n\tmainline = 1\n\tstrategy = ort\n\tstrategy-option = evil\n", true },
+	{ "sequencer/todo", "revert 1 x\n", true },
+	{ "sequencer/todo", "exec x\n", false },
+	{ "sequencer/opts", "[options]\n\tsignoff = true\n\tmainline = 1\n\tstrategy = ort\n\tstrategy-option = evil\n",
+	  true },
 	{ "sequencer/opts", "[options]\n\tstrategy = evil\n", false },
 	{ "sequencer/opts", "[OPTIONS]\n\tStrategy = x/../y", false },
 	{ "sequencer/opts", "[options]\n\tstrategy = ort\n\tstrategy = evil\n\tstrategy = ort\n", false },
-	{ "sequencer/opts", "[options]\n\tfuture = x\n", false }, { "sequencer/opts", "[options\n", false },
+	{ "sequencer/opts", "[options]\n\tfuture = x\n", false },
+	{ "sequencer/opts", "[options\n", false },
 	{ "sequencer/opts", "", true },
 	{ APPLY "apply-opt", "\n", true },
 	{ APPLY "apply-opt", " '--whitespace=fix' '-C3' '-p1' '--exclude=it'\\''s'\n", true },
 	{ APPLY "apply-opt", "'--build-fake-ancestor=/x'", false },
 	{ APPLY "apply-opt", "'-C3' '--build-fake-ancestor' '/x'", false },
-	{ APPLY "apply-opt", "''\\''' 'x'", false }, { APPLY "apply-opt", "-C3", false },
+	{ APPLY "apply-opt", "''\\''' 'x'", false },
+	{ APPLY "apply-opt", "-C3", false },
 	{ APPLY "apply-opt", "'-C3", false },
 	{ APPLY "apply-opt", "'-C''3'", false },
-	{ APPLY "gpg_sign_opt", "-Skey\n", true }, { APPLY "gpg_sign_opt", "--no-gpg-sign", true },
+	{ APPLY "gpg_sign_opt", "-Skey\n", true },
+	{ APPLY "gpg_sign_opt", "--no-gpg-sign", true },
 	{ APPLY "gpg_sign_opt", "--x", false },
-	{ MERGE "gpg_sign_opt", "-S", true }, { MERGE "gpg_sign_opt", "x", false },
-	{ "BISECT_NAMES", " '--' 'a' 'it'\\''s'\n", true }, { "BISECT_NAMES", "\n", true },
+	{ MERGE "gpg_sign_opt", "-S", true },
+	{ MERGE "gpg_sign_opt", "x", false },
+	{ "BISECT_NAMES", " '--' 'a' 'it'\\''s'\n", true },
+	{ "BISECT_NAMES", "\n", true },
 	{ "BISECT_NAMES", "; evil\n", false },
-	{ "BISECT_NAMES", "'a' $(evil)\n", false }, { "BISECT_NAMES", "'a'\nevil\n", false },
+	{ "BISECT_NAMES", "'a' $(evil)\n", false },
+	{ "BISECT_NAMES", "'a'\nevil\n", false },
 	{ "BISECT_NAMES", "'a", false },
 };
 
@@ -189,9 +205,12 @@ static void test_real_operations(void **state)
 		"cherry-pick -x -s -X patience main..side", "cherry-pick --strategy=resolve main..side",
 		"revert --no-edit side side~",
 		"bisect start side side~3 -- a \"it's\"" };
-	static const char setup[] = "set -e; cd %s; export HOME=/nonexistent GIT_EDITOR=true GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x "
-		"GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x; rm -rf r; git init -q -b main r; cd r; c() { echo $1 > $2; git add $2; "
-		"git commit -qm \"$1\"; }; c 1 a; git checkout -qb side; c 2 a; c 3 b; c 4 c; git checkout -q main; c 9 a; "
+	static const char setup[] =
+		"set -e; cd %s; export HOME=/nonexistent GIT_EDITOR=true GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x "
+		"GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x; rm -rf r; git init -q -b main r; cd r; c() { echo $1 > "
+	        "$2; git add $2; "
+		"git commit -qm \"$1\"; }; c 1 a; git checkout -qb side; c 2 a; c 3 b; c 4 c; git checkout -q main; c "
+	        "9 a; "
 		"git %s > /dev/null 2>&1 || :; ls .git | grep -q -e rebase- -e sequencer -e BISECT_NAMES";
 	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
 		char line[1024];

@@ -190,8 +190,10 @@ static void a_common_directory_elsewhere_is_refused(void **state)
 static void bad_files_are_refused(void **state)
 {
 	(void)state;
-	static const char *const texts[] = { "", "gitdir:", "gitdir: ", "gitdir: \n", "gitdir: a\nb\n", "gitdir: /nonexistent\n", "x\n",
-	                                     "gitdir: /\n", "gitdir: /etc\n", "gitdir: a\x1b[2J\n" };
+	static const char *const texts[] = {
+		"",    "gitdir:",     "gitdir: ",       "gitdir: \n",        "gitdir: a\nb\n", "gitdir: /nonexistent\n",
+		"x\n", "gitdir: /\n", "gitdir: /etc\n", "gitdir: a\x1b[2J\n"
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		put("tree/.git", texts[i]);
 		assert_int_not_equal(*common_of("tree"), '/');
@@ -225,7 +227,8 @@ static void a_repository_of_another_user_is_refused(void **state)
 		print_message("# skip: cannot: root: only root can give a directory away\n");
 		skip();
 	}
-	static const char *const names[] = { "main/.git", "main/.git/worktrees/tree", "main/.git/worktrees/tree/gitdir", "tree", "tree/.git" };
+	static const char *const names[] = { "main/.git", "main/.git/worktrees/tree", "main/.git/worktrees/tree/gitdir",
+		                             "tree", "tree/.git" };
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		assert_int_equal(chown(at(names[i]), 65533, 65533), 0);
 		assert_int_not_equal(*common_of("tree"), '/');

@@ -10,7 +10,7 @@
 
 #include "base/arena.h"
 #include "base/glob.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 static const struct {
 	const char *pattern, *path;

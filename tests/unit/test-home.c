@@ -102,9 +102,25 @@ static void one_that_is_missing_is_made(void **state)
 static void what_cannot_be_one_is_replaced(void **state)
 {
 	(void)state;
-	static const char *const homes[] = { "/", "//", "/usr", "/usr/share", "/etc", "/proc/self", "/dev/shm", "/run/user", "/run/user/1000",
-	                                     "/tmp", "/var", "/home", "/bin", "relative", "~", "/etc/passwd", "/etc/passwd/x",
-	                                     "/home/a\nb", "/nix/store" };
+	static const char *const homes[] = { "/",
+		                             "//",
+		                             "/usr",
+		                             "/usr/share",
+		                             "/etc",
+		                             "/proc/self",
+		                             "/dev/shm",
+		                             "/run/user",
+		                             "/run/user/1000",
+		                             "/tmp",
+		                             "/var",
+		                             "/home",
+		                             "/bin",
+		                             "relative",
+		                             "~",
+		                             "/etc/passwd",
+		                             "/etc/passwd/x",
+		                             "/home/a\nb",
+		                             "/nix/store" };
 	for (size_t i = 0; i < ARRAY_SIZE(homes); i++) {
 		assert_string_equal(choose(homes[i], false, NULL), HOME_INSIDE);
 		assert_string_equal(choose(homes[i], true, NULL), HOME_IN_WHOLE_VIEW);
@@ -133,13 +149,17 @@ static void the_file_of_users_is_read_as_it_is(void **state)
 	char home[64], longest[5000];
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	put("passwd", arena_printf(&arena, "root:x:0:0:root:/root:/bin/sh\n%s:x:7:7::/long:/bin/sh\nbad:x:5\nworse:x::8::/no:\nsign:x:-6:6::/no:\n"
-	                                   "relative:x:9:9::home:/bin/sh\nnone:x:11:11:::\nada:x:1000:1000:Ada,,,:/home/ada:/bin/bash", longest));
+	put("passwd",
+	    arena_printf(&arena,
+	                 "root:x:0:0:root:/root:/bin/sh\n%s:x:7:7::/long:/bin/sh\nbad:x:5\nworse:x::8::/"
+	                 "no:\nsign:x:-6:6::/no:\n"
+	                 "relative:x:9:9::home:/bin/sh\nnone:x:11:11:::\nada:x:1000:1000:Ada,,,:/home/ada:/bin/bash",
+	                 longest));
 	const struct {
 		unsigned uid;
 		const char *home;
-	} rows[] = { { 0, "/root" }, { 1000, "/home/ada" }, { 5, NULL }, { 6, NULL }, { 7, NULL }, { 8, NULL }, { 9, NULL }, { 11, NULL }, { 1, NULL },
-	             { 4294967290u, NULL } };
+	} rows[] = { { 0, "/root" }, { 1000, "/home/ada" }, { 5, NULL },  { 6, NULL }, { 7, NULL },
+		     { 8, NULL },    { 9, NULL },           { 11, NULL }, { 1, NULL }, { 4294967290u, NULL } };
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(passwd_home(at("passwd"), rows[i].uid, home, sizeof(home)), rows[i].home != NULL);
 		if (rows[i].home)
@@ -155,7 +175,9 @@ static int make_points(const char *const *paths, bool is_directory)
 	struct cordon_error err;
 	int fd = open(at("home"), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	for (; *paths; paths++)
-		assert_int_equal(places_add(&arena, &points, &(struct place){ .path = *paths, .is_directory = is_directory }), 0);
+		assert_int_equal(
+			places_add(&arena, &points, &(struct place){ .path = *paths, .is_directory = is_directory }),
+			0);
 	int result = home_make_points(fd, "/home/ada", &points, &err);
 	close(fd);
 	return result;
@@ -171,7 +193,9 @@ static void points_are_made(void **state)
 {
 	(void)state;
 	assert_int_equal(mkdir(at("home"), 0700), 0);
-	const char *const directories[] = { "/home/ada/src/project", "/home/ada/src", "/home/ada/src/project", "/home/ada", "/elsewhere", NULL };
+	const char *const directories[] = {
+		"/home/ada/src/project", "/home/ada/src", "/home/ada/src/project", "/home/ada", "/elsewhere", NULL
+	};
 	const char *const files[] = { "/home/ada/src/file", "/home/ada/.tool-versions", NULL };
 	assert_int_equal(make_points(directories, true), 0);
 	assert_int_equal(make_points(files, false), 0);
@@ -187,7 +211,8 @@ static void links_are_made(void **state)
 	(void)state;
 	struct cordon_error err;
 	char text[64];
-	struct place items[] = { { .path = "/home/ada/models", .alias = "/mnt/models" }, { .path = "/home/ada/a/b", .alias = "/mnt/b" } };
+	struct place items[] = { { .path = "/home/ada/models", .alias = "/mnt/models" },
+		                 { .path = "/home/ada/a/b", .alias = "/mnt/b" } };
 	const struct places points = { items, 2, 2 };
 	assert_int_equal(mkdir(at("home"), 0700), 0);
 	assert_int_equal(symlink("/planted", at("home/models")), 0);

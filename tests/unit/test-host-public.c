@@ -52,7 +52,8 @@ static int teardown(void **state)
 	return system(command) == 0 ? free_arena(state) : -1;
 }
 
-static struct host_entries keep(enum host_kind kind, const char *path, const char *source, struct host_watch_set *watches)
+static struct host_entries keep(enum host_kind kind, const char *path, const char *source,
+                                struct host_watch_set *watches)
 {
 	struct host_entry *entry = arena_alloc(&arena, sizeof(*entry));
 	*entry = (struct host_entry){ .path = path, .source = source, .kind = kind };
@@ -91,9 +92,10 @@ static void what_is_all_public_is_shown_as_it_is(void **state)
 static void what_is_not_public_is_left_out(void **state)
 {
 	(void)state;
-	static const struct { const char *name; mode_t mode; } directories[] = {
-		{ "ssl", 0755 }, { "ssl/private", 0710 }, { "ssl/listed", 0754 }, { "ssl/entered", 0711 }, { "ssl/certs", 0755 },
-		{ "ssl/certs/deep", 0755 }, { "ssl/plain", 0755 },
+	static const struct { const char *name; mode_t mode;
+	} directories[] = {
+		{ "ssl", 0755 },       { "ssl/private", 0710 },    { "ssl/listed", 0754 }, { "ssl/entered", 0711 },
+		{ "ssl/certs", 0755 }, { "ssl/certs/deep", 0755 }, { "ssl/plain", 0755 },
 	};
 	static const struct { const char *name; mode_t mode; } files[] = {
 		{ "ssl/openssl.cnf", 0644 }, { "ssl/group.key", 0640 }, { "ssl/certs/a.crt", 0444 },

@@ -1,5 +1,5 @@
-/* What is kept of a caller's toolchains says the same as what is looked at anew, after every change: of the home, of the
- * files that name the caller, of the request. */
+/* What is kept of a caller's toolchains says the same as what is looked at anew, after every change: of the home, of
+ * the files that name the caller, of the request. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -47,8 +47,8 @@ static const char *tell(struct arena *arena, const struct host_tools *tools)
 {
 	const char *text = arena_printf(arena, "git %s\n", tools->git_config ? tools->git_config : "none");
 	for (size_t i = 0; i < tools->shown.count; i++)
-		text = arena_printf(arena, "%sshown %s %s %d\n", text, tools->shown.items[i].path, tools->shown.items[i].source,
-		                    (int)tools->shown.items[i].kind);
+		text = arena_printf(arena, "%sshown %s %s %d\n", text, tools->shown.items[i].path,
+		                    tools->shown.items[i].source, (int)tools->shown.items[i].kind);
 	for (size_t i = 0; i < tools->masked.count; i++)
 		text = arena_printf(arena, "%smasked %s %d\n", text, tools->masked.items[i].path,
 		                    tools->masked.items[i].is_directory);

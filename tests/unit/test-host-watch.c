@@ -1,5 +1,5 @@
-/* Every way in which a path can come to be another file, or have other contents, breaks its watches at once; what is beside it
- * does not. Changes are made by a shell, in a directory of their own. */
+/* Every way in which a path can come to be another file, or have other contents, breaks its watches at once; what is
+ * beside it does not. Changes are made by a shell, in a directory of their own. */
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
@@ -65,7 +65,8 @@ static int clean(void **state)
 }
 
 /* A watches that watches `path` and has heard of nothing. */
-static struct host_watch_set *watch(struct host_watch *host_watch, const char *path, void (*how)(struct host_watch_set *, const char *))
+static struct host_watch_set *watch(struct host_watch *host_watch, const char *path,
+                                    void (*how)(struct host_watch_set *, const char *))
 {
 	struct host_watch_set *watches = host_watch_set_new(host_watch);
 	assert_non_null(watches);
@@ -158,7 +159,8 @@ static void posts_are_apart(void **state)
 	(void)state;
 	struct host_watch *host_watch = host_watch_new();
 	assert_non_null(host_watch);
-	struct host_watch_set *one = watch(host_watch, "a/b/c/file", host_watch_path), *two = watch(host_watch, "a/b/c/file", host_watch_path);
+	struct host_watch_set *one = watch(host_watch, "a/b/c/file", host_watch_path),
+			      *two = watch(host_watch, "a/b/c/file", host_watch_path);
 	struct host_watch_set *three = watch(host_watch, "away", host_watch_link);
 	host_watch_set_free(one);
 	sh("touch a/b/c/beside");

@@ -43,37 +43,114 @@ static const struct {
 	{ "[::FFFF:7f00:1]:80", "[::ffff:127.0.0.1]:80", HOST_ADDRESS },
 	{ "[0000:0000:0000:0000:0000:0000:0000:0000]:80", "[::]:80", HOST_ADDRESS },
 	/* ports */
-	{ "", NULL, 0 }, { ":", NULL, 0 }, { "a.com", NULL, 0 }, { "a.com:", NULL, 0 }, { "a.com:0", NULL, 0 },
-	{ "a.com:65536", NULL, 0 }, { "a.com:99999999999999999999", NULL, 0 }, { "a.com:080", NULL, 0 },
-	{ "a.com:+80", NULL, 0 }, { "a.com:-1", NULL, 0 }, { "a.com: 80", NULL, 0 }, { "a.com:80 ", NULL, 0 },
-	{ "a.com:http", NULL, 0 }, { "a.com:0x50", NULL, 0 }, { "[::1]", NULL, 0 }, { "[::1]80", NULL, 0 },
+	{ "", NULL, 0 },
+	{ ":", NULL, 0 },
+	{ "a.com", NULL, 0 },
+	{ "a.com:", NULL, 0 },
+	{ "a.com:0", NULL, 0 },
+	{ "a.com:65536", NULL, 0 },
+	{ "a.com:99999999999999999999", NULL, 0 },
+	{ "a.com:080", NULL, 0 },
+	{ "a.com:+80", NULL, 0 },
+	{ "a.com:-1", NULL, 0 },
+	{ "a.com: 80", NULL, 0 },
+	{ "a.com:80 ", NULL, 0 },
+	{ "a.com:http", NULL, 0 },
+	{ "a.com:0x50", NULL, 0 },
+	{ "[::1]", NULL, 0 },
+	{ "[::1]80", NULL, 0 },
 	/* names */
-	{ ":80", NULL, 0 }, { ".:80", NULL, 0 }, { "..:80", NULL, 0 }, { ".a.com:80", NULL, 0 }, { "a..com:80", NULL, 0 },
-	{ "a.com..:80", NULL, 0 }, { "-a.com:80", NULL, 0 }, { "a-.com:80", NULL, 0 }, { "a.-b.com:80", NULL, 0 },
-	{ "a.com-:80", NULL, 0 }, { "-:80", NULL, 0 }, { "a b.com:80", NULL, 0 }, { "a.com\t:80", NULL, 0 },
-	{ "a\r\n.com:80", NULL, 0 }, { "user@a.com:80", NULL, 0 }, { "user:word@a.com:80", NULL, 0 },
-	{ "a%2ecom:80", NULL, 0 }, { "a.com/:80", NULL, 0 }, { "a.com\\:80", NULL, 0 }, { "http://a.com:80", NULL, 0 },
-	{ "b\xc3\xbc" "cher.de:80", NULL, 0 }, { "a\xe3\x80\x82" "com:80", NULL, 0 }, { "a\xff.com:80", NULL, 0 },
-	{ "a,b:80", NULL, 0 }, { "a;b:80", NULL, 0 }, { "$a:80", NULL, 0 }, { "a?b:80", NULL, 0 }, { "a#b:80", NULL, 0 },
-	{ L63 "a.com:80", NULL, 0 }, { "ccc." N251 ":80", NULL, 0 }, { "ccccc." N251 ":80", NULL, 0 },
+	{ ":80", NULL, 0 },
+	{ ".:80", NULL, 0 },
+	{ "..:80", NULL, 0 },
+	{ ".a.com:80", NULL, 0 },
+	{ "a..com:80", NULL, 0 },
+	{ "a.com..:80", NULL, 0 },
+	{ "-a.com:80", NULL, 0 },
+	{ "a-.com:80", NULL, 0 },
+	{ "a.-b.com:80", NULL, 0 },
+	{ "a.com-:80", NULL, 0 },
+	{ "-:80", NULL, 0 },
+	{ "a b.com:80", NULL, 0 },
+	{ "a.com\t:80", NULL, 0 },
+	{ "a\r\n.com:80", NULL, 0 },
+	{ "user@a.com:80", NULL, 0 },
+	{ "user:word@a.com:80", NULL, 0 },
+	{ "a%2ecom:80", NULL, 0 },
+	{ "a.com/:80", NULL, 0 },
+	{ "a.com\\:80", NULL, 0 },
+	{ "http://a.com:80", NULL, 0 },
+	{ "b\xc3\xbc"
+	  "cher.de:80",
+	  NULL, 0 },
+	{ "a\xe3\x80\x82"
+	  "com:80",
+	  NULL, 0 },
+	{ "a\xff.com:80", NULL, 0 },
+	{ "a,b:80", NULL, 0 },
+	{ "a;b:80", NULL, 0 },
+	{ "$a:80", NULL, 0 },
+	{ "a?b:80", NULL, 0 },
+	{ "a#b:80", NULL, 0 },
+	{ L63 "a.com:80", NULL, 0 },
+	{ "ccc." N251 ":80", NULL, 0 },
+	{ "ccccc." N251 ":80", NULL, 0 },
 	/* wildcards */
-	{ "*:443", NULL, 0 }, { "*.:443", NULL, 0 }, { "*..com:443", NULL, 0 }, { "a.*.com:443", NULL, 0 },
-	{ "*a.com:443", NULL, 0 }, { "**.com:443", NULL, 0 }, { "*.*.com:443", NULL, 0 }, { "*.3.4:443", NULL, 0 },
-	{ "*.[::1]:443", NULL, 0 }, { "*.0x1:443", NULL, 0 },
+	{ "*:443", NULL, 0 },
+	{ "*.:443", NULL, 0 },
+	{ "*..com:443", NULL, 0 },
+	{ "a.*.com:443", NULL, 0 },
+	{ "*a.com:443", NULL, 0 },
+	{ "**.com:443", NULL, 0 },
+	{ "*.*.com:443", NULL, 0 },
+	{ "*.3.4:443", NULL, 0 },
+	{ "*.[::1]:443", NULL, 0 },
+	{ "*.0x1:443", NULL, 0 },
 	/* what some resolver takes for an address */
-	{ "127.1:80", NULL, 0 }, { "2130706433:80", NULL, 0 }, { "0x7f000001:80", NULL, 0 }, { "0x7f.1:80", NULL, 0 },
-	{ "0X7F.0.0.1:80", NULL, 0 }, { "017700000001:80", NULL, 0 }, { "010.0.0.1:80", NULL, 0 },
-	{ "127.0.0.01:80", NULL, 0 }, { "127.0.1:80", NULL, 0 }, { "0:80", NULL, 0 }, { "1.2.3.4.5:80", NULL, 0 },
-	{ "1.2.3.256:80", NULL, 0 }, { "1.2.3:80", NULL, 0 }, { "1.2.3.4..:80", NULL, 0 }, { "1.2.3.4a:80", NULL, 0 },
-	{ "a.com.1:80", NULL, 0 }, { "256.256.256.256:80", NULL, 0 }, { "1..2.3:80", NULL, 0 },
-	{ "0xffffffffff:80", NULL, 0 }, { "127.0.0.0x1:80", NULL, 0 }, { "127.0.0.1%lo:80", NULL, 0 },
+	{ "127.1:80", NULL, 0 },
+	{ "2130706433:80", NULL, 0 },
+	{ "0x7f000001:80", NULL, 0 },
+	{ "0x7f.1:80", NULL, 0 },
+	{ "0X7F.0.0.1:80", NULL, 0 },
+	{ "017700000001:80", NULL, 0 },
+	{ "010.0.0.1:80", NULL, 0 },
+	{ "127.0.0.01:80", NULL, 0 },
+	{ "127.0.1:80", NULL, 0 },
+	{ "0:80", NULL, 0 },
+	{ "1.2.3.4.5:80", NULL, 0 },
+	{ "1.2.3.256:80", NULL, 0 },
+	{ "1.2.3:80", NULL, 0 },
+	{ "1.2.3.4..:80", NULL, 0 },
+	{ "1.2.3.4a:80", NULL, 0 },
+	{ "a.com.1:80", NULL, 0 },
+	{ "256.256.256.256:80", NULL, 0 },
+	{ "1..2.3:80", NULL, 0 },
+	{ "0xffffffffff:80", NULL, 0 },
+	{ "127.0.0.0x1:80", NULL, 0 },
+	{ "127.0.0.1%lo:80", NULL, 0 },
 	/* brackets */
-	{ "::1:80", NULL, 0 }, { "[]:80", NULL, 0 }, { "[:80", NULL, 0 }, { "]:80", NULL, 0 }, { "[::1:80", NULL, 0 },
-	{ "[::1].:80", NULL, 0 }, { "[::1%lo]:80", NULL, 0 }, { "[::1%25lo]:80", NULL, 0 }, { "[127.0.0.1]:80", NULL, 0 },
-	{ "[a.com]:80", NULL, 0 }, { "[::g]:80", NULL, 0 }, { "[1::2::3]:80", NULL, 0 }, { "[::12345]:80", NULL, 0 },
-	{ "[1:2:3:4:5:6:7:8:9]:80", NULL, 0 }, { "[::ffff:127.1]:80", NULL, 0 }, { "[::ffff:0177.0.0.1]:80", NULL, 0 },
-	{ "[v1.a]:80", NULL, 0 }, { "[::1]]:80", NULL, 0 }, { "[[::1]]:80", NULL, 0 }, { "x[::1]:80", NULL, 0 },
-	{ "[ ::1]:80", NULL, 0 }, { "[::1/128]:80", NULL, 0 },
+	{ "::1:80", NULL, 0 },
+	{ "[]:80", NULL, 0 },
+	{ "[:80", NULL, 0 },
+	{ "]:80", NULL, 0 },
+	{ "[::1:80", NULL, 0 },
+	{ "[::1].:80", NULL, 0 },
+	{ "[::1%lo]:80", NULL, 0 },
+	{ "[::1%25lo]:80", NULL, 0 },
+	{ "[127.0.0.1]:80", NULL, 0 },
+	{ "[a.com]:80", NULL, 0 },
+	{ "[::g]:80", NULL, 0 },
+	{ "[1::2::3]:80", NULL, 0 },
+	{ "[::12345]:80", NULL, 0 },
+	{ "[1:2:3:4:5:6:7:8:9]:80", NULL, 0 },
+	{ "[::ffff:127.1]:80", NULL, 0 },
+	{ "[::ffff:0177.0.0.1]:80", NULL, 0 },
+	{ "[v1.a]:80", NULL, 0 },
+	{ "[::1]]:80", NULL, 0 },
+	{ "[[::1]]:80", NULL, 0 },
+	{ "x[::1]:80", NULL, 0 },
+	{ "[ ::1]:80", NULL, 0 },
+	{ "[::1/128]:80", NULL, 0 },
 };
 
 static void what_is_a_host(void **state)
@@ -127,9 +204,10 @@ static void what_is_wrong_is_said(void **state)
 	static const struct {
 		const char *text, *why;
 	} rows[] = {
-		{ "me@a.com:80", "user" }, { "a%41.com:80", "percent" }, { "b\xc3\xbc.de:80", "xn--" }, { "127.1:80", "number" },
-		{ "a.com", "port" }, { "[::1%eth0]:80", "zone" }, { "a\\b:80", "backslash" }, { "::1:80", "brackets" },
-		{ "a..b:80", "empty label" }, { "a b:80", "space" }, { "*:80", "star" }, { "a\x01:80", "control" },
+		{ "me@a.com:80", "user" },  { "a%41.com:80", "percent" }, { "b\xc3\xbc.de:80", "xn--" },
+		{ "127.1:80", "number" },   { "a.com", "port" },          { "[::1%eth0]:80", "zone" },
+		{ "a\\b:80", "backslash" }, { "::1:80", "brackets" },     { "a..b:80", "empty label" },
+		{ "a b:80", "space" },      { "*:80", "star" },           { "a\x01:80", "control" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct host host;
@@ -156,8 +234,8 @@ static bool plainly_covers(const struct host *rule, const struct host *host)
 static const char *some_host(bool rule)
 {
 	static const char *const labels[] = { "a", "B", "com", "a-b", "1", "0x1", "*", "", "xn--a", "co", "-" };
-	static const char *const literals[] = { "1.2.3.4", "1.2.3.4.", "[::1]", "[::ffff:1.2.3.4]", "[::A]", "[a::]", "1.1", "[::1].",
-		"127.0.0.1" };
+	static const char *const literals[] = { "1.2.3.4", "1.2.3.4.", "[::1]",  "[::ffff:1.2.3.4]", "[::A]",
+		                                "[a::]",   "1.1",      "[::1].", "127.0.0.1" };
 	static const char *const ports[] = { ":443", ":80", ":443", ":0", "" };
 	char text[128] = "";
 	if (random() % 5 == 0) {
@@ -183,15 +261,17 @@ static void comparing_is_as_capabilities_are_compared(void **state)
 		const char *rule_text = some_host(true), *text = some_host(false);
 		struct host rule, host;
 		char canonical[2][HOST_TEXT_SIZE];
-		if (!host_parse_rule(rule_text, strlen(rule_text), &rule) && !host_parse_port(text, strlen(text), &host)) {
+		if (!host_parse_rule(rule_text, strlen(rule_text), &rule) &&
+		    !host_parse_port(text, strlen(text), &host)) {
 			host_text(&rule, canonical[0]);
 			host_text(&host, canonical[1]);
 			bool wanted = plainly_covers(&rule, &host);
 			struct strings written = { 0 }, normal = { 0 };
 			assert_int_equal(strings_add(&arena, &written, rule_text), 0);
 			assert_int_equal(strings_add(&arena, &normal, canonical[0]), 0);
-			if (cover_host(&normal, canonical[1], false) != wanted || cover_host(&written, text, false) != wanted ||
-			    cover_host(&normal, text, false) != wanted || cover_host(&written, canonical[1], false) != wanted)
+			if (cover_host(&normal, canonical[1], false) != wanted ||
+			    cover_host(&written, text, false) != wanted || cover_host(&normal, text, false) != wanted ||
+			    cover_host(&written, canonical[1], false) != wanted)
 				fail_msg("%s, %s", rule_text, text);
 			assert_string_equal(cover_host_normalise(&arena, text), canonical[1]);
 			assert_string_equal(cover_host_normalise(&arena, rule_text), canonical[0]);

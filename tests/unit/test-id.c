@@ -51,7 +51,8 @@ static void form_and_time(void **state)
 	assert_in_range(milliseconds(id), before, after);
 	id[ID_SIZE - 1] = '\0';
 	assert_int_equal(id_time_ms(id), milliseconds(id));
-	static const char *const none[] = { "", "A", "01M7FZW683Z96G0T7BNNWFSPM", "01M7FZW683Z96G0T7BNNWFSPMZZ", "01M7FZW683Z96G0T7BNNWFSPMu" };
+	static const char *const none[] = { "", "A", "01M7FZW683Z96G0T7BNNWFSPM", "01M7FZW683Z96G0T7BNNWFSPMZZ",
+		                            "01M7FZW683Z96G0T7BNNWFSPMu" };
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		assert_int_equal(id_time_ms(none[i]), 0);
 }

@@ -1,4 +1,5 @@
-/* User namespaces for the owners of workspaces, however many; and the stack that those have in turn who are born in them. */
+/* User namespaces for the owners of workspaces, however many; and the stack that those have in turn who are born in
+ * them. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -55,7 +56,9 @@ static bool maps(int fd, unsigned owner, const char *file)
 	if (pid == 0) {
 		unsigned inside = 0, outside = 0, count = 0;
 		FILE *map = setns(fd, CLONE_NEWUSER) == 0 ? fopen(file, "re") : NULL;
-		_exit(map && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == owner && count == 1 ? 0 : 1);
+		_exit(map && fscanf(map, "%u %u %u", &inside, &outside, &count) == 3 && inside == owner && count == 1
+		              ? 0
+		              : 1);
 	}
 	return waitpid(pid, &status, 0) == pid && status == 0;
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/wire/inbox.h"
 
 struct ends {

@@ -47,23 +47,67 @@ static const struct {
 
 /* Never allowed, whatever is granted. */
 static const uint32_t never[] = {
-	TIOCSTI, TIOCLINUX, TIOCSETD, TIOCCONS, TIOCVHANGUP, TIOCSSERIAL,
-	FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION, FS_IOC_ENABLE_VERITY, FS_IOC_MEASURE_VERITY, FS_IOC_SETFSLABEL,
-	FS_IOC_SET_ENCRYPTION_POLICY, FS_IOC_GET_ENCRYPTION_POLICY, FS_IOC_GET_ENCRYPTION_POLICY_EX, FS_IOC_GET_ENCRYPTION_PWSALT,
-	FS_IOC_ADD_ENCRYPTION_KEY, FS_IOC_REMOVE_ENCRYPTION_KEY, FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS,
-	FS_IOC_GET_ENCRYPTION_KEY_STATUS, FS_IOC_GET_ENCRYPTION_NONCE,
-	BTRFS_IOC_SNAP_CREATE, BTRFS_IOC_SNAP_CREATE_V2, BTRFS_IOC_SUBVOL_CREATE, BTRFS_IOC_SUBVOL_CREATE_V2,
-	BTRFS_IOC_SNAP_DESTROY, BTRFS_IOC_SNAP_DESTROY_V2, BTRFS_IOC_SUBVOL_SETFLAGS, BTRFS_IOC_TREE_SEARCH,
-	BTRFS_IOC_TREE_SEARCH_V2, BTRFS_IOC_INO_LOOKUP, BTRFS_IOC_INO_LOOKUP_USER, BTRFS_IOC_INO_PATHS,
-	BTRFS_IOC_SET_RECEIVED_SUBVOL, BTRFS_IOC_SEND, BTRFS_IOC_DEFRAG, BTRFS_IOC_DEFAULT_SUBVOL,
-	FIFREEZE, FITHAW, FITRIM, BLKRRPART, BLKDISCARD, BLKGETSIZE64, SIOCSIFFLAGS, SIOCSIFADDR, SIOCADDRT, SIOCGARP,
-	SIOCBRADDBR, NS_GET_USERNS, NS_GET_PARENT, RNDADDENTROPY, RNDADDTOENTCNT,
-	0xc0c0583b /* XFS_IOC_SWAPEXT */, 0xc028660f /* EXT4_IOC_MOVE_EXT */, 0x2285 /* SG_IO */,
+	TIOCSTI,
+	TIOCLINUX,
+	TIOCSETD,
+	TIOCCONS,
+	TIOCVHANGUP,
+	TIOCSSERIAL,
+	FS_IOC_SETFLAGS,
+	FS_IOC_FSSETXATTR,
+	FS_IOC_SETVERSION,
+	FS_IOC_ENABLE_VERITY,
+	FS_IOC_MEASURE_VERITY,
+	FS_IOC_SETFSLABEL,
+	FS_IOC_SET_ENCRYPTION_POLICY,
+	FS_IOC_GET_ENCRYPTION_POLICY,
+	FS_IOC_GET_ENCRYPTION_POLICY_EX,
+	FS_IOC_GET_ENCRYPTION_PWSALT,
+	FS_IOC_ADD_ENCRYPTION_KEY,
+	FS_IOC_REMOVE_ENCRYPTION_KEY,
+	FS_IOC_REMOVE_ENCRYPTION_KEY_ALL_USERS,
+	FS_IOC_GET_ENCRYPTION_KEY_STATUS,
+	FS_IOC_GET_ENCRYPTION_NONCE,
+	BTRFS_IOC_SNAP_CREATE,
+	BTRFS_IOC_SNAP_CREATE_V2,
+	BTRFS_IOC_SUBVOL_CREATE,
+	BTRFS_IOC_SUBVOL_CREATE_V2,
+	BTRFS_IOC_SNAP_DESTROY,
+	BTRFS_IOC_SNAP_DESTROY_V2,
+	BTRFS_IOC_SUBVOL_SETFLAGS,
+	BTRFS_IOC_TREE_SEARCH,
+	BTRFS_IOC_TREE_SEARCH_V2,
+	BTRFS_IOC_INO_LOOKUP,
+	BTRFS_IOC_INO_LOOKUP_USER,
+	BTRFS_IOC_INO_PATHS,
+	BTRFS_IOC_SET_RECEIVED_SUBVOL,
+	BTRFS_IOC_SEND,
+	BTRFS_IOC_DEFRAG,
+	BTRFS_IOC_DEFAULT_SUBVOL,
+	FIFREEZE,
+	FITHAW,
+	FITRIM,
+	BLKRRPART,
+	BLKDISCARD,
+	BLKGETSIZE64,
+	SIOCSIFFLAGS,
+	SIOCSIFADDR,
+	SIOCADDRT,
+	SIOCGARP,
+	SIOCBRADDBR,
+	NS_GET_USERNS,
+	NS_GET_PARENT,
+	RNDADDENTROPY,
+	RNDADDTOENTCNT,
+	0xc0c0583b /* XFS_IOC_SWAPEXT */,
+	0xc028660f /* EXT4_IOC_MOVE_EXT */,
+	0x2285 /* SG_IO */,
 };
 
 static uint32_t judge(const struct sock_filter *filter, size_t length, size_t arch, uint64_t request)
 {
-	struct seccomp_data data = { .nr = (int)seccomp_call_number(arches[arch].audit, "ioctl"), .arch = arches[arch].audit };
+	struct seccomp_data data = { .nr = (int)seccomp_call_number(arches[arch].audit, "ioctl"),
+		                     .arch = arches[arch].audit };
 	data.args[1] = request;
 	data.args[2] = request * 0x9e3779b97f4a7c15ull;
 	return bpf_run(filter, length, &data, NULL);
@@ -121,7 +165,8 @@ static void listed_requests_are_allowed_and_no_others(void **state)
 static bool device_allows(unsigned options, uint32_t request)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(device_requests); i++)
-		if (options & device_requests[i].option && (request & device_requests[i].mask) == device_requests[i].value)
+		if (options & device_requests[i].option &&
+		    (request & device_requests[i].mask) == device_requests[i].value)
 			return true;
 	return false;
 }
@@ -147,7 +192,8 @@ static void devices_add_their_requests(void **state)
 			assert_int_equal(judge(filter, length, 0, never[i] | ~LOW), REFUSE(ENOTTY));
 	}
 	assert_int_equal(judge(filter, emit(AUDIT_ARCH_X86_64, SECCOMP_DEVICE_KVM, filter), 0, 0x4501), REFUSE(ENOTTY));
-	print_message("# with every device: %zu instructions\n", emit(AUDIT_ARCH_X86_64, OPTIONS_ALL | DEVICES_ALL, filter));
+	print_message("# with every device: %zu instructions\n",
+	              emit(AUDIT_ARCH_X86_64, OPTIONS_ALL | DEVICES_ALL, filter));
 }
 
 static void paths_name_devices(void **state)

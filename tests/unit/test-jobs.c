@@ -33,8 +33,12 @@ static const char *const words[] = { "make", "all", NULL };
 
 static struct job_record record_of(const char *id)
 {
-	return (struct job_record){ .id = id, .session = "s", .state = JOB_RUNNING, .started = "2026-01-31T12:34:56.789Z",
-	                            .command = { .items = (const char **)(uintptr_t)words, .count = 2 }, .pid = 7 };
+	return (struct job_record){ .id = id,
+		                    .session = "s",
+		                    .state = JOB_RUNNING,
+		                    .started = "2026-01-31T12:34:56.789Z",
+		                    .command = { .items = (const char **)(uintptr_t)words, .count = 2 },
+		                    .pid = 7 };
 }
 
 static struct job_place enter(const char *session)
@@ -87,7 +91,7 @@ static void test_a_life(void **state)
 	struct job_place place = enter("s");
 	/* Not there before it runs. */
 	assert_int_equal(jobs_find(ground, place.id, &fd, &err), -1);
-	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_int_equal(err.class, CORDON_E_NOT_FOUND);
 	record = record_of(place.id);
 	assert_int_equal(jobs_write(&place, &record, &err), 0);
 	assert_int_equal(jobs_find(ground, place.id, &fd, &err), 0);
@@ -170,20 +174,54 @@ static void test_so_many(void **state)
 
 /* ---- the record -------------------------------------------------------------------------------------------------- */
 
-#define GOOD \
-	"{\"version\":1,\"state\":\"ended\",\"command\":[\"a\"],\"id\":\"01M7G957QRWYAEB8YCAYG2QA76\",\"session\":\"s\"," \
-	"\"started\":\"x\",\"ended\":\"y\",\"pid\":1,\"timeout_ms\":2,\"exit_code\":-1,\"signal\":9,\"timed_out\":true," \
+#define GOOD                                                                                                           \
+	"{\"version\":1,\"state\":\"ended\",\"command\":[\"a\"],\"id\":\"01M7G957QRWYAEB8YCAYG2QA76\",\"session\":"    \
+	"\"s\","                                                                                                       \
+	"\"started\":\"x\",\"ended\":\"y\",\"pid\":1,\"timeout_ms\":2,\"exit_code\":-1,\"signal\":9,\"timed_out\":"    \
+	"true,"                                                                                                        \
 	"\"oom_killed\":false,\"killed\":true,\"limit_hit\":\"time\",\"note\":null,\"duration_ms\":3}"
+
+/* What a newer version writes for readers of this one is read, whatever else it says. */
+static void test_records_of_a_newer_version(void **state)
+{
+	static const char open[] = "{\"version\":3,\"reader\":1,\"more\":[]", newer[] = "{\"version\":3,\"reader\":2";
+	struct arena arena = { 0 };
+	struct job_record record;
+	char text[1000];
+	(void)state;
+	snprintf(text, sizeof(text), "%s%s", open, strchr(GOOD, ','));
+	assert_int_equal(job_record_read(&arena, text, strlen(text), &record), 0);
+	assert_int_equal(record.pid, 1);
+	snprintf(text, sizeof(text), "%s%s", newer, strchr(GOOD, ','));
+	assert_int_equal(job_record_read(&arena, text, strlen(text), &record), -1);
+	snprintf(text, sizeof(text), "{\"version\":1,\"reader\":2%s", strchr(GOOD, ','));
+	assert_int_equal(job_record_read(&arena, text, strlen(text), &record), -1);
+	arena_free(&arena);
+}
 
 static void test_records(void **state)
 {
 	static const struct {
 		const char *from, *to;
 	} wrong[] = {
-		{ "\"ended\",", "\"lost\"," }, { "\"ended\",", "\"x\"," }, { "\"y\"", "null" }, { "\"x\"", "null" }, { ":[\"a\"]", ":[]" },
-		{ ":[\"a\"]", ":\"a\"" }, { "[\"a\"]", "[1]" }, { "\"id\":\"0", "\"id\":\"!" }, { "version\":1", "version\":2" },
-		{ ":-1", ":-2" }, { ":-1", ":1.5" }, { ":-1", ":null" }, { ":-1", ":99999999999" }, { "\"killed\":true", "\"killed\":1" },
-		{ "\"pid\":1", "\"pid\":-1" }, { "{", "{\"more\":1," }, { "\"note\":null,", "" }, { "\"s\"", "1" },
+		{ "\"ended\",", "\"lost\"," },
+		{ "\"ended\",", "\"x\"," },
+		{ "\"y\"", "null" },
+		{ "\"x\"", "null" },
+		{ ":[\"a\"]", ":[]" },
+		{ ":[\"a\"]", ":\"a\"" },
+		{ "[\"a\"]", "[1]" },
+		{ "\"id\":\"0", "\"id\":\"!" },
+		{ "version\":1", "version\":2" },
+		{ ":-1", ":-2" },
+		{ ":-1", ":1.5" },
+		{ ":-1", ":null" },
+		{ ":-1", ":99999999999" },
+		{ "\"killed\":true", "\"killed\":1" },
+		{ "\"pid\":1", "\"pid\":-1" },
+		{ "{", "{\"more\":1," },
+		{ "\"note\":null,", "" },
+		{ "\"s\"", "1" },
 		{ "\"pid\":1", "\"pid\":1,\"pid\":1" },
 	};
 	struct arena arena = { 0 };
@@ -193,12 +231,18 @@ static void test_records(void **state)
 	char *text = job_record_write(&record);
 	assert_string_equal(text, GOOD);
 	free(text);
+	record.shares = true;
+	text = job_record_write(&record);
+	assert_int_equal(job_record_read(&arena, text, strlen(text), &record), 0);
+	assert_true(record.shares);
+	free(text);
 	for (size_t i = 0; i < strlen(GOOD); i++)
 		assert_int_equal(job_record_read(&arena, GOOD, i, &record), -1);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		const char *at = strstr(GOOD, wrong[i].from);
 		assert_non_null(at);
-		char *changed = arena_printf(&arena, "%.*s%s%s", (int)(at - GOOD), GOOD, wrong[i].to, at + strlen(wrong[i].from));
+		char *changed = arena_printf(&arena, "%.*s%s%s", (int)(at - GOOD), GOOD, wrong[i].to,
+		                             at + strlen(wrong[i].from));
 		print_message("# %s\n", changed);
 		assert_int_equal(job_record_read(&arena, changed, strlen(changed), &record), -1);
 	}
@@ -212,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_so_many, set_up, tear_down),
 		cmocka_unit_test(test_records),
+		cmocka_unit_test(test_records_of_a_newer_version),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,16 +32,50 @@ static void strings_are_escaped(void **state)
 		size_t length;
 		const char *text;
 	} rows[] = {
-		{ "", 0, "\"\"" }, { NULL, 0, "\"\"" }, { "a", 1, "\"a\"" }, { "\"\\/", 3, "\"\\\"\\\\/\"" },
-		{ "\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"" }, { "\0\x1f\x7f", 3, "\"\\u0000\\u001f\\u007f\"" },
+		{ "", 0, "\"\"" },
+		{ NULL, 0, "\"\"" },
+		{ "a", 1, "\"a\"" },
+		{ "\"\\/", 3, "\"\\\"\\\\/\"" },
+		{ "\b\f\n\r\t", 5, "\"\\b\\f\\n\\r\\t\"" },
+		{ "\0\x1f\x7f", 3, "\"\\u0000\\u001f\\u007f\"" },
 		{ "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"" },
-		{ "a\xff" "b", 3, "\"a\xef\xbf\xbd" "b\"" }, { "\xc3", 1, "\"\xef\xbf\xbd\"" },
-		{ "\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" }, { "\xc0\xaf", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ "a\xff"
+		  "b",
+		  3,
+		  "\"a\xef\xbf\xbd"
+		  "b\"" },
+		{ "\xc3", 1, "\"\xef\xbf\xbd\"" },
+		{ "\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ "\xc0\xaf", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct json json;
 		json_init(&json);
 		json_bytes(&json, rows[i].bytes, rows[i].length);
+		expect(&json, rows[i].text);
+	}
+}
+
+static void bytes_are_exact(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes;
+		size_t length;
+		const char *text;
+	} rows[] = {
+		{ "", 0, "{\"k\":\"\"}" }, { "a\xc3\xa9", 3, "{\"k\":\"a\xc3\xa9\"}" },
+		{ "\xff", 1, "{\"k\":\"\xef\xbf\xbd\",\"k_base64\":\"/w==\"}" },
+		{ "a\xff", 2, "{\"k\":\"a\xef\xbf\xbd\",\"k_base64\":\"Yf8=\"}" },
+		{ "\0\xfe\xff", 3, "{\"k\":\"\\u0000\xef\xbf\xbd\xef\xbf\xbd\",\"k_base64\":\"AP7/\"}" },
+		{ "\xfb" "abc", 4, "{\"k\":\"\xef\xbf\xbd" "abc\",\"k_base64\":\"+2FiYw==\"}" },
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct json json;
+		json_init(&json);
+		json_object_begin(&json);
+		json_key_bytes(&json, "k", rows[i].bytes, rows[i].length);
+		json_object_end(&json);
 		expect(&json, rows[i].text);
 	}
 }
@@ -81,9 +115,10 @@ static void commas_and_nesting(void **state)
 	              "\"l\":[\"1\",\"2\"],\"e\":[],\"o\":{},\"a\":[[],{\"f\":false},null]}");
 	json.pretty = true;
 	write_sample(&json);
-	expect(&json, "{\n  \"s\": \"x\",\n  \"n\": null,\n  \"i\": -9223372036854775808,\n"
-	              "  \"u\": 18446744073709551615,\n  \"b\": true,\n  \"l\": [\n    \"1\",\n    \"2\"\n  ],\n"
-	              "  \"e\": [],\n  \"o\": {},\n  \"a\": [\n    [],\n    {\n      \"f\": false\n    },\n    null\n  ]\n}");
+	expect(&json,
+	       "{\n  \"s\": \"x\",\n  \"n\": null,\n  \"i\": -9223372036854775808,\n"
+	       "  \"u\": 18446744073709551615,\n  \"b\": true,\n  \"l\": [\n    \"1\",\n    \"2\"\n  ],\n"
+	       "  \"e\": [],\n  \"o\": {},\n  \"a\": [\n    [],\n    {\n      \"f\": false\n    },\n    null\n  ]\n}");
 	expect(&json, "");
 }
 
@@ -176,7 +211,7 @@ static void large_text_and_deep_nesting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings_are_escaped),
+		cmocka_unit_test(strings_are_escaped), cmocka_unit_test(bytes_are_exact),
 		cmocka_unit_test(commas_and_nesting),
 		cmocka_unit_test(the_parser_stays_itself),
 		cmocka_unit_test(random_bytes_are_read_back),

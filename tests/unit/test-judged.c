@@ -1,4 +1,5 @@
-/* The record of a tree: what it says comes back, damage is noticed, and who runs and what is pending is known to all. */
+/* The record of a tree: what it says comes back, damage is noticed, and who runs and what is pending is known to all.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "base/remove.h"
 #include "paths/planted/judged.h"
 
@@ -59,14 +60,21 @@ static struct judged_record sample(void)
 {
 	static struct name names[] = {
 		{ .kind = NAME_MASKED, .path = ".env" },
-		{ .kind = NAME_PROTECTED, .path = ".git/config", .device = 1, .inode = 2, .ctime_ns = 3, .born_ns = 4, .links = 5 },
+		{ .kind = NAME_PROTECTED,
+		  .path = ".git/config",
+		  .device = 1,
+		  .inode = 2,
+		  .ctime_ns = 3,
+		  .born_ns = 4,
+		  .links = 5 },
 		{ .kind = NAME_PROTECTED, .path = ".git/hooks", .is_directory = true },
 		{ .kind = NAME_JUDGED, .path = "x", .is_link = true },
 	};
 	static const struct git_config_fact facts[] = { { "0123456789abcde" }, { "1123456789abcde" } };
 	static const struct git_config_before known = { facts, 2, true }, unknown = { NULL, 0, false };
 	static struct planted_seen seen[] = {
-		{ .path = ".git/config", .config = &known }, { .path = ".git/hooks/a", .device = 6, .inode = 7, .size = 8, .ctime_ns = 9 },
+		{ .path = ".git/config", .config = &known },
+		{ .path = ".git/hooks/a", .device = 6, .inode = 7, .size = 8, .ctime_ns = 9 },
 		{ .path = "b/.git/config", .config = &unknown },
 	};
 	static uint64_t made[] = { 1, 17, UINT64_MAX }, told[] = { 5 };
@@ -79,13 +87,15 @@ static void assert_sample(const struct judged_record *record)
 	assert_int_equal(record->names.count, 3);
 	const struct name *config = names_get(&record->names, NAME_PROTECTED, ".git/config");
 	assert_non_null(config);
-	assert_true(config->device == 1 && config->inode == 2 && config->ctime_ns == 3 && config->born_ns == 4 && config->links == 5);
+	assert_true(config->device == 1 && config->inode == 2 && config->ctime_ns == 3 && config->born_ns == 4 &&
+	            config->links == 5);
 	assert_true(names_get(&record->names, NAME_PROTECTED, ".git/hooks")->is_directory);
 	assert_true(names_get(&record->names, NAME_JUDGED, "x")->is_link);
 	assert_int_equal(record->planted.count, 3);
 	const struct planted_seen *seen = record->planted.seen;
 	assert_true(seen[0].config->known && seen[0].config->count == 2 && seen[0].config->facts[1].hash[0] == '1');
-	assert_true(!seen[1].config && seen[1].device == 6 && seen[1].inode == 7 && seen[1].size == 8 && seen[1].ctime_ns == 9);
+	assert_true(!seen[1].config && seen[1].device == 6 && seen[1].inode == 7 && seen[1].size == 8 &&
+	            seen[1].ctime_ns == 9);
 	assert_true(seen[2].config && !seen[2].config->known && !seen[2].config->count);
 	assert_true(record->made_count == 3 && record->made[1] == 17);
 	assert_true(record->told_count == 1 && record->told[0] == 5);
@@ -195,7 +205,8 @@ static void test_another_tree(void **state)
 static void test_made(void **state)
 {
 	struct place *place = *state;
-	const struct name name = { .kind = NAME_MASKED, .path = "some/.env" }, other = { .kind = NAME_MASKED, .path = "other/.env" };
+	const struct name name = { .kind = NAME_MASKED, .path = "some/.env" },
+			  other = { .kind = NAME_MASKED, .path = "other/.env" };
 	uint64_t made[] = { judged_hash(place->tree_fd, &name) }, told[] = { judged_hash_path("x") };
 	const struct judged_record record = { .made = made, .made_count = 1, .told = told, .told_count = 1 };
 	assert_true(judged_is_made(&record, place->tree_fd, &name));
@@ -221,7 +232,8 @@ static void test_made(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ROW(test_round_trip), ROW(test_damage), ROW(test_who_runs), ROW(test_one_that_died), ROW(test_another_tree), ROW(test_made),
+		ROW(test_round_trip),    ROW(test_damage),       ROW(test_who_runs),
+		ROW(test_one_that_died), ROW(test_another_tree), ROW(test_made),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

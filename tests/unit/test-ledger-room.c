@@ -215,7 +215,9 @@ static void a_lock_where_no_slot_is_reserves_nothing(struct ground *ground)
 	struct ledger_room room = begin(ground->ledger, SLOT);
 	for (size_t i = 0; i < sizeof(locks) / sizeof(*locks); i++) {
 		struct cordon_error err;
-		struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = locks[i].start, .l_len = locks[i].length };
+		struct flock lock = {
+			.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = locks[i].start, .l_len = locks[i].length
+		};
 		int fd = open(path, O_RDONLY);
 		CHECK(fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0);
 		begin(ground->ledger, SLOT);

@@ -79,7 +79,8 @@ static void write_rows(struct ledger *ledger, int writer, int count, size_t padd
 	char *line = malloc(padding + 128), *pad = calloc(1, padding + 1);
 	memset(pad, 'p', padding);
 	for (int i = 0; i < count; i++) {
-		int length = sprintf(line, "{\"row\":\"test\",\"writer\":%d,\"number\":%d,\"pad\":\"%s\"}", writer, i, pad);
+		int length =
+			sprintf(line, "{\"row\":\"test\",\"writer\":%d,\"number\":%d,\"pad\":\"%s\"}", writer, i, pad);
 		if (ledger_append(ledger, line, (size_t)length, &err) < 0) {
 			fprintf(stderr, "%s\n", err.reason);
 			_exit(1);
@@ -329,9 +330,17 @@ static void a_short_write_is_taken_back(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(rows_are_lines_in_the_days_file), CASE(what_is_no_row), CASE(a_signature_frees_no_file), CASE(many_processes), CASE(many_threads),
-		CASE(an_inherited_ledger), CASE(killed_writers), CASE(a_torn_line_is_ended_and_noted),
-		CASE(yesterdays_torn_line), CASE(a_short_write_is_taken_back), CASE(a_clock_that_is_set_back),
+		CASE(rows_are_lines_in_the_days_file),
+		CASE(what_is_no_row),
+		CASE(a_signature_frees_no_file),
+		CASE(many_processes),
+		CASE(many_threads),
+		CASE(an_inherited_ledger),
+		CASE(killed_writers),
+		CASE(a_torn_line_is_ended_and_noted),
+		CASE(yesterdays_torn_line),
+		CASE(a_short_write_is_taken_back),
+		CASE(a_clock_that_is_set_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

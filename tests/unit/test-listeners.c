@@ -1,6 +1,6 @@
-/* The listeners of a network of listed hosts, made in a namespace of their own and taken out of the control socket: that
- * each is where the plan says, that programs inside reach them by every address meant for it, and that nobody inside can
- * take their place. What is done inside is done by a child, whose status says at which line it failed. */
+/* The listeners of a network of listed hosts, made in a namespace of their own and taken out of the control socket:
+ * that each is where the plan says, that programs inside reach them by every address meant for it, and that nobody
+ * inside can take their place. What is done inside is done by a child, whose status says at which line it failed. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -162,7 +162,7 @@ static int listen_inside(const void *arg)
 static void with_listeners(int (*before)(void), int (*after)(void))
 {
 	in_namespace(listen_inside, &(struct visit){ before, after });
-	assert_int_equal(supervise_take_listeners(&supervision, fds, plan.count, NULL), 0);
+	assert_int_equal(supervise_receive_listeners(supervision.control_fd, fds, plan.count, NULL), 0);
 }
 
 /* ---- outside ---------------------------------------------------------------------------------------------------- */
@@ -319,7 +319,8 @@ static void test_most(void **state)
 	for (int i = 0; i < EGRESS_PORTS_MAX; i++)
 		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "*.example.org:%d", 1000 + i)), 0);
 	for (int i = 0; i < EGRESS_PAIRS_MAX; i++)
-		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "h%d.example.org:%d", i, 100 + i)), 0);
+		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "h%d.example.org:%d", i, 100 + i)),
+		                 0);
 	for (int i = 0; i < EGRESS_SERVICES_MAX; i++)
 		assert_int_equal(strings_add(&arena, &hosts, arena_printf(&arena, "localhost:%d", 20000 + i)), 0);
 	assert_int_equal(egress_make(&arena, &hosts, &plan, NULL), 0);
@@ -368,7 +369,8 @@ static int find_it_taken(const void *arg)
 	int next = dup(0);
 	close(next);
 	bool refused = launch_listen(&launch) < 0 && launch.failed && launch.error.os_errno == EADDRINUSE &&
-	               launch.error.class == CORDON_E_SPAWN_SANDBOX_UNAVAILABLE && !strcmp(launch.error.boundary, "network");
+	               launch.error.class == CORDON_E_SPAWN_SANDBOX_UNAVAILABLE &&
+	               !strcmp(launch.error.boundary, "network");
 	return refused && dup(0) == next ? 0 : 1;
 }
 
@@ -397,7 +399,9 @@ static void test_malformed(void **state)
 		union {
 			struct cmsghdr header;
 			unsigned char space[CMSG_SPACE(sizeof(int))];
-		} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+		} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			                  .cmsg_level = SOL_SOCKET,
+			                  .cmsg_type = SCM_RIGHTS } };
 		*(int *)(void *)CMSG_DATA(&control.header) = launch.control_fd;
 		struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 		                         .msg_controllen = sizeof(control) };
@@ -405,14 +409,14 @@ static void test_malformed(void **state)
 		int taken[3], next = dup(0);
 		close(next);
 		assert_int_equal(sendmsg(launch.control_fd, &header, 0), sizeof(wrong[i]));
-		assert_int_equal(supervise_take_listeners(&supervision, taken, 3, &err), -1);
+		assert_int_equal(supervise_receive_listeners(supervision.control_fd, taken, 3, &err), -1);
 		assert_int_equal(err.class, CORDON_E_INTERNAL);
 		assert_int_equal(dup(0), next);
 		close(next);
 	}
 	int none[1];
-	assert_int_equal(supervise_take_listeners(&supervision, none, 1, NULL), -1);
-	assert_int_equal(supervise_take_listeners(&supervision, none, 0, NULL), 0);
+	assert_int_equal(supervise_receive_listeners(supervision.control_fd, none, 1, NULL), -1);
+	assert_int_equal(supervise_receive_listeners(supervision.control_fd, none, 0, NULL), 0);
 }
 
 #define ROW(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "arena-ground.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "config/manifest.h"
 
 static struct manifest parse(const char *text)
@@ -100,7 +100,8 @@ static const struct {
 	{ "name = \"\"", "1:1", "name must be a text", NULL },
 	{ "description = \"a\\nb\"", "1:1", "description must be a text of one line", NULL },
 	{ "name = \"x\"\nnmae = \"y\"", "2:1", "there is no key \"nmae\" in the manifest", "did you mean name?" },
-	{ "programs = []", "1:1", "there is no key \"programs\" in the manifest", "it belongs in [capabilities.spawn]" },
+	{ "programs = []", "1:1", "there is no key \"programs\" in the manifest",
+	  "it belongs in [capabilities.spawn]" },
 	{ HEAD "memory = 1", "3:1", "there is no key \"memory\"", "it belongs in [capabilities.spawn.limits]" },
 	{ HEAD "program = []", "3:1", "there is no key \"program\" in [capabilities.spawn]", "did you mean programs?" },
 	{ HEAD "xyzzy = []", "3:1", "there is no key \"xyzzy\" in [capabilities.spawn]", "see cordon-manifest(5)" },
@@ -117,21 +118,25 @@ static const struct {
 	{ MINIMAL "argv = [1]", "4:9", "each a text or a list of words, and this is an integer", NULL },
 	{ MINIMAL "argv = [[\"a\", 1]]", "4:15", "each a text or a list of words, and this is an integer", NULL },
 	{ MINIMAL "argv = [\"a\\tb\"]", "4:9", "a pattern has no control characters in it", NULL },
-	{ MINIMAL "argv = [\"{a} -x\", [\"{b}\", \"-x\"]]", "4:19", "this pattern fits the same as the one on line 4", NULL },
+	{ MINIMAL "argv = [\"{a} -x\", [\"{b}\", \"-x\"]]", "4:19", "this pattern fits the same as the one on line 4",
+	  NULL },
 	{ MINIMAL "argv = [\"{a} {a}\"]", "4:9", "two placeholders of one pattern are called {a}", NULL },
-	{ MINIMAL "argv = [\"{a...} b\"]", "4:9", "{a...} stands for all that follows", NULL },
+	{ MINIMAL "argv = [\"{a...} b\"]", "4:9", "{a...} matches all that follows", NULL },
 	{ MINIMAL "argv = [\"x{a...}\"]", "4:9", "a placeholder for several words is a word by itself", NULL },
 	{ MINIMAL "argv = [\"{a}{b}\"]", "4:9", "a word has one placeholder at most", NULL },
 	{ MINIMAL "argv = [\"{}\"]", "4:9", "a placeholder is a name in braces", NULL },
-	{ MINIMAL "argv = [\"{a\"]", "4:9", "after the name of a placeholder stands", NULL },
-	{ MINIMAL "argv = [\"{a:path}\"]", "4:9", "after the name of a placeholder stands", NULL },
+	{ MINIMAL "argv = [\"{a\"]", "4:9", "the name of a placeholder is followed by", NULL },
+	{ MINIMAL "argv = [\"{a:path}\"]", "4:9", "the name of a placeholder is followed by", NULL },
 	{ MINIMAL "argv = [\"a}\"]", "4:9", "a closing brace without an opening one", NULL },
 	{ MINIMAL "limits.memory = \"1k\"", "4:8", "memory must be from 1M", NULL },
 	{ MINIMAL "limits.timeout = 0", "4:8", "timeout must be from 1ms", NULL },
-	{ MINIMAL "limits.processes = \"5\"", "4:8", "processes must be a whole number, or \"none\", and this is a string", NULL },
+	{ MINIMAL "limits.processes = \"5\"", "4:8",
+	  "processes must be a whole number, or \"none\", and this is a string", NULL },
 	{ MINIMAL "limits.time = 5", "4:8", "there is no key \"time\" in [capabilities.spawn.limits]", NULL },
-	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"example.com\"]", "3:10", "\"example.com\" is not HOST:PORT", NULL },
-	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"a:1\", \"A.:1\"]", "3:17", "hosts has \"a:1\" twice", NULL },
+	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"example.com\"]", "3:10", "\"example.com\" is not HOST:PORT",
+	  NULL },
+	{ "name = \"x\"\n[capabilities.network]\nhosts = [\"a:1\", \"A.:1\"]", "3:17", "hosts has \"a:1\" twice",
+	  NULL },
 	{ "name = \"x", "1:8", "this string is not closed", NULL },
 };
 
@@ -143,7 +148,8 @@ static void refusals(void **state)
 		struct cordon_error err = { 0 };
 		char subject[32];
 		snprintf(subject, sizeof(subject), "FILE:%s", refused[i].place);
-		if (manifest_parse(&arena, "FILE", "/home/me", refused[i].text, strlen(refused[i].text), &manifest, &err) == 0)
+		if (manifest_parse(&arena, "FILE", "/home/me", refused[i].text, strlen(refused[i].text), &manifest,
+		                   &err) == 0)
 			fail_msg("<%s> was accepted", refused[i].text);
 		assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 		if (strcmp(err.subject, subject) || !strstr(err.reason, refused[i].reason))
@@ -197,26 +203,34 @@ static const struct {
 	{ "[[]]", { NULL }, NULL },
 	{ "[\"-i {file}\"]", { "-i", "a" }, NULL },
 	{ "[\"-i {file}\"]", { "-i", "a b" }, NULL },
-	{ "[\"-i {file}\"]", { "-i", "" }, "argument 2 is not as the manifest \"x\" declares: {file} does not stand for nothing" },
-	{ "[\"-i {file}\"]", { "-i", "-a" }, "argument 2 is not as the manifest \"x\" declares: {file} does not stand for an option" },
-	{ "[\"-i {file}\"]", { "-i", "--" }, "does not stand for an option" },
-	{ "[\"-i {file}\"]", { "-i", "-" }, "does not stand for an option" },
+	{ "[\"-i {file}\"]",
+	  { "-i", "" },
+	  "argument 2 is not as the manifest \"x\" declares: {file} does not match an empty argument" },
+	{ "[\"-i {file}\"]",
+	  { "-i", "-a" },
+	  "argument 2 is not as the manifest \"x\" declares: {file} does not match an option" },
+	{ "[\"-i {file}\"]", { "-i", "--" }, "does not match an option" },
+	{ "[\"-i {file}\"]", { "-i", "-" }, "does not match an option" },
 	{ "[\"-i {file}\"]", { "-i" }, "argument 2 is not as the manifest \"x\" declares: {file} is missing" },
 	{ "[\"-i {file}\"]", { NULL }, "argument 1 is not as the manifest \"x\" declares: \"-i\" is missing" },
 	{ "[\"-i {file}\"]", { "-x", "a" }, "argument 1 is not as the manifest \"x\" declares: \"-i\" was expected" },
-	{ "[\"-i {file}\"]", { "-i", "a", "b" }, "argument 3 is not as the manifest \"x\" declares: nothing more was expected" },
+	{ "[\"-i {file}\"]",
+	  { "-i", "a", "b" },
+	  "argument 3 is not as the manifest \"x\" declares: nothing more was expected" },
 	{ "[\"{flag:option}\"]", { "-a" }, NULL },
 	{ "[\"{flag:option}\"]", { "a" }, NULL },
-	{ "[\"{flag:option}\"]", { "" }, "does not stand for nothing" },
+	{ "[\"{flag:option}\"]", { "" }, "does not match an empty argument" },
 	{ "[\"a {rest...}\"]", { "a" }, NULL },
 	{ "[\"a {rest...}\"]", { "a", "b", "c" }, NULL },
-	{ "[\"a {rest...}\"]", { "a", "b", "-c" }, "argument 3 is not as the manifest \"x\" declares: {rest} does not stand for an option" },
+	{ "[\"a {rest...}\"]",
+	  { "a", "b", "-c" },
+	  "argument 3 is not as the manifest \"x\" declares: {rest} does not match an option" },
 	{ "[\"a {rest...}\"]", { "a", "b", "", "c" }, "argument 3" },
 	{ "[\"{rest...}\"]", { NULL }, NULL },
 	{ "[\"{rest:option...}\"]", { "-a", "--b" }, NULL },
 	{ "[\"--out={file}.c\"]", { "--out=a.c" }, NULL },
-	{ "[\"--out={file}.c\"]", { "--out=.c" }, "does not stand for nothing" },
-	{ "[\"--out={file}.c\"]", { "--out=-x.c" }, "does not stand for an option" },
+	{ "[\"--out={file}.c\"]", { "--out=.c" }, "does not match an empty argument" },
+	{ "[\"--out={file}.c\"]", { "--out=-x.c" }, "does not match an option" },
 	{ "[\"--out={file:option}.c\"]", { "--out=-x.c" }, NULL },
 	{ "[\"--out={file}.c\"]", { "--out=a.h" }, "--out={file}.c was expected" },
 	{ "[\"--out={file}.c\"]", { "--out" }, "--out={file}.c was expected" },
@@ -244,7 +258,8 @@ static void matching(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		struct cordon_error err = { 0 };
-		struct manifest manifest = parse(arena_printf(&arena, HEAD "programs = [\"/x/y\"]\nargv = %s", commands[i].argv));
+		struct manifest manifest =
+			parse(arena_printf(&arena, HEAD "programs = [\"/x/y\"]\nargv = %s", commands[i].argv));
 		struct strings argv = command_of("y", commands[i].arguments);
 		int result = manifest_match(&manifest, "/x/y", &argv, &err);
 		if (result == 0 && !commands[i].wrong)
@@ -296,7 +311,8 @@ static void programs(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct strings argv = command_of(rows[i].called, (const char *[ARGUMENTS_MAX]){ NULL });
-		assert_int_equal(manifest_match(&manifest, rows[i].by_alias ? alias : tool, &argv, &err), rows[i].fits ? 0 : -1);
+		assert_int_equal(manifest_match(&manifest, rows[i].by_alias ? alias : tool, &argv, &err),
+		                 rows[i].fits ? 0 : -1);
 		if (!rows[i].fits)
 			assert_non_null(strstr(err.reason, "under the name it was called by"));
 	}
@@ -319,7 +335,8 @@ static void files(void **state)
 	struct manifest manifest;
 	struct cordon_error err;
 	assert_non_null(mkdtemp(directory));
-	const char *path = arena_printf(&arena, "%s/m.toml", directory), *fifo = arena_printf(&arena, "%s/fifo", directory);
+	const char *path = arena_printf(&arena, "%s/m.toml", directory),
+		   *fifo = arena_printf(&arena, "%s/fifo", directory);
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fputs(HEAD "programs = [\"~/x\"]\n", file);

@@ -1,4 +1,5 @@
-/* Memory that a tree of processes takes in different ways is seen, what they share counts once, and files on disk do not. */
+/* Memory that a tree of processes takes in different ways is seen, what they share counts once, and files on disk do
+ * not. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,9 +28,10 @@ static void test_texts(void **state)
 	assert_int_equal(memory_resident_pages("5000 1234 300 1 0 200 0\n"), 1234);
 	assert_int_equal(memory_resident_pages(""), 0);
 	assert_int_equal(memory_resident_pages("x y"), 0);
-	struct memory_shares shares = memory_parse_rollup("5555-7fff ---p 00000000 00:00 0    [rollup]\n"
-	                                                  "Rss:  900 kB\nPss:  800 kB\nPss_Dirty: 7 kB\nPss_Anon:   100 kB\n"
-	                                                  "Pss_File:  400 kB\nPss_Shmem:   300 kB\nSwap: 50 kB\nSwapPss:  20 kB\n");
+	struct memory_shares shares =
+		memory_parse_rollup("5555-7fff ---p 00000000 00:00 0    [rollup]\n"
+	                            "Rss:  900 kB\nPss:  800 kB\nPss_Dirty: 7 kB\nPss_Anon:   100 kB\n"
+	                            "Pss_File:  400 kB\nPss_Shmem:   300 kB\nSwap: 50 kB\nSwapPss:  20 kB\n");
 	assert_int_equal(shares.anonymous, 120 << 10);
 	assert_int_equal(shares.shared, 300 << 10);
 	shares = memory_parse_rollup("");
@@ -90,7 +92,8 @@ static void take_by_children(void)
 	for (int i = 0; i < 4; i++)
 		if (fork() == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			touch_all(mmap(NULL, SIZE / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), SIZE / 4);
+			touch_all(mmap(NULL, SIZE / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			          SIZE / 4);
 			pause();
 		}
 }
@@ -152,7 +155,8 @@ static uint64_t look_at(void (*take)(void), uint64_t most, int *ret_next)
 static void test_every_way_is_seen(void **state)
 {
 	(void)state;
-	void (*const ways[])(void) = { take_private, take_shared, take_memfd, take_memfd_mapped_in_part, take_memfd_closed, take_by_children };
+	void (*const ways[])(void) = { take_private,      take_shared,     take_memfd, take_memfd_mapped_in_part,
+		                       take_memfd_closed, take_by_children };
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		int next;
 		uint64_t used = look_at(ways[i], SIZE / 2, &next);

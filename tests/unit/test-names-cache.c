@@ -7,13 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compat.h"
+#include "base/error.h"
+
 #include <cmocka.h>
 
-#include "base/compat.h"
 #include "names-ground.h"
+#include "paths/index/walk.h"
 
 static void test_small_is_not_cached(void **state)
 {
@@ -138,19 +142,133 @@ static void test_budget_and_turns(void **state)
 }
 
 /* Where a masked name's directory is moved to is looked for at once, budget or not. */
+/* A search with time for the whole tree may be followed by one with time for a part of it. */
+static void test_what_a_complete_search_found_is_kept(void **state)
+{
+	struct ground *ground = *state;
+	ground_many(ground, 400);
+	ground_warm(ground);
+	ground_file(ground, "many/d399/sub/leaf/.env");
+	ground_settle();
+	ground_find(ground, true, BUDGET_US);
+	assert_true(ground_has(ground, NAME_MASKED, "many/d399/sub/leaf/.env"));
+	for (unsigned i = 0; i < 3; i++) {
+		ground_find(ground, true, 0);
+		assert_non_null(ground->names.note);
+		assert_true(ground_has(ground, NAME_MASKED, "many/d399/sub/leaf/.env"));
+	}
+}
+
+static void load(struct ground *ground, struct names_walk *walk, struct names_progress *ret_progress)
+{
+	struct name_rules rules = { &ground->deny, &ground->protect, &ground->exempt };
+	struct names_cache_key key;
+	struct cordon_error err;
+	assert_true(ground_is_cached(ground, &key));
+	assert_int_equal(names_walk_init(walk, ground->root_fd, ground->root, &err), 0);
+	assert_int_equal(names_globs_compile(&ground->arena, ground->root, &rules, &walk->globs, &err), 0);
+	int fd = names_cache_load(ground->cache_fd, &key, &walk->table, ret_progress);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static uint32_t directory_of(const struct names_table *table, const char *path)
+{
+	char buffer[NAMES_PATH_MAX + 1];
+	for (uint32_t i = 0; i < table->directory_count; i++) {
+		names_table_path(table, i, buffer);
+		if (!strcmp(buffer, path))
+			return i;
+	}
+	fail_msg("%s is not known", path);
+	return 0;
+}
+
+/* The directories and matches that count beneath `top`. */
+static size_t count_known(const struct names_table *table, const char *top)
+{
+	char buffer[NAMES_PATH_MAX + 1];
+	size_t count = 0, length = strlen(top);
+	for (uint32_t i = 0; i < table->directory_count; i++) {
+		names_table_path(table, i, buffer);
+		count += !(table->directories[i].flags & NAMES_DEAD) && !strncmp(buffer, top, length);
+	}
+	for (size_t i = 0; i < table->match_count; i++) {
+		names_table_path(table, table->matches[i].directory, buffer);
+		count += names_table_match_counts(table, i) && !strncmp(buffer, top, length);
+	}
+	return count;
+}
+
+/* A directory of so many entries that the deadline ends its reading halfway keeps the matches and subdirectories it
+ * had. */
+static void test_a_directory_read_in_part_forgets_nothing(void **state)
+{
+	struct ground *ground = *state;
+	struct names_progress progress;
+	struct names_walk walk;
+	char name[64];
+	ground_many(ground, 40);
+	for (unsigned i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "many/%s-%u", i % 2 ? ".env.of" : "an-ordinary-file", i);
+		ground_file(ground, name);
+	}
+	ground_warm(ground);
+	load(ground, &walk, &progress);
+	uint32_t many = directory_of(&walk.table, "many");
+	size_t known = count_known(&walk.table, "many");
+	assert_int_equal(known, 1 + 40 * 3 + 1500);
+	ground_file(ground, "many/another");
+	walk.deadline_us = 0;
+	assert_int_equal(names_walk_check(&walk, many), 0);
+	assert_true(walk.stopped);
+	names_table_bury(&walk.table);
+	assert_int_equal(count_known(&walk.table, "many"), known);
+	assert_true(walk.table.directories[many].flags & NAMES_PARTIAL);
+	assert_int_equal(walk.table.directories[many].ctime_ns, NAMES_CTIME_NEVER);
+	names_walk_free(&walk);
+}
+
+/* No descriptor is left to open it with. */
+static void test_a_directory_that_cannot_be_opened_forgets_nothing(void **state)
+{
+	struct ground *ground = *state;
+	struct names_progress progress;
+	struct names_walk walk;
+	struct rlimit limit;
+	ground_many(ground, 40);
+	ground_file(ground, "many/d1/.env");
+	ground_warm(ground);
+	load(ground, &walk, &progress);
+	uint32_t one = directory_of(&walk.table, "many/d1");
+	size_t known = count_known(&walk.table, "many/d1");
+	ground_file(ground, "many/d1/another");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	const struct rlimit none = { 0, limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	int status = names_walk_check(&walk, one);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(status, 0);
+	names_table_bury(&walk.table);
+	assert_int_equal(count_known(&walk.table, "many/d1"), known);
+	names_walk_free(&walk);
+}
+
 static void test_moved_secret(void **state)
 {
 	struct ground *ground = *state;
 	ground_many(ground, 500);
 	ground_file(ground, "many/d9/sub/leaf/private/deep/.env");
 	ground_warm(ground);
-	assert_int_equal(renameat(ground->root_fd, "many/d9/sub/leaf/private", ground->root_fd, "many/d400/sub/leaf/public"), 0);
+	assert_int_equal(
+		renameat(ground->root_fd, "many/d9/sub/leaf/private", ground->root_fd, "many/d400/sub/leaf/public"), 0);
 	ground_find(ground, true, 0);
 	assert_true(ground_has(ground, NAME_MASKED, "many/d400/sub/leaf/public/deep/.env"));
 	assert_false(ground_has(ground, NAME_MASKED, "many/d9/sub/leaf/private/deep/.env"));
 	assert_int_equal(ground->names.unchecked, 0);
 	/* nor does something of the same name in its place deceive */
-	assert_int_equal(renameat(ground->root_fd, "many/d400/sub/leaf/public", ground->root_fd, "many/d200/sub/leaf/p"), 0);
+	assert_int_equal(
+		renameat(ground->root_fd, "many/d400/sub/leaf/public", ground->root_fd, "many/d200/sub/leaf/p"), 0);
 	ground_file(ground, "many/d400/sub/leaf/public/deep/.env");
 	ground_file(ground, "many/d9/sub/leaf/private/deep/.env");
 	ground_find(ground, true, 0);
@@ -257,7 +375,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ROW(test_small_is_not_cached), ROW(test_changes_are_seen), ROW(test_racily_clean),
-		ROW(test_budget_and_turns), ROW(test_moved_secret), ROW(test_replaced),
+		ROW(test_budget_and_turns), ROW(test_moved_secret), ROW(test_what_a_complete_search_found_is_kept),
+		ROW(test_a_directory_read_in_part_forgets_nothing),
+		ROW(test_a_directory_that_cannot_be_opened_forgets_nothing), ROW(test_replaced),
 		ROW(test_corrupt_cache), ROW(test_sealed_corruption), ROW_MEMORY(test_changes_are_seen),
 		ROW_MEMORY(test_racily_clean), ROW_MEMORY(test_moved_secret), ROW_MEMORY(test_replaced),
 	};

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "names-ground.h"
 
 /* The names as one who never saw the tree finds them are the names that are remembered. */
@@ -24,15 +24,17 @@ static void compare_with_afresh(struct ground *ground, const char *about)
 	const struct name_rules rules = { &ground->deny, &ground->protect, &ground->exempt };
 	struct cordon_error err = { 0 };
 	ground_find(ground, true, BUDGET_US);
-	assert_int_equal(names_find(&arena, ground->root_fd, ground->root, &rules, &(struct names_keep){ 0 }, BUDGET_US, &afresh, &err),
+	assert_int_equal(names_find(&arena, ground->root_fd, ground->root, &rules, &(struct names_keep){ 0 }, BUDGET_US,
+	                            &afresh, &err),
 	                 0);
 	if (ground->names.count != afresh.count || ground->names.directories != afresh.directories)
-		fail_msg("%s: %zu names in %zu directories, not %zu in %zu", about, ground->names.count, ground->names.directories,
-		         afresh.count, afresh.directories);
+		fail_msg("%s: %zu names in %zu directories, not %zu in %zu", about, ground->names.count,
+		         ground->names.directories, afresh.count, afresh.directories);
 	for (size_t i = 0; i < afresh.count; i++) {
 		const struct name *a = &ground->names.items[i], *b = &afresh.items[i];
-		if (strcmp(a->path, b->path) || a->kind != b->kind || a->is_directory != b->is_directory || a->inode != b->inode ||
-		    a->ctime_ns != b->ctime_ns || a->is_closed != b->is_closed || a->is_link != b->is_link)
+		if (strcmp(a->path, b->path) || a->kind != b->kind || a->is_directory != b->is_directory ||
+		    a->inode != b->inode || a->ctime_ns != b->ctime_ns || a->is_closed != b->is_closed ||
+		    a->is_link != b->is_link)
 			fail_msg("%s: %s is %s", about, a->path, b->path);
 	}
 	arena_free(&arena);
@@ -67,8 +69,8 @@ static void change_something(const struct ground *ground, unsigned *seed, char *
 	char path[2][256] = { "", "" };
 	for (int i = 0; i < 2; i++)
 		for (int depth = rand_r(seed) % 4; depth >= 0; depth--)
-			snprintf(path[i] + strlen(path[i]), sizeof(path[i]) - strlen(path[i]), "%s%s", *path[i] ? "/" : "",
-			         names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
+			snprintf(path[i] + strlen(path[i]), sizeof(path[i]) - strlen(path[i]), "%s%s",
+			         *path[i] ? "/" : "", names[(size_t)rand_r(seed) % ARRAY_SIZE(names)]);
 	unsigned what = (unsigned)rand_r(seed) % 9;
 	snprintf(about, size, "%u %s %s", what, path[0], path[1]);
 	int fd;

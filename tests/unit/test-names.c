@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "names-ground.h"
 #include "paths/index/look.h"
 #include "paths/index/walk.h"
@@ -183,24 +183,29 @@ static void test_unusable_root(void **state)
 	struct cordon_error err = { 0 };
 	if (geteuid()) {
 		assert_int_equal(chmod(ground->root, 0300), 0);
-		assert_int_equal(names_find(&ground->arena, ground->root_fd, ground->root, &rules, &(struct names_keep){ 0 }, 0,
-		                            &ground->names, &err), -1);
+		assert_int_equal(names_find(&ground->arena, ground->root_fd, ground->root, &rules,
+		                            &(struct names_keep){ 0 }, 0, &ground->names, &err),
+		                 -1);
 		assert_int_equal(err.class, CORDON_E_CAPABILITY_DENIED);
 		assert_int_equal(chmod(ground->root, 0700), 0);
 	}
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(names_find(&ground->arena, proc, "/proc", &rules, &(struct names_keep){ 0 }, 0, &ground->names, &err), 0);
+	assert_int_equal(
+		names_find(&ground->arena, proc, "/proc", &rules, &(struct names_keep){ 0 }, 0, &ground->names, &err),
+		0);
 	assert_int_equal(ground->names.directories, 1);
 	close(proc);
 }
 
 static bool opens_safely(const struct ground *ground)
 {
-	int fd = names_open(ground->root_fd, "a/b/c", O_RDONLY), root = names_open(ground->root_fd, "", O_RDONLY | O_DIRECTORY);
+	int fd = names_open(ground->root_fd, "a/b/c", O_RDONLY),
+	    root = names_open(ground->root_fd, "", O_RDONLY | O_DIRECTORY);
 	bool opened = fd >= 0 && root >= 0;
 	close(fd);
 	close(root);
-	return opened && names_open(ground->root_fd, "a/link/c", O_RDONLY) < 0 && names_open(ground->root_fd, "a/last", O_RDONLY) < 0 &&
+	return opened && names_open(ground->root_fd, "a/link/c", O_RDONLY) < 0 &&
+	       names_open(ground->root_fd, "a/last", O_RDONLY) < 0 &&
 	       names_open(ground->root_fd, "a/../a/b/c", O_RDONLY | O_DIRECTORY) < 0 &&
 	       names_open(ground->root_fd, "..", O_RDONLY) < 0 && names_open(ground->root_fd, "a/b/none", O_RDONLY) < 0;
 }
@@ -222,7 +227,8 @@ static void test_open(void **state)
 	struct sock_fprog program = { ARRAY_SIZE(code), code };
 	pid_t child = fork();
 	if (child == 0) {
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
 			_exit(2);
 		_exit(opens_safely(ground) ? 0 : 1);
 	}
@@ -274,10 +280,18 @@ static void test_time_stamps_that_tell_little(void **state)
 
 static void test_rules_about_a_path(void **state)
 {
-	const struct { const char *path; bool is_directory, kept; } paths[] = {
-		{ "/r/.git", true, false }, { "/r/.git", false, true }, { "/r/.git/config", false, true }, { "/r/.GIT/Config", false, true },
-		{ "/r/.git/hooks/a/b", false, true }, { "/r/.git/config/x", false, false }, { "/r/config", false, false },
-		{ "/r/.git/modules/m/config", false, true }, { "/r/.git/modules/m/refs/heads/config", false, false }, { "/", true, false },
+	const struct { const char *path; bool is_directory, kept;
+	} paths[] = {
+		{ "/r/.git", true, false },
+		{ "/r/.git", false, true },
+		{ "/r/.git/config", false, true },
+		{ "/r/.GIT/Config", false, true },
+		{ "/r/.git/hooks/a/b", false, true },
+		{ "/r/.git/config/x", false, false },
+		{ "/r/config", false, false },
+		{ "/r/.git/modules/m/config", false, true },
+		{ "/r/.git/modules/m/refs/heads/config", false, false },
+		{ "/", true, false },
 	};
 	const char *const protect[] = { ".git", ".git/config", ".git/hooks", ".git/modules/**/config" };
 	const char *const exempt[] = { ".git/", ".git/**/config/", ".git/**/refs/heads/**" };
@@ -309,9 +323,11 @@ static void test_two_searches_as_one(void **state)
 	struct name one[] = { { .kind = NAME_MASKED, .path = "a/.env" }, { .kind = NAME_MASKED, .path = "a-b/.env" },
 	                      { .kind = NAME_MASKED, .path = "both" }, { .kind = NAME_PROTECTED, .path = "a/hooks" },
 	                      { .kind = NAME_PROTECTED, .path = "c" }, { .kind = NAME_SOCKET, .path = "s" } };
-	struct name other[] = { { .kind = NAME_MASKED, .path = "a", .is_directory = true }, { .kind = NAME_MASKED, .path = "a.txt" },
-	                        { .kind = NAME_PROTECTED, .path = "both" }, { .kind = NAME_PROTECTED, .path = "s" },
-	                        { .kind = NAME_SOCKET, .path = "s" } };
+	struct name other[] = { { .kind = NAME_MASKED, .path = "a", .is_directory = true },
+		                { .kind = NAME_MASKED, .path = "a.txt" },
+		                { .kind = NAME_PROTECTED, .path = "both" },
+		                { .kind = NAME_PROTECTED, .path = "s" },
+		                { .kind = NAME_SOCKET, .path = "s" } };
 	static const char *const wanted[] = { "a", "a-b/.env", "a.txt", "both", "c", "s" };
 	const struct names first = { .items = one, .count = ARRAY_SIZE(one), .note = "x" };
 	const struct names second = { .items = other, .count = ARRAY_SIZE(other), .note = "y", .too_many = true };
@@ -335,11 +351,22 @@ static void test_two_searches_as_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ROW(test_kinds), ROW(test_absolute_glob), ROW(test_closed_directory),
-		ROW(test_directory_to_be_entered_only), ROW(test_depth_bomb), ROW(test_unusable_root), ROW(test_open),
-		ROW(test_exempt), ROW_MEMORY(test_kinds), ROW_MEMORY(test_absolute_glob),
-		ROW_MEMORY(test_closed_directory), ROW_MEMORY(test_unusable_root), ROW_MEMORY(test_exempt),
-		cmocka_unit_test(test_rules_about_a_path), cmocka_unit_test(test_two_searches_as_one), cmocka_unit_test(test_time_stamps_that_tell_little),
+		ROW(test_kinds),
+		ROW(test_absolute_glob),
+		ROW(test_closed_directory),
+		ROW(test_directory_to_be_entered_only),
+		ROW(test_depth_bomb),
+		ROW(test_unusable_root),
+		ROW(test_open),
+		ROW(test_exempt),
+		ROW_MEMORY(test_kinds),
+		ROW_MEMORY(test_absolute_glob),
+		ROW_MEMORY(test_closed_directory),
+		ROW_MEMORY(test_unusable_root),
+		ROW_MEMORY(test_exempt),
+		cmocka_unit_test(test_rules_about_a_path),
+		cmocka_unit_test(test_two_searches_as_one),
+		cmocka_unit_test(test_time_stamps_that_tell_little),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,8 @@ static void check_parsed(const struct options *options, const char *given, const
 	length = 0;
 	text[0] = '\0';
 	for (size_t i = 0; i < options->operand_count; i++)
-		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", i ? " " : "", options->operands[i]);
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s", i ? " " : "",
+		                           options->operands[i]);
 	assert_string_equal(text, operands);
 	assert_null(options->operands[options->operand_count]);
 }
@@ -219,8 +220,12 @@ static void test_commands(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows), cmocka_unit_test(test_last_value_wins), cmocka_unit_test(test_json_is_noticed),
-		cmocka_unit_test(test_table), cmocka_unit_test(test_toolchains_are_known), cmocka_unit_test(test_spelling),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_last_value_wins),
+		cmocka_unit_test(test_json_is_noticed),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_toolchains_are_known),
+		cmocka_unit_test(test_spelling),
 		cmocka_unit_test(test_commands),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,24 @@ static void by_the_call(void **state)
 	is_ended();
 }
 
+static void is_stopped_and_goes_on(void **state)
+{
+	int status;
+	auto_close int pidfd = -1;
+	pid_t pid = start(&pidfd);
+	(void)state;
+	assert_false(pidfd_is_stopped(pidfd));
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(pidfd_is_stopped(pidfd));
+	pidfd_continue(pidfd);
+	assert_int_equal(waitpid(pid, &status, WCONTINUED), pid);
+	assert_false(pidfd_is_stopped(pidfd));
+	assert_true(pidfd_kill(pidfd));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_false(pidfd_is_stopped(pidfd));
+}
+
 static void refuse(unsigned error)
 {
 	struct sock_filter rules[] = {
@@ -75,6 +93,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_the_call),
+		cmocka_unit_test(is_stopped_and_goes_on),
 		cmocka_unit_test(by_its_number),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

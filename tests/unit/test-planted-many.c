@@ -47,7 +47,8 @@ static void test_hidden_in_a_crowd(void **state)
 		assert_int_equal(linkat(lab->root_fd, ".git/hooks/0.sample", lab->root_fd, path, 0), 0);
 	}
 	lab_make(lab, ".git/hooks/sub/file", "y", 0644);
-	int held = openat(lab->root_fd, ".git/hooks", O_PATH | O_CLOEXEC), inner = openat(held, "sub", O_PATH | O_CLOEXEC);
+	int held = openat(lab->root_fd, ".git/hooks", O_PATH | O_CLOEXEC),
+	    inner = openat(held, "sub", O_PATH | O_CLOEXEC);
 	lab_check(lab, true);
 	/* Another command may have it open still, but has no way into the quarantine by it. */
 	assert_true(mkdirat(held, "new", 0700) < 0 && mkdirat(inner, "new", 0700) < 0);

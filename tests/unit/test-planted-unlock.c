@@ -33,19 +33,27 @@ static void test_locked(void **state)
 static void test_covered(void **state)
 {
 	struct name before[] = {
-		{ .path = "a/b.pem", .is_directory = true }, { .path = "file" }, { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 },
+		{ .path = "a/b.pem", .is_directory = true },
+		{ .path = "file" },
+		{ .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 },
 	};
 	const struct names names = { .items = before, .count = 3 };
 	const struct {
 		struct name name;
 		bool covered;
 	} rows[] = {
-		{ { .path = "a/b.pem", .is_directory = true }, true }, { { .path = "a/b.pem" }, false },
-		{ { .path = "a/b.pem/c/d" }, true }, { { .path = "a" }, false },
-		{ { .path = "file" }, true }, { { .path = "file", .is_directory = true }, false }, { { .path = "file/c" }, false },
-		{ { .path = "a/b.pem2" }, false }, { { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 }, true },
+		{ { .path = "a/b.pem", .is_directory = true }, true },
+		{ { .path = "a/b.pem" }, false },
+		{ { .path = "a/b.pem/c/d" }, true },
+		{ { .path = "a" }, false },
+		{ { .path = "file" }, true },
+		{ { .path = "file", .is_directory = true }, false },
+		{ { .path = "file/c" }, false },
+		{ { .path = "a/b.pem2" }, false },
+		{ { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 2 }, true },
 		{ { .path = "link", .is_link = true, .inode = 1, .ctime_ns = 3 }, false },
-		{ { .path = "link", .is_directory = true, .inode = 1, .ctime_ns = 2 }, false }, { { .path = "link/c" }, false },
+		{ { .path = "link", .is_directory = true, .inode = 1, .ctime_ns = 2 }, false },
+		{ { .path = "link/c" }, false },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
@@ -63,8 +71,11 @@ static void test_replaced(void **state)
 		struct names_stat stat;
 		assert_int_equal(mkdirat(lab->root_fd, paths[i], 0755), 0);
 		assert_true(names_stat(lab->root_fd, paths[i], &stat));
-		before[i] = (struct name){ .path = paths[i], .is_directory = true, .device = stat.device, .inode = stat.inode,
-		                           .born_ns = stat.born_ns };
+		before[i] = (struct name){ .path = paths[i],
+			                   .is_directory = true,
+			                   .device = stat.device,
+			                   .inode = stat.inode,
+			                   .born_ns = stat.born_ns };
 	}
 	names.count -= !before[3].born_ns;
 	/* The filesystem's clock goes by ticks. */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/remove.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "planted-lab.h"
 #include "paths/planted/git-config.h"
 #include "skip.h"
@@ -94,8 +94,10 @@ static void test_links_in_place(void **state)
 static void test_links_in_a_repository(void **state)
 {
 	struct lab *lab = *state;
-	static const char *const gone[] = { ".git/COMMIT_EDITMSG", ".git/logs/HEAD", ".git/modules/lib", ".git/modules/a/b",
-		".git/refs/heads/config", "x/.git/modules", "x/.git/worktrees", ".git/old" };
+	static const char *const gone[] = { ".git/COMMIT_EDITMSG",    ".git/logs/HEAD",
+		                            ".git/modules/lib",       ".git/modules/a/b",
+		                            ".git/refs/heads/config", "x/.git/modules",
+		                            "x/.git/worktrees",       ".git/old" };
 	lab_make(lab, ".git/logs/x", "", 0644);
 	lab_make(lab, ".git/modules/a/HEAD", "", 0644);
 	lab_make(lab, ".git/refs/heads/x", "", 0644);
@@ -222,7 +224,8 @@ static void test_owners_settings(void **state)
 static void test_redirected(void **state)
 {
 	struct lab *lab = *state;
-	static const char owners[] = "[remote \"origin\"]\nurl = https://example.org/x\n[branch \"main\"]\nremote = origin\n";
+	static const char owners[] =
+		"[remote \"origin\"]\nurl = https://example.org/x\n[branch \"main\"]\nremote = origin\n";
 	char text[512];
 	lab_make(lab, "a/.git/config", owners, 0644);
 	lab_make(lab, "b/.git/config", owners, 0644);
@@ -238,7 +241,8 @@ static void test_redirected(void **state)
 	assert_null(lab_get(lab, "a/.git/config")->quarantined_as);
 	assert_null(lab_get(lab, "d/.git/config")->quarantined_as);
 	assert_non_null(lab_get(lab, "c/.git/config.worktree")->quarantined_as);
-	assert_non_null(strstr(lab_get(lab, "b/.git/config")->note, "remote.origin.pushurl would make git push elsewhere"));
+	assert_non_null(
+		strstr(lab_get(lab, "b/.git/config")->note, "remote.origin.pushurl would make git push elsewhere"));
 }
 
 /* What a person had in progress is theirs, if no command changed it. */
@@ -305,7 +309,8 @@ static void test_other_filesystem(void **state)
 	lab_make(lab, ".git/hooks/pre-commit", "content", 0755);
 	lab_make(lab, ".git/hooks/pre-push", "to be run only", 0111);
 	lab_make(lab, ".cordon.toml/a/b/file", "deep", 0111);
-	lab_make(lab, ".cordon.toml/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/file", "too deep", 0644);
+	lab_make(lab, ".cordon.toml/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/1/2/3/4/5/6/7/8/9/file",
+	         "too deep", 0644);
 	assert_int_equal(symlinkat("/etc", lab->root_fd, ".cordon.toml/a/link"), 0);
 	lab_make(lab, "sub/.git/HEAD", "", 0644);
 	assert_int_equal(mkfifoat(lab->root_fd, "sub/.git/config", 0600), 0);
@@ -322,7 +327,9 @@ static void test_other_filesystem(void **state)
 	assert_true(fstat(file, &stat) == 0 && (stat.st_mode & 07777) == 0600 && read(file, text, sizeof(text)) == 4);
 	assert_string_equal(text, "deep");
 	close(file);
-	assert_int_equal(fstatat(lab->quarantine_fd, lab_get(lab, "sub/.git/config")->quarantined_as, &stat, AT_SYMLINK_NOFOLLOW), 0);
+	assert_int_equal(fstatat(lab->quarantine_fd, lab_get(lab, "sub/.git/config")->quarantined_as, &stat,
+	                         AT_SYMLINK_NOFOLLOW),
+	                 0);
 	assert_true(S_ISFIFO(stat.st_mode));
 	assert_int_equal(remove_tree(AT_FDCWD, other), 0);
 }
@@ -330,10 +337,17 @@ static void test_other_filesystem(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LAB_ROW(test_git_init_is_kept), LAB_ROW(test_hooks), LAB_ROW(test_kept_by_policy), LAB_ROW(test_links_in_place),
+		LAB_ROW(test_git_init_is_kept),
+		LAB_ROW(test_hooks),
+		LAB_ROW(test_kept_by_policy),
+		LAB_ROW(test_links_in_place),
 		LAB_ROW(test_links_in_a_repository),
-		LAB_ROW(test_config_and_others), LAB_ROW(test_changed), LAB_ROW(test_owners_settings), LAB_ROW(test_redirected),
-		LAB_ROW(test_operations_in_progress), LAB_ROW(test_second_names),
+		LAB_ROW(test_config_and_others),
+		LAB_ROW(test_changed),
+		LAB_ROW(test_owners_settings),
+		LAB_ROW(test_redirected),
+		LAB_ROW(test_operations_in_progress),
+		LAB_ROW(test_second_names),
 		LAB_ROW(test_other_filesystem),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

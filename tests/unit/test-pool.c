@@ -59,7 +59,8 @@ static void test_those_that_wait(void **state)
 		waiting[i] = (struct job){ { NULL, act }, &begun, &gate };
 		pool_add(&pool, &waiting[i].task);
 	}
-	/* Two have begun. One more with each look at which nothing has moved since, until there are as many as may be. */
+	/* Two have begun. One more with each look at which nothing has moved since, until there are as many as may be.
+	 */
 	sem_wait(&begun);
 	sem_wait(&begun);
 	assert_true(pool_is_pressed(&pool));

@@ -41,8 +41,13 @@ static int set_up(void **state)
 	ground->settled = eventfd(0, EFD_CLOEXEC);
 	ground->interrupt = eventfd(0, EFD_CLOEXEC);
 	assert_int_equal(tcgetattr(ground->slave, &ground->before), 0);
-	ground->card = (struct cordon_card){ .id = "ID", .hash = "HASH", .session = "s", .text = "A command wants\n  it\x1b[2J\n",
-		.json = "{}", .timeout_ms = 60000, .settled_fd = ground->settled };
+	ground->card = (struct cordon_card){ .id = "ID",
+		                             .hash = "HASH",
+		                             .session = "s",
+		                             .text = "A command wants\n  it\x1b[2J\n",
+		                             .json = "{}",
+		                             .timeout_ms = 60000,
+		                             .settled_fd = ground->settled };
 	*state = ground;
 	return 0;
 }
@@ -50,8 +55,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct ground *ground = *state;
-	const int fds[] = { ground->master, ground->slave, ground->answer_pipe[0], ground->answer_pipe[1], ground->settled,
-		            ground->interrupt };
+	const int fds[] = { ground->master,         ground->slave,   ground->answer_pipe[0],
+		            ground->answer_pipe[1], ground->settled, ground->interrupt };
 	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		close(fds[i]);
 	if (ground->child > 0) {
@@ -274,8 +279,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answers), TEST(test_the_card), TEST(test_what_was_typed_before), TEST(test_answered_elsewhere),
-		TEST(test_interrupted), TEST(test_no_answer), TEST(test_without_a_session), TEST(test_a_terminal_that_goes_away),
+		cmocka_unit_test(test_answers),   TEST(test_the_card),
+		TEST(test_what_was_typed_before), TEST(test_answered_elsewhere),
+		TEST(test_interrupted),           TEST(test_no_answer),
+		TEST(test_without_a_session),     TEST(test_a_terminal_that_goes_away),
 		TEST(test_no_terminal),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

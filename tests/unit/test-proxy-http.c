@@ -78,7 +78,8 @@ static void test_by_address(void **state)
 {
 	struct proxy_ground *ground = *state;
 	char head[HEAD_SIZE], expected[64];
-	int server, client = ask(ground, "GET http://127.77.0.1:%/ HTTP/1.1\r\nHost: 127.77.0.1:%\r\n\r\n", &server, head);
+	int server,
+		client = ask(ground, "GET http://127.77.0.1:%/ HTTP/1.1\r\nHost: 127.77.0.1:%\r\n\r\n", &server, head);
 	snprintf(expected, sizeof(expected), "GET / HTTP/1.1\r\nHost: a.test:%u\r\n", ground->port);
 	assert_true(!strncmp(head, expected, strlen(expected)));
 	assert_null(strstr(head, "127.77.0.1"));
@@ -93,9 +94,12 @@ static void test_requests_on_one_connection(void **state)
 {
 	struct proxy_ground *ground = *state;
 	char head[HEAD_SIZE];
-	int server, client = ask(ground, "GET http://A.test.:%/path?q=1 HTTP/1.1\r\nHost: a.test:%\r\n"
-	                         "Proxy-Connection: keep-alive\r\nX-Hop: 1\r\nConnection: x-hop\r\nUpgrade: websocket\r\n"
-	                         "Proxy-Authorization: secret\r\nAccept: */*\r\n\r\n", &server, head);
+	int server,
+		client = ask(ground,
+	                     "GET http://A.test.:%/path?q=1 HTTP/1.1\r\nHost: a.test:%\r\n"
+	                     "Proxy-Connection: keep-alive\r\nX-Hop: 1\r\nConnection: x-hop\r\nUpgrade: websocket\r\n"
+	                     "Proxy-Authorization: secret\r\nAccept: */*\r\n\r\n",
+	                     &server, head);
 	assert_true(!strncmp(head, "GET /path?q=1 HTTP/1.1\r\nHost: a.test:", 37));
 	assert_non_null(strstr(head, "Accept: */*\r\n"));
 	assert_non_null(strstr(head, CLOSE));
@@ -129,8 +133,10 @@ static void test_pipelined(void **state)
 {
 	struct proxy_ground *ground = *state;
 	char text[HEAD_SIZE];
-	int server, client = ask(ground, "POST http://a.test:%/1 HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\n\r\nabc"
-	                         "GET http://c.test:%/2 HTTP/1.1\r\nHost: c.test:%\r\n\r\n", &server, text);
+	int server, client = ask(ground,
+	                         "POST http://a.test:%/1 HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\n\r\nabc"
+	                         "GET http://c.test:%/2 HTTP/1.1\r\nHost: c.test:%\r\n\r\n",
+	                         &server, text);
 	ground_hear(ground, server, "abc");
 	ground_say(ground, server, "HTTP/1.1 204 No Content\r\n\r\n");
 	/* Not a byte of the second went to the first one's server. */
@@ -191,7 +197,8 @@ static void test_continue(void **state)
 {
 	struct proxy_ground *ground = *state;
 	char text[HEAD_SIZE];
-	int server, client = ask(ground, POST "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", &server, text);
+	int server,
+		client = ask(ground, POST "Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n", &server, text);
 	assert_non_null(strcasestr(text, "Expect: 100-continue\r\n"));
 	ground_say(ground, server, "HTTP/1.1 100 Continue\r\n\r\n");
 	hear_head(client, text, sizeof(text));

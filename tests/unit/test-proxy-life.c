@@ -227,7 +227,8 @@ static void test_opened_and_dropped(void **state)
 		close(ground_client(&ground));
 	int client = ground_tunnel(&ground, &server);
 	while (told < COUNT) {
-		struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 0, "without a request");
+		struct proxy_message row =
+			proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "", 0, "without a request");
 		told += row.connection.count;
 	}
 	assert_int_equal(told, COUNT);
@@ -271,6 +272,39 @@ static void test_ends_with_the_command(void **state)
 	struct proxy_message totals = proxy_ground_next(&ground);
 	assert_int_equal(totals.kind, PROXY_TOTALS);
 	assert_int_equal(totals.totals.connections, 1);
+	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
+	assert_int_equal(ground_hear_all(server, text, sizeof(text)), -1);
+	close(client);
+	close(server);
+	close(ground.socket);
+	close(ground.server);
+	assert_int_equal(waitpid(ground.pid, NULL, 0), ground.pid);
+}
+
+/* Another proxy listens from now on: what the rules that are left cover goes on, the rest ends, and with the last the
+ * proxy. */
+static void test_leaves_with_the_last_connection(void **state)
+{
+	static const struct proxy_message leave = { .kind = PROXY_LEAVE }, begin = { .kind = PROXY_BEGIN };
+	struct proxy_message rule = { .kind = PROXY_RULE };
+	struct proxy_ground ground;
+	char text[16];
+	int server;
+	(void)state;
+	proxy_ground_start(&ground, NULL);
+	int client = ground_tunnel(&ground, &server);
+	snprintf(rule.host, sizeof(rule.host), "a.test:%u", (unsigned)ground.port);
+	for (int i = 0; i < 2; i++) {
+		proxy_ground_send(&ground, &leave);
+		proxy_ground_send(&ground, &rule);
+		proxy_ground_send(&ground, &begin);
+		ground_say(&ground, client, "more");
+		assert_int_equal(recv(server, text, 4, MSG_WAITALL), 4);
+	}
+	proxy_ground_send(&ground, &leave);
+	proxy_ground_send(&ground, &begin);
+	proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "the host was taken back");
+	assert_int_equal(proxy_ground_next(&ground).kind, PROXY_TOTALS);
 	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
 	assert_int_equal(ground_hear_all(server, text, sizeof(text)), -1);
 	close(client);
@@ -426,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_opened_and_dropped),
 		cmocka_unit_test(test_supervisor_is_slow),
 		cmocka_unit_test(test_ends_with_the_command),
+		cmocka_unit_test(test_leaves_with_the_last_connection),
 		cmocka_unit_test(test_looks_at_what_waits_before_it_ends),
 		cmocka_unit_test(test_has_a_moment_before_it_ends),
 		cmocka_unit_test(test_supervisor_is_gone),

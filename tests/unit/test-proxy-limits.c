@@ -130,7 +130,8 @@ static void test_bytes_in_all(void **state)
 	assert_int_equal(received, 10000);
 	close(client);
 	close(server);
-	struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "as many bytes as it may");
+	struct proxy_message row =
+		proxy_ground_row(&ground, PROXY_BY_CONNECT, PROXY_ALLOWED, "a.test:%", 0, "as many bytes as it may");
 	assert_int_equal(row.connection.bytes_out, 10000);
 	client = ground_client(&ground);
 	ground_say(&ground, client, CONNECT_A);
@@ -179,20 +180,22 @@ static void test_bytes_in_and_behind_heads(void **state)
 
 static void test_bytes_of_a_body(void **state)
 {
-	static const char *const framings[] = { "Content-Length: 300\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n12c\r\n" };
+	static const char *const framings[] = { "Content-Length: 300\r\n\r\n",
+		                                "Transfer-Encoding: chunked\r\n\r\n12c\r\n" };
 	struct proxy_ground ground;
 	char text[512];
 	(void)state;
 	for (size_t i = 0; i < sizeof(framings) / sizeof(*framings); i++) {
 		proxy_ground_start(&ground, &(struct proxy_options){ .total_bytes = 250 });
-		snprintf(text, sizeof(text), "POST http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n%s%0300d", framings[i], 0);
+		snprintf(text, sizeof(text), "POST http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n%s%0300d",
+		         framings[i], 0);
 		int client = ground_client_saying(&ground, text), server = ground_accept(&ground);
 		expect_reset(client);
 		ssize_t got = recv(server, text, sizeof(text), 0);
 		assert_true(got < 150);
 		close(server);
-		struct proxy_message row =
-			proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 0, "as many bytes as it may");
+		struct proxy_message row = proxy_ground_row(&ground, PROXY_BY_HTTP, PROXY_FAILED, "a.test:%", 0,
+		                                            "as many bytes as it may");
 		assert_true(row.connection.bytes_out < 150 && row.connection.outside);
 		proxy_ground_end(&ground);
 	}
@@ -318,8 +321,8 @@ static void test_connect_timeout(void **state)
 	close(full);
 }
 
-/* A piece of a body, until one of them stays where it is. That it does is seen by waiting; if that was too short, the test
- * proves less, and holds all the same. */
+/* A piece of a body, until one of them stays where it is. That it does is seen by waiting; if that was too short, the
+ * test proves less, and holds all the same. */
 static void fill_with_chunks(int server)
 {
 	static char chunk[8 + 32768 + 2] = "008000\r\n";
@@ -350,8 +353,9 @@ static void test_next_in_its_place(void **state)
 	int filler, full = listen_deaf(&filler, rule);
 	(void)state;
 	proxy_ground_start(&ground, &(struct proxy_options){ .connect_ms = SHORT_MS, .rules = rules });
-	sprintf(request, "GET http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n\r\nCONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", rule,
-	        rule);
+	sprintf(request,
+	        "GET http://a.test:%%/ HTTP/1.1\r\nHost: a.test:%%\r\n\r\nCONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n",
+	        rule, rule);
 	int client = ground_client_saying(&ground, request), server = ground_accept(&ground);
 	ground_say(&ground, server, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
 	fill_with_chunks(server);
@@ -405,7 +409,8 @@ static void test_reset_while_full(void **state)
 	ssize_t sent;
 	do {
 		struct pollfd writable = { .fd = client, .events = POLLOUT };
-		sent = poll(&writable, 1, 100) == 1 ? send(client, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
+		sent = poll(&writable, 1, 100) == 1 ? send(client, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL)
+		                                    : 0;
 	} while (sent > 0);
 	/* Another is served meanwhile. */
 	int other_server, other = ground_tunnel(&ground, &other_server);

@@ -1,4 +1,5 @@
-/* Starting and ending the proxy's process. This program is the proxy here: started by that name, it tells what it finds. */
+/* Starting and ending the proxy's process. This program is the proxy here: started by that name, it tells what it
+ * finds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +20,14 @@
 
 #include "driver/linux/cgroup.h"
 #include "driver/linux/linger.h"
-#include "driver/linux/proxy.h"
+#include "driver/proxy.h"
 /* After ours: it has a macro of the name of our fail(). */
 #include <cmocka.h>
 
 const unsigned char cordon_proxy_blob[] = { 1 };
 const unsigned int cordon_proxy_blob_size = sizeof(cordon_proxy_blob);
+const unsigned char cordon_gateway_blob[] = { 1 };
+const unsigned int cordon_gateway_blob_size = sizeof(cordon_gateway_blob);
 
 void cgroup_remove(struct cgroup *group)
 {
@@ -62,8 +65,8 @@ static int stand_in(char **environment)
 	for (int i = 1; i < 32; i++)
 		plain &= !sigismember(&mask, i);
 	(void)!readlink("/proc/self/fd/1", nothing, sizeof(nothing) - 1);
-	snprintf(said, sizeof(said), "heard %s, descriptors %s, 1 is %s, leads %d, cwd %s, environment %d, signals %d", heard, fds,
-	         nothing, getsid(0) == getpid(), getcwd(cwd, sizeof(cwd)), environment[0] != NULL, plain);
+	snprintf(said, sizeof(said), "heard %s, descriptors %s, 1 is %s, leads %d, cwd %s, environment %d, signals %d",
+	         heard, fds, nothing, getsid(0) == getpid(), getcwd(cwd, sizeof(cwd)), environment[0] != NULL, plain);
 	send(3, said, strlen(said), MSG_NOSIGNAL);
 	/* Until the other end is closed, by whomever. */
 	return recv(3, heard, sizeof(heard), 0) == 0 ? 0 : 1;

@@ -1,4 +1,5 @@
-/* What the proxy can still do once it is sealed: with a network it makes sockets of TCP and UDP, without one none at all. */
+/* What the proxy can still do once it is sealed: with a network it makes sockets of TCP and UDP, without one none at
+ * all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,6 @@
 
 #include "base/cleanup.h"
 #include "proxy/seal.h"
-#include "skip.h"
 
 static void make_tcp(void)
 {
@@ -47,9 +47,12 @@ static void send_message(void)
 	syscall(SYS_sendmsg, -1, NULL, 0);
 }
 
+/* A sanitizer's report needs the call. What it could open is refused by Landlock, which has no system call to show for
+ * it. */
 static void open_file(void)
 {
-	syscall(SYS_openat, -1, "/", 0);
+	if (syscall(SYS_openat, -1, "/", 0) >= 0)
+		syscall(SYS_exit_group, 3);
 }
 
 static void take_client(void)
@@ -65,7 +68,7 @@ static const struct {
 	{ "a socket of TCP", make_tcp, true, false },  { "a socket of UDP", make_udp, true, false },
 	{ "a unix socket", make_unix, false, false },  { "a raw socket", make_raw, false, false },
 	{ "connect", dial, true, false },              { "sendmsg", send_message, true, false },
-	{ "openat", open_file, false, false },         { "accept4", take_client, true, true },
+	{ "openat", open_file, SEAL_IS_SANITIZED, SEAL_IS_SANITIZED },         { "accept4", take_client, true, true },
 };
 
 /* Whether it comes back from the call. */
@@ -92,8 +95,6 @@ static bool may_call(void (*fn)(void), bool offline)
 static void what_may_be_called(void **state)
 {
 	(void)state;
-	if (getenv("CORDON_SANITIZED"))
-		skip_cannot("unsanitized", "the sanitizers take time, and calls, of their own");
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 		if (may_call(calls[i].fn, false) != calls[i].by_reaching)
 			fail_msg("%s, with a network", calls[i].name);

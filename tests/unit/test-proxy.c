@@ -22,7 +22,8 @@ static void test_connect(void **state)
 	proxy_ground_start(&ground, NULL);
 	/* What comes right behind the head is not lost. */
 	int client = ground_client(&ground);
-	ground_say(&ground, client, "CONNECT a.test:% HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: keep-alive\r\n\r\nearly");
+	ground_say(&ground, client,
+	           "CONNECT a.test:% HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: keep-alive\r\n\r\nearly");
 	server = ground_accept(&ground);
 	ground_hear(&ground, client, "HTTP/1.1 200 Connection established\r\n\r\n");
 	ground_hear(&ground, server, "early");
@@ -74,7 +75,8 @@ static void test_socks(void **state)
 	assert_int_equal(reply[3], 2);
 	close(client);
 	proxy_ground_row(&ground, PROXY_BY_SOCKS, PROXY_DENIED, "a.test:%", 0, "127.0.0.1 is loopback");
-	/* By the address that is listed: then it may be dialled. All in one piece, and bytes for the server behind it. */
+	/* By the address that is listed: then it may be dialled. All in one piece, and bytes for the server behind it.
+	 */
 	client = ground_client(&ground);
 	assert_int_equal(send(client, "\5\1\0\5\1\0\1\x7f\0\0\1", 11, 0), 11);
 	assert_int_equal(send(client, port, 2, 0), 2);
@@ -194,7 +196,7 @@ static void test_forward(void **state)
 	client = ground_dial("127.0.0.1", ground.any_port);
 	assert_int_equal(ground_hear_all(client, text, sizeof(text)), -1);
 	close(client);
-	proxy_ground_row(&ground, PROXY_BY_ADDRESS, PROXY_DENIED, "", 0, "stands for no name");
+	proxy_ground_row(&ground, PROXY_BY_ADDRESS, PROXY_DENIED, "", 0, "belongs to no allowed name");
 	/* Through the proxy the address inside means its name, too. */
 	client = ground_client(&ground);
 	ground_say(&ground, client, "CONNECT 127.77.0.1:% HTTP/1.0\r\n\r\n");
@@ -218,7 +220,8 @@ static const struct refusal {
 	  "other.test:443", "no rule allows it" },
 	{ "CONNECT a.test:1 HTTP/1.1\r\nHost: a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "a.test:1",
 	  "no rule allows it" },
-	{ "CONNECT sub.a.test:% HTTP/1.1\r\nHost: sub.a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "sub.a.test:%", "" },
+	{ "CONNECT sub.a.test:% HTTP/1.1\r\nHost: sub.a.test\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED,
+	  "sub.a.test:%", "" },
 	{ "CONNECT 127.0.0.1:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "127.0.0.1:%", "no rule" },
 	{ "CONNECT [::1]:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "[::1]:%", "no rule" },
 	{ "CONNECT mixed.test:% HTTP/1.0\r\n\r\n", 403, PROXY_BY_CONNECT, PROXY_DENIED, "mixed.test:%",
@@ -229,8 +232,8 @@ static const struct refusal {
 	  "metadata.google.internal:%", "metadata" },
 	{ "CONNECT closed.test:% HTTP/1.0\r\n\r\n", 502, PROXY_BY_CONNECT, PROXY_FAILED, "closed.test:%",
 	  "127.0.0.9 cannot be reached: Connection refused" },
-	{ "GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n", 403, PROXY_BY_HTTP, PROXY_DENIED, "other.test:80",
-	  "no rule allows it" },
+	{ "GET http://other.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n", 403, PROXY_BY_HTTP, PROXY_DENIED,
+	  "other.test:80", "no rule allows it" },
 	{ "GET http://closed.test:%/ HTTP/1.0\r\n\r\n", 502, PROXY_BY_HTTP, PROXY_FAILED, "closed.test:%", "refused" },
 };
 
@@ -246,8 +249,8 @@ static const struct refusal malformed[] = {
 	{ "GET https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "CONNECT" },
 	{ "TRACE http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\n\r\n", 405, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
 	{ "GET http://a.test:%/ HTTP/2.0\r\nHost: a.test:%\r\n\r\n", 505, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
-	{ "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
-	  PROXY_BY_HTTP, PROXY_FAILED, "", "" },
+	{ "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+	  400, PROXY_BY_HTTP, PROXY_FAILED, "", "" },
 	{ "POST http://a.test:%/ HTTP/1.1\r\nHost: a.test:%\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", 400,
 	  PROXY_BY_HTTP, PROXY_FAILED, "", "" },
 	{ "GET http://a.test:%/ HTTP/1.1\r\nHost: b.test\r\n\r\n", 400, PROXY_BY_HTTP, PROXY_FAILED, "", "Host" },
@@ -270,8 +273,9 @@ static void refuse(const struct proxy_ground *ground, const struct refusal *row,
 
 static void test_refusals(void **state)
 {
-	static const char *const rules[] = { "mixed.test:%", "meta.test:%", "closed.test:%", "metadata.google.internal:%",
-	                                     "*.wild.test:%", NULL };
+	static const char *const rules[] = { "mixed.test:%",  "meta.test:%",
+		                             "closed.test:%", "metadata.google.internal:%",
+		                             "*.wild.test:%", NULL };
 	struct proxy_ground ground;
 	char text[2048];
 	(void)state;
@@ -287,7 +291,8 @@ static void test_refusals(void **state)
 		                             "its address is not of the public Internet" : "it cannot be reached"));
 		assert_true(!has_address || !strstr(text, told.text));
 		/* Only what the rules allow is asked for or dialled outside. */
-		assert_int_equal(told.connection.outside, !strstr(row->why, "no rule") && strncmp(row->host, "sub.", 4));
+		assert_int_equal(told.connection.outside,
+		                 !strstr(row->why, "no rule") && strncmp(row->host, "sub.", 4));
 	}
 	struct proxy_message totals = proxy_ground_end(&ground);
 	assert_int_equal(totals.totals.connections, 0);
@@ -313,7 +318,8 @@ static void test_malformed(void **state)
 	assert_true(kinds < count);
 	for (size_t i = 0; i < ARRAY_SIZE(malformed); i++) {
 		size_t at = 0;
-		while (at < kinds && !(told[at].connection.status == malformed[i].status && strstr(told[at].text, malformed[i].why)))
+		while (at < kinds &&
+		       !(told[at].connection.status == malformed[i].status && strstr(told[at].text, malformed[i].why)))
 			at++;
 		if (at == kinds)
 			fail_msg("%s has no row", malformed[i].request);
@@ -389,8 +395,8 @@ static void test_approval(void **state)
 	proxy_ground_start(&ground, &(struct proxy_options){ .asks = true });
 	int waiting = ask(&ground, "b.test", &first), denied = ask(&ground, "closed.test", &second);
 	assert_int_not_equal(first, second);
-	/* Others go on meanwhile; one that waits for the same is not asked for again. It came before the other, so when that
-	 * was served, it waits. */
+	/* Others go on meanwhile; one that waits for the same is not asked for again. It came before the other, so when
+	 * that was served, it waits. */
 	int same = ask(&ground, "b.test", NULL), other = ground_tunnel(&ground, &server);
 	close(other);
 	close(server);
@@ -430,7 +436,8 @@ static void test_approval(void **state)
 
 static void test_addresses_are_not_approved(void **state)
 {
-	static const char *const closed[] = { "127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]" };
+	static const char *const closed[] = { "127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]",
+		                              "[::ffff:127.0.0.1]" };
 	static const char *const rules[] = { "127.0.0.9:%", NULL };
 	struct proxy_ground ground;
 	char host[64], text[2048];

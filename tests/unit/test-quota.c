@@ -1,5 +1,5 @@
-/* Quotas where there are none, which is most everywhere: nothing is promised, and nothing changed. Where there are, in emulated
- * machines: tests/vm. */
+/* Quotas where there are none, which is most everywhere: nothing is promised, and nothing changed. Where there are, in
+ * emulated machines: tests/vm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +28,8 @@ static void check_none(const char *template)
 	assert_true(fd >= 0 && readable >= 0);
 	assert_false(quota_hold(fd, 1 << 20));
 	assert_false(quota_used(fd, &used));
-	assert_true(ioctl(readable, FS_IOC_FSGETXATTR, &attributes) < 0 || !(attributes.fsx_xflags & FS_XFLAG_PROJINHERIT));
+	assert_true(ioctl(readable, FS_IOC_FSGETXATTR, &attributes) < 0 ||
+	            !(attributes.fsx_xflags & FS_XFLAG_PROJINHERIT));
 	assert_int_equal(attributes.fsx_projid, 0);
 	assert_int_equal(rmdir(path), 0);
 }

@@ -1,5 +1,5 @@
-/* Records of sessions that are damaged, other things in their place, and what a process that was killed left: refused or mended,
- * never taken for a session. */
+/* Records of sessions that are damaged, other things in their place, and what a process that was killed left: refused
+ * or mended, never taken for a session. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ static void must_refuse(struct ground *ground, const char *what)
 		fail_msg("read in spite of: %s", what);
 	assert_true(*err.reason && *err.subject && *err.remediation && err.class == CORDON_E_INTERNAL);
 	assert_int_equal(registry_open(&ground->arena, ground->data, "s", NULL, &record, &flag, &err), -1);
-	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &write_it, &record, &err), -1);
+	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &write_it, &record, &err),
+	                 -1);
 }
 
 static void damaged_records(void **state)
@@ -54,7 +55,9 @@ static void damaged_records(void **state)
 	text[length / 2] = '\0';
 	ground_put(path, text, length);
 	must_refuse(ground, "a NUL");
-	static const char *const other[] = { "{}", "[]", "null", "\xff\xfe", "{\"version\":2}", "{\"version\":1}", "{\"version\":\"1\"}" };
+	static const char *const other[] = {
+		"{}", "[]", "null", "\xff\xfe", "{\"version\":2}", "{\"version\":1}", "{\"version\":\"1\"}"
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
 		ground_put(path, other[i], strlen(other[i]));
 		must_refuse(ground, other[i]);
@@ -105,7 +108,8 @@ static void other_things_in_its_place(void **state)
 	assert_int_equal(rename(aside, path), 0);
 	ground_open(ground, "s", false);
 	/* The directory itself. */
-	const char *directory = ground_path(ground, "s", ""), *moved = arena_printf(&ground->arena, "%s/moved", ground->data);
+	const char *directory = ground_path(ground, "s", ""),
+		   *moved = arena_printf(&ground->arena, "%s/moved", ground->data);
 	char *trimmed = arena_strndup(&ground->arena, directory, strlen(directory) - 1);
 	assert_int_equal(rename(trimmed, moved), 0);
 	assert_int_equal(symlink("../moved", trimmed), 0);

@@ -72,7 +72,8 @@ static void one_of_many_makes_it(void **state)
 /* Made, used and removed by all at once: every call succeeds or says that the session is missing or in use. */
 static bool expected(const struct cordon_error *err)
 {
-	return err->class == CORDON_E_SESSION_BUSY || (err->class == CORDON_E_INVALID_REQUEST && strstr(err->reason, "no such"));
+	return err->class == CORDON_E_SESSION_BUSY ||
+	       (err->class == CORDON_E_NOT_FOUND && strstr(err->reason, "no such"));
 }
 
 static int live_and_let_die(const char *data, unsigned seed)
@@ -95,7 +96,9 @@ static int live_and_let_die(const char *data, unsigned seed)
 			break;
 		case 1: result = registry_open(&arena, data, "s", NULL, &record, &flag, &err); break;
 		case 2: result = registry_change(&arena, data, "s", count_up, NULL, NULL, &err); break;
-		case 3: result = registry_exclude(data, "s", &fd, &err) < 0 ? -1 : registry_remove(data, "s", &err); break;
+		case 3:
+			result = registry_exclude(data, "s", &fd, &err) < 0 ? -1 : registry_remove(data, "s", &err);
+			break;
 		}
 		if (fd >= 0)
 			close(fd);
@@ -128,7 +131,8 @@ static int note_denial(struct arena *arena, struct session_record *record, void 
 	struct session_denial *denials = arena_alloc(arena, (record->denial_count + 1) * sizeof(*denials));
 	if (record->denial_count)
 		memcpy(denials, record->denials, record->denial_count * sizeof(*denials));
-	denials[record->denial_count] = (struct session_denial){ "h", arena_printf(arena, "%zu", record->denial_count), "t" };
+	denials[record->denial_count] =
+		(struct session_denial){ "h", arena_printf(arena, "%zu", record->denial_count), "t" };
 	record->denials = denials;
 	record->denial_count++;
 	return 0;
@@ -138,7 +142,8 @@ static int note_denial(struct arena *arena, struct session_record *record, void 
 static void kills(void **state)
 {
 	struct ground *ground = *state;
-	size_t *acknowledged = mmap(NULL, sizeof(*acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	size_t *acknowledged =
+		mmap(NULL, sizeof(*acknowledged), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned seed = 7;
 	assert_true(acknowledged != MAP_FAILED);
 	for (int round = 0; round < KILLS; round++) {
@@ -170,7 +175,8 @@ static void kills(void **state)
 		bool found;
 		MUST(registry_read(&ground->arena, ground->data, id, &record, &found, &err));
 		assert_true(found || *acknowledged == 0);
-		assert_true(!found || (record.denial_count >= *acknowledged && record.denial_count <= *acknowledged + 1));
+		assert_true(!found ||
+		            (record.denial_count >= *acknowledged && record.denial_count <= *acknowledged + 1));
 		for (size_t i = 0; found && i < record.denial_count; i++)
 			assert_int_equal(strtoul(record.denials[i].reason, NULL, 10), i);
 		if (found)

@@ -29,10 +29,13 @@ static void ids(void **state)
 	longest[SESSION_ID_MAX] = '\0';
 	assert_int_equal(registry_check_id(longest, &err), 0);
 	free(longest);
-	static const char *const good[] = { "a", "/", "..", ".", "../../etc/passwd", "-c", "--", " ", "a b", "\"'\\$`", "\xc3\xbc",
-		"\xf0\x9f\x92\xa9", "\xc2\xa0", "\xe2\x80\xae" };
-	static const char *const bad[] = { "", "\n", "a\tb", "\x1b[31m", "\x7f", "\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80",
-		"\xf4\x90\x80\x80", "\xc2\x80", "x\xc2\x9f" };
+	static const char *const good[] = {
+		"a", "/",   "..",      ".",        "../../etc/passwd", "-c",       "--",
+		" ", "a b", "\"'\\$`", "\xc3\xbc", "\xf0\x9f\x92\xa9", "\xc2\xa0", "\xe2\x80\xae"
+	};
+	static const char *const bad[] = { "",         "\n",       "a\tb",     "\x1b[31m",     "\x7f",
+		                           "\xff",     "a\xc3",    "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+		                           "\xc2\x80", "x\xc2\x9f" };
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		assert_int_equal(registry_check_id(good[i], NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
@@ -61,7 +64,8 @@ static void making_and_reading(void **state)
 	record = ground_open(ground, "../x", true);
 	assert_string_equal(record.id, "../x");
 	assert_int_equal(record.state, SESSION_ACTIVE);
-	assert_true(!record.why && !record.workspace && !record.has_baseline && !record.grant_count && !record.denial_count);
+	assert_true(!record.why && !record.workspace && !record.has_baseline && !record.grant_count &&
+	            !record.denial_count);
 	assert_string_equal(record.created, record.changed);
 	struct session_record again = ground_open(ground, "../x", false);
 	assert_string_equal(again.created, record.created);
@@ -74,7 +78,8 @@ static void making_and_reading(void **state)
 static void everything_is_kept(void **state)
 {
 	struct ground *ground = *state;
-	struct session_record record, first = { .workspace = "/some/\xfe/where", .own_root = "/r\xff", .has_baseline = true }, changed;
+	struct session_record record,
+		first = { .workspace = "/some/\xfe/where", .own_root = "/r\xff", .has_baseline = true }, changed;
 	struct cordon_error err;
 	bool made, found;
 	assert_int_equal(capability_baseline(&ground->arena, false, &first.baseline), 0);
@@ -158,11 +163,13 @@ static void changing(void **state)
 	struct session_record record;
 	struct cordon_error err;
 	int answers[] = { 1, -1, 0 };
-	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[2], &record, &err), -1);
-	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[2], &record, &err),
+	                 -1);
+	assert_int_equal(err.class, CORDON_E_NOT_FOUND);
 	ground_open(ground, "s", true);
 	MUST(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[0], &record, &err));
-	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[1], &record, &err), -1);
+	assert_int_equal(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[1], &record, &err),
+	                 -1);
 	assert_int_equal(err.class, CORDON_E_SESSION_ENDED);
 	assert_null(ground_open(ground, "s", false).why);
 	MUST(registry_change(&ground->arena, ground->data, "s", ground_answer, &answers[2], NULL, &err));
@@ -183,7 +190,8 @@ static void a_say_in_the_making(void **state)
 	struct session_record record;
 	struct cordon_error err;
 	bool made, found;
-	assert_int_equal(registry_make(&ground->arena, ground->data, "s", NULL, refuse_making, NULL, &record, &made, &err), -1);
+	assert_int_equal(
+		registry_make(&ground->arena, ground->data, "s", NULL, refuse_making, NULL, &record, &made, &err), -1);
 	assert_int_equal(err.class, CORDON_E_AUDIT_UNAVAILABLE);
 	MUST(registry_read(&ground->arena, ground->data, "s", &record, &found, &err));
 	assert_false(found);
@@ -239,9 +247,9 @@ static void using_and_removing(void **state)
 	struct cordon_error err;
 	int first, second, alone;
 	assert_int_equal(registry_exclude(ground->data, "s", &alone, &err), -1);
-	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_int_equal(err.class, CORDON_E_NOT_FOUND);
 	assert_int_equal(registry_remove(ground->data, "s", &err), -1);
-	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
+	assert_int_equal(err.class, CORDON_E_NOT_FOUND);
 	first = ground_use(ground, "s", false);
 	ground_open(ground, "s", true);
 	second = ground_use(ground, "s", true);
@@ -279,9 +287,16 @@ int main(void)
 {
 #define WITH_GROUND(test) cmocka_unit_test_setup_teardown(test, ground_setup, ground_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ids), WITH_GROUND(making_and_reading), WITH_GROUND(everything_is_kept), WITH_GROUND(what_becomes_of_it),
-		WITH_GROUND(what_contradicts), WITH_GROUND(changing), WITH_GROUND(a_say_in_the_making),
-		WITH_GROUND(listing), WITH_GROUND(using_and_removing), WITH_GROUND(using_says_what_disagrees),
+		cmocka_unit_test(ids),
+		WITH_GROUND(making_and_reading),
+		WITH_GROUND(everything_is_kept),
+		WITH_GROUND(what_becomes_of_it),
+		WITH_GROUND(what_contradicts),
+		WITH_GROUND(changing),
+		WITH_GROUND(a_say_in_the_making),
+		WITH_GROUND(listing),
+		WITH_GROUND(using_and_removing),
+		WITH_GROUND(using_says_what_disagrees),
 	};
 	return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }

@@ -57,8 +57,40 @@ static void test_statuses(void **state)
 	}
 }
 
+/* What came, what was kept of it, whether that is not all, and what is said. */
+static const struct {
+	uint64_t total;
+	size_t kept;
+	bool truncated;
+	const char *said;
+} cuts[] = {
+	{ 100, 100, false, "" },
+	{ 28, 24, false, "" },
+	{ 24, 28, false, "" },
+	{ 100, 60, true, "cordon: standard output cut: 60 of 100 bytes kept (--max-output)\n" },
+	{ 100, 120, true, "cordon: standard output cut: not all is kept (--max-output)\n" },
+};
+
+static void test_a_cut_is_told_and_no_other_difference(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {
+		const struct cordon_result result = { .stdout_bytes = cuts[i].total, .stdout_length = cuts[i].kept,
+			                              .stdout_truncated = cuts[i].truncated, .stderr_bytes = 5 };
+		const struct report_place place = { .stdout_as_kept = true, .stderr_as_kept = true };
+		char *text = NULL;
+		size_t length;
+		FILE *out = open_memstream(&text, &length);
+		report_remarks(out, &result, &place);
+		fclose(out);
+		assert_string_equal(text, cuts[i].said);
+		free(text);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_untrusted), cmocka_unit_test(test_statuses) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_untrusted), cmocka_unit_test(test_statuses),
+		                            cmocka_unit_test(test_a_cut_is_told_and_no_other_difference) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

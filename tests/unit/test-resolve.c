@@ -60,7 +60,9 @@ static struct address_range exemptions[2];
 
 static struct resolver_options options(unsigned timeout_ms)
 {
-	return (struct resolver_options){ .servers = name_server_text(server), .hosts = hosts_path, .timeout_ms = timeout_ms };
+	return (struct resolver_options){ .servers = name_server_text(server),
+		                          .hosts = hosts_path,
+		                          .timeout_ms = timeout_ms };
 }
 
 static struct host host_of(const char *text)
@@ -89,7 +91,8 @@ static void describe(const struct resolution *resolution, char text[512])
 	for (size_t i = 0; i < resolution->count && i < 6; i++) {
 		char address[ADDRESS_TEXT_SIZE];
 		address_text(&resolution->addresses[i].address, address);
-		sprintf(text + strlen(text), "%s%s%s", i ? " " : "", address, resolution->addresses[i].verdict.allowed ? "" : "!");
+		sprintf(text + strlen(text), "%s%s%s", i ? " " : "", address,
+		        resolution->addresses[i].verdict.allowed ? "" : "!");
 	}
 }
 
@@ -152,7 +155,8 @@ static void every_kind_of_answer(void **state)
 		if (found.status != cases[i].status || found.allowed != cases[i].allowed ||
 		    (cases[i].addresses && strcmp(text, cases[i].addresses)) || !strstr(why, cases[i].why) ||
 		    !*why != found.allowed)
-			fail_msg("%s: status %d, allowed %d, %s: %s", cases[i].name, found.status, found.allowed, text, why);
+			fail_msg("%s: status %d, allowed %d, %s: %s", cases[i].name, found.status, found.allowed, text,
+			         why);
 	}
 	/* Nobody was asked for these. */
 	assert_int_equal(name_server_asked(server, "localhost"), 0);
@@ -281,7 +285,8 @@ static void many_at_once(void **state)
 	struct resolver *resolver;
 	struct lookup *lookup;
 	assert_int_equal(resolver_open(&how, &resolver, &err), 0);
-	static const char *const names[] = { "good.test", "private.test", "nothing.test", "8.8.8.8", "large.test", "alias.test" };
+	static const char *const names[] = { "good.test", "private.test", "nothing.test",
+		                             "8.8.8.8",   "large.test",   "alias.test" };
 	for (size_t i = 0; i < COUNT; i++) {
 		struct host host = host_of(names[i % 6]);
 		seen[i].resolver = resolver;
@@ -385,7 +390,8 @@ static void without_any_file(void **state)
 	pid_t child = fork();
 	if (child == 0) {
 		if (resolver_open(&how, &seen.resolver, &err) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-		    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 || open("/etc/hosts", O_RDONLY | O_CLOEXEC) >= 0 ||
+		    syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ||
+		    open("/etc/hosts", O_RDONLY | O_CLOEXEC) >= 0 ||
 		    resolver_start(seen.resolver, &host, on_seen, &seen, &lookup, &err) < 0 ||
 		    resolver_start(seen.resolver, &listed, on_seen, &seen, &lookup, &err) < 0)
 			_exit(1);
@@ -401,10 +407,10 @@ static void without_any_file(void **state)
 static int setup(void **state)
 {
 	(void)state;
-	static const char hosts[] =
-		"# addresses\n127.0.0.1\tlocalhost\n::1 localhost ip6-localhost\n\n"
-		"192.168.7.7   other Listed.TEST. # listed\nfd07::7 listed.test\r\n# 1.1.1.1 listed.test\nlisted.test 1.1.1.1\n"
-		"127.1 listed.test\n8.8.4.4 public-listed.test\n0.0.0.0 blocked.test";
+	static const char hosts[] = "# addresses\n127.0.0.1\tlocalhost\n::1 localhost ip6-localhost\n\n"
+				    "192.168.7.7   other Listed.TEST. # listed\nfd07::7 listed.test\r\n# 1.1.1.1 "
+	                            "listed.test\nlisted.test 1.1.1.1\n"
+				    "127.1 listed.test\n8.8.4.4 public-listed.test\n0.0.0.0 blocked.test";
 	int fd = mkostemp(hosts_path, O_CLOEXEC);
 	if (fd < 0 || write(fd, hosts, sizeof(hosts) - 1) != sizeof(hosts) - 1)
 		return -1;

@@ -28,10 +28,18 @@ static const struct {
 	{ "[]", "null", RPC_NO_REQUEST },
 	{ "", "null", RPC_NOT_JSON },
 	{ "{", "null", RPC_NOT_JSON },
-	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\\\\",\"params\":{\"a\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}}", "null", RPC_NOT_JSON },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\\\\\",\"params\":{\"a\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]}}",
+	  "null", RPC_NOT_JSON },
 	{ "\"", "null", RPC_NOT_JSON },
 	{ "\"\\", "null", RPC_NOT_JSON },
-	{ "{\"id\":1,\"id\":2}", "null", RPC_NOT_JSON },
+	{ "{\"id\":1,\"id\":2}", "null", RPC_NO_REQUEST },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"\\u0069d\":2,\"method\":\"m\"}", "null", RPC_NO_REQUEST },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"method\":\"n\"}", "null", RPC_NO_REQUEST },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"a:\":\"\\\":\",\"b\":1,\"b\":2}}", "1",
+	  RPC_NO_REQUEST },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":{\"a\":\"\\u0000\"}}", "1", RPC_OK },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0000\",\"method\":\"m\"}", "\"\\u0000\"", RPC_OK },
+	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\\u0000n\"}", "1", RPC_NO_REQUEST },
 	{ "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\"} x", "null", RPC_NOT_JSON },
 };
 
@@ -88,45 +96,10 @@ static void test_answers(void **state)
 	json_t *said = json_loadb(line, length, 0, NULL);
 	json_t *error = json_object_get(said, "error");
 	assert_int_equal(json_integer_value(json_object_get(error, "code")), RPC_REFUSED);
-	assert_string_equal(json_string_value(json_object_get(json_object_get(error, "data"), "class")), "session_ended");
+	assert_string_equal(json_string_value(json_object_get(json_object_get(error, "data"), "class")),
+	                    "session_ended");
 	json_decref(said);
 	free(line);
-}
-
-static void test_bytes(void **state)
-{
-	(void)state;
-	static const struct {
-		const char *data;
-		size_t length;
-		const char *name;
-	} given[] = { { "caf\xc3\xa9\n", 6, "text" }, { "", 0, "text" }, { "a\0b", 3, "base64" }, { "\xff\xc3", 2, "base64" } };
-	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
-		struct json json;
-		json_init(&json);
-		json_object_begin(&json);
-		rpc_bytes(&json, given[i].data, given[i].length);
-		json_object_end(&json);
-		char *text = json_take(&json), *data;
-		json_t *object = json_loads(text, 0, NULL);
-		size_t length;
-		assert_non_null(json_object_get(object, given[i].name));
-		assert_true(rpc_take_bytes(object, &data, &length));
-		assert_int_equal(length, given[i].length);
-		assert_memory_equal(data, given[i].data, length);
-		free(data);
-		json_decref(object);
-		free(text);
-	}
-	static const char *const bad[] = { "{}", "{\"text\":1}", "{\"base64\":\"=\"}", "{\"base64\":\"ab c\"}", "{\"text\":\"\",\"base64\":\"\"}" };
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		json_t *object = json_loads(bad[i], 0, NULL);
-		char *data;
-		size_t length;
-		assert_non_null(object);
-		assert_false(rpc_take_bytes(object, &data, &length));
-		json_decref(object);
-	}
 }
 
 int main(void)
@@ -135,7 +108,6 @@ int main(void)
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_bytes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "arena-ground.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "policy/rules.h"
 
 static void add(struct tool_rules *rules, const char *tool, const char *match, enum rule_decision decision)
@@ -86,10 +86,11 @@ static void the_first_match_decides(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		char where[32];
 		snprintf(where, sizeof(where), "c.toml:%d:1", rows[i].line);
-		struct rule_verdict verdict = judge(&rules, rows[i].tool, rows[i].subject, strcmp(rows[i].tool, "run") != 0, true);
+		struct rule_verdict verdict =
+			judge(&rules, rows[i].tool, rows[i].subject, strcmp(rows[i].tool, "run") != 0, true);
 		if (verdict.decision != rows[i].decision || strcmp(verdict.where, where) != 0)
-			fail_msg("%s %s: %s at %s", rows[i].tool, rows[i].subject, rule_decision_names[verdict.decision],
-			         verdict.where);
+			fail_msg("%s %s: %s at %s", rows[i].tool, rows[i].subject,
+			         rule_decision_names[verdict.decision], verdict.where);
 	}
 	struct rule_verdict verdict = judge(&rules, "write", "/data/a.pem", true, true);
 	assert_string_equal(verdict.why, "a rule says deny for write on **/*.pem");
@@ -109,12 +110,23 @@ static void path_lists(void **state)
 		const char *subject;
 		enum rule_decision decision;
 	} rows[] = {
-		{ "/work", RULE_ALLOW }, { "/work/x", RULE_ALLOW }, { "/data/a", RULE_ALLOW }, { "/data/a/b", RULE_ALLOW },
-		{ "/data/ab", RULE_DENY }, { "/data", RULE_DENY }, { "/", RULE_DENY },
-		{ "/work/secret", RULE_DENY }, { "/work/secret/x", RULE_DENY }, { "/work/secrets", RULE_ALLOW },
-		{ "/work/Secret", RULE_ALLOW }, { NULL, RULE_DENY },
+		{ "/work", RULE_ALLOW },
+		{ "/work/x", RULE_ALLOW },
+		{ "/data/a", RULE_ALLOW },
+		{ "/data/a/b", RULE_ALLOW },
+		{ "/data/ab", RULE_DENY },
+		{ "/data", RULE_DENY },
+		{ "/", RULE_DENY },
+		{ "/work/secret", RULE_DENY },
+		{ "/work/secret/x", RULE_DENY },
+		{ "/work/secrets", RULE_ALLOW },
+		{ "/work/Secret", RULE_ALLOW },
+		{ NULL, RULE_DENY },
 		/* Not canonical: not what the kernel resolved. */
-		{ "/work/../etc", RULE_DENY }, { "work", RULE_DENY }, { "", RULE_DENY }, { "/work/", RULE_DENY },
+		{ "/work/../etc", RULE_DENY },
+		{ "work", RULE_DENY },
+		{ "", RULE_DENY },
+		{ "/work/", RULE_DENY },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (decide(&rules, "write", rows[i].subject) != rows[i].decision)
@@ -192,7 +204,8 @@ static void what_is_no_rule(void **state)
 	struct tool_rules rules = { 0 };
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct cordon_error err = { 0 };
-		assert_int_equal(rules_add(&arena, &rules, rows[i].tool, rows[i].match, RULE_DENY, "c.toml:7:1", &err), -1);
+		assert_int_equal(rules_add(&arena, &rules, rows[i].tool, rows[i].match, RULE_DENY, "c.toml:7:1", &err),
+		                 -1);
 		assert_int_equal(err.class, CORDON_E_CONFIG_INVALID);
 		assert_string_equal(err.subject, "c.toml:7:1");
 		assert_int_equal(rules.count, 0);
@@ -241,11 +254,20 @@ static void keys_change_nothing(void **state)
 {
 	(void)state;
 	static const char *const tools[] = { "run", "read", "write", "*" };
-	static const char *const matches[] = { NULL, "/a", "/a/b", "/a/b/c.x", "/a/**", "/a/*", "/a/b/**", "/**", "/**/b", "b",
-		"*.x", "**/*.x", "/a/*.x", "*.c.x", "*~", "c*", "?", "[ab]", "/a/?/c.x", "**/b/*", "/a*/b", "/a/b*", "**/a/**",
-		"/a/**/c.x", "/a/\\b", "*.", "a.*", "/a/**/*.x", "**/c.*", "/**/a*", LONG "*", LONG "n*", LONG "nn*" };
-	static const char *const subjects[] = { NULL, "/", "/a", "/b", "/a/b", "/a/c", "/ab/b", "/a/b/c.x", "/a/b/c.y", "/a/c.x",
-		"/x/a/b/c.x", "/b/b", "/b/c.c.x", "/a/x~", "/a/b/c/d/e/f.x", "/a.", "/a/a.b", "/a/b.", "/.x", "/" LONG, "/a/" LONG "n", "/" LONG "nnn", "/a/c" };
+	static const char *const matches[] = { NULL,       "/a",      "/a/b",    "/a/b/c.x",  "/a/**",   "/a/*",
+		                               "/a/b/**",  "/**",     "/**/b",   "b",         "*.x",     "**/*.x",
+		                               "/a/*.x",   "*.c.x",   "*~",      "c*",        "?",       "[ab]",
+		                               "/a/?/c.x", "**/b/*",  "/a*/b",   "/a/b*",     "**/a/**", "/a/**/c.x",
+		                               "/a/\\b",   "*.",      "a.*",     "/a/**/*.x", "**/c.*",  "/**/a*",
+		                               LONG "*",   LONG "n*", LONG "nn*" };
+	static const char *const subjects[] = { NULL,           "/",          "/a",
+		                                "/b",           "/a/b",       "/a/c",
+		                                "/ab/b",        "/a/b/c.x",   "/a/b/c.y",
+		                                "/a/c.x",       "/x/a/b/c.x", "/b/b",
+		                                "/b/c.c.x",     "/a/x~",      "/a/b/c/d/e/f.x",
+		                                "/a.",          "/a/a.b",     "/a/b.",
+		                                "/.x",          "/" LONG,     "/a/" LONG "n",
+		                                "/" LONG "nnn", "/a/c" };
 	int found = 0;
 	srandom(5);
 	for (int round = 0; round < 3000; round++) {
@@ -260,7 +282,8 @@ static void keys_change_nothing(void **state)
 			enum rule_decision expected = by_turns(&rules, tool, subject, &where);
 			struct rule_verdict verdict = judge(&rules, tool, subject, true, true);
 			found += where != NULL;
-			if (verdict.decision != expected || !verdict.where != !where || (where && strcmp(verdict.where, where)))
+			if (verdict.decision != expected || !verdict.where != !where ||
+			    (where && strcmp(verdict.where, where)))
 				fail_msg("%s %s: %s instead of %s", tool, subject, verdict.where, where);
 		}
 		arena_free(&arena);

@@ -134,8 +134,8 @@ static int live_no_memfd(void)
 	return refused(memfd_create("x", 0), EPERM);
 }
 
-/* What is asked for is what there is: without the filter nobody is to be the slower for it. By a thread's number, as libraries do it,
- * is not told from another's. */
+/* What is asked for is what there is: without the filter nobody is to be the slower for it. By a thread's number, as
+ * libraries do it, is not told from another's. */
 static int live_among_others(void)
 {
 	pid_t parent = getppid();
@@ -144,16 +144,20 @@ static int live_among_others(void)
 	sched_getaffinity(0, sizeof(processors), &processors);
 	int failed = refused(shmget(IPC_PRIVATE, 4096, 0600), EPERM);
 	failed |= refused(sched_setaffinity(parent, sizeof(processors), &processors), EPERM);
-	failed |= refused(setpriority(PRIO_PROCESS, (id_t)parent, priority), EPERM) | refused(setpriority(PRIO_PGRP, 0, priority), EPERM);
+	failed |= refused(setpriority(PRIO_PROCESS, (id_t)parent, priority), EPERM) |
+	          refused(setpriority(PRIO_PGRP, 0, priority), EPERM);
 	failed |= refused(syscall(SYS_ioprio_set, 1, parent, 0), EPERM) | (syscall(SYS_ioprio_set, 1, 0, 0) != 0);
-	return failed | (sched_setaffinity(0, sizeof(processors), &processors) != 0) | (setpriority(PRIO_PROCESS, 0, priority) != 0);
+	return failed | (sched_setaffinity(0, sizeof(processors), &processors) != 0) |
+	       (setpriority(PRIO_PROCESS, 0, priority) != 0);
 }
 
 static int live_own_limits(void)
 {
 	struct rlimit limit, core = { 0, 0 };
-	int failed = refused(prlimit(0, RLIMIT_CORE, &core, &limit), EPERM) | (prlimit(0, RLIMIT_CORE, &core, NULL) != 0);
-	return failed | refused(prlimit(getppid(), RLIMIT_CPU, NULL, &limit), EPERM) | (prlimit(0, RLIMIT_CPU, NULL, &limit) != 0);
+	int failed =
+		refused(prlimit(0, RLIMIT_CORE, &core, &limit), EPERM) | (prlimit(0, RLIMIT_CORE, &core, NULL) != 0);
+	return failed | refused(prlimit(getppid(), RLIMIT_CPU, NULL, &limit), EPERM) |
+	       (prlimit(0, RLIMIT_CPU, NULL, &limit) != 0);
 }
 
 /* Where the attempts on files are made; removed by the parent. */
@@ -217,7 +221,8 @@ static int live_no_attributes(void)
 {
 	static const struct timespec times[2];
 	int file = openat(room_fd, "other", O_CREAT | O_RDWR, 0644);
-	int failed = file < 0 || refused(fchmod(file, 0600), EPERM) | refused(fchmodat(room_fd, "other", 0600, 0), EPERM);
+	int failed =
+		file < 0 || refused(fchmod(file, 0600), EPERM) | refused(fchmodat(room_fd, "other", 0600, 0), EPERM);
 	failed |= refused(fchown(file, getuid(), getgid()), EPERM);
 	failed |= refused(fchownat(room_fd, "other", getuid(), getgid(), AT_SYMLINK_NOFOLLOW), EPERM);
 	failed |= refused(futimens(file, times), EPERM) | refused(utimensat(room_fd, "other", times, 0), EPERM);

@@ -40,7 +40,10 @@ static const struct rule {
 	{ "setrlimit", DONE, 0, 0, { LOW }, { 4 } },
 	{ "fcntl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 1024 } },
 	{ "fcntl", REFUSE(EPERM), 0, 0, { 0, LOW }, { 0, 1040 } },
-	SCHEDULES("sched_setparam"), SCHEDULES("sched_setscheduler"), SCHEDULES("sched_setaffinity"), SCHEDULES("sched_setattr"),
+	SCHEDULES("sched_setparam"),
+	SCHEDULES("sched_setscheduler"),
+	SCHEDULES("sched_setaffinity"),
+	SCHEDULES("sched_setattr"),
 	{ "setpriority", REFUSE(EPERM), SECCOMP_OWN_LIMITS, SECCOMP_AMONG_OTHERS, { LOW, LOW }, { 0, 1 } },
 	{ "setpriority", ALLOW, SECCOMP_OWN_LIMITS | SECCOMP_AMONG_OTHERS, 0, { LOW, LOW }, { 0, 0 } },
 	{ "ioprio_set", ALLOW, SECCOMP_AMONG_OTHERS, 0, { LOW, LOW }, { 1, 0 } },
@@ -79,7 +82,8 @@ static void reference_rule(scmp_filter_ctx context, const struct rule *rule, uns
 		return;
 	for (unsigned i = 0; i < 4; i++)
 		if (rule->mask[i])
-			compare[count++] = (struct scmp_arg_cmp){ i, SCMP_CMP_MASKED_EQ, rule->mask[i], rule->value[i] };
+			compare[count++] =
+				(struct scmp_arg_cmp){ i, SCMP_CMP_MASKED_EQ, rule->mask[i], rule->value[i] };
 	assert_int_equal(seccomp_rule_add_array(context, reference_action(rule->action),
 	                                        seccomp_syscall_resolve_name(rule->call), count, compare), 0);
 }
@@ -105,7 +109,8 @@ static void reference_ip(scmp_filter_ctx context, unsigned options)
 static void reference_ioctl(scmp_filter_ctx context, unsigned options)
 {
 	for (size_t i = 0; i < ioctls_allowed_count; i++)
-		reference_rule(context, &(struct rule){ "ioctl", ALLOW, 0, 0, { 0, LOW }, { 0, ioctls_allowed[i] } }, options);
+		reference_rule(context, &(struct rule){ "ioctl", ALLOW, 0, 0, { 0, LOW }, { 0, ioctls_allowed[i] } },
+		               options);
 }
 
 static void reference_plain(scmp_filter_ctx context, uint32_t arch, unsigned options)
@@ -116,7 +121,8 @@ static void reference_plain(scmp_filter_ctx context, uint32_t arch, unsigned opt
 		int native = name ? seccomp_syscall_resolve_name(name) : __NR_SCMP_ERROR;
 		if (native == __NR_SCMP_ERROR || answer == SECCOMP_BY_ARGUMENTS)
 			continue;
-		uint32_t action = answer == SECCOMP_ALLOWED ? ALLOW : REFUSE(answer == SECCOMP_SAYS_EPERM ? EPERM : ENOSYS);
+		uint32_t action =
+			answer == SECCOMP_ALLOWED ? ALLOW : REFUSE(answer == SECCOMP_SAYS_EPERM ? EPERM : ENOSYS);
 		assert_int_equal(seccomp_rule_add(context, reference_action(action), native, 0), 0);
 	}
 }
@@ -175,7 +181,8 @@ static uint32_t reference_otherwise(uint32_t arch, uint32_t number, unsigned opt
 	}
 }
 
-/* libseccomp 2.5.4 knows the calls of Linux 6.7; later ones have no name there, and are compared with the table only. */
+/* libseccomp 2.5.4 knows the calls of Linux 6.7; later ones have no name there, and are compared with the table only.
+ */
 static bool reference_knows(uint32_t arch, uint32_t number)
 {
 	const char *name = seccomp_call_name(arch, number);
@@ -192,21 +199,25 @@ static void filter_agrees_with_libseccomp(void **state)
 			size_t length = emit(arch, options, filter);
 			size_t reference_length = reference_make(a, options, reference, ARRAY_SIZE(reference));
 			if (options == 0)
-				print_message("# %s: libseccomp's filter has %zu instructions, ours %zu\n", arches[a].name,
-				              reference_length, length);
+				print_message("# %s: libseccomp's filter has %zu instructions, ours %zu\n",
+				              arches[a].name, reference_length, length);
 			for (uint32_t number = 0; number < 1024; number++) {
 				if (!reference_knows(arch, number))
 					continue;
-				for (size_t v = vectors_start(arch, number); v < vectors.count; v += vectors_step(arch, number, options)) {
+				for (size_t v = vectors_start(arch, number); v < vectors.count;
+				     v += vectors_step(arch, number, options)) {
 					struct seccomp_data data = data_for(arch, number, v);
 					uint32_t want = bpf_run(reference, reference_length, &data, NULL);
 					if (want == NO_RULE)
 						want = reference_otherwise(arch, number, options, &data);
 					uint32_t got = bpf_run(filter, length, &data, NULL);
 					if (got != want)
-						fail_msg("%s %u, options %x, arguments %llx %llx %llx: %x, libseccomp says %x",
-						         arches[a].name, number, options, (unsigned long long)data.args[0],
-						         (unsigned long long)data.args[1], (unsigned long long)data.args[2], got, want);
+						fail_msg("%s %u, options %x, arguments %llx %llx %llx: %x, libseccomp "
+						         "says %x",
+						         arches[a].name, number, options,
+						         (unsigned long long)data.args[0],
+						         (unsigned long long)data.args[1],
+						         (unsigned long long)data.args[2], got, want);
 				}
 			}
 		}
@@ -231,7 +242,8 @@ static void ioctl_agrees_with_libseccomp(void **state)
 				uint32_t want = bpf_run(reference, reference_length, &data, NULL);
 				uint32_t got = bpf_run(filter, length, &data, NULL);
 				if (got != (want == NO_RULE ? REFUSE(ENOTTY) : want))
-					fail_msg("%s: request %x: %x, libseccomp says %x", arches[a].name, request, got, want);
+					fail_msg("%s: request %x: %x, libseccomp says %x", arches[a].name, request, got,
+					         want);
 			}
 	}
 }

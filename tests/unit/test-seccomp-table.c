@@ -51,7 +51,8 @@ static void table_has_the_right_numbers(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 			int number = seccomp_syscall_resolve_name_arch(arches[a].scmp, calls[i].name);
 			if (seccomp_syscall_resolve_name(calls[i].name) == __NR_SCMP_ERROR) {
-				assert_true(calls[i].numbers[0] > 456 || calls[i].numbers[0] == 335 || calls[i].numbers[0] == 336);
+				assert_true(calls[i].numbers[0] > 456 || calls[i].numbers[0] == 335 ||
+				            calls[i].numbers[0] == 336);
 				continue;
 			}
 			/* Negative numbers of libseccomp's stand for calls that the architecture does not have. */
@@ -94,9 +95,30 @@ static const char *const never[] = {
 	"openat2",
 };
 static const char *const always[] = {
-	"read", "mkdirat", "fgetxattr", "execve", "mmap", "futex", "ptrace", "seccomp", "landlock_restrict_self", "rseq",
-	"set_robust_list", "membarrier", "getrandom", "copy_file_range", "splice", "inotify_add_watch", "signalfd4",
-	"timerfd_create", "sched_getaffinity", "mbind", "io_submit", "pidfd_open", "close_range", "mseal",
+	"read",
+	"mkdirat",
+	"fgetxattr",
+	"execve",
+	"mmap",
+	"futex",
+	"ptrace",
+	"seccomp",
+	"landlock_restrict_self",
+	"rseq",
+	"set_robust_list",
+	"membarrier",
+	"getrandom",
+	"copy_file_range",
+	"splice",
+	"inotify_add_watch",
+	"signalfd4",
+	"timerfd_create",
+	"sched_getaffinity",
+	"mbind",
+	"io_submit",
+	"pidfd_open",
+	"close_range",
+	"mseal",
 };
 
 static void table_decides_as_promised(void **state)
@@ -145,7 +167,8 @@ static void names_and_numbers_go_round(void **state)
 		for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 			assert_int_equal(seccomp_call_number(arches[a].audit, calls[i].name), calls[i].numbers[a]);
 			if (calls[i].numbers[a] >= 0)
-				assert_string_equal(seccomp_call_name(arches[a].audit, (uint32_t)calls[i].numbers[a]), calls[i].name);
+				assert_string_equal(seccomp_call_name(arches[a].audit, (uint32_t)calls[i].numbers[a]),
+				                    calls[i].name);
 		}
 	assert_null(seccomp_call_name(AUDIT_ARCH_X86_64, 400));
 	assert_null(seccomp_call_name(AUDIT_ARCH_AARCH64, 0xffffffff));

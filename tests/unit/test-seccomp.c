@@ -1,4 +1,5 @@
-/* The system-call filter beside the table and a plain statement of the argument rules; and how long and how deep it is. */
+/* The system-call filter beside the table and a plain statement of the argument rules; and how long and how deep it is.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +114,8 @@ static uint32_t expect(unsigned options, const struct seccomp_data *data)
 
 /* ---- Against the table ------------------------------------------------------------------------------------------ */
 
-static void check_number(const struct sock_filter *filter, size_t length, uint32_t arch, unsigned options, uint32_t number)
+static void check_number(const struct sock_filter *filter, size_t length, uint32_t arch, unsigned options,
+                         uint32_t number)
 {
 	for (size_t v = vectors_start(arch, number); v < vectors.count; v += vectors_step(arch, number, options)) {
 		struct seccomp_data data = data_for(arch, number, v);
@@ -153,7 +155,8 @@ static void foreign_entry_is_refused(void **state)
 						assert_int_equal(bpf_run(filter, length, &data, NULL), REFUSE(ENOSYS));
 				}
 				for (size_t i = 0; i < ARRAY_SIZE(beyond); i++) {
-					struct seccomp_data data = data_for(arches[a].audit, number + beyond[i], number);
+					struct seccomp_data data =
+						data_for(arches[a].audit, number + beyond[i], number);
 					assert_int_equal(bpf_run(filter, length, &data, NULL), REFUSE(ENOSYS));
 				}
 			}
@@ -197,7 +200,8 @@ static void filter_is_short(void **state)
 			for (uint32_t number = 0; number < 1024; number++) {
 				struct seccomp_data data = { .nr = (int)number, .arch = arches[a].audit };
 				unsigned steps = 0;
-				enum seccomp_answer answer = seccomp_set_answer(seccomp_set_of(data.arch, number), options);
+				enum seccomp_answer answer =
+					seccomp_set_answer(seccomp_set_of(data.arch, number), options);
 				bpf_run(filter, length, &data, &steps);
 				if (answer != SECCOMP_BY_ARGUMENTS && steps > deepest)
 					deepest = steps;
@@ -207,9 +211,11 @@ static void filter_is_short(void **state)
 		for (int i = 0; i < ROUNDS; i++)
 			emit(arches[a].audit, 0, filter);
 		clock_gettime(CLOCK_MONOTONIC, &to);
-		print_message("# %s: %zu instructions, %zu with the longest options, at most %u run where arguments do not "
-		              "matter, emitted in %.2f us\n", arches[a].name, emit(arches[a].audit, 0, filter), longest,
-		              deepest, microseconds(from, to) / ROUNDS);
+		print_message(
+			"# %s: %zu instructions, %zu with the longest options, at most %u run where arguments do not "
+			"matter, emitted in %.2f us\n",
+			arches[a].name, emit(arches[a].audit, 0, filter), longest, deepest,
+			microseconds(from, to) / ROUNDS);
 		assert_true(longest <= 280);
 		/* Head, return, and a comparison for each halving. */
 		assert_true(deepest <= 3 + 1 + 8);

@@ -119,7 +119,8 @@ static void test_a_reader_that_goes_away(void **state)
 	close(pipes.write_fd);
 }
 
-/* A signal that is sent while it may be delivered ends its receiver at once, so it may be only while a reader is waited for. */
+/* A signal that is sent while it may be delivered ends its receiver at once, so it may be only while a reader is waited
+ * for. */
 static void test_signals_are_let_in_only_to_wait(void **state)
 {
 	(void)state;

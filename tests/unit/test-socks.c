@@ -114,7 +114,8 @@ static void every_request(void **state)
 			free(copy);
 			if (length < requests[i].length && requests[i].verdict < 0 && verdict == requests[i].verdict)
 				continue;
-			if (verdict != (length < requests[i].length ? 0 : requests[i].verdict) || (verdict < 0 && (!why || !*why)))
+			if (verdict != (length < requests[i].length ? 0 : requests[i].verdict) ||
+			    (verdict < 0 && (!why || !*why)))
 				fail_msg("%s, %zu bytes: %ld", requests[i].what, length, verdict);
 			if (verdict <= 0)
 				continue;

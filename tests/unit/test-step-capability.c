@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,24 @@
 #include "approval/gate.h"
 #include "base/remove.h"
 #include "config/config.h"
-#include "driver/linux/kernel-mounts.h"
+#include "driver/machine.h"
+#include "host/kernel-mounts.h"
 #include "session/registry.h"
 #include "walk.h"
+
+/* Without credentials in the configuration. */
+bool credentials_are_configured(const struct config *config)
+{
+	(void)config;
+	return false;
+}
+
+int credentials_choose(const struct walk_facts *facts, const struct verdict_session *session, struct grants *grants,
+                       struct cordon_error *err)
+{
+	(void)facts, (void)session, (void)grants, (void)err;
+	return 0;
+}
 
 #include <cmocka.h>
 
@@ -28,8 +44,13 @@ static struct {
 	struct capability_set excess;
 } gate;
 
-int gate_ask(const struct gate *with, struct arena *arena, const struct config *config, const struct gate_question *question,
-             struct gate_answer *ret_answer, struct cordon_error *err)
+cordon_approver_fn approver_fn(const struct approver *approver, const struct config *config)
+{
+	return approver->is_client && config->approval.own_approver ? NULL : approver->fn;
+}
+
+int gate_ask(const struct gate *with, struct arena *arena, const struct config *config,
+             const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err)
 {
 	(void)with, (void)arena, (void)config;
 	gate.calls++;
@@ -39,15 +60,18 @@ int gate_ask(const struct gate *with, struct arena *arena, const struct config *
 	return gate.deny ? (fail)(err, CORDON_E_CAPABILITY_DENIED, 0, NULL, "the human said no") : 0;
 }
 
-bool cgroup_shows(const char *path, int known_fd)
+bool driver_groups_show(const char *path, int known_fd)
 {
 	(void)known_fd;
 	return strstr(path, "/control-groups") != NULL;
 }
 
-const char *kernel_mounts_beneath(const char *path)
+static int mounts_unreadable;   /* an errno, or 0 */
+
+int kernel_mounts_beneath(const char *path, const char **ret_type)
 {
-	return strstr(path, "/has-debugfs") ? "debugfs" : NULL;
+	*ret_type = strstr(path, "/has-debugfs") ? "debugfs" : NULL;
+	return -mounts_unreadable;
 }
 
 static char search_path[] = "PATH=/usr/bin:/bin", *environment[] = { search_path, NULL };
@@ -95,10 +119,12 @@ static void make_file(struct ground *ground, const char *path)
 
 static int set_up(void **state)
 {
-	static const char *const directories[] = { "work", "data", "data/a", "data/ab", "out", "own", "control-groups", "has-debugfs" };
+	static const char *const directories[] = { "work", "data", "data/a",         "data/ab",
+		                                   "out",  "own",  "control-groups", "has-debugfs" };
 	struct ground *ground = calloc(1, sizeof(*ground));
 	struct verdict_session *session = &ground->verdict.session;
 	memset(&gate, 0, sizeof(gate));
+	mounts_unreadable = 0;
 	strcpy(ground->top, "/tmp/cordon-step-XXXXXX");
 	assert_non_null(mkdtemp(ground->top));
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
@@ -108,7 +134,8 @@ static int set_up(void **state)
 	ground->cordon = (struct cordon){ .data_dir = in(ground, "own"), .approver = { .interrupt_fd = -1 } };
 	strings_add(&ground->arena, &ground->request.argv, "sh");
 	ground->config.baseline.spawn = true;
-	ground->config.baseline.limits = (struct limits){ .memory_bytes = 1000, .wall_ms = 60000, .stdout_bytes = 4096 };
+	ground->config.baseline.limits =
+		(struct limits){ .memory_bytes = 1000, .wall_ms = 60000, .stdout_bytes = 4096 };
 	strings_add(&ground->arena, &ground->config.baseline.deny, "**/.env");
 	strings_add(&ground->arena, &ground->config.baseline.protect, ".git/hooks");
 	ground->driver = (struct driver){ .name = "test", .holds_writes = true };
@@ -117,8 +144,9 @@ static int set_up(void **state)
 		.workspace = { .path = in(ground, "work"), .is_directory = true }, .workspace_fd = -1,
 	};
 	ground->verdict.cwd = (struct verdict_cwd){ session->workspace.path, -1 };
-	ground->facts = (struct walk_facts){ .arena = &ground->arena, .cordon = &ground->cordon, .request = &ground->request,
-	                                     .audit_id = "AUDIT" };
+	ground->facts = (struct walk_facts){
+		.arena = &ground->arena, .cordon = &ground->cordon, .request = &ground->request, .audit_id = "AUDIT"
+	};
 	*state = ground;
 	return 0;
 }
@@ -135,7 +163,8 @@ static int tear_down(void **state)
 static int take(struct ground *ground)
 {
 	memset(&ground->err, 0, sizeof(ground->err));
-	return capability_step(&ground->facts, &ground->held, &ground->verdict, &ground->verdict.grants, &ground->asked, &ground->err);
+	return capability_step(&ground->facts, &ground->held, &ground->verdict, &ground->verdict.grants, &ground->asked,
+	                       &ground->err);
 }
 
 static void assert_taken(struct ground *ground, unsigned questions)
@@ -234,7 +263,10 @@ static void test_a_one_off_and_a_dry_walk_ask_nobody(void **state)
 	want(ground, &ground->request.granted.fs_write, "out");
 	gate.deny = true;
 	ground->facts.dry = true;
-	assert_taken(ground, 0);
+	assert_int_equal(take(ground), 0);
+	/* It would ask. */
+	assert_true(!gate.calls && ground->asked);
+	assert_string_equal(ground->verdict.grants.excess.fs_write.items[0], in(ground, "out"));
 	ground->facts.dry = false;
 	ground->verdict.session.one_off = true;
 	assert_taken(ground, 0);
@@ -325,7 +357,8 @@ static void test_rules_about_the_program(void **state)
 {
 	struct ground *ground = *state;
 	struct tool_rules *rules = &ground->config.rules;
-	assert_int_equal(rules_add(&ground->arena, rules, "run", "/no/such/program", RULE_DENY, "FILE:1", &ground->err), 0);
+	assert_int_equal(rules_add(&ground->arena, rules, "run", "/no/such/program", RULE_DENY, "FILE:1", &ground->err),
+	                 0);
 	assert_taken(ground, 0);
 	/* What was judged is what starts. */
 	assert_non_null(ground->verdict.grants.program.path);
@@ -408,6 +441,19 @@ static void test_what_cannot_be_granted_is_refused_before_anybody_is_asked(void 
 	assert_false(ground->asked);
 }
 
+static void test_mounts_that_cannot_be_read_are_not_called_mounted(void **state)
+{
+	struct ground *ground = *state;
+	want(ground, &ground->request.granted.fs_read, "data");
+	mounts_unreadable = EACCES;
+	assert_refused(ground, CORDON_E_CAPABILITY_DENIED, "the table of mounts cannot be read");
+	mounts_unreadable = EMFILE;
+	assert_refused(
+		ground, CORDON_E_RESOURCE_EXHAUSTED,
+		"the table of mounts cannot be read, so what is granted with it is unknown: Too many open files");
+	assert_non_null(strstr(ground->err.remediation, "ulimit -n"));
+}
+
 static void test_a_link_that_the_command_can_write_grants_nothing(void **state)
 {
 	struct ground *ground = *state;
@@ -438,7 +484,9 @@ static void test_a_file_tool_asks_for_its_path(void **state)
 	assert_string_equal(ground->verdict.grants.reads.items[0].path, in(ground, "out/plain"));
 	approve(ground, "out", true);
 	assert_taken(ground, 0);
-	tool = (struct walk_tool){ .name = "write", .paths = { in(ground, "data/new") }, .writes = true, .may_miss = true };
+	tool = (struct walk_tool){
+		.name = "write", .paths = { in(ground, "data/new") }, .writes = true, .may_miss = true
+	};
 	assert_taken(ground, 1);
 	assert_string_equal(gate.excess.fs_write.items[0], in(ground, "data"));
 	tool.may_miss = false;
@@ -450,13 +498,21 @@ static void test_a_file_tool_asks_for_its_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_the_baseline_needs_no_asking), CASE(test_more_than_the_baseline_is_asked_about),
-		CASE(test_an_earlier_grant_needs_no_asking), CASE(test_a_one_off_and_a_dry_walk_ask_nobody), CASE(test_limits),
-		CASE(test_a_job_runs_longer), CASE(test_the_network_is_narrowed_by_request),
-		CASE(test_hosts_may_be_asked_about_later), CASE(test_rules_about_the_program),
-		CASE(test_a_hidden_name_is_granted_by_itself_only), CASE(test_a_protected_name_is_never_granted_for_writing),
+		CASE(test_the_baseline_needs_no_asking),
+		CASE(test_more_than_the_baseline_is_asked_about),
+		CASE(test_an_earlier_grant_needs_no_asking),
+		CASE(test_a_one_off_and_a_dry_walk_ask_nobody),
+		CASE(test_limits),
+		CASE(test_a_job_runs_longer),
+		CASE(test_the_network_is_narrowed_by_request),
+		CASE(test_hosts_may_be_asked_about_later),
+		CASE(test_rules_about_the_program),
+		CASE(test_a_hidden_name_is_granted_by_itself_only),
+		CASE(test_a_protected_name_is_never_granted_for_writing),
 		CASE(test_what_cannot_be_granted_is_refused_before_anybody_is_asked),
-		CASE(test_a_link_that_the_command_can_write_grants_nothing), CASE(test_a_file_tool_asks_for_its_path),
+		CASE(test_mounts_that_cannot_be_read_are_not_called_mounted),
+		CASE(test_a_link_that_the_command_can_write_grants_nothing),
+		CASE(test_a_file_tool_asks_for_its_path),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,9 @@ static int set_up(void **state)
 	struct ground *ground = calloc(1, sizeof(*ground));
 	strcpy(ground->top, "/tmp/cordon-cwd-XXXXXX");
 	assert_non_null(mkdtemp(ground->top));
-	static const char *const directories[] = { "work", "work/sub", "data", "data/a", "data/a/deep", "data/ab", "out" };
+	static const char *const directories[] = {
+		"work", "work/sub", "data", "data/a", "data/a/deep", "data/ab", "out"
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		assert_int_equal(mkdir(in(ground, directories[i]), 0700), 0);
 	assert_int_equal(symlink("../out", in(ground, "work/leaves")), 0);
@@ -128,6 +130,10 @@ static void test_from_the_callers_directory(void **state)
 	assert_enters(ground, "..", ground->work);
 	assert_enters(ground, ground->work, ground->work);
 	assert_denied(ground, "../..", "leads out");
+	/* The grant that would allow it is a plain path. */
+	char grant[sizeof(ground->err.grant)];
+	snprintf(grant, sizeof(grant), "--read %s", ground->top);
+	assert_string_equal(ground->err.grant, grant);
 }
 
 static void test_leaving_is_denied(void **state)
@@ -193,11 +199,15 @@ static void test_a_control_character_is_an_invalid_request(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_the_workspace_is_the_default), CASE(test_beneath_the_workspace),
-		CASE(test_by_the_name_the_workspace_was_given), CASE(test_from_the_callers_directory),
+		CASE(test_the_workspace_is_the_default),
+		CASE(test_beneath_the_workspace),
+		CASE(test_by_the_name_the_workspace_was_given),
+		CASE(test_from_the_callers_directory),
 		CASE(test_leaving_is_denied),
-		CASE(test_what_is_not_there_is_denied), CASE(test_granted_roots),
-		CASE(test_a_link_does_not_lead_out_of_a_granted_root), CASE(test_a_control_character_is_an_invalid_request),
+		CASE(test_what_is_not_there_is_denied),
+		CASE(test_granted_roots),
+		CASE(test_a_link_does_not_lead_out_of_a_granted_root),
+		CASE(test_a_control_character_is_an_invalid_request),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

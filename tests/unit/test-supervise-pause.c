@@ -22,7 +22,7 @@
 #define WAIT_MS 1000
 
 static struct {
-	enum supervise_wish wish;
+	enum command_wish wish;
 	bool can;
 	int wished;                             /* how often it was asked */
 	bool frozen, stuck;                     /* it cannot be let go */
@@ -31,7 +31,7 @@ static struct {
 
 static const struct cgroup_ops ops = { .freeze = cgroup_freeze, .thaw = cgroup_thaw };
 
-static enum supervise_wish wish(void *arg)
+static enum command_wish wish(void *arg)
 {
 	assert_ptr_equal(arg, &played);
 	played.wished++;
@@ -80,6 +80,17 @@ pid_t pidfd_number(int pidfd)
 bool pidfd_kill(int pidfd)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) == 0;
+}
+
+void pidfd_continue(int pidfd)
+{
+	(void)pidfd;
+}
+
+bool pidfd_is_stopped(int pidfd)
+{
+	(void)pidfd;
+	return false;
 }
 
 void processes_kill_below(pid_t first)
@@ -181,7 +192,7 @@ static void test_still_and_on(void **state)
 	(void)state;
 	struct ground ground;
 	begin(&ground, 0);
-	played.wish = SUPERVISE_STAND_STILL;
+	played.wish = COMMAND_STAND_STILL;
 	step_until_frozen(&ground, true);
 	/* What takes no disk space is not looked at. */
 	int looks = played.looks;
@@ -191,12 +202,12 @@ static void test_still_and_on(void **state)
 	/* A signal waits with it. */
 	supervise_signal(&ground.supervision, SIGTERM);
 	assert_int_equal(told(&ground), CONTROL_SIGNAL);
-	played.wish = SUPERVISE_GO_ON;
+	played.wish = COMMAND_GO_ON;
 	step_until_frozen(&ground, false);
 	assert_true(ground.supervision.still_ms > 0);
 	assert_int_equal(played.kills, 0);
 	/* It has not been told to end, and was going on. */
-	played.wish = SUPERVISE_END;
+	played.wish = COMMAND_END;
 	step_until_asked(&ground, 1);
 	assert_int_equal(told(&ground), -1);
 	end(&ground, true);
@@ -208,10 +219,10 @@ static void test_it_cannot_be_let_go_at_once(void **state)
 	(void)state;
 	struct ground ground;
 	begin(&ground, 0);
-	played.wish = SUPERVISE_STAND_STILL;
+	played.wish = COMMAND_STAND_STILL;
 	step_until_frozen(&ground, true);
 	played.stuck = true;
-	played.wish = SUPERVISE_GO_ON;
+	played.wish = COMMAND_GO_ON;
 	step_until_asked(&ground, 2);
 	assert_true(ground.supervision.still && played.frozen);
 	played.stuck = false;
@@ -225,7 +236,7 @@ static void test_it_cannot(void **state)
 	struct ground ground;
 	played.can = false;
 	begin(&ground, 0);
-	played.wish = SUPERVISE_STAND_STILL;
+	played.wish = COMMAND_STAND_STILL;
 	step_until_asked(&ground, 2);
 	assert_false(ground.supervision.still || played.frozen);
 	played.can = true;
@@ -242,10 +253,10 @@ static void test_the_end(void **state)
 	for (int way = ENDED; way < WAYS; way++) {
 		setup(NULL);
 		begin(&ground, way == TIMED ? 700 : 0);
-		played.wish = SUPERVISE_STAND_STILL;
+		played.wish = COMMAND_STAND_STILL;
 		step_until_frozen(&ground, true);
 		if (way == ENDED)
-			played.wish = SUPERVISE_END;
+			played.wish = COMMAND_END;
 		else if (way == KILLED)
 			supervise_signal(&ground.supervision, SIGKILL);
 		for (int i = 0; ground.supervision.state == SUPERVISE_RUNNING && i < STEPS_MAX; i++)
@@ -267,7 +278,7 @@ static void test_given_up(void **state)
 	(void)state;
 	struct ground ground;
 	begin(&ground, 0);
-	played.wish = SUPERVISE_STAND_STILL;
+	played.wish = COMMAND_STAND_STILL;
 	step_until_frozen(&ground, true);
 	end(&ground, false);
 	assert_int_equal(played.kills, 1);

@@ -7,8 +7,10 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -72,8 +74,8 @@ int disk_watch_look(struct disk_watch *watch, int pidfd)
 	return 0;
 }
 
-/* Of a command without output: the status that is told once it was sent these signals, and init, which reads `reads` of them, has
- * told its own, if any, and is gone. */
+/* Of a command without output: the status that is told once it was sent these signals, and init, which reads `reads` of
+ * them, has told its own, if any, and is gone. */
 static int status_told(const int *signals, size_t count, size_t reads, const int *told)
 {
 	struct supervision supervision;
@@ -134,6 +136,43 @@ static void test_gone_without_a_word(void **state)
 	(void)state;
 	for (size_t reads = 0; reads <= 2; reads++)
 		assert_int_equal(status_told(signals, 2, reads, NULL), SIGKILL);
+}
+
+static int other_fd, handled;
+
+static void handle_other(void *arg)
+{
+	uint64_t value;
+	assert_ptr_equal(arg, &other_fd);
+	assert_int_equal(read(other_fd, &value, sizeof(value)), sizeof(value));
+	handled++;
+}
+
+/* It is one descriptor for the caller, whatever of it is ready. */
+static void test_a_descriptor_of_others(void **state)
+{
+	struct supervision supervision;
+	struct launch launch = { .pidfd = -1 };
+	struct cordon_error err;
+	const struct watched watched = { other_fd = eventfd(0, EFD_CLOEXEC), handle_other, &other_fd };
+	const struct supervise_options options = { .stdin_fd = -1, .watched = &watched, .watched_count = 1 };
+	const uint64_t one = 1;
+	bool finished;
+	(void)state;
+	handled = 0;
+	assert_int_equal(supervise_prepare(&supervision, &options, &launch, &err), 0);
+	int init = dup(launch.control_fd);
+	assert_int_equal(supervise_begin(&supervision, &launch, &err), 0);
+	assert_int_equal(write(other_fd, &one, sizeof(one)), sizeof(one));
+	struct pollfd ready = { .fd = supervision.epoll_fd, .events = POLLIN };
+	while (!handled) {
+		assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+		assert_int_equal(supervise_step(&supervision, 0, &finished, &err), 0);
+	}
+	assert_int_equal(handled, 1);
+	close(init);
+	supervise_free(&supervision);
+	close(other_fd);
 }
 
 /* It was never begun, and its init waits for something else than us. */
@@ -198,6 +237,7 @@ int main(void)
 		cmocka_unit_test(test_all_was_read),
 		cmocka_unit_test(test_the_end_came_before_all_was_read),
 		cmocka_unit_test(test_gone_without_a_word),
+		cmocka_unit_test(test_a_descriptor_of_others),
 		cmocka_unit_test(test_init_hears_nothing),
 		cmocka_unit_test(test_memory_is_short),
 	};

@@ -21,12 +21,33 @@ static void sizes(void **state)
 		const char *text;
 		uint64_t bytes;
 	} rows[] = {
-		{ "0", 0 }, { "100", 100 }, { "100B", 100 }, { "64k", 65536 }, { "64K", 65536 }, { "64kB", 65536 },
-		{ "64KiB", 65536 }, { "512M", 512ull << 20 }, { "2G", 2ull << 30 }, { "2gib", 2ull << 30 },
-		{ "3T", 3ull << 40 }, { "18446744073709551614", UINT64_MAX - 1 }, { "16777215T", 16777215ull << 40 },
-		{ "", REFUSED }, { "k", REFUSED }, { "-1", REFUSED }, { "+1", REFUSED }, { " 1", REFUSED }, { "1 ", REFUSED },
-		{ "1 k", REFUSED }, { "1.5G", REFUSED }, { "0x10", REFUSED }, { "1kk", REFUSED }, { "1i", REFUSED },
-		{ "18446744073709551616", REFUSED }, { "99999999999999999999999", REFUSED }, { "16777216T", REFUSED },
+		{ "0", 0 },
+		{ "100", 100 },
+		{ "100B", 100 },
+		{ "64k", 65536 },
+		{ "64K", 65536 },
+		{ "64kB", 65536 },
+		{ "64KiB", 65536 },
+		{ "512M", 512ull << 20 },
+		{ "2G", 2ull << 30 },
+		{ "2gib", 2ull << 30 },
+		{ "3T", 3ull << 40 },
+		{ "18446744073709551614", UINT64_MAX - 1 },
+		{ "16777215T", 16777215ull << 40 },
+		{ "", REFUSED },
+		{ "k", REFUSED },
+		{ "-1", REFUSED },
+		{ "+1", REFUSED },
+		{ " 1", REFUSED },
+		{ "1 ", REFUSED },
+		{ "1 k", REFUSED },
+		{ "1.5G", REFUSED },
+		{ "0x10", REFUSED },
+		{ "1kk", REFUSED },
+		{ "1i", REFUSED },
+		{ "18446744073709551616", REFUSED },
+		{ "99999999999999999999999", REFUSED },
+		{ "16777216T", REFUSED },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t bytes = 77;
@@ -43,9 +64,20 @@ static void durations(void **state)
 		const char *text;
 		uint64_t ms;
 	} rows[] = {
-		{ "90", 90000 }, { "60s", 60000 }, { "1500ms", 1500 }, { "2m", 120000 }, { "2min", 120000 },
-		{ "1h", 3600000 }, { "0", 0 }, { "1d", REFUSED }, { "", REFUSED }, { "s", REFUSED }, { "1.5s", REFUSED },
-		{ "18446744073709551615", REFUSED }, { "18446744073709551614ms", UINT64_MAX - 1 }, { "-1s", REFUSED },
+		{ "90", 90000 },
+		{ "60s", 60000 },
+		{ "1500ms", 1500 },
+		{ "2m", 120000 },
+		{ "2min", 120000 },
+		{ "1h", 3600000 },
+		{ "0", 0 },
+		{ "1d", REFUSED },
+		{ "", REFUSED },
+		{ "s", REFUSED },
+		{ "1.5s", REFUSED },
+		{ "18446744073709551615", REFUSED },
+		{ "18446744073709551614ms", UINT64_MAX - 1 },
+		{ "-1s", REFUSED },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		uint64_t ms = 77;
@@ -135,9 +167,18 @@ static void beneath_is_by_component(void **state)
 		const char *path, *root;
 		bool within;
 	} rows[] = {
-		{ "/data/a", "/data/a", true }, { "/data/a/b", "/data/a", true }, { "/data/ab", "/data/a", false },
-		{ "/data", "/data/a", false }, { "/", "/", true }, { "/x", "/", true }, { "/", "/x", false },
-		{ "/data/a", "", false }, { "/data/a", ".", false }, { "/data/a", "d", false }, { "", "", false }, { "/data/A", "/data/a", false },
+		{ "/data/a", "/data/a", true },
+		{ "/data/a/b", "/data/a", true },
+		{ "/data/ab", "/data/a", false },
+		{ "/data", "/data/a", false },
+		{ "/", "/", true },
+		{ "/x", "/", true },
+		{ "/", "/x", false },
+		{ "/data/a", "", false },
+		{ "/data/a", ".", false },
+		{ "/data/a", "d", false },
+		{ "", "", false },
+		{ "/data/A", "/data/a", false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		if (path_within(rows[i].path, rows[i].root) != rows[i].within)

@@ -16,7 +16,7 @@
 #include "arena-ground.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 static const struct toml_value *read_text(const char *text, size_t length)
 {
@@ -139,10 +139,10 @@ static const struct {
 	{ "[a]\n[a]", "2:2", "\"a\" is there already; it is on line 1" },
 	{ "a = {}\n[a.b]", "2:2", "\"a\" is an inline table, to which nothing is added; it is on line 1" },
 	{ "a = 1\na.b = 2", "2:1", "\"a\" has a value and is not a table; it is on line 1" },
-	{ "[a.b]\n[a]\nb.c = 1", "3:1", "\"b\" has a header of its own, under which its keys stand; it is on line 1" },
+	{ "[a.b]\n[a]\nb.c = 1", "3:1", "\"b\" has a header of its own; put its keys there; it is on line 1" },
 	{ "a = []\n[[a]]", "2:3", "\"a\" is an array with all its elements; it is on line 1" },
 	{ "[a]\n[[a]]", "2:3", "\"a\" is there already and not an array of tables; it is on line 1" },
-	{ "a = yes", "1:5", "yes is not a value; text stands in quotes" },
+	{ "a = yes", "1:5", "yes is not a value; strings are quoted" },
 	{ "a =", "1:4", "a value was expected, not the end of the file" },
 	{ "a = \n", "1:5", "a value was expected, not the end of the line" },
 	{ "a = 017", "1:5", "017 begins with a 0; an octal number is written 0o17" },
@@ -157,12 +157,12 @@ static const struct {
 	{ "a = [1,\n2\n", "1:5", "this array is not closed" },
 	{ "a = [1 2]", "1:8", "in an array ',' or ']' was expected, not '2'" },
 	{ "a = {b = 1\n}", "1:11",
-	  "in an inline table, which stands on one line, ',' or '}' was expected, not the end of the line" },
+	  "expected ',' or '}' in an inline table, which is on one line, not the end of the line" },
 	{ "a = {b = 1,}", "1:12", "a key was expected, not '}'" },
 	{ "a = 'x\n'", "1:5", "this string is not closed before the line ends" },
 	{ "a = '''x", "1:5", "this string is not closed" },
-	{ "a = 'x\x07'", "1:7", "the control character U+0007 may not stand in a string as it is" },
-	{ "# \x1b[0m", "1:3", "the control character U+001B may not stand in a comment" },
+	{ "a = 'x\x07'", "1:7", "the control character U+0007 is not allowed in a string without an escape" },
+	{ "# \x1b[0m", "1:3", "the control character U+001B is not allowed in a comment" },
 	{ "a = \"\\ud800\"", "1:6", "there is no character U+D800" },
 	{ "a = \"C:\\x\"", "1:8",
 	  "a backslash is followed by 'x'; known are \\b \\t \\n \\f \\r \\\" \\\\ \\uXXXX \\UXXXXXXXX" },
@@ -216,7 +216,8 @@ static char *repeated(const char *format, size_t count)
 	return text;
 }
 
-/* These finish at once, or not in the time a test has: looking is not slow in large tables, deep down or on long lines. */
+/* These finish at once, or not in the time a test has: looking is not slow in large tables, deep down or on long lines.
+ */
 static void many_values(void **state)
 {
 	(void)state;
@@ -292,10 +293,14 @@ static void failing_at_a_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(values_and_places, free_arena), cmocka_unit_test_teardown(nul_in_text, free_arena),
-		cmocka_unit_test_teardown(empty, free_arena), cmocka_unit_test_teardown(any_locale, free_arena),
-		cmocka_unit_test_teardown(refusals, free_arena), cmocka_unit_test_teardown(many_values, free_arena),
-		cmocka_unit_test_teardown(large_and_deep, free_arena), cmocka_unit_test_teardown(failing_at_a_value, free_arena),
+		cmocka_unit_test_teardown(values_and_places, free_arena),
+		cmocka_unit_test_teardown(nul_in_text, free_arena),
+		cmocka_unit_test_teardown(empty, free_arena),
+		cmocka_unit_test_teardown(any_locale, free_arena),
+		cmocka_unit_test_teardown(refusals, free_arena),
+		cmocka_unit_test_teardown(many_values, free_arena),
+		cmocka_unit_test_teardown(large_and_deep, free_arena),
+		cmocka_unit_test_teardown(failing_at_a_value, free_arena),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

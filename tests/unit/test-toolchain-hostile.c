@@ -38,8 +38,9 @@ static size_t try_variables(struct ground *ground, const char *value)
 			const char *variable = *place + (**place == ':');
 			if (*variable != '$')
 				continue;
-			ground->environment[0] = arena_printf(&ground->arena, "%.*s=%s%s", (int)strcspn(variable + 1, "/"), variable + 1,
-			                                 ground_fill(ground, value), strstr(variable, "/../..") ? "/a/b" : "");
+			ground->environment[0] =
+				arena_printf(&ground->arena, "%.*s=%s%s", (int)strcspn(variable + 1, "/"), variable + 1,
+			                     ground_fill(ground, value), strstr(variable, "/../..") ? "/a/b" : "");
 			ground->environment[1] = arena_printf(&ground->arena, "PATH=%s", ground_fill(ground, value));
 			ground_find(ground, ground->home, rows[i].name);
 			for (size_t j = 0; j < ground->found.show.count; j++)
@@ -70,7 +71,8 @@ static void test_hostile_variables(void **state)
 	assert_true(try_variables(ground, "T/fine") > 20);
 	for (size_t i = 0; i < ARRAY_SIZE(hostile); i++)
 		if (try_variables(ground, hostile[i]))
-			fail_msg("%s shows %s", hostile[i], ground->found.show.count ? ground->found.show.items[0] : "something");
+			fail_msg("%s shows %s", hostile[i],
+			         ground->found.show.count ? ground->found.show.items[0] : "something");
 	assert_int_equal(chdir("/"), 0);
 }
 
@@ -107,12 +109,28 @@ static void test_judge(void **state)
 		const char *path;
 		bool may;
 	} cases[] = {
-		{ "/", false }, { "/opt", false }, { "/home", false }, { "/home/me", false }, { "/home/you", false },
-		{ "/home/me/.nvm", true }, { "/home/me/.ssh", false }, { "/home/me/.ssh/x", false }, { "/home/me/.sshd", true },
-		{ "/home/me/.config", false }, { "/home/me/.config/nvm", true }, { "/home/me/.local", false },
-		{ "/home/me/.local/share", false }, { "/home/me/.local/share/uv", true }, { "/proc/1", false },
-		{ "/var/home/me", false }, { "/var/home/me/.aws", false }, { "/var/home/me/.bun", true }, { "/opt/go", true },
-		{ "/var/home", false }, { "/home/linuxbrew/.linuxbrew", true }, { "/opt/a\nb", false },
+		{ "/", false },
+		{ "/opt", false },
+		{ "/home", false },
+		{ "/home/me", false },
+		{ "/home/you", false },
+		{ "/home/me/.nvm", true },
+		{ "/home/me/.ssh", false },
+		{ "/home/me/.ssh/x", false },
+		{ "/home/me/.sshd", true },
+		{ "/home/me/.config", false },
+		{ "/home/me/.config/nvm", true },
+		{ "/home/me/.local", false },
+		{ "/home/me/.local/share", false },
+		{ "/home/me/.local/share/uv", true },
+		{ "/proc/1", false },
+		{ "/var/home/me", false },
+		{ "/var/home/me/.aws", false },
+		{ "/var/home/me/.bun", true },
+		{ "/opt/go", true },
+		{ "/var/home", false },
+		{ "/home/linuxbrew/.linuxbrew", true },
+		{ "/opt/a\nb", false },
 	};
 	const struct judge judge = { "/home/me", "/var/home/me", NULL };
 	(void)state;

@@ -47,10 +47,15 @@ static void test_real(void **state)
 		assert_int_equal(strings_add(&ground->arena, &argv, head[i]), 0);
 	for (size_t i = 0; i < ground->found.show.count; i++)
 		assert_int_equal(strings_add(&ground->arena, &argv, ground->found.show.items[i]), 0);
-	assert_int_equal(toolchain_environment(&ground->arena, &ground->found, ground_fill(ground, "T/inner"), &list, &ground->err), 0);
-	assert_int_equal(strings_add(&ground->arena, &list, arena_printf(&ground->arena, "PATH=%s", getenv("PATH"))), 0);
-	assert_int_equal(strings_add(&ground->arena, &list, arena_printf(&ground->arena, "NAMES=%s%s", ground->found.names.items[0],
-	                             ground->found.names.count > 1 ? " rustup" : "")), 0);
+	assert_int_equal(toolchain_environment(&ground->arena, &ground->found, ground_fill(ground, "T/inner"), &list,
+	                                       &ground->err),
+	                 0);
+	assert_int_equal(strings_add(&ground->arena, &list, arena_printf(&ground->arena, "PATH=%s", getenv("PATH"))),
+	                 0);
+	assert_int_equal(strings_add(&ground->arena, &list,
+	                             arena_printf(&ground->arena, "NAMES=%s%s", ground->found.names.items[0],
+	                                          ground->found.names.count > 1 ? " rustup" : "")),
+	                 0);
 	pid_t child = fork();
 	if (!child) {
 		execvpe("unshare", (char *const *)argv.items, (char *const *)list.items);

@@ -31,8 +31,9 @@ static const struct layout layouts[] = {
 	  "H/.local/share/fnm", "H/.local/share/fnm/node-versions/v1/installation/etc/npmrc",
 	  "FNM_DIR=H/.local/share/fnm" },
 	{ "fnm", "$FNM_MULTISHELL_PATH", "T/data/fnm/v9/installation",
-	  "T/data/fnm/v9/installation/bin/node T/run/12_34->T/data/fnm/v9/installation", "FNM_MULTISHELL_PATH=T/run/12_34",
-	  "T/data/fnm/v9/installation T/run/12_34", "T/data/fnm/v9/installation/etc/npmrc T/run/12_34/etc/npmrc", "" },
+	  "T/data/fnm/v9/installation/bin/node T/run/12_34->T/data/fnm/v9/installation",
+	  "FNM_MULTISHELL_PATH=T/run/12_34", "T/data/fnm/v9/installation T/run/12_34",
+	  "T/data/fnm/v9/installation/etc/npmrc T/run/12_34/etc/npmrc", "" },
 	{ "volta", "$VOLTA_HOME", "H/.volta", "H/.volta/bin/volta", "", "H/.volta",
 	  "H/.volta/tools/image/node/v1/etc/npmrc", "VOLTA_HOME=H/.volta" },
 	{ "bun", "$BUN_INSTALL", "T/opt/bun", "T/opt/bun/bin/bun T/opt/bun/install/global/ T/opt/bun/install/cache/",
@@ -63,8 +64,9 @@ static const struct layout layouts[] = {
 	/* Its credentials are not shown, so there is nothing to mask. */
 	{ "rustup", "$CARGO_HOME", "H/.cargo", "H/.cargo/bin/cargo H/.cargo/registry/", "", "H/.cargo/bin", "",
 	  "CARGO_HOME=~/.cargo" },
-	{ "go", "$GOROOT", "H/sdk/go1.22", "H/sdk/go1.22/src/runtime/proc.go H/sdk/go1.23/src/runtime/proc.go H/sdk/gopher/",
-	  "", "H/sdk/go1.22 H/sdk/go1.23", "", "" },
+	{ "go", "$GOROOT", "H/sdk/go1.22",
+	  "H/sdk/go1.22/src/runtime/proc.go H/sdk/go1.23/src/runtime/proc.go H/sdk/gopher/", "",
+	  "H/sdk/go1.22 H/sdk/go1.23", "", "" },
 	{ "go", "$GOPATH", "H/go", "H/go/bin/gopls H/go/src/secret/main.go T/two/bin/x", "GOPATH=H/go:T/two",
 	  "H/go/bin T/two/bin", "", "GOPATH=~/go" },
 	{ "rbenv", "$RBENV_ROOT", "H/.rbenv", "H/.rbenv/versions/3.3/bin/ruby", "", "H/.rbenv",
@@ -77,22 +79,25 @@ static const struct layout layouts[] = {
 	  "GRADLE_HOME=H/.sdkman/candidates/gradle/current GRADLE_USER_HOME=~/.gradle" },
 	{ "asdf", "$ASDF_DATA_DIR", "H/.asdf", "H/.asdf/shims/node H/.tool-versions", "", "H/.asdf H/.tool-versions",
 	  "H/.asdf/installs/nodejs/v1/etc/npmrc H/.asdf/installs/python/v1/pip.conf "
-	  "H/.asdf/installs/rust/v1/credentials H/.asdf/installs/rust/v1/credentials.toml", "ASDF_DATA_DIR=H/.asdf" },
+	  "H/.asdf/installs/rust/v1/credentials H/.asdf/installs/rust/v1/credentials.toml",
+	  "ASDF_DATA_DIR=H/.asdf" },
 	{ "asdf", "$ASDF_DIR", "T/opt/asdf", "T/opt/asdf/asdf.sh", "ASDF_DIR=T/opt/asdf", "T/opt/asdf", "",
 	  "ASDF_DIR=T/opt/asdf" },
 	{ "mise", "$MISE_DATA_DIR", "T/xdg/mise", "T/xdg/mise/installs/node/20/bin/node T/xdg/mise/downloads/",
 	  "XDG_DATA_HOME=T/xdg", "T/xdg/mise/installs",
 	  "T/xdg/mise/installs/node/v1/etc/npmrc T/xdg/mise/installs/python/v1/pip.conf", "MISE_DATA_DIR=T/xdg/mise" },
-	{ "mise", "$XDG_BIN_HOME", "H/.local/bin", "H/.local/bin/mise H/.local/bin/diary", "", "H/.local/bin/mise", "", "" },
+	{ "mise", "$XDG_BIN_HOME", "H/.local/bin", "H/.local/bin/mise H/.local/bin/diary", "", "H/.local/bin/mise", "",
+	  "" },
 	{ "homebrew", "$HOMEBREW_PREFIX", "H/.linuxbrew",
 	  "H/.linuxbrew/bin/brew H/.linuxbrew/Cellar/ H/.linuxbrew/Homebrew/ H/.linuxbrew/var/postgres/ "
-	  "H/.linuxbrew/etc/my.cnf H/.linuxbrew/etc/ca-certificates/cert.pem", "",
-	  "H/.linuxbrew/bin H/.linuxbrew/Cellar H/.linuxbrew/Homebrew H/.linuxbrew/etc/ca-certificates", "",
-	  "HOMEBREW_PREFIX=H/.linuxbrew HOMEBREW_CELLAR=H/.linuxbrew/Cellar HOMEBREW_REPOSITORY=H/.linuxbrew/Homebrew" },
+	  "H/.linuxbrew/etc/my.cnf H/.linuxbrew/etc/ca-certificates/cert.pem",
+	  "", "H/.linuxbrew/bin H/.linuxbrew/Cellar H/.linuxbrew/Homebrew H/.linuxbrew/etc/ca-certificates", "",
+	  "HOMEBREW_PREFIX=H/.linuxbrew HOMEBREW_CELLAR=H/.linuxbrew/Cellar "
+	  "HOMEBREW_REPOSITORY=H/.linuxbrew/Homebrew" },
 	{ "nix", "~/.nix-profile", "T/store/profile",
 	  "T/store/profile/bin/hello T/store/profile/lib/locale/locale-archive H/.nix-profile->H/.local/state/profile "
-	  "H/.local/state/profile->T/store/profile", "",
-	  "T/store/profile H/.nix-profile", "", "LOCALE_ARCHIVE=H/.nix-profile/lib/locale/locale-archive" },
+	  "H/.local/state/profile->T/store/profile",
+	  "", "T/store/profile H/.nix-profile", "", "LOCALE_ARCHIVE=H/.nix-profile/lib/locale/locale-archive" },
 	{ "local-bin", ":~/.local/bin", "H/.local/bin", "H/.local/bin/mine", "PATH=/usr/bin:H/.local/bin/:/bin",
 	  "H/.local/bin", "", "" },
 };
@@ -187,18 +192,23 @@ static void test_chosen(void **state)
 	ground_find(ground, ground->home, "pyenv");
 	ground_found(ground, "H/.pyenv", "", "PYENV_ROOT=H/.pyenv");
 	ground_find(ground, ground->home, "cargo nvm");
-	ground_found(ground, "H/.cargo/bin H/.rustup H/.nvm", "", "CARGO_HOME=~/.cargo RUSTUP_HOME=H/.rustup NVM_DIR=H/.nvm");
+	ground_found(ground, "H/.cargo/bin H/.rustup H/.nvm", "",
+	             "CARGO_HOME=~/.cargo RUSTUP_HOME=H/.rustup NVM_DIR=H/.nvm");
 	ground_same(ground, &ground->found.names, "nvm rustup", false);
 
 	list = ground_words(ground, "nvm pyenvv");
 	struct toolchains untouched = ground->found;
-	assert_int_equal(toolchain_find(&ground->arena, ground->home, NULL, &list, NULL, NULL, &ground->found, &ground->err), -1);
+	assert_int_equal(
+		toolchain_find(&ground->arena, ground->home, NULL, &list, NULL, NULL, &ground->found, &ground->err),
+		-1);
 	assert_memory_equal(&untouched, &ground->found, sizeof(untouched));
 	assert_int_equal(ground->err.class, CORDON_E_INVALID_REQUEST);
 	assert_string_equal(ground->err.subject, "pyenvv");
 	assert_non_null(strstr(ground->err.remediation, "\"pyenv\""));
 	list = ground_words(ground, "xxxxxxxxxxxxxxxx");
-	assert_int_equal(toolchain_find(&ground->arena, ground->home, NULL, &list, NULL, NULL, &ground->found, &ground->err), -1);
+	assert_int_equal(
+		toolchain_find(&ground->arena, ground->home, NULL, &list, NULL, NULL, &ground->found, &ground->err),
+		-1);
 	assert_true(ground->err.remediation[0]);
 }
 
@@ -216,8 +226,10 @@ static void test_environment_inside(void **state)
 static void test_found_by_path(void **state)
 {
 	struct ground *ground = *state;
-	ground_files(ground, "T/elsewhere/.nvm/versions/node/v20/bin/node T/other/miniconda3/conda-meta/x T/.nvmrc/bin/x");
-	ground_environment(ground, "PATH=T/.nvmrc/bin:T/elsewhere/.nvm/versions/node/v20/bin:T/other/miniconda3:relative/.nvm:");
+	ground_files(ground,
+	             "T/elsewhere/.nvm/versions/node/v20/bin/node T/other/miniconda3/conda-meta/x T/.nvmrc/bin/x");
+	ground_environment(
+		ground, "PATH=T/.nvmrc/bin:T/elsewhere/.nvm/versions/node/v20/bin:T/other/miniconda3:relative/.nvm:");
 	ground_find(ground, ground->home, NULL);
 	ground_same(ground, &ground->found.show, "T/elsewhere/.nvm T/other/miniconda3", true);
 	ground_find(ground, NULL, "nvm");

@@ -68,10 +68,24 @@ static void ends_that_are_not_cut(void **state)
 		const char *text;
 		size_t length, cut;
 	} rows[] = {
-		{ "", 0, 0 }, { "a", 1, 0 }, { "\xc3", 1, 1 }, { "a\xe2\x82", 3, 2 }, { "\xf0\x9f\x98", 3, 3 },
-		{ "\x80", 1, 0 }, { "\x80\x80\x80", 3, 0 }, { "\xc0", 1, 0 }, { "\xc1", 1, 0 }, { "\xf5", 1, 0 },
-		{ "\xff", 1, 0 }, { "\xe0\x80", 2, 0 }, { "\xed\xa0", 2, 0 }, { "\xf0\x80\x80", 3, 0 }, { "\xf4\x90", 2, 0 },
-		{ "\xf4\x8f", 2, 2 }, { "\xc3\xa9\x80", 3, 0 }, { "\xf0\x9f\x98\x80", 4, 0 },
+		{ "", 0, 0 },
+		{ "a", 1, 0 },
+		{ "\xc3", 1, 1 },
+		{ "a\xe2\x82", 3, 2 },
+		{ "\xf0\x9f\x98", 3, 3 },
+		{ "\x80", 1, 0 },
+		{ "\x80\x80\x80", 3, 0 },
+		{ "\xc0", 1, 0 },
+		{ "\xc1", 1, 0 },
+		{ "\xf5", 1, 0 },
+		{ "\xff", 1, 0 },
+		{ "\xe0\x80", 2, 0 },
+		{ "\xed\xa0", 2, 0 },
+		{ "\xf0\x80\x80", 3, 0 },
+		{ "\xf4\x90", 2, 0 },
+		{ "\xf4\x8f", 2, 2 },
+		{ "\xc3\xa9\x80", 3, 0 },
+		{ "\xf0\x9f\x98\x80", 4, 0 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
 		assert_int_equal(utf8_cut_tail(rows[i].text, rows[i].length), rows[i].cut);

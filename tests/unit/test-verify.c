@@ -43,7 +43,8 @@ static struct world world_make(void)
 		ground_day(world.ground);
 		strcpy(world.files[day], world.ground->file);
 		for (int i = 0; i < ROWS; i++) {
-			snprintf(row, sizeof(row), "{\"row\":\"test\",\"day\":%d,\"number\":%d,\"note\":\"plain\"}", day, i);
+			snprintf(row, sizeof(row), "{\"row\":\"test\",\"day\":%d,\"number\":%d,\"note\":\"plain\"}",
+			         day, i);
 			ground_append(world.ground->ledger, row);
 			if (day == 1 && i == 2)
 				append_torn(world.ground->file);
@@ -211,7 +212,8 @@ static void swap_days(struct world *w)
 {
 	char aside[160];
 	path_of(w, "aside", aside);
-	assert_int_equal(rename(w->files[1], aside) || rename(w->files[2], w->files[1]) || rename(aside, w->files[2]), 0);
+	assert_int_equal(rename(w->files[1], aside) || rename(w->files[2], w->files[1]) || rename(aside, w->files[2]),
+	                 0);
 }
 
 static void rename_day(struct world *w)

@@ -50,7 +50,9 @@ static const struct {
 	{ "\x01\x07\x08\x0b\x0c\x1f", "$'\\x01\\x07\\x08\\x0b\\x0c\\x1f'" },
 	{ "\x1b[2J\x1b]0;x\x07", "$'\\x1b[2J\\x1b]0;x\\x07'" },
 	{ "\x7f", "$'\\x7f'" },
-	{ "\xc2\x80\xc2\x85\xc2\x9b" "31m", "$'\\u0080\\u0085\\u009b31m'" },
+	{ "\xc2\x80\xc2\x85\xc2\x9b"
+	  "31m",
+	  "$'\\u0080\\u0085\\u009b31m'" },
 	/* direction */
 	{ "\xe2\x80\xaa\xe2\x80\xab\xe2\x80\xac\xe2\x80\xad\xe2\x80\xae", "$'\\u202a\\u202b\\u202c\\u202d\\u202e'" },
 	{ "\xe2\x81\xa6\xe2\x81\xa7\xe2\x81\xa8\xe2\x81\xa9", "$'\\u2066\\u2067\\u2068\\u2069'" },
@@ -59,25 +61,33 @@ static const struct {
 	{ "\xe2\x80\x8b\xe2\x80\x8c\xe2\x80\x8d\xe2\x81\xa0\xef\xbb\xbf", "$'\\u200b\\u200c\\u200d\\u2060\\ufeff'" },
 	{ "\xc2\xad\xcd\x8f\xe1\xa0\x8e\xe3\x85\xa4\xef\xb8\x8f", "$'\\u00ad\\u034f\\u180e\\u3164\\ufe0f'" },
 	{ "\xf3\xa0\x80\x81\xf3\xa0\x81\x81\xf3\xa0\x84\x80", "$'\\U000e0001\\U000e0041\\U000e0100'" },
-	{ "a\xc2\xa0" "b\xe2\x80\x83" "c\xe3\x80\x80" "d", "$'a\\u00a0b\\u2003c\\u3000d'" },
+	{ "a\xc2\xa0"
+	  "b\xe2\x80\x83"
+	  "c\xe3\x80\x80"
+	  "d",
+	  "$'a\\u00a0b\\u2003c\\u3000d'" },
 	{ "\xe2\x80\xa8\xe2\x80\xa9", "$'\\u2028\\u2029'" },
 	/* what is laid over its neighbour */
 	{ "a\xcc\xb6", "$'a\\u0336'" },
-	{ "\xe0\xa4\x95\xe0\xa5\x8d", "$'\\u0915\\u094d'" },        /* Devanagari: a letter and its virama */
-	{ "\xe0\xb8\x81\xe0\xb8\xb4", "$'\\u0e01\\u0e34'" },        /* Thai, with a vowel above */
+	{ "\xe0\xa4\x95\xe0\xa5\x8d", "$'\\u0915\\u094d'" }, /* Devanagari: a letter and its virama */
+	{ "\xe0\xb8\x81\xe0\xb8\xb4", "$'\\u0e01\\u0e34'" }, /* Thai, with a vowel above */
 	{ "\xd6\xb0\xd9\x8b\xdc\xb0\xe3\x82\x99", "$'\\u05b0\\u064b\\u0730\\u3099'" }, /* marks of other scripts */
 	/* letters that turn the direction around */
 	{ "a/\xd7\x90\xd7\x91/1", "$'a/\\u05d0\\u05d1/1'" },
-	{ "\xd8\xa7\xdc\x90\xde\x80\xdf\x8a\xf0\x90\xa4\x80\xf0\x9e\xa4\x80", "$'\\u0627\\u0710\\u0780\\u07ca\\U00010900\\U0001e900'" },
+	{ "\xd8\xa7\xdc\x90\xde\x80\xdf\x8a\xf0\x90\xa4\x80\xf0\x9e\xa4\x80",
+	  "$'\\u0627\\u0710\\u0780\\u07ca\\U00010900\\U0001e900'" },
 	{ "\xef\xac\x9d\xef\xba\x8d", "$'\\ufb1d\\ufe8d'" },
 	/* twins of other characters, and what is not assigned */
 	{ "\xe2\x84\xaa\xcd\xbe\xef\xbd\x81\xf0\x9d\x90\x9a", "$'\\u212a\\u037e\\uff41\\U0001d41a'" },
 	{ "\xcd\xb8\xf0\xbf\xbf\xbd\xee\x80\x80\xef\xbf\xbd", "$'\\u0378\\U0003fffd\\ue000\\ufffd'" },
 	/* what would seem to end the word */
-	{ "a\xe2\x80\x99 --read /etc \xe2\x80\x98" "b", "$'a\\u2019 --read /etc \\u2018b'" },
+	{ "a\xe2\x80\x99 --read /etc \xe2\x80\x98"
+	  "b",
+	  "$'a\\u2019 --read /etc \\u2018b'" },
 	/* letters of scripts without any of this */
 	{ "\xce\x91\xce\xb2 \xd0\x96\xd1\x8f \xd5\x80 \xe1\x83\x90 \xea\xb0\x80 \xe3\x82\xab\xe3\x83\xbc \xe1\xba\xbf",
-	  "'\xce\x91\xce\xb2 \xd0\x96\xd1\x8f \xd5\x80 \xe1\x83\x90 \xea\xb0\x80 \xe3\x82\xab\xe3\x83\xbc \xe1\xba\xbf'" },
+	  "'\xce\x91\xce\xb2 \xd0\x96\xd1\x8f \xd5\x80 \xe1\x83\x90 \xea\xb0\x80 \xe3\x82\xab\xe3\x83\xbc "
+	  "\xe1\xba\xbf'" },
 	/* what is not UTF-8 */
 	{ "\xff\xc3", "$'\\xff\\xc3'" },
 	{ "\xc0\xaf\xed\xa0\x80\xe2\x80", "$'\\xc0\\xaf\\xed\\xa0\\x80\\xe2\\x80'" },
@@ -130,12 +140,12 @@ static struct visible seen_of(uint32_t code)
 	return visible_next(text, length);
 }
 
-/* The C library knows which characters are printed, and how wide; the Unicode standard which blocks are for scripts that are
- * written from right to left (DerivedBidiClass.txt: also what is not assigned yet). */
+/* The C library knows which characters are printed, and how wide; the Unicode standard which blocks are for scripts
+ * that are written from right to left (DerivedBidiClass.txt: also what is not assigned yet). */
 static void test_plain_is_visible_and_left_to_right(void **state)
 {
-	static const uint32_t right_to_left[][2] = { { 0x590, 0x8ff }, { 0xfb1d, 0xfdff }, { 0xfe70, 0xfeff }, { 0x10800, 0x10fff },
-		                                     { 0x1e800, 0x1efff }, { 0x200f, 0x200f } };
+	static const uint32_t right_to_left[][2] = { { 0x590, 0x8ff },     { 0xfb1d, 0xfdff },   { 0xfe70, 0xfeff },
+		                                     { 0x10800, 0x10fff }, { 0x1e800, 0x1efff }, { 0x200f, 0x200f } };
 	size_t count = 0;
 	(void)state;
 	assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
@@ -158,8 +168,8 @@ static void test_output(void **state)
 	static const struct {
 		uint32_t code;
 		bool is_output;
-	} cases[] = { { 'a', true }, { 0x5d0, true }, { 0x94d, true }, { 0x2019, true }, { 0x1b, false }, { 0x9b, false },
-		      { 0x202e, false }, { 0x200b, false }, { 0xe0041, false } };
+	} cases[] = { { 'a', true },   { 0x5d0, true },   { 0x94d, true },   { 0x2019, true },  { 0x1b, false },
+		      { 0x9b, false }, { 0x202e, false }, { 0x200b, false }, { 0xe0041, false } };
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct visible seen = seen_of(cases[i].code);

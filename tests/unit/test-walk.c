@@ -1,4 +1,5 @@
-/* The walk: the six steps in their order, what is recorded of a refusal, and how far a walk goes. The steps are this test's. */
+/* The walk: the six steps in their order, what is recorded of a refusal, and how far a walk goes. The steps are this
+ * test's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +16,7 @@
 
 #include <cmocka.h>
 
-/* ---- the steps ---------------------------------------------------------------------------------------------------- */
+/* ---- the steps --------------------------------------------------------------------------------------------------- */
 
 static char taken[256];                 /* the steps, in the order in which they were taken */
 static const char *refusing;            /* the step that refuses; or NULL */
@@ -35,12 +36,15 @@ int handle_check(const struct cordon *cordon, struct cordon_error *err)
 	return 0;
 }
 
-int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret, struct cordon_error *err)
+int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret,
+                 struct cordon_error *err)
 {
 	static const struct config config;
 	static const struct session_record record;
 	(void)facts, (void)held;
-	*ret = (struct verdict_session){ .id = "s", .config = &config, .record = &record, .note = note, .workspace_fd = -1 };
+	*ret = (struct verdict_session){
+		.id = "s", .config = &config, .record = &record, .note = note, .workspace_fd = -1
+	};
 	return step("session", err);
 }
 
@@ -56,8 +60,8 @@ int cwd_step(const struct cwd_facts *facts, struct verdict_cwd *ret, struct cord
 	return step("cwd", err);
 }
 
-int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict, struct grants *ret,
-                    bool *ret_asked, struct cordon_error *err)
+int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict,
+                    struct grants *ret, bool *ret_asked, struct cordon_error *err)
 {
 	(void)facts, (void)held, (void)ret, (void)ret_asked;
 	assert_string_equal(verdict->session.id, "s");
@@ -72,43 +76,40 @@ int capability_question(const struct walk_facts *facts, const struct walk_held *
 	return 0;
 }
 
-int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config, const struct gate_question *question,
-             struct gate_answer *ret_answer, struct cordon_error *err)
+int gate_ask(const struct gate *gate, struct arena *arena, const struct config *config,
+             const struct gate_question *question, struct gate_answer *ret_answer, struct cordon_error *err)
 {
 	(void)gate, (void)arena, (void)config, (void)ret_answer;
 	assert_string_equal(question->rule, rule);
 	return step("gate", err);
 }
 
-int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict, struct trees **ret_trees,
-                 struct profile *ret, struct cordon_error *err)
+int profile_step(const struct walk_facts *facts, struct walk_held *held, const struct verdict *verdict,
+                 struct trees **ret_trees, struct profile *ret, struct cordon_error *err)
 {
 	(void)facts, (void)held, (void)verdict, (void)ret_trees, (void)ret;
 	return step("profile", err);
 }
 
-int run_step_start(struct execution *execution, struct cordon_error *err)
+static int step_running(struct running *running, int wait_ms, bool *ret_finished, struct cordon_error *err)
 {
-	execution->run.started = !refusing || strcmp(refusing, "start");
-	return step("start", err);
-}
-
-int supervise_step(struct supervision *supervision, int timeout_ms, bool *ret_finished, struct cordon_error *err)
-{
-	(void)supervision, (void)timeout_ms, (void)err;
+	(void)running, (void)wait_ms, (void)err;
 	*ret_finished = true;
 	return 0;
+}
+
+int run_step_start(struct execution *execution, struct cordon_error *err)
+{
+	static const struct running_ops ops = { .step = step_running };
+	static struct running running = { .ops = &ops };
+	execution->run.running = !refusing || strcmp(refusing, "start") ? &running : NULL;
+	return step("start", err);
 }
 
 int run_step_finish(struct execution *execution, struct cordon_error *err)
 {
 	execution->run.ended = ended;
 	return step("finish", err);
-}
-
-void run_init(struct execution *execution)
-{
-	(void)execution;
 }
 
 void run_release(struct execution *execution)
@@ -119,6 +120,26 @@ void run_release(struct execution *execution)
 int limits_pause(struct execution *execution, struct cordon_error *err)
 {
 	(void)execution, (void)err;
+	return 0;
+}
+
+int leaks_begin_tool(struct execution *execution, const struct walk_tool *tool, struct secret_screen **ret_screen,
+                     struct cordon_error *err)
+{
+	(void)execution, (void)tool, (void)err;
+	*ret_screen = NULL;
+	return 0;
+}
+
+int leaks_end(struct execution *execution)
+{
+	(void)execution;
+	return 0;
+}
+
+int leaks_clean_denials(struct execution *execution)
+{
+	(void)execution;
 	return 0;
 }
 
@@ -173,7 +194,7 @@ void jobs_leave(struct job_place *place, bool remove)
 	(void)place, (void)remove;
 }
 
-/* ---- a walk ------------------------------------------------------------------------------------------------------- */
+/* ---- a walk ------------------------------------------------------------------------------------------------------ */
 
 static struct cordon cordon;
 static struct cordon_request request;
@@ -286,9 +307,10 @@ static void test_no_command_is_an_invalid_request(void **state)
 	assert_int_equal(err.class, CORDON_E_INVALID_REQUEST);
 }
 
-/* ---- file tools --------------------------------------------------------------------------------------------------- */
+/* ---- file tools -------------------------------------------------------------------------------------------------- */
 
-static int judge(void *arg, struct arena *arena, const struct verdict *verdict, const char **ret_rule, struct cordon_error *ret_err)
+static int judge(void *arg, struct arena *arena, const struct verdict *verdict, const char **ret_rule,
+                 struct cordon_error *ret_err)
 {
 	(void)arena;
 	assert_string_equal(arg, "arg");
@@ -297,9 +319,10 @@ static int judge(void *arg, struct arena *arena, const struct verdict *verdict, 
 	return step("judge", ret_err);
 }
 
-static int act(void *arg, struct arena *arena, const struct verdict *verdict, uint64_t *ret_bytes, struct cordon_error *ret_err)
+static int act(void *arg, struct arena *arena, const struct verdict *verdict, struct secret_screen *screen,
+               uint64_t *ret_bytes, struct cordon_error *ret_err)
 {
-	(void)arena, (void)arg, (void)verdict;
+	(void)arena, (void)screen, (void)arg, (void)verdict;
 	*ret_bytes = 42;
 	return step("act", ret_err);
 }
@@ -337,9 +360,13 @@ static void test_a_file_tool_takes_the_walk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_six_steps_in_order), CASE(test_a_dry_walk_ends_with_the_verdict), CASE(test_a_probe_leaves_no_row),
-		CASE(test_the_order_of_refusal), CASE(test_what_fails_after_the_command_ran_says_so),
-		CASE(test_no_command_is_an_invalid_request), CASE(test_a_file_tool_takes_the_walk),
+		CASE(test_six_steps_in_order),
+		CASE(test_a_dry_walk_ends_with_the_verdict),
+		CASE(test_a_probe_leaves_no_row),
+		CASE(test_the_order_of_refusal),
+		CASE(test_what_fails_after_the_command_ran_says_so),
+		CASE(test_no_command_is_an_invalid_request),
+		CASE(test_a_file_tool_takes_the_walk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,7 +80,8 @@ static void test_broken(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct wire_frame frame;
 		struct wire_head head = { .kind = rows[i].kind, .length = rows[i].length };
-		assert_int_equal(wire_next((const char *)&head, sizeof(head), rows[i].from_client, &frame), WIRE_BROKEN);
+		assert_int_equal(wire_next((const char *)&head, sizeof(head), rows[i].from_client, &frame),
+		                 WIRE_BROKEN);
 	}
 }
 

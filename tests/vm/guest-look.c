@@ -72,7 +72,8 @@ static bool carries(const char *pid, const char *mark)
 	for (ssize_t at = 0; at < length; at += (ssize_t)strlen(text + at) + 1) {
 		text[length] = '\0';
 		found |= !strcmp(text + at, mark);
-		if (!strcmp(text + at, "--driver") || !strcmp(text + at, "kill-when-marked") || !strcmp(text + at, "left"))
+		if (!strcmp(text + at, "--driver") || !strcmp(text + at, "kill-when-marked") ||
+		    !strcmp(text + at, "left"))
 			return false;
 	}
 	return found && is_alive(pid);

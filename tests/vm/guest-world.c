@@ -48,7 +48,9 @@ static void serve_unix(const char *path, int kind, bool abstract)
 static void serve_internet(int family, int kind, int port)
 {
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_loopback };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+		                    .sin6_port = htons((uint16_t)port),
+		                    .sin6_addr = in6addr_loopback };
 	int fd = (int)checked(socket(family, kind | SOCK_CLOEXEC, 0), "socket");
 	checked(family == AF_INET ? bind(fd, (struct sockaddr *)&four, sizeof(four)) :
 	                            bind(fd, (struct sockaddr *)&six, sizeof(six)), "bind");
@@ -81,7 +83,8 @@ static void make_victim(const char *base)
 	checked(pipe(ends), "pipe");
 	pid_t pid = fork();
 	if (pid == 0) {
-		char variable[100], *words[] = { tool, "victim", (char *)secret, NULL }, *environment[] = { variable, NULL };
+		char variable[100], *words[] = { tool, "victim", (char *)secret, NULL },
+				    *environment[] = { variable, NULL };
 		snprintf(variable, sizeof(variable), "VICTIM=%s", secret);
 		checked(chdir(path), path);
 		dup2(ends[1], 1);
@@ -132,7 +135,9 @@ int world(char **words)
 			if (fd >= 0) {
 				send(fd, secret, strlen(secret), 0);
 				close(fd);
-			} else if (recvfrom(listeners[i].fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&peer, &length) >= 0 && length) {
+			} else if (recvfrom(listeners[i].fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&peer,
+			                    &length) >= 0 &&
+			           length) {
 				sendto(listeners[i].fd, secret, strlen(secret), 0, (struct sockaddr *)&peer, length);
 			}
 		}

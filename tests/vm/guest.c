@@ -98,7 +98,7 @@ static int capable(char **words)
 	return (int)checked(setxattr(words[0], "security.capability", value, sizeof(value), 0), words[0]);
 }
 
-/* ---- workloads ----------------------------------------------------------------------------------------------------- */
+/* ---- workloads --------------------------------------------------------------------------------------------------- */
 
 static int hog(char **words)
 {
@@ -227,10 +227,22 @@ static const struct {
 	int least;
 	int (*function)(char **words);
 } commands[] = {
-	{ "root", 1, root }, { "as", 2, as }, { "world", 4, world }, { "look", 0, look }, { "list", 1, list }, { "left", 0, left },
-	{ "kill-when-marked", 2, kill_when_marked }, { "terminal", 1, terminal }, { "with-descriptors", 2, with_descriptors },
-	{ "capable", 1, capable }, { "hog", 2, hog }, { "crowd", 1, crowd }, { "busy", 1, busy },
-	{ "hold", 2, hold }, { "bomb", 0, bomb }, { "end", 1, end },
+	{ "root", 1, root },
+	{ "as", 2, as },
+	{ "world", 4, world },
+	{ "look", 0, look },
+	{ "list", 1, list },
+	{ "left", 0, left },
+	{ "kill-when-marked", 2, kill_when_marked },
+	{ "terminal", 1, terminal },
+	{ "with-descriptors", 2, with_descriptors },
+	{ "capable", 1, capable },
+	{ "hog", 2, hog },
+	{ "crowd", 1, crowd },
+	{ "busy", 1, busy },
+	{ "hold", 2, hold },
+	{ "bomb", 0, bomb },
+	{ "end", 1, end },
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,5 @@
-/* A dynamically linked program that is not the shell: as /usr/bin/true it does nothing, as /usr/bin/env it runs its words. */
+/* A dynamically linked program that is not the shell: as /usr/bin/true it does nothing, as /usr/bin/env it runs its
+ * words. */
 #include <unistd.h>
 
 int main(int argc, char **argv)

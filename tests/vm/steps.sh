@@ -33,7 +33,7 @@ files() {
 }
 
 workspace() { # in place of the one before: they are in memory
-	rm -rf $base/w[0-9]* $base/outside/made* $base/outside/moved-out $base/outside/tmpfile $base/outside/fifo $base/outside/directory \
+	rm -rf $base/w[0-9]* $base/outside/made* $base/outside/moved-out $base/home/.npm/_cacache/planted $base/outside/tmpfile $base/outside/fifo $base/outside/directory \
 		$base/granted/made $base/around/data/cordon/planted /cordon-walls-made /tmp/cordon-walls* /dev/shm/copy*
 	cp -p /vm/template-$who/outside/* $base/outside
 	cp -a /vm/template-$who/workspace $base/$1

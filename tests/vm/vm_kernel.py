@@ -28,7 +28,7 @@ KERNELS = {
 # Disks in files, and quotas on them.
 MODULES = ["loop", "quota_tree", "quota_v2"]
 # For a build for another architecture: what meson.build asks for.
-LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libevent-dev",
+LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libssl-dev", "libssl3", "libevent-dev",
              "libevent-core-2.1-7", "libcmocka-dev", "libcmocka0",
              "libseccomp-dev", "libseccomp2"]
 CROSS = """[binaries]
@@ -36,6 +36,8 @@ c = 'aarch64-linux-gnu-gcc'
 ar = 'aarch64-linux-gnu-ar'
 objcopy = 'aarch64-linux-gnu-objcopy'
 pkgconfig = 'pkg-config'
+[built-in options]
+c_args = ['-I{0}/usr/include/aarch64-linux-gnu']
 [properties]
 sys_root = '{0}'
 pkg_config_libdir = '{0}/usr/lib/aarch64-linux-gnu/pkgconfig'

@@ -1,5 +1,6 @@
 """The walls on another kernel: the rows of tests/walls, asked there by the same code."""
 import contextlib
+import os
 import pathlib
 import sys
 
@@ -24,6 +25,7 @@ class Template(World):
     """The files of the world, made here and sent along. What listens or lives is made by the guest."""
     def __init__(self, base, attempt):
         self.base, self.text, self.attempt, self.data = base, TEXT, attempt, base / "around/data"
+        self.env = dict(os.environ)
         self.names, self.workspaces = {}, 0
         self.make_files()
         self.workspace()
@@ -134,7 +136,7 @@ class GuestLab(Lab):
 
 def contained(lab, rows, refused=(), mode="namespaces"):
     for row in rows:
-        wanted = "refused" if row.category in refused else "escaped" if row.how == "next" and mode == "session" else "contained"
+        wanted = "refused" if row.category in refused else "escaped" if row.shown or row.how == "next" and mode == "session" else "contained"
         answer, said = lab.answer(row, mode)
         yield f"{row.name} is {wanted}" + (f", {mode}" if mode in WAYS else ""), \
             None if answer == wanted else f"{' '.join(row.words)}: {answer}: {said}"
@@ -157,6 +159,6 @@ def ask(escapes, callers=("user", "root"), wall="", refused=(), kept={}):
             return []
         lab, rows = GuestLab(steps.who, steps), [row for row in ROWS if row.needs not in arch.lacking]
         walled = [row for row in rows if steps.who in escapes and wall in row.without]
-        more = contained(lab, rows, mode=kept[steps.who]) if steps.who in kept else ()
+        more = contained(lab, rows, refused, kept[steps.who]) if steps.who in kept else ()
         return [*contained(lab, rows, refused), *escaping(lab, walled, release), *more]
     return asked

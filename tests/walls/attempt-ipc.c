@@ -113,7 +113,8 @@ enum answer try_netlink_routes(char **arguments)
 			if (at->nlmsg_type == NLMSG_DONE || at->nlmsg_type == NLMSG_ERROR)
 				return CONTAINED;
 			int left = (int)RTM_PAYLOAD(at);
-			for (struct rtattr *part = RTM_RTA(NLMSG_DATA(at)); RTA_OK(part, left); part = RTA_NEXT(part, left))
+			for (struct rtattr *part = RTM_RTA(NLMSG_DATA(at)); RTA_OK(part, left);
+			     part = RTA_NEXT(part, left))
 				if (part->rta_type == RTA_OIF && *(unsigned *)RTA_DATA(part) != loopback)
 					return ESCAPED;
 		}
@@ -149,8 +150,10 @@ enum answer try_netlink_change(char **arguments)
 		char rest[1024];
 	} answer;
 	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	if (fd < 0 || send(fd, is_route ? (void *)&route : (void *)&address, is_route ? sizeof(route) : sizeof(address), 0) < 0 ||
-	    recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.header) || answer.header.nlmsg_type != NLMSG_ERROR)
+	if (fd < 0 ||
+	    send(fd, is_route ? (void *)&route : (void *)&address, is_route ? sizeof(route) : sizeof(address), 0) < 0 ||
+	    recv(fd, &answer, sizeof(answer), 0) < (ssize_t)sizeof(answer.header) ||
+	    answer.header.nlmsg_type != NLMSG_ERROR)
 		return escaped_if(false);
 	errno = -answer.error.error;
 	return escaped_if(!errno);
@@ -205,7 +208,7 @@ enum answer try_unix_datagram(char **arguments)
 	                  send(pair[0], "hello", 5, 0) == 5);
 }
 
-/* ---- System V and POSIX ------------------------------------------------------------------------------------------- */
+/* ---- System V and POSIX ------------------------------------------------------------------------------------------ */
 
 enum answer try_shm(char **arguments)
 {
@@ -232,7 +235,7 @@ enum answer try_mq(char **arguments)
 	return escaped_if_fd((int)syscall(SYS_mq_open, arguments[0], O_RDWR, 0, NULL));
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* KIND TEXT: we are in this namespace. */
 enum answer try_namespace(char **arguments)
@@ -252,7 +255,7 @@ enum answer try_hostname(char **arguments)
 	return strcmp(name, arguments[0]) ? CONTAINED : ESCAPED;
 }
 
-/* ---- the caller's terminal ----------------------------------------------------------------------------------------- */
+/* ---- the caller's terminal --------------------------------------------------------------------------------------- */
 
 static int terminal(void)
 {

@@ -166,7 +166,9 @@ static unsigned long flag_of(const char *name)
 	static const struct {
 		const char *name;
 		unsigned long flag;
-	} flags[] = { { "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS }, { "net", CLONE_NEWNET }, { "pid", CLONE_NEWPID } };
+	} flags[] = {
+		{ "user", CLONE_NEWUSER }, { "mnt", CLONE_NEWNS }, { "net", CLONE_NEWNET }, { "pid", CLONE_NEWPID }
+	};
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		if (!strcmp(flags[i].name, name))
 			return flags[i].flag;
@@ -275,7 +277,9 @@ static const struct {
 	{ "add_key", SYS_add_key, { AS_LONG("user"), AS_LONG("cordon"), AS_LONG("x"), 1, KEY_SPEC_PROCESS_KEYRING } },
 	{ "request_key", SYS_request_key, { AS_LONG("user"), AS_LONG("cordon-none"), 0, 0 } },
 	{ "process_vm_readv", SYS_process_vm_readv, { OWN_PID, AS_LONG(&local_part), 1, AS_LONG(&remote_part), 1, 0 } },
-	{ "process_vm_writev", SYS_process_vm_writev, { OWN_PID, AS_LONG(&local_part), 1, AS_LONG(&remote_part), 1, 0 } },
+	{ "process_vm_writev",
+	  SYS_process_vm_writev,
+	  { OWN_PID, AS_LONG(&local_part), 1, AS_LONG(&remote_part), 1, 0 } },
 	{ "open_by_handle_at", SYS_open_by_handle_at, { -1, AS_LONG(&handle), 0 } },
 	{ "fanotify_init", SYS_fanotify_init, { 0x200 /* FAN_REPORT_FID */, 0 } },
 	{ "pidfd_getfd", SYS_pidfd_getfd, { -1, 0, 0 } },
@@ -373,7 +377,8 @@ enum answer try_file_flags(char **arguments)
 	if (fd < 0 || ioctl(fd, FS_IOC_GETFLAGS, &flags) < 0)
 		return broken(arguments[0]);
 	flags ^= FS_NODUMP_FL;
-	return escaped_if(ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0 && ioctl(fd, FS_IOC_GETFLAGS, &changed) == 0 && changed == flags);
+	return escaped_if(ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0 && ioctl(fd, FS_IOC_GETFLAGS, &changed) == 0 &&
+	                  changed == flags);
 }
 
 /* NUMBER: the kernel is asked for this, on a descriptor that is none, which is what it then says. */
@@ -393,13 +398,15 @@ enum answer try_write_setting(char **arguments)
 	return escaped_if(out >= 0 && write(out, value, (size_t)length) == length);
 }
 
-/* NAME TEXT: puts a key into a session of its own, then becomes the program that follows. Not an attempt: it runs outside. */
+/* NAME TEXT: puts a key into a session of its own, then becomes the program that follows. Not an attempt: it runs
+ * outside. */
 enum answer try_with_key(char **arguments)
 {
 	/* A user may have 200 keys. Those of sandboxes that have ended count until the kernel has collected them. */
 	for (int tries = 0;; tries++) {
 		if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 &&
-		    syscall(SYS_add_key, "user", arguments[0], arguments[1], strlen(arguments[1]), KEY_SPEC_SESSION_KEYRING) >= 0)
+		    syscall(SYS_add_key, "user", arguments[0], arguments[1], strlen(arguments[1]),
+		            KEY_SPEC_SESSION_KEYRING) >= 0)
 			break;
 		if (errno != EDQUOT || tries == 300)
 			return broken("add_key");

@@ -174,9 +174,10 @@ enum answer try_init_schedule(char **arguments)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	FOR_A_WHILE
-		if ((policy ? sched_setscheduler(init_pid, SCHED_IDLE, &none) :
-		     processors ? sched_setaffinity(init_pid, sizeof(one), &one) : setpriority(PRIO_PROCESS, (id_t)init_pid, 1)) == 0)
-			return ESCAPED;
+	if ((policy       ? sched_setscheduler(init_pid, SCHED_IDLE, &none)
+	     : processors ? sched_setaffinity(init_pid, sizeof(one), &one)
+	                  : setpriority(PRIO_PROCESS, (id_t)init_pid, 1)) == 0)
+		return ESCAPED;
 	return escaped_if(false);
 }
 
@@ -354,12 +355,13 @@ enum answer try_lease(char **arguments)
 	return fd < 0 ? broken(arguments[0]) : escaped_if(fcntl(fd, F_SETLEASE, F_WRLCK) == 0);
 }
 
-/* ---- making processes, without making one to try it --------------------------------------------------------------- */
+/* ---- making processes, without making one to try it -------------------------------------------------------------- */
 
 enum answer try_fork(char **arguments)
 {
 	(void)arguments;
-	return escaped_if_made(syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)); /* what fork() of every C library is */
+	return escaped_if_made(
+		syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)); /* what fork() of every C library is */
 }
 
 enum answer try_vfork(char **arguments)
@@ -389,7 +391,8 @@ enum answer try_clone(char **arguments)
 {
 	(void)arguments;
 	static char stack[65536] __attribute__((aligned(16)));
-	return escaped_if_made(clone(nothing, stack + sizeof(stack), CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, NULL));
+	return escaped_if_made(clone(nothing, stack + sizeof(stack),
+	                             CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | SIGCHLD, NULL));
 }
 
 enum answer try_clone3(char **arguments)

@@ -112,7 +112,8 @@ static void serve(struct pollfd *sockets, int count, const char *text)
 			if (fd >= 0) {
 				send(fd, text, strlen(text), MSG_NOSIGNAL);
 				close(fd);
-			} else if (sockets[i].revents && recvfrom(sockets[i].fd, asked, sizeof(asked), 0, (void *)&from, &length) >= 0) {
+			} else if (sockets[i].revents &&
+			           recvfrom(sockets[i].fd, asked, sizeof(asked), 0, (void *)&from, &length) >= 0) {
 				sendto(sockets[i].fd, text, strlen(text), 0, (void *)&from, length);
 			}
 		}
@@ -141,8 +142,10 @@ enum answer try_stand(char **arguments)
 	set_signals(tell_hit);
 	int file = put_file("/tmp", name, text);
 	struct pollfd sockets[] = {
-		{ .fd = listen_unix(name, true), .events = POLLIN }, { .fd = listen_unix(name, false), .events = POLLIN },
-		{ .fd = listen_inet(SOCK_STREAM, port), .events = POLLIN }, { .fd = listen_inet(SOCK_DGRAM, port), .events = POLLIN },
+		{ .fd = listen_unix(name, true), .events = POLLIN },
+		{ .fd = listen_unix(name, false), .events = POLLIN },
+		{ .fd = listen_inet(SOCK_STREAM, port), .events = POLLIN },
+		{ .fd = listen_inet(SOCK_DGRAM, port), .events = POLLIN },
 	};
 	for (int i = 0; i < 4; i++)
 		if (sockets[i].fd < 0)

@@ -1,8 +1,8 @@
 /* The program that tries to get out: attempt [--inline] NAME ARGUMENT… [-- NAME ARGUMENT…]…
  *
  * Each attempt runs in a process of its own, so that one cannot disturb the next (--inline: in this one, for where no
- * process can be made). One line is printed for each: NAME, tab, escaped | contained | broken, tab, a note. The status is
- * that of the last: 0 escaped, 1 contained, 2 broken. */
+ * process can be made). One line is printed for each: NAME, tab, escaped | contained | broken, tab, a note. The status
+ * is that of the last: 0 escaped, 1 contained, 2 broken. */
 #define _GNU_SOURCE
 #include "attempt.h"
 
@@ -77,7 +77,8 @@ bool fd_contains(int fd, const char *wanted)
 {
 	static char bytes[65536];
 	size_t length = 0, size = strlen(wanted);
-	/* Files of /proc are read in parts, and some are longer than this buffer: its end may hold the beginning of `wanted`. */
+	/* Files of /proc are read in parts, and some are longer than this buffer: its end may hold the beginning of
+	 * `wanted`. */
 	for (ssize_t more; (more = read(fd, bytes + length, sizeof(bytes) - length)) > 0;) {
 		length += (size_t)more;
 		if (memmem(bytes, length, wanted, size))

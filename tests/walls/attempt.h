@@ -19,7 +19,7 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum answer broken(const char *what);           /* notes errno as well */
 enum answer escaped_if(bool escaped);           /* notes errno where it was refused */
 enum answer escaped_if_fd(int fd);              /* closes it */
-enum answer escaped_if_made(long pid);          /* ends the child where that is what it is called in, and waits for it */
+enum answer escaped_if_made(long pid); /* ends the child where that is what it is called in, and waits for it */
 
 extern pid_t init_pid;          /* the parent of the program that makes the attempts: cordon's init */
 extern const char *self_path;   /* how this program can be executed */

@@ -1,8 +1,8 @@
 /* `cordon run` in a session that has run a command before: session-run run OPTION… -- PROGRAM WORD…
  *
- * The options are the library's settings; --json, --quiet and --config are as in `cordon run`. A session is made that has
- * what they ask for, and in it a first command runs: PROGRAM hello, or the words in FIRST, one in each line. Then PROGRAM WORD…
- * runs, in the same process. With --fresh there is no session, and both commands share nothing.
+ * The options are the library's settings; --json, --quiet and --config are as in `cordon run`. A session is made that
+ * has what they ask for, and in it a first command runs: PROGRAM hello, or the words in FIRST, one in each line. Then
+ * PROGRAM WORD… runs, in the same process. With --fresh there is no session, and both commands share nothing.
  *
  * For root and for others; able to leave a wall out. */
 #include <poll.h>
@@ -112,7 +112,7 @@ static int run_first(const char *const *words)
 	struct cordon_execution *execution;
 	struct cordon_result *result;
 	if (!request || cordon_request_command(request, words, &err) < 0 ||
-	    cordon_start(cordon, request, &execution, &err) < 0)
+	    cordon_execution_start(cordon, request, &execution, &err) < 0)
 		return refused();
 	if (finish(execution) < 0)
 		return refused();
@@ -135,7 +135,7 @@ static int run_second(char **words)
 		cordon_request_stdin(request, STDIN_FILENO);
 	if (!json)
 		cordon_request_output(request, pass_on, NULL);
-	if (cordon_start(cordon, request, &execution, &err) < 0)
+	if (cordon_execution_start(cordon, request, &execution, &err) < 0)
 		return refused();
 	if (finish(execution) < 0 || cordon_execution_result(execution, &result, &err) < 0)
 		return refused();

@@ -5,6 +5,7 @@ world (walls_world.py) in braces. `without` names the walls to leave out (includ
 attempt must be seen to succeed, or it proves nothing; LOCAL: by the driver that raises none, where a user namespace alone
 would hold it; BARE: without cordon, where every driver holds it. `landlock` and `bwrap` are the other drivers' columns:
 CONTAINED, escapes(why), or refused(class), where cordon must not start it at all. The namespaces driver contains every row.
+`shown`: no attempt to get out, but what must not be taken away: every driver lets it be read, walls or not.
 `only`: why the attempt can only be seen to succeed for one kind of caller ("root: …"), since the host itself refuses
 others. `how`: a way of running other than all rows of a kind in one sandbox, see walls_lab.py. `judge`: the host looks
 afterwards, whatever the attempt believes: (one of JUDGES, path). `needs`: a probe of tests/support/probe."""
@@ -34,14 +35,14 @@ JUDGES = {  # whether it got out, by what was found at the path: Found, or None
     "changed": lambda found: found != Found(0o644, CONFIG),  # a configuration is not what it was, gone included
 }
 
-Row = collections.namedtuple("Row", "name category words without landlock bwrap options how judge only needs")
+Row = collections.namedtuple("Row", "name category words without landlock bwrap options how judge only needs shown")
 ROWS = []
 
 
 def R(name, category, words, without, landlock=CONTAINED, bwrap=CONTAINED, options=(), how="batch", judge=None, only=None,
-      needs=None):
+      needs=None, shown=False):
     assert not any(row.name == name for row in ROWS), name
-    ROWS.append(Row(name, category, words, without, landlock, bwrap, tuple(options), how, judge, only, needs))
+    ROWS.append(Row(name, category, words, without, landlock, bwrap, tuple(options), how, judge, only, needs, shown))
 
 
 FILES = "filesystem,filesystem_second,identity"
@@ -106,9 +107,18 @@ R("masked-host-view", "masked", ["read", "{far_secret}", "{text}"], "masked_name
   options=["--view", "host-readonly"], how="far")
 R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], MOUNTING)
 
+# What looks like these and holds no secret, or one that every clone has anyway.
+R("shown-example", "shown", ["read", "{ws}/shown/.env.example", "{text}"], MASKS, shown=True)
+R("shown-template", "shown", ["read", "{ws}/shown/.env.template", "{text}"], MASKS, shown=True)
+R("shown-certificate", "shown", ["read", "{ws}/shown/ca.pem", "{text}"], MASKS, shown=True)
+R("shown-committed-key", "shown", ["read", "{ws}/shown/committed.key", "{text}"], MASKS, shown=True)
+R("shown-committed-env", "shown", ["read", "{ws}/shown/.env.test", "{text}"], MASKS, shown=True)
+R("masked-changed-key", "masked", ["read", "{ws}/shown/changed.key", "{text}"], MASKS, NO_MASK)
+
 # ---- writing ---------------------------------------------------------------------------------------------------------
 R("write-outside", "write", ["append", "{out}/file"], FILES)
 R("write-home-rc", "write", ["append", "{home}/.bashrc"], FILES)
+R("write-cache", "write", ["create", "{home}/.npm/_cacache/planted"], FILES, judge=("there", "{home}/.npm/_cacache/planted"))
 R("write-read-grant", "write", ["append", "{granted}/file"], FILES, options=["--read", "{granted}"])
 R("create-read-grant", "write", ["create", "{granted}/made"], FILES, options=["--read", "{granted}"])
 R("write-fifo-read-grant", "write", ["open-write", "{granted}/fifo"], "masked_names,filesystem_second", options=["--read", "{granted}"])

@@ -78,7 +78,8 @@ class World:
         for path in (out / "secret", home / ".ssh/id_ed25519", home / ".bash_history"):
             write(path, self.text, 0o600)
         write(out / "root-only", self.text, 0o600)
-        for path in (out / "file", out / "doomed", out / "long", out / "movable", home / ".bashrc", self.base / "granted/file"):
+        for path in (out / "file", out / "doomed", out / "long", out / "movable", home / ".bashrc", home / ".npm/_cacache/package",
+                     self.base / "granted/file"):
             write(path, "as it was\n" * 4)
         write(self.base / "granted/deep/.env", self.text)
         write(self.base / "ungrouped/cordon/config.toml", '[limits]\ncgroup = "none"\n')
@@ -247,6 +248,22 @@ class World:
             shutil.rmtree(home)
 
     # ---- workspaces ----
+    def shown(self):
+        """A git repository with names that a default glob means, and that are shown all the same; one of them has changed since."""
+        made = self.base / "shown-template"
+        if made.exists():
+            return made
+        key = f"-----BEGIN PRIVATE KEY-----\n{self.text}\n-----END PRIVATE KEY-----\n"
+        for name, text in {".env.example": self.text, ".env.template": self.text, ".env.test": self.text, "committed.key": key, "changed.key": "as it was",
+                           "ca.pem": f"-----BEGIN CERTIFICATE-----\n{self.text}\n-----END CERTIFICATE-----\n"}.items():
+            write(made / name, text)
+        env = {**self.env, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+        for words in (["init", "-q"], ["add", "-f", "committed.key", "changed.key", ".env.test"]):
+            subprocess.run(["git", *words], cwd=made, env=env, check=True)
+        shutil.rmtree(made / ".git/hooks", ignore_errors=True)
+        write(made / "changed.key", key)
+        return made
+
     def workspace(self):
         """A new one; the one before is gone, before it is ever written to a disk."""
         shutil.rmtree(self.base / f"w{self.workspaces}", ignore_errors=True)
@@ -269,6 +286,7 @@ class World:
             (ws / name).mkdir()
         for name, target in {"link-out": "outside/secret", "link-file": "outside/file", "link-dir": "outside"}.items():
             (ws / name).symlink_to(self.base / target)
+        shutil.copytree(self.shown(), ws / "shown", symlinks=True)
         (ws / "link-env").symlink_to(".env")
         (ws / ".env.example").symlink_to(".env")
         shutil.copy(self.attempt, ws / "tool")
@@ -279,7 +297,7 @@ class World:
         """What an attempt that got out may have changed, as it was for the next."""
         out, granted = self.base / "outside", self.base / "granted"
         for path in (out / "made", out / "made-by-link", out / "moved-out", out / "tmpfile", out / "fifo", out / "made.sock",
-                     granted / "made", self.data / "cordon/planted", pathlib.Path("/cordon-walls-made"),
+                     granted / "made", self.data / "cordon/planted", self.base / "home/.npm/_cacache/planted", pathlib.Path("/cordon-walls-made"),
                      pathlib.Path(f"/tmp/cordon-walls-{self.unique}"), pathlib.Path(f"/tmp/cordon-walls-next-{self.unique}"),
                      pathlib.Path(f"/dev/shm/copy-{self.unique}")):
             if path.is_symlink() or path.exists():

@@ -15,8 +15,9 @@
 static const struct {
 	const char *word, *action;
 } synonyms[] = {
-	{ "remove", "rm" }, { "delete", "rm" }, { "create", "new" }, { "add", "new" }, { "ls", "list" }, { "status", "poll" },
-	{ "stop", "kill" }, { "stop", "end" }, { "close", "end" }, { "continue", "resume" }, { "reject", "deny" },
+	{ "remove", "rm" }, { "delete", "rm" },       { "create", "new" },  { "add", "new" },
+	{ "ls", "list" },   { "status", "poll" },     { "stop", "kill" },   { "stop", "end" },
+	{ "close", "end" }, { "continue", "resume" }, { "reject", "deny" },
 };
 
 static const char *find_synonym(const char *word, const char *const *names, size_t count)
@@ -28,8 +29,8 @@ static const char *find_synonym(const char *word, const char *const *names, size
 	return NULL;
 }
 
-static int find_action(enum command_id command, const struct action *actions, size_t count, const struct options *options,
-                       const struct action **ret_action, struct cordon_error *err)
+static int find_action(enum command_id command, const struct action *actions, size_t count,
+                       const struct options *options, const struct action **ret_action, struct cordon_error *err)
 {
 	const char *names[ACTIONS_MAX], *word = options->operand_count ? options->operands[0] : "";
 	for (size_t i = 0; i < count && i < ACTIONS_MAX; i++) {
@@ -42,8 +43,8 @@ static int find_action(enum command_id command, const struct action *actions, si
 	const char *nearest = find_synonym(word, names, count), *name = commands[command].name;
 	if (!nearest)
 		nearest = text_nearest(word, names, count);
-	fail(err, CORDON_E_INVALID_REQUEST, 0, word, options->operand_count ? "cordon %s has no such action"
-	                                                                    : "what cordon %s is to do is missing", name);
+	fail(err, CORDON_E_INVALID_REQUEST, 0, word,
+	     options->operand_count ? "cordon %s has no such action" : "what cordon %s is to do is missing", name);
 	return nearest ? fail_remedy(err, "did you mean cordon %s %s?", name, nearest)
 	               : fail_remedy(err, "see cordon help %s", name);
 }
@@ -67,7 +68,8 @@ static bool has_list(const struct action *actions, size_t count)
 }
 
 /* How many operands it takes, and how many it must be given; *ret_missing is what the one after `given` is called. */
-static void count_operands(const struct action *action, size_t given, char ret_missing[64], size_t *ret_least, size_t *ret_most)
+static void count_operands(const struct action *action, size_t given, char ret_missing[64], size_t *ret_least,
+                           size_t *ret_most)
 {
 	*ret_least = *ret_most = 1;
 	for (const char *at = action->operand; at; at = *at == '\n' ? at + 1 : NULL) {
@@ -89,21 +91,23 @@ static int check_words(enum command_id command, const struct action *action, boo
 	if (options->operand_count < least) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, action->name, "%s is missing", missing);
 		/* What is made gets a name of one's own choice. */
-		return fail_remedy(err, listed && !action->takes_settings ? "see cordon %s list" : "see cordon help %s", name);
+		return fail_remedy(err, listed && !action->takes_settings ? "see cordon %s list" : "see cordon help %s",
+		                   name);
 	}
 	if (options->operand_count > most) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[most], "cordon %s %s takes no such argument", name,
-		     action->name);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, options->operands[most], "cordon %s %s takes no such argument",
+		     name, action->name);
 		return fail_remedy(err, "quote what has spaces in it; see cordon help %s", name);
 	}
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option *option = options->given[i].option;
-		if ((option->actor == OPTION_REQUEST && action->takes_settings) || is_listed("json config", option->name) ||
-		    is_listed(action->options, option->name))
+		if ((option->actor == OPTION_REQUEST && action->takes_settings) ||
+		    is_listed("json config host", option->name) || is_listed(action->options, option->name))
 			continue;
 		char spelled[64];
 		option_spell(option, spelled, sizeof(spelled));
-		fail(err, CORDON_E_INVALID_REQUEST, 0, spelled, "cordon %s %s takes no such option", name, action->name);
+		fail(err, CORDON_E_INVALID_REQUEST, 0, spelled, "cordon %s %s takes no such option", name,
+		     action->name);
 		return fail_remedy(err, "see cordon help %s", name);
 	}
 	return 0;
@@ -113,7 +117,7 @@ int action_run(enum command_id command, const struct action *actions, size_t cou
 {
 	struct options options;
 	struct cordon_error err;
-	const struct action *action;
+	const struct action *action = NULL;
 	struct cordon *cordon = NULL;
 	int status;
 	if (!cli_options(command, words, SIZE_MAX, &options, &status))

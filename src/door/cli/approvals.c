@@ -1,4 +1,5 @@
-/* `cordon approvals`: what waits for a human, and answering it. An answer is bound to the card that is printed with it. */
+/* `cordon approvals`: what waits for a human, and answering it. An answer is bound to the card that is printed with
+ * it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "door/cli/json-read.h"
 #include "door/cli/report.h"
 
-/* ---- for people --------------------------------------------------------------------------------------------------- */
+/* ---- for people ------------------------------------------------------------------------------------------------ */
 
 /* What the library hands out is safe to print; still nothing from a file goes to a terminal unlooked at. */
 static void print_lines(char *text)
@@ -58,10 +59,14 @@ static int act_list(struct cordon *cordon, const struct options *options, const 
 	return 0;
 }
 
-/* ---- answering ---------------------------------------------------------------------------------------------------- */
+/* ---- answering ------------------------------------------------------------------------------------------------- */
+
+/* An id begins with the time: what else asks now begins like that, too. */
+#define BEGINNING_MIN 16
 
 /* The one card whose id begins so, or NULL where there is none. */
-static int find_card(const json_t *list, const char *word, const json_t **ret_card, struct cordon_error *err)
+static int find_card(const json_t *list, const char *word, const char *hash, const json_t **ret_card,
+                     struct cordon_error *err)
 {
 	const json_t *found = NULL;
 	for JSON_EACH(card, json_object_get(list, "approvals")) {
@@ -72,6 +77,11 @@ static int find_card(const json_t *list, const char *word, const json_t **ret_ca
 			return fail_remedy(err, "give more of it; see cordon approvals list");
 		}
 		found = card;
+	}
+	if (found && !hash && strlen(word) < BEGINNING_MIN) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, word,
+		     "what asks now may be another than the one that was shown");
+		return fail_remedy(err, "give %d characters of its id at least, or the hash: --hash", BEGINNING_MIN);
 	}
 	*ret_card = found;
 	return 0;
@@ -111,9 +121,9 @@ static int give(struct cordon *cordon, const struct options *options, const char
 	if (cordon_approvals_list(cordon, &text, err) < 0)
 		return -1;
 	auto_json json_t *list = json_read(text);
-	if (find_card(list, word, &card, err) < 0)
+	if (find_card(list, word, hash, &card, err) < 0)
 		return -1;
-	/* One that does not wait: the library knows what became of it. */
+	/* If it is not open any more, the library knows how it was settled. */
 	const char *id = card ? json_read_text(card, "id") : word;
 	if (card && !as_json)
 		print_card(card);

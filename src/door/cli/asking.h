@@ -15,10 +15,10 @@ struct asking {
 };
 
 bool asking_open(struct asking *asking) must_check;
-/* An ASK. Nothing comes of it where there is nobody, or somebody is asked already. */
+/* Handles an ASK. Does nothing if no human is available, or one is being asked already. */
 void asking_begin(struct asking *asking, struct run *run, const struct wire_frame *frame);
 /* It need not be answered any more. */
 void asking_settle(struct asking *asking);
-/* Waits for the answer. False: nobody was asked. */
+/* Waits for the answer. False: there was no question. */
 bool asking_end(struct asking *asking);
 void asking_close(struct asking *asking);

@@ -1,4 +1,4 @@
-/* Rows and reports for people: see audit-text.h. Columns have fixed widths, since rows are printed as they come. */
+/* Rows and reports as text: see audit-text.h. Columns have fixed widths, since rows are printed as they come. */
 #include "door/cli/audit-text.h"
 
 #include <stdio.h>
@@ -97,7 +97,8 @@ static void print_outcome(const json_t *row, const char *kind)
 static void print_subject(const json_t *row)
 {
 	char text[256];
-	const char *tool = json_read_text(row, "tool"), *path = json_read_string(json_array_get(json_object_get(row, "paths"), 0));
+	const char *tool = json_read_text(row, "tool"),
+		   *path = json_read_string(json_array_get(json_object_get(row, "paths"), 0));
 	snprintf(text, sizeof(text), "file %s %s", tool, path);
 	cell_print(*tool ? text : json_read_text(row, "program"), PROGRAM_WIDTH, PROGRAM_WIDTH + 2);
 }

@@ -1,4 +1,4 @@
-/* The ledger for people. What rows hold was written by others: it comes out escaped. */
+/* The ledger as text. The contents of rows are untrusted: they are escaped. */
 #pragma once
 #include <jansson.h>
 

@@ -22,7 +22,7 @@ struct printing {
 	uint64_t rows;
 };
 
-/* Whether nobody reads any more: to follow, that must be noticed without writing. */
+/* Whether standard output has no reader any more: while following, that must be noticed without writing. */
 static bool output_gone(void)
 {
 	struct pollfd output = { .fd = STDOUT_FILENO };

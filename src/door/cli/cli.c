@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/path-given.h"
+#include "door/cli/json-read.h"
 #include "door/cli/report.h"
+#include "door/rpc/ask.h"
 
 static int fail_operand(const struct options *options, enum command_id command, size_t max, struct cordon_error *err)
 {
@@ -18,11 +21,16 @@ static int fail_operand(const struct options *options, enum command_id command, 
 
 int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZE], struct cordon_error *err)
 {
-	uncleared char current[PATH_MAX];
+	uncleared char current[PATH_MAX], room[CLI_PATH_SIZE];
+	const char *why, *given = path_given(named, room, sizeof(room), &why);
+	if (!given)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, named, "%s", why);
+	named = given;
 	if (named[0] == '~' && (named[1] == '/' || !named[1])) {
 		here = getenv("HOME");
 		if (!here || *here != '/') {
-			fail(err, CORDON_E_INVALID_REQUEST, 0, named, "HOME is not set to a path from /, so ~ means nothing");
+			fail(err, CORDON_E_INVALID_REQUEST, 0, named,
+			     "HOME is not set to a path from /, so ~ means nothing");
 			return fail_remedy(err, "write the path from / on, or set HOME");
 		}
 		named = named[1] && named[2] ? named + 2 : ".";
@@ -33,26 +41,40 @@ int cli_absolute(const char *named, const char *here, char ret_path[CLI_PATH_SIZ
 		return fail_remedy(err, "go to a directory that exists, or name another from /");
 	}
 	bool beneath = strcmp(named, ".") != 0;
-	if ((size_t)snprintf(ret_path, CLI_PATH_SIZE, "%s%s%s", here, *here && beneath ? "/" : "", beneath ? named : "") >=
-	    CLI_PATH_SIZE)
+	if ((size_t)snprintf(ret_path, CLI_PATH_SIZE, "%s%s%s", here, *here && beneath ? "/" : "",
+	                     beneath ? named : "") >= CLI_PATH_SIZE)
 		return fail(err, CORDON_E_INVALID_REQUEST, ENAMETOOLONG, named, "the path is too long");
 	return 0;
 }
 
-int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+int cli_open_for(const struct options *options, bool one_command, struct cordon **ret_cordon, struct cordon_error *err)
 {
 	const char *config = options_value(options, "config");
 	if (config && !*config) {
 		fail(err, CORDON_E_INVALID_REQUEST, 0, "--config", "the name of the file is empty");
 		return fail_remedy(err, "name a file, or leave the option out");
 	}
-	return cordon_open(&(struct cordon_options){ .config = config }, ret_cordon, err);
+	const char *host = options_value(options, "host");
+	auto_json json_t *daemon = host ? ask_daemon(host, "status", NULL) : NULL;
+	if (host && !json_read_text(daemon, "data_dir")[0]) {
+		fail(err, CORDON_E_NOT_FOUND, 0, host, "host: no daemon of this user answers there");
+		return fail_remedy(err, "start one: cordon serve");
+	}
+	const struct cordon_options wanted = { .config = config, .one_command = one_command,
+		                               .data_dir = host ? json_read_text(daemon, "data_dir") : NULL };
+	return cordon_open(&wanted, ret_cordon, err);
+}
+
+int cli_open(const struct options *options, struct cordon **ret_cordon, struct cordon_error *err)
+{
+	return cli_open_for(options, true, ret_cordon, err);
 }
 
 bool cli_options(enum command_id command, char **words, size_t operands_max, struct options *ret_options,
                  int *ret_status)
 {
-	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE ||
+	bool starts_program = command == COMMAND_RUN || command == COMMAND_PROFILE || command == COMMAND_SHELL ||
+	                      command == COMMAND_AGENT ||
 	                      (command == COMMAND_JOB && *words && !strcmp(*words, "start"));
 	struct options options = { 0 };
 	struct cordon_error err;

@@ -112,6 +112,7 @@ static const char walk[] =
 	"\t\tjob) mapfile -t COMPREPLY < <(compgen -W 'start list poll tail wait kill' -- \"$current\") ;;\n"
 	"\t\tmanifest) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
 	"\t\tapprovals) mapfile -t COMPREPLY < <(compgen -W 'list approve deny' -- \"$current\") ;;\n"
+	"\t\tnet) mapfile -t COMPREPLY < <(compgen -W 'list' -- \"$current\") ;;\n"
 	"\t\turl) mapfile -t COMPREPLY < <(compgen -W 'check' -- \"$current\") ;;\n"
 	"\t\taudit) mapfile -t COMPREPLY < <(compgen -W 'tail show query verify export' -- \"$current\") ;;\n"
 	"\t\tcompletion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- \"$current\") ;;\n"

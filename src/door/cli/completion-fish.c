@@ -54,7 +54,8 @@ static void print_option(const struct option *option)
 
 static void print_program(void)
 {
-	printf("complete -c cordon -n '__fish_seen_subcommand_from run profile' -x -a '(__fish_complete_subcommand --fcs-skip=2");
+	printf("complete -c cordon -n '__fish_seen_subcommand_from run profile' -x -a '(__fish_complete_subcommand "
+	       "--fcs-skip=2");
 	for (size_t i = 0; i < options_table_count; i++) {
 		const struct option *option = &options_table[i];
 		if (option->metavar && option->letter)
@@ -78,6 +79,7 @@ void completion_print_fish(void)
 		{ COMMAND_FILE, "read write edit list find grep stat remove mkdir rename send" },
 		{ COMMAND_APPROVALS, "list approve deny" },
 		{ COMMAND_AUDIT, "tail show query verify export" },
+		{ COMMAND_NET, "list" },
 		{ COMMAND_URL, "check" },
 		{ COMMAND_COMPLETION, "bash zsh fish" },
 	};
@@ -89,7 +91,8 @@ void completion_print_fish(void)
 	}
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		const char *name = commands[actions[i].command].name;
-		printf("complete -c cordon -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' -a '%s'\n",
+		printf("complete -c cordon -n '__fish_seen_subcommand_from %s; and not __fish_seen_subcommand_from %s' "
+		       "-a '%s'\n",
 		       name, actions[i].operands, actions[i].operands);
 	}
 	printf("complete -c cordon -n '__fish_seen_subcommand_from manifest' -F\n");

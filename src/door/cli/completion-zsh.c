@@ -54,6 +54,7 @@ static void print_command(int id)
 		[COMMAND_MANIFEST] = "'1:action:(check)' '2:manifest:_files'",
 		[COMMAND_APPROVALS] = "'1:action:(list approve deny)' '2:card: '",
 		[COMMAND_AUDIT] = "'1:action:(tail show query verify export)' '2:id: '",
+		[COMMAND_NET] = "'1:action:(list)'",
 		[COMMAND_URL] = "'1:action:(check)' '2:url:_urls'",
 		[COMMAND_COMPLETION] = "'1:shell:(bash zsh fish)'",
 		[COMMAND_HELP] = "'1:command:->command'",

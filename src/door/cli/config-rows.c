@@ -58,6 +58,11 @@ void config_text_range(const struct config_text *text, char ret_range[CONFIG_RAN
 
 /* ---- the sample ------------------------------------------------------------------------------------------------- */
 
+bool config_text_repeats(const struct config_text *row)
+{
+	return !strcmp(row->section, "credentials") || !strcmp(row->section, "gateway");
+}
+
 /* Prose, as lines that begin with "# ". */
 static void print_comment(const char *text)
 {
@@ -74,7 +79,7 @@ static void print_comment(const char *text)
 		putchar('\n');
 }
 
-/* Settings, each line after a "#"; a long list goes on in the next line. */
+/* Settings, each line after a "#"; a long list continues on the next line. */
 static void print_setting(const char *key, const char *value)
 {
 	size_t column = (size_t)printf("#%s =", key);
@@ -99,7 +104,12 @@ static void print_row(const struct config_text *row)
 	char text[1024], range[CONFIG_RANGE_SIZE];
 	config_text_range(row, range);
 	putchar('\n');
-	snprintf(text, sizeof(text), "%c%s.%s%s", row->help[0] - 'a' + 'A', row->help + 1, *row->more ? " " : "", row->more);
+	/* Of a table that repeats there is an example of the whole; to set all its keys would be wrong. */
+	if (config_text_repeats(row))
+		snprintf(text, sizeof(text), "%s: %s.%s%s", row->key, row->help, *row->more ? " " : "", row->more);
+	else
+		snprintf(text, sizeof(text), "%c%s.%s%s", row->help[0] - 'a' + 'A', row->help + 1,
+		         *row->more ? " " : "", row->more);
 	print_comment(text);
 	snprintf(text, sizeof(text), "%s%s%s%s.", *row->values ? "One of: " : "", *row->values ? row->values : range,
 	         *row->values && row->kind != KIND_ENUM ? "; or " : "",
@@ -112,13 +122,14 @@ static void print_row(const struct config_text *row)
 	}
 	if (row->kind == KIND_RULES)
 		print_lines(row->example);
-	else
+	else if (!config_text_repeats(row))
 		print_setting(row->key, *row->fallback ? row->fallback : row->example);
 }
 
 void config_print_sample(void)
 {
-	print_comment("cordon's configuration: every setting, commented out, with its default or an example. Remove the # before "
+	print_comment("cordon's configuration: every setting, commented out, with its default or an example. Remove "
+	              "the # before "
 	              "a setting to set it. See cordon.toml(5).");
 	for (size_t i = 0; i < config_section_text_count; i++) {
 		const struct config_section_text *section = &config_section_texts[i];

@@ -1,4 +1,4 @@
-/* The rows of include/cordon-config.def for people: what `cordon config docs` and the manual are made from. */
+/* The rows of include/cordon-config.def as text: `cordon config docs` and the manual are made from them. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,6 +23,9 @@ struct config_text {
 };
 extern const struct config_text config_texts[];
 extern const size_t config_text_count;
+
+/* Its section is any number of tables. */
+bool config_text_repeats(const struct config_text *row);
 
 struct config_section_text {
 	const char *name, *help, *example;

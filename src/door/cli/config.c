@@ -60,9 +60,31 @@ static void print_setting(const json_t *setting, const char *key)
 		return;
 	}
 	bool is_set = value && !json_is_null(value), has_secrets = json_object_size(value) > 0;
-	size_t column = (size_t)printf("%s%s%s", is_set && !has_secrets ? "" : "# ", key, is_set ? " = " : " is not set");
+	size_t column =
+		(size_t)printf("%s%s%s", is_set && !has_secrets ? "" : "# ", key, is_set ? " = " : " is not set");
 	column += is_set ? print_value(value) : 0;
 	print_from(column, json_read_text(setting, "from"));
+}
+
+/* A section of any number of tables: [SECTION.NAME] or [[SECTION]]. */
+static void print_tables(const json_t *json, const char *section, bool is_named)
+{
+	const char *key;
+	json_t *value;
+	for JSON_EACH(table, json_object_get(json, section)) {
+		size_t column = (size_t)printf(is_named ? "\n[%s." : "\n[[%s", section) - 1;
+		if (is_named)
+			report_untrusted(stdout, json_read_text(table, "table"));
+		column += is_named ? strlen(json_read_text(table, "table")) : 0;
+		print_from(column + (size_t)printf(is_named ? "]" : "]]"), json_read_text(table, "from"));
+		json_object_foreach((json_t *)table, key, value) {
+			if (!strcmp(key, "table") || !strcmp(key, "from"))
+				continue;
+			printf("%s = ", key);
+			print_value(value);
+			putchar('\n');
+		}
+	}
 }
 
 static void print_shown(const json_t *json)
@@ -90,6 +112,8 @@ static void print_shown(const json_t *json)
 		}
 		print_setting(setting, key + length + 1);
 	}
+	print_tables(json, "credentials", true);
+	print_tables(json, "gateway", false);
 	for JSON_EACH(block, json_object_get(json, "sessions")) {
 		print_from((size_t)printf("\n[[session]]") - 1, json_read_text(block, "from"));
 		printf("match = ");
@@ -106,7 +130,8 @@ static int act_show(struct cordon *cordon, const struct options *options, const 
 	char workspace[CLI_PATH_SIZE];
 	auto_free char *json = NULL;
 	const char *named = options_value(options, "workspace");
-	if (cli_absolute(named ? named : ".", NULL, workspace, err) < 0 || cordon_config_show(cordon, workspace, &json, err) < 0)
+	if (cli_absolute(named ? named : ".", NULL, workspace, err) < 0 ||
+	    cordon_config_show(cordon, workspace, &json, err) < 0)
 		return -1;
 	json_read_say(json, options_flag(options, "json"), print_shown);
 	return 0;
@@ -133,7 +158,8 @@ static void say_good(const struct options *options, const char *what)
 static int check(struct cordon *cordon, const char *file, struct cordon_error *err)
 {
 	char path[CLI_PATH_SIZE];
-	if (cli_absolute(file ? file : PROJECT_NAME, NULL, path, err) < 0 || (!file && cordon_config_check(cordon, NULL, err) < 0))
+	if (cli_absolute(file ? file : PROJECT_NAME, NULL, path, err) < 0 ||
+	    (!file && cordon_config_check(cordon, NULL, err) < 0))
 		return -1;
 	if (!file && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return 0;

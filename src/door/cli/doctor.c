@@ -1,14 +1,16 @@
-/* `cordon doctor`: which walls hold here. The library tries them for real and answers in JSON; this lays it out for
- * people: the default driver wall by wall, the others in a line each, and what to do about what does not hold. */
+/* `cordon doctor`: which walls hold here. The library raises them for real and answers in JSON; this formats it: the
+ * default driver wall by wall, the others in a line each, and the fix for what does not hold. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "door/cli/cli.h"
 #include "door/cli/json-read.h"
 #include "door/cli/report.h"
+#include "door/setup/setup.h"
 
 #define COLUMNS 104                     /* of advice, about what the table is wide */
 
@@ -171,13 +173,94 @@ static void print_limits(const json_t *limits)
 	print_advice("for more", json_read_text(limits, "fix"));
 }
 
+static void print_git(const char *names)
+{
+	if (!*names)
+		return;
+	printf("\nSettings of your git that do not hold inside, since they would run or redirect something, or need "
+	       "what is not there:\n");
+	print_advice("left out", names);
+}
+
+static const json_t *find_driver(const json_t *drivers, const char *name)
+{
+	for JSON_EACH(driver, drivers)
+		if (!strcmp(json_read_text(driver, "name"), name))
+			return driver;
+	return NULL;
+}
+
+/* The strongest that works at all, by the order of the report. */
+static const char *find_working(const json_t *drivers)
+{
+	for JSON_EACH(driver, drivers)
+		if (json_read_true(driver, "works") && strcmp(json_read_text(driver, "name"), "local") != 0)
+			return json_read_text(driver, "name");
+	return NULL;
+}
+
+static void print_missing(const json_t *driver)
+{
+	const char *separator = "";
+	for JSON_EACH(wall, json_object_get(driver, "walls"))
+		if (!holds(wall)) {
+			printf("%s", separator);
+			report_untrusted(stdout, json_read_text(wall, "wall"));
+			separator = ", ";
+		}
+}
+
+/* What works, what does not, and what to do: one sentence. */
+static void print_summary(const json_t *report)
+{
+	const json_t *drivers = json_object_get(report, "drivers"), *limits = json_object_get(report, "limits");
+	const json_t *driver = find_driver(drivers, json_read_text(report, "default_driver"));
+	const json_t *hosts = json_object_get(driver, "listed_hosts");
+	const char *other = find_working(drivers);
+	bool has_hosts = !hosts || holds(hosts), has_groups = *json_read_text(limits, "place");
+	if (!json_read_true(driver, "works")) {
+		print_painted(RED, "cordon run does not work here as it is", 0);
+		printf(": ");
+		report_untrusted(stdout, json_read_text(json_object_get(driver, "error"), "reason"));
+		printf("; see \"To fix\" below");
+		if (other)
+			printf(", or use --driver %s, which holds less", other);
+		printf(".\n\n");
+		return;
+	}
+	if (holds(driver) && has_hosts) {
+		print_painted(GREEN, "Everything works here", 0);
+	} else if (holds(driver)) {
+		print_painted(RED, "All walls hold here, but no network of listed hosts can be had", 0);
+		printf(" (--net HOST:PORT); see \"to fix\" below");
+	} else {
+		print_painted(RED, "Commands run here, but not every wall holds", 0);
+		printf(": ");
+		print_missing(driver);
+		printf("; see \"To fix\" below");
+	}
+	printf(has_groups ? ".\n\n"
+	                  : "; without a control group, memory is only watched and the processor not limited: see "
+	                    "\"for more\".\n\n");
+}
+
+static void print_system(const json_t *report)
+{
+	struct utsname system = { .sysname = "" };
+	uname(&system);
+	printf("%s ", system.sysname);
+	report_untrusted(stdout, json_read_text(report, "kernel"));
+	if (!strcmp(system.sysname, "Linux"))
+		printf(", Landlock ABI %ld", json_read_number(report, "landlock_abi"));
+	printf("\n\n");
+}
+
 static void print_report(const json_t *report)
 {
 	const json_t *drivers = json_object_get(report, "drivers");
 	const char *chosen = json_read_text(report, "default_driver");
-	printf("Linux ");
-	report_untrusted(stdout, json_read_text(report, "kernel"));
-	printf(", Landlock ABI %ld\n\n", json_read_number(report, "landlock_abi"));
+	print_summary(report);
+	print_system(report);
 	print_painted(BOLD, *chosen ? chosen : "no driver", 0);
 	printf(" (default): ");
 	for JSON_EACH(driver, drivers) {
@@ -189,7 +272,9 @@ static void print_report(const json_t *report)
 		print_hosts(json_object_get(driver, "listed_hosts"));
 	}
 	print_limits(json_object_get(report, "limits"));
-	printf("\nOther drivers:\n");
+	print_git(json_read_text(report, "git_settings_left_out"));
+	if (json_array_size(drivers) > 1)
+		printf("\nOther drivers:\n");
 	for JSON_EACH(other, drivers) {
 		if (!strcmp(json_read_text(other, "name"), chosen))
 			continue;
@@ -197,6 +282,42 @@ static void print_report(const json_t *report)
 		print_painted(BOLD, json_read_text(other, "name"), 12);
 		print_verdict(other);
 	}
+}
+
+/* A line, and under it what else there is to know. */
+static void print_agents(const json_t *found)
+{
+	if (json_array_size(found))
+		printf("\nAgents that are set up:\n");
+	for JSON_EACH(agent, found) {
+		const char *fault = json_read_text(agent, "fault"), *version = json_read_text(agent, "version");
+		printf("  %-12s", json_read_text(agent, "agent"));
+		report_untrusted(stdout, *fault ? fault : "as it was set up");
+		if (*fault)
+			printf("; run cordon setup %s", json_read_text(agent, "agent"));
+		else if (*version)
+			printf(", version %s", version);
+		putchar('\n');
+		for JSON_EACH(remark, json_object_get(agent, "remarks")) {
+			printf("  ");
+			print_advice("          note", json_read_string(remark));
+		}
+		if (*json_read_text(agent, "outside"))
+			print_advice("            not in cordon", json_read_text(agent, "outside"));
+	}
+}
+
+/* The report with what became of the agents. */
+static int look_at_agents(json_t *report, struct cordon_error *err)
+{
+	struct arena arena = { 0 };
+	const char *home = getenv("HOME");
+	char here[CLI_PATH_SIZE];
+	if (cli_absolute(".", NULL, here, err) < 0)
+		return -1;
+	json_t *found = home && *home == '/' ? setup_look(&arena, home, here) : json_array();
+	arena_free(&arena);
+	return json_object_set_new(report, "agents", found) == 0 ? 0 : fail_oom(err);
 }
 
 static int examine(const struct options *options, bool *ret_holds, struct cordon_error *err)
@@ -207,7 +328,17 @@ static int examine(const struct options *options, bool *ret_holds, struct cordon
 	cordon_unref(cordon);
 	if (failed)
 		return -1;
-	json_read_say(text, options_flag(options, "json"), print_report);
+	auto_json json_t *report = json_read(text);
+	if (!report)
+		return fail_oom(err);
+	if (look_at_agents(report, err) < 0)
+		return -1;
+	auto_free char *whole = json_dumps(report, JSON_COMPACT);
+	if (!whole)
+		return fail_oom(err);
+	json_read_say(whole, options_flag(options, "json"), print_report);
+	if (!options_flag(options, "json"))
+		print_agents(json_object_get(report, "agents"));
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* `cordon file`: a row per tool. Content goes to standard output as it is, and everything that is no content to standard error or into
- * the object of --json: the two cannot be taken for each other. */
+/* `cordon file`: a row per tool. Content goes to standard output as it is, and everything that is no content to
+ * standard error or into the object of --json: the two cannot be taken for each other. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +40,12 @@ static int fill(struct call *call, struct cordon_error *err)
 		const char *name;
 		bool *flag;
 	} flags[] = {
-		{ "bytes", &file->bytes }, { "numbers", &file->numbers }, { "create", &file->create }, { "all", &file->all },
-		{ "recursive", &file->recursive }, { "replace", &file->replace }, { "fixed", &file->fixed },
-		{ "ignore-case", &file->ignore_case }, { "names-only", &file->names_only }, { "json", &file->content_in_json },
+		{ "bytes", &file->bytes },           { "numbers", &file->numbers },
+		{ "create", &file->create },         { "all", &file->all },
+		{ "recursive", &file->recursive },   { "replace", &file->replace },
+		{ "fixed", &file->fixed },           { "ignore-case", &file->ignore_case },
+		{ "names-only", &file->names_only }, { "json", &file->content_in_json },
+		{ "skip", &file->skip },
 	};
 	size_t globs = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
@@ -51,13 +54,17 @@ static int fill(struct call *call, struct cordon_error *err)
 		if (strcmp(options->given[i].option->name, "glob") != 0)
 			continue;
 		if (globs == GLOBS_MAX)
-			return fail(err, CORDON_E_INVALID_REQUEST, 0, options->given[i].value, "--glob: more than %d of them", GLOBS_MAX);
+			return fail(err, CORDON_E_INVALID_REQUEST, 0, options->given[i].value,
+			            "--glob: more than %d of them", GLOBS_MAX);
 		call->globs[globs++] = options->given[i].value;
 	}
 	file->globs = globs ? call->globs : NULL;
 	file->version = options_value(options, "if-version");
 	file->type = options_value(options, "type");
-	return take_number(options, "offset", &file->offset, err) < 0 ? -1 : take_number(options, "limit", &file->limit, err);
+	return take_number(options, "offset", &file->offset, err) < 0 ||
+	                       take_number(options, "limit", &file->limit, err) < 0
+	               ? -1
+	               : take_number(options, "depth", &file->depth, err);
 }
 
 /* ---- what is printed -------------------------------------------------------------------------------------------- */
@@ -67,12 +74,26 @@ static void print_word(const char *text)
 	visible_quote(stdout, text);
 }
 
+static void print_denials(const json_t *json)
+{
+	for JSON_EACH(denial, json_object_get(json, "denials")) {
+		fputs("cordon: ", stderr);
+		report_untrusted(stderr, json_read_text(denial, "what"));
+		fprintf(stderr, ": %s; to see it: %s\n", json_read_text(denial, "note"),
+			json_read_text(denial, "grant"));
+	}
+}
+
 static void print_notes(const json_t *json)
 {
 	if (json_read_true(json, "more"))
 		fprintf(stderr, "cordon: there are more than were asked for: --limit\n");
+	if (json_read_number(json, "others_left_out"))
+		fprintf(stderr, "cordon: %ld entries that are neither file, directory nor link were left out\n",
+		        json_read_number(json, "others_left_out"));
 	for JSON_EACH(note, json_object_get(json, "notes"))
 		fprintf(stderr, "cordon: %s\n", json_read_string(note));
+	print_denials(json);
 }
 
 static void print_entries(const json_t *json)
@@ -85,6 +106,27 @@ static void print_entries(const json_t *json)
 		putchar('\n');
 	}
 	print_notes(json);
+}
+
+static void print_tree(const json_t *json)
+{
+	for JSON_EACH(entry, json_object_get(json, "entries")) {
+		printf("%-9s %12ld  ", json_read_text(entry, "type"), json_read_number(entry, "size"));
+		print_word(json_read_text(entry, "path"));
+		putchar('\n');
+	}
+	print_notes(json);
+}
+
+static void print_imported(const json_t *json)
+{
+	for JSON_EACH(entry, json_object_get(json, "left_out")) {
+		fputs("cordon: left out: ", stderr);
+		report_untrusted(stderr, json_read_text(entry, "path"));
+		fprintf(stderr, " %s\n", json_read_text(entry, "why"));
+	}
+	printf("%ld files, %ld directories, %ld links\n", json_read_number(json, "files"),
+	       json_read_number(json, "directories"), json_read_number(json, "links"));
 }
 
 static void print_matches(const json_t *json)
@@ -114,11 +156,12 @@ static int print_content(const struct cordon_file_result *result, struct cordon_
 	auto_json json_t *json = json_read(result->json);
 	if (fwrite(result->data, 1, result->length, stdout) != result->length || fflush(stdout) != 0)
 		return fail(err, CORDON_E_INTERNAL, errno, "standard output", "the content could not be written");
+	print_notes(json);
 	long next = json_read_number(json, "next");
 	if (json_read_true(json, "cut"))
 		fprintf(stderr, "cordon: the line is longer than what is shown of it: --bytes\n");
 	if (next)
-		fprintf(stderr, "cordon: the file goes on: --offset %ld\n", next);
+		fprintf(stderr, "cordon: the file has more: --offset %ld\n", next);
 	return 0;
 }
 
@@ -128,7 +171,7 @@ static int call_tool(struct call *call, const char *tool, void (*print)(const js
 	struct cordon_file_result *result = NULL;
 	if (request_file_settings(call->options, &request, err) < 0)
 		return -1;
-	int done = cordon_file_call(call->cordon, request, tool, &call->file, &result, err);
+	int done = cordon_file_do(call->cordon, request, tool, &call->file, &result, err);
 	cordon_request_unref(request);
 	if (done < 0)
 		return -1;
@@ -144,8 +187,8 @@ static int call_tool(struct call *call, const char *tool, void (*print)(const js
 
 /* ---- the tools -------------------------------------------------------------------------------------------------- */
 
-static int act(struct cordon *cordon, const struct options *options, const char *tool, const char *path, void (*print)(const json_t *json),
-               struct cordon_error *err)
+static int act(struct cordon *cordon, const struct options *options, const char *tool, const char *path,
+               void (*print)(const json_t *json), struct cordon_error *err)
 {
 	struct call call = { .cordon = cordon, .options = options, .file = { .path = path } };
 	return fill(&call, err) < 0 ? -1 : call_tool(&call, tool, print, err);
@@ -188,13 +231,35 @@ static int act_mkdir(struct cordon *cordon, const struct options *options, const
 
 static int act_grep(struct cordon *cordon, const struct options *options, const char *pattern, struct cordon_error *err)
 {
-	struct call call = { .cordon = cordon, .options = options, .file = { .pattern = pattern, .path = options->operands[2] } };
+	struct call call = { .cordon = cordon,
+		             .options = options,
+		             .file = { .pattern = pattern, .path = options->operands[2] } };
 	return fill(&call, err) < 0 ? -1 : call_tool(&call, "grep", print_matches, err);
+}
+
+static int act_walk(struct cordon *cordon, const struct options *options, const char *path, struct cordon_error *err)
+{
+	return act(cordon, options, "walk", path, print_tree, err);
+}
+
+static int act_export(struct cordon *cordon, const struct options *options, const char *path, struct cordon_error *err)
+{
+	return act(cordon, options, "export", path, NULL, err);
+}
+
+static int act_copy(struct cordon *cordon, const struct options *options, const char *path, struct cordon_error *err)
+{
+	struct call call = { .cordon = cordon,
+		             .options = options,
+		             .file = { .path = path, .to = options->operands[2] } };
+	return fill(&call, err) < 0 ? -1 : call_tool(&call, "copy", NULL, err);
 }
 
 static int act_rename(struct cordon *cordon, const struct options *options, const char *path, struct cordon_error *err)
 {
-	struct call call = { .cordon = cordon, .options = options, .file = { .path = path, .to = options->operands[2] } };
+	struct call call = { .cordon = cordon,
+		             .options = options,
+		             .file = { .path = path, .to = options->operands[2] } };
 	return fill(&call, err) < 0 ? -1 : call_tool(&call, "rename", NULL, err);
 }
 
@@ -253,6 +318,14 @@ static int act_write(struct cordon *cordon, const struct options *options, const
 	return fill(&call, err) < 0 ? -1 : call_tool(&call, "write", NULL, err);
 }
 
+static int act_import(struct cordon *cordon, const struct options *options, const char *path, struct cordon_error *err)
+{
+	struct call call = { .cordon = cordon, .options = options, .file = { .path = path } };
+	auto_free char *input = read_input(&call.file.length, err);
+	call.file.data = input;
+	return !input || fill(&call, err) < 0 ? -1 : call_tool(&call, "import", print_imported, err);
+}
+
 int cli_file(char **words)
 {
 	static const struct action actions[] = {
@@ -266,7 +339,11 @@ int cli_file(char **words)
 		{ "remove", "the path", true, "recursive", act_remove },
 		{ "mkdir", "the path", true, NULL, act_mkdir },
 		{ "rename", "the path\nthe new path", true, "replace", act_rename },
+		{ "copy", "the path\nthe new path", true, "recursive replace", act_copy },
 		{ "send", "the path", true, NULL, act_send },
+		{ "walk", "", true, "depth all offset limit", act_walk },
+		{ "export", "", true, "all", act_export },
+		{ "import", "", true, "skip", act_import },
 	};
 	return action_run(COMMAND_FILE, actions, ARRAY_SIZE(actions), words);
 }

@@ -115,7 +115,8 @@ int cli_help(char **words)
 		struct cordon_error err;
 		const char *nearest = command_nearest(options.operands[0]);
 		fail(&err, CORDON_E_INVALID_REQUEST, 0, options.operands[0], "unknown command");
-		fail_remedy(&err, nearest ? "did you mean cordon help %s?" : "see cordon help%s", nearest ? nearest : "");
+		fail_remedy(&err, nearest ? "did you mean cordon help %s?" : "see cordon help%s",
+		            nearest ? nearest : "");
 		report_error(&err, false);
 		status = STATUS_USAGE;
 	} else {

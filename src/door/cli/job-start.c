@@ -5,8 +5,8 @@
  *        ▼ prints it, and ends        │ setsid(): the terminal is not its own any more
  *                                     ▼ lives until the job has ended; the library follows that in a thread
  *
- * The runner has nothing of the caller's but its environment: whoever reads what the client prints must not have to wait
- * for the job. Told to end, it ends the job, and then itself. */
+ * The runner has nothing of the caller's but its environment: whoever reads what the client prints must not have to
+ * wait for the job. Told to end, it ends the job, and then itself. */
 #include "door/cli/job-start.h"
 
 #include <errno.h>

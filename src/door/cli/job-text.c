@@ -1,5 +1,4 @@
-/* Jobs for people: see job-text.h. What a job wrote, its command and its session were written by others, and come out
- * escaped. */
+/* Jobs as text: see job-text.h. The output of a job, its command and its session are untrusted: they are escaped. */
 #include "door/cli/job-text.h"
 
 #include <signal.h>
@@ -75,8 +74,7 @@ void job_print_started(FILE *out, const char *text, bool json)
 	fprintf(out, "%s\n", json ? text : json_read_text(job, "id"));
 }
 
-/* The command as one would type it. */
-static char *command_line(const json_t *job)
+char *job_command_line(const json_t *job)
 {
 	char *line = NULL;
 	size_t size = 0;
@@ -102,9 +100,11 @@ static const char *outcome(const json_t *job, char *text, size_t size)
 	else if (json_read_true(job, "timed_out"))
 		snprintf(text, size, "timed out");
 	else if (json_read_number(job, "signal"))
-		snprintf(text, size, "%s %ld", json_read_true(job, "killed") ? "killed: signal" : "signal", json_read_number(job, "signal"));
+		snprintf(text, size, "%s %ld", json_read_true(job, "killed") ? "killed: signal" : "signal",
+		         json_read_number(job, "signal"));
 	else
-		snprintf(text, size, "%s %ld", json_read_true(job, "killed") ? "killed: exit" : "exit", json_read_number(job, "exit_code"));
+		snprintf(text, size, "%s %ld", json_read_true(job, "killed") ? "killed: exit" : "exit",
+		         json_read_number(job, "exit_code"));
 	return text;
 }
 
@@ -120,7 +120,7 @@ void job_print_list(const json_t *list)
 	printf("%-28s%-18s%-*s%-21s%s\n", "JOB", "STATE", SESSION_WIDTH + 2, "SESSION", "STARTED", "COMMAND");
 	for JSON_EACH(job, jobs) {
 		struct text state;
-		auto_free char *line = command_line(job);
+		auto_free char *line = job_command_line(job);
 		cell_print(json_read_text(job, "id"), 26, 28);
 		cell_print(outcome(job, state.bytes, sizeof(state)), 16, 18);
 		cell_print(json_read_text(job, "session"), SESSION_WIDTH, SESSION_WIDTH + 2);
@@ -146,7 +146,8 @@ static void print_output(const json_t *job, const char *name)
 	const json_t *stream = json_object_get(job, name), *data = json_object_get(stream, "data");
 	size_t size = json_string_length(data);
 	auto_free char *text = json_is_string(data) ? malloc(size + 1) : NULL;
-	long from = json_read_number(stream, "from"), next = json_read_number(stream, "next"), missed = json_read_number(stream, "missed");
+	long from = json_read_number(stream, "from"), next = json_read_number(stream, "next"),
+	     missed = json_read_number(stream, "missed");
 	printf("%-*s%ld bytes", LABEL_WIDTH, name, json_read_number(stream, "bytes"));
 	if (missed)
 		printf(", %ld of them lost", missed);
@@ -172,7 +173,7 @@ static void print_output(const json_t *job, const char *name)
 void job_print(const json_t *job)
 {
 	struct text text;
-	auto_free char *line = command_line(job);
+	auto_free char *line = job_command_line(job);
 	print_line("job", json_read_text(job, "id"));
 	print_line("session", json_read_text(job, "session"));
 	print_line("state", outcome(job, text.bytes, sizeof(text)));

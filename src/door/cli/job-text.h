@@ -1,12 +1,14 @@
-/* Jobs for people, and for programs as they ask; the argument is a job, or a list, as the library tells it. */
+/* Jobs as text or JSON; the argument is a job, or a list, as the library returns it. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
+/* Its command as one would type it. To be free()d; NULL when memory is short. */
+char *job_command_line(const json_t *job);
 bool job_is_running(const json_t *job);
 bool job_is_lost(const json_t *job);
 /* Does this very process run one of the list's? */

@@ -40,7 +40,8 @@ static int act_poll(struct cordon *cordon, const struct options *options, const 
 {
 	auto_free char *json = NULL;
 	uint64_t from, stderr_from;
-	if (take_number(options, "from", 0, &from, err) < 0 || take_number(options, "stderr-from", 0, &stderr_from, err) < 0 ||
+	if (take_number(options, "from", 0, &from, err) < 0 ||
+	    take_number(options, "stderr-from", 0, &stderr_from, err) < 0 ||
 	    cordon_job_poll(cordon, id, from, stderr_from, &json, err) < 0)
 		return -1;
 	json_read_say(json, options_flag(options, "json"), job_print);
@@ -50,7 +51,8 @@ static int act_poll(struct cordon *cordon, const struct options *options, const 
 static int fail_unended(const char *id, struct cordon_error *err)
 {
 	fail(err, CORDON_E_SESSION_BUSY, 0, id, "the job has not ended yet");
-	return fail_remedy(err, "wait for longer, look at what it does (cordon job poll ID), or end it: cordon job kill ID");
+	return fail_remedy(err,
+	                   "wait for longer, look at what it does (cordon job poll ID), or end it: cordon job kill ID");
 }
 
 static int act_wait(struct cordon *cordon, const struct options *options, const char *id, struct cordon_error *err)
@@ -59,7 +61,8 @@ static int act_wait(struct cordon *cordon, const struct options *options, const 
 	const char *text = options_value(options, "timeout");
 	uint64_t timeout_ms = INT64_MAX;
 	if (text && (!text_parse_duration(text, &timeout_ms) || timeout_ms > INT64_MAX / 2))
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, text, "timeout: must be a time such as 1500ms, 60s or 5m");
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, text,
+		            "timeout: must be a time such as 1500ms, 60s or 5m");
 	if (cordon_job_wait(cordon, id, text ? (int64_t)timeout_ms : -1, &json, err) < 0)
 		return -1;
 	auto_json json_t *job = json_read(json);
@@ -95,7 +98,7 @@ struct tail {
 	struct cordon *cordon;
 	const char *id;
 	enum cordon_stream stream;
-	uint64_t at;                    /* where it goes on */
+	uint64_t at;                    /* where to continue */
 	uint64_t skip;                  /* lines that are not printed */
 	uint64_t missed;                /* bytes that were gone before they were read */
 	bool escape, ended, begun;
@@ -106,7 +109,8 @@ struct tail {
 static int read_chunk(struct tail *tail, int wait_ms, struct cordon_error *err)
 {
 	struct cordon_job_output output;
-	if (cordon_job_read(tail->cordon, tail->id, tail->stream, tail->at, tail->chunk, CHUNK, wait_ms, &output, err) < 0)
+	if (cordon_job_read(tail->cordon, tail->id, tail->stream, tail->at, tail->chunk, CHUNK, wait_ms, &output, err) <
+	    0)
 		return -1;
 	/* Half a character waits for its other half, if that may come. */
 	size_t cut = tail->escape && !output.ended ? utf8_cut_tail(tail->chunk, output.length) : 0;
@@ -116,18 +120,6 @@ static int read_chunk(struct tail *tail, int wait_ms, struct cordon_error *err)
 	tail->at = output.from + tail->length;
 	tail->ended = output.ended;
 	return 0;
-}
-
-/* A terminal is not to obey what a job wrote. */
-static void print_escaped(const char *text, size_t left)
-{
-	for (struct visible seen; left; text += seen.length, left -= seen.length) {
-		seen = visible_next(text, left);
-		if (visible_is_output(&seen) || *text == '\n' || *text == '\t')
-			fwrite(text, 1, seen.length, stdout);
-		else
-			printf(!seen.is_utf8 || seen.code < 0x80 ? "\\x%02x" : "\\u{%x}", (unsigned)seen.code);
-	}
 }
 
 static void print_chunk(struct tail *tail)
@@ -140,7 +132,7 @@ static void print_chunk(struct tail *tail)
 		from = newline + 1;
 	}
 	if (tail->escape)
-		print_escaped(from, (size_t)(end - from));
+		visible_print(stdout, from, (size_t)(end - from)); /* the job wrote it */
 	else
 		fwrite(from, 1, (size_t)(end - from), stdout);
 	fflush(stdout);
@@ -188,7 +180,8 @@ static int act_tail(struct cordon *cordon, const struct options *options, const 
 			break;
 	}
 	if (tail.missed)
-		fprintf(stderr, "cordon: %" PRIu64 " bytes are missing: they were written faster than they were read\n", tail.missed);
+		fprintf(stderr, "cordon: %" PRIu64 " bytes are missing: they were written faster than they were read\n",
+		        tail.missed);
 	fflush(stderr);
 	return 0;
 }

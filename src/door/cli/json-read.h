@@ -1,5 +1,5 @@
-/* Reading the library's own JSON, to lay it out for people: jansson, and what the printers share. NULL, and what is missing or
- * of another type, reads as "", 0 and false. */
+/* Reading the library's own JSON to format it: jansson, and what the printers share. NULL, and members that are
+ * missing or of another type, read as "", 0 and false. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,9 +15,9 @@ const char *json_read_string(const json_t *value);
 const char *json_read_text(const json_t *object, const char *key);
 long json_read_number(const json_t *object, const char *key);
 bool json_read_true(const json_t *object, const char *key);
-#define JSON_EACH(element, array)                                                                             \
-	(size_t element##_at = 0, element##_end = json_array_size(array); element##_at < element##_end; element##_at++) \
-		for (const json_t *element = json_array_get(array, element##_at); element; element = NULL)
+#define JSON_EACH(element, array)                                                                                      \
+	(size_t element##_at = 0, element##_end = json_array_size(array); element##_at < element##_end;                \
+	 element##_at++) for (const json_t *element = json_array_get(array, element##_at); element; element = NULL)
 
 /* On standard output: the text as it is, with a newline; or what it says, by `print`, unless memory is short. */
 void json_read_say(const char *text, bool as_json, void (*print)(const json_t *value));

@@ -1,9 +1,10 @@
-/* `cordon manifest check`: whether a tool's manifest is sound, and whether this machine can hold what it declares. The
- * library finds out and tells it as JSON; this lays it out for people. */
+/* `cordon manifest check`: whether a tool's manifest is valid, and whether this machine can hold what it declares. The
+ * library checks it and answers in JSON; this formats it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/path-given.h"
 #include "base/text.h"
 #include "door/cli/cli.h"
 #include "door/cli/json-read.h"
@@ -16,7 +17,7 @@ static void print_text(const json_t *value)
 	report_untrusted(stdout, json_read_string(value));
 }
 
-/* The label stands before the first. */
+/* The label is printed before the first. */
 static void print_label(const char *label, bool first)
 {
 	printf("  %-*s", LABEL_WIDTH, first ? label : "");
@@ -117,6 +118,11 @@ static int check(const struct options *options, const char *file, struct cordon_
 {
 	struct cordon *cordon = NULL;
 	auto_free char *text = NULL;
+	char room[CLI_PATH_SIZE];
+	const char *why, *given = path_given(file, room, sizeof(room), &why);
+	if (!given)
+		return fail(err, CORDON_E_INVALID_REQUEST, 0, file, "%s", why);
+	file = given;
 	int failed = cli_open(options, &cordon, err) < 0 || cordon_manifest_check(cordon, file, &text, err) < 0;
 	cordon_unref(cordon);
 	if (failed)
@@ -130,7 +136,8 @@ static int find_file(const struct options *options, const char **ret_file, struc
 {
 	const char *verb = options->operand_count ? options->operands[0] : NULL;
 	if (!verb || strcmp(verb, "check"))
-		fail(err, CORDON_E_INVALID_REQUEST, 0, verb, verb ? "cordon manifest has no such command" : "nothing was asked for");
+		fail(err, CORDON_E_INVALID_REQUEST, 0, verb,
+		     verb ? "cordon manifest has no such command" : "nothing was asked for");
 	else if (options->operand_count < 2)
 		fail(err, CORDON_E_INVALID_REQUEST, 0, NULL, "no file was named");
 	else {
@@ -144,7 +151,7 @@ int cli_manifest(char **words)
 {
 	struct options options;
 	struct cordon_error err;
-	const char *file;
+	const char *file = NULL;
 	int status;
 	if (!cli_options(COMMAND_MANIFEST, words, 2, &options, &status))
 		return status;

@@ -13,8 +13,9 @@
 #include "base/text.h"
 
 const struct option options_table[] = {
-#define OPTION(letter, name, metavar, actor, repeats, completion, values, commands, group, help, more) \
-	{ letter, name, metavar, OPTION_##actor, repeats, COMPLETE_##completion, values, commands, GROUP_##group, help, more },
+#define OPTION(letter, name, metavar, actor, repeats, completion, values, commands, group, help, more)                 \
+	{ letter, name,     metavar,       OPTION_##actor, repeats, COMPLETE_##completion,                             \
+	  values, commands, GROUP_##group, help,           more },
 #include "door/cli/options.def"
 #undef OPTION
 };
@@ -34,8 +35,8 @@ const char *const option_group_names[] = {
 };
 _Static_assert(ARRAY_SIZE(option_group_names) == GROUP_MAX, "every group has a name");
 
-/* These start a program, whose own options must not be taken for ours. */
-#define ENDS_AT_FIRST_OPERAND (ON_RUN | ON_PROFILE)
+/* These start a program, whose options must not be taken for cordon's. */
+#define ENDS_AT_FIRST_OPERAND (ON_RUN | ON_PROFILE | ON_SHELL)
 
 static bool is_program(enum command_id command, const struct options *options)
 {
@@ -77,7 +78,8 @@ static bool is_called(const struct option *option, const struct spelled *spelled
 {
 	if (spelled->is_short)
 		return option->letter == spelled->name[0];
-	return *option->name && !strncmp(option->name, spelled->name, spelled->length) && !option->name[spelled->length];
+	return *option->name && !strncmp(option->name, spelled->name, spelled->length) &&
+	       !option->name[spelled->length];
 }
 
 static const struct option *find(enum command_id command, const struct spelled *spelled)
@@ -108,6 +110,8 @@ static int fail_unknown(struct cordon_error *err, enum command_id command, const
 	fail(err, CORDON_E_INVALID_REQUEST, 0, subject, "unknown option of cordon %s", commands[command].name);
 	if (nearest)
 		return fail_remedy(err, "did you mean --%s?", nearest);
+	if (command == COMMAND_AGENT)
+		return fail_remedy(err, "the agent's own options come after --: cordon agent NAME -- %s", subject);
 	return fail_remedy(err, "see cordon help %s", commands[command].name);
 }
 
@@ -126,7 +130,7 @@ static int take_option(struct options *options, enum command_id command, char **
 	}
 	if (option->metavar) {
 		value = spelled.attached;
-		/* A lone "--" ends the options; `--opt=--` is there for who means it. */
+		/* A lone "--" ends the options; to give that as a value, write `--opt=--`. */
 		if (!value && (*words)[1] && strcmp((*words)[1], "--"))
 			value = *++*words;
 		if (!value) {

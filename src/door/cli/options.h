@@ -4,14 +4,23 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/cli/command.h"
 
 enum option_actor { OPTION_REQUEST, OPTION_DOOR };
 enum option_completion { COMPLETE_NOTHING, COMPLETE_FILE, COMPLETE_DIRECTORY, COMPLETE_VARIABLE, COMPLETE_VALUES };
 enum option_group {
-	GROUP_PLACE, GROUP_GRANTS, GROUP_ENVIRONMENT, GROUP_LIMITS, GROUP_SESSIONS, GROUP_JOBS, GROUP_FILES, GROUP_LEDGER, GROUP_WALLS,
-	GROUP_OUTPUT, GROUP_MAX
+	GROUP_PLACE,
+	GROUP_GRANTS,
+	GROUP_ENVIRONMENT,
+	GROUP_LIMITS,
+	GROUP_SESSIONS,
+	GROUP_JOBS,
+	GROUP_FILES,
+	GROUP_LEDGER,
+	GROUP_WALLS,
+	GROUP_OUTPUT,
+	GROUP_MAX
 };
 
 struct option {
@@ -44,7 +53,8 @@ struct options {
 };
 
 /* Options are `--name value`, `--name=value`, `-c value`, flags alone. They end at `--`; for commands that start a
- * program also at the first word that is no option (for `job start` the first after that). To be released with options_free() when it succeeded. */
+ * program also at the first word that is no option (for `job start` the first after that). To be released with
+ * options_free() when it succeeded. */
 int options_parse(enum command_id command, char **words, struct options *ret_options, struct cordon_error *err)
 	must_check;
 void options_free(struct options *options);
@@ -59,7 +69,8 @@ static inline bool options_flag(const struct options *options, const char *name)
 /* The same without the first operand, which named what is to be done. Borrows all of it. */
 static inline struct options options_after_action(const struct options *options)
 {
-	return (struct options){ options->given, options->given_count, options->operands + 1, options->operand_count - 1 };
+	return (struct options){ options->given, options->given_count, options->operands + 1,
+		                 options->operand_count - 1 };
 }
 
 /* Did the caller mean to ask for JSON? For words that could not be parsed. */

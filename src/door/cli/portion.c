@@ -1,5 +1,5 @@
-/* Portions: see portion.h. The head is 40 % of what is kept; a few bytes less are handed on early, since the library does not
- * split a character there. */
+/* Portions: see portion.h. The head is 40 % of what is kept; a few bytes less are handed on early, since the library
+ * does not split a character there. */
 #include "door/cli/portion.h"
 
 #define CHARACTER_MAX 4

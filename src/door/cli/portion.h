@@ -1,6 +1,6 @@
-/* How much of a stream is handed on while the command runs. A terminal is shown everything as it comes, and so is anything else
- * where there is no limit. Where there is one, exactly what the library keeps is handed on: the head as it comes, and after the
- * end the marker and the tail. */
+/* How much of a stream is handed on while the command runs. A terminal is shown everything as it comes, and so is
+ * anything else where there is no limit. Where there is one, exactly what the library keeps is handed on: the head as
+ * it comes, and after the end the marker and the tail. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* One question on the controlling terminal, which works whatever the standard streams are: they may be the command's.
  *
- * A key that was pressed before the question was there must not answer it. So the card is shown first, then everything is
- * thrown away that was typed, until nothing has been for a moment; only then comes the question. An answer is a word and
- * Enter, there is none by default, and Ctrl-C denies. Signals from the keyboard are off meanwhile: Ctrl-C is an answer
- * here, not the end of cordon. */
+ * A key that was pressed before the question was there must not answer it. So the card is shown first, then everything
+ * is thrown away that was typed, until nothing has been for a moment; only then comes the question. An answer is a
+ * word and Enter, there is none by default, and Ctrl-C denies. Signals from the keyboard are off meanwhile: Ctrl-C is
+ * an answer here, not the end of cordon. */
 #include "door/cli/prompt.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ void prompt_close(struct prompt *prompt)
 	prompt->tty = -1;
 }
 
-/* Waits for input, for at most `most_ms`, or as long as the question stands. */
+/* Waits for input, for at most `most_ms`, or as long as the question is open. */
 static enum event wait_for(struct asking *asking, uint64_t most_ms)
 {
 	for (;;) {
@@ -192,8 +192,9 @@ enum cordon_answer prompt_ask(void *arg, const struct cordon_card *card, char re
 	struct asking asking = { .prompt = arg, .card = card, .until_ms = now_ms() + card->timeout_ms };
 	enum cordon_answer answer = CORDON_UNANSWERED;
 	int fd = fcntl(asking.prompt->tty, F_DUPFD_CLOEXEC, 3);
-	/* Changing a terminal from its background would stop us. */
-	if (fd < 0 || tcgetpgrp(fd) != getpgrp() || tcgetattr(fd, &asking.before) < 0 || !(asking.out = fdopen(fd, "w"))) {
+	/* Changing a terminal from the background would stop this process. */
+	if (fd < 0 || tcgetpgrp(fd) != getpgrp() || tcgetattr(fd, &asking.before) < 0 ||
+	    !(asking.out = fdopen(fd, "w"))) {
 		cleanup_close(&fd);
 		return CORDON_UNANSWERED;
 	}

@@ -2,14 +2,14 @@
 #pragma once
 #include <stdbool.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 
 struct prompt {
 	int tty;                /* the controlling terminal, whatever the standard streams are */
 	int interrupt_fd;       /* readable: the program is to end; or -1 */
 };
 
-/* False where there is nobody to be asked: no controlling terminal, or we are in its background. */
+/* False if no human can be asked: there is no controlling terminal, or this process is in its background. */
 bool prompt_open(struct prompt *ret_prompt, int interrupt_fd);
 void prompt_close(struct prompt *prompt);
 

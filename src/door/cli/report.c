@@ -1,5 +1,5 @@
-/* Messages for people. Everything in them that came from a command, a file name or the command line is untrusted, and
- * what of it is not plain is written as an escape. */
+/* Messages to the user. Text that comes from a command, a file name or the command line is untrusted; everything but
+ * plain characters is escaped. */
 #include "door/cli/report.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/visible.h"
+#include "door/agent/agent.h"
 
 void report_untrusted(FILE *out, const char *text)
 {
@@ -113,10 +114,23 @@ static void remark_end(FILE *out, const struct cordon_result *result)
 	}
 }
 
+/* What was kept may be longer than all that came, where secrets were replaced by longer names. */
 static void remark_cut(FILE *out, const char *stream, uint64_t total, size_t kept)
 {
 	if (total > kept)
 		fprintf(out, "cordon: %s cut: %zu of %" PRIu64 " bytes kept (--max-output)\n", stream, kept, total);
+	else
+		fprintf(out, "cordon: %s cut: not all is kept (--max-output)\n", stream);
+}
+
+/* An option that a person may copy to a shell: there a path, which a command may have named, is to be one word. */
+static void print_grant(FILE *out, const char *grant)
+{
+	const char *space = strchr(grant, ' ');
+	if (strncmp(grant, "--", 2) != 0 || !space || space[1] != '/')
+		return report_untrusted(out, grant);
+	fprintf(out, "%.*s ", (int)(space - grant), grant);
+	visible_quote(out, space + 1);
 }
 
 /* The note says what was done; it may have been nothing, so the word "refused" is only for where there is none. */
@@ -136,7 +150,7 @@ static void remark_denial(FILE *out, const struct cordon_denial *denial)
 	}
 	if (denial->grant && *denial->grant) {
 		fputs("; allowed by ", out);
-		report_untrusted(out, denial->grant);
+		print_grant(out, denial->grant);
 	}
 	fputc('\n', out);
 }
@@ -146,7 +160,8 @@ static void remark_walls(FILE *out, const struct cordon_result *result)
 	unsigned missing = 0;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++) {
 		/* Where no control group can be had, no command's is, and cordon doctor tells. */
-		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none") || wall == CORDON_WALL_LIMIT_CPU)
+		if (!result->isolation[wall] || strcmp(result->isolation[wall], "none") ||
+		    wall == CORDON_WALL_LIMIT_CPU)
 			continue;
 		if (!missing++)
 			fprintf(out, "cordon: the driver %s did not hold: ", result->driver ? result->driver : "used");
@@ -171,17 +186,45 @@ static bool is_hinted(const struct cordon_result *result, const struct cordon_de
 	return result->network_hint && denial->wall && !strcmp(denial->wall, cordon_wall_name(CORDON_WALL_NETWORK));
 }
 
-void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept)
+static bool is_of(const struct cordon_denial *denial, enum cordon_wall wall)
 {
+	return denial->wall && !strcmp(denial->wall, cordon_wall_name(wall));
+}
+
+/* A protected name that appeared, was looked at and left alone, as those of a new repository are: no more than a line
+ * of the result. */
+static bool is_ordinary(const struct cordon_denial *denial)
+{
+	static const char kept[] = "; kept";
+	size_t length = denial->note ? strlen(denial->note) : 0;
+	return is_of(denial, CORDON_WALL_PROTECTED) && length >= sizeof(kept) - 1 &&
+	       !strcmp(denial->note + length - (sizeof(kept) - 1), kept);
+}
+
+bool report_is_for_agent(const char *session)
+{
+	return session && !strncmp(session, AGENT_PREFIX, sizeof(AGENT_PREFIX) - 1);
+}
+
+void report_remarks(FILE *out, const struct cordon_result *result, const struct report_place *place)
+{
+	bool all = place->is_terminal || report_result_status(result) != 0;
+	if (!all && place->is_shared)
+		return;
 	remark_end(out, result);
-	if (stdout_as_kept)
+	if (place->stdout_as_kept && result->stdout_truncated)
 		remark_cut(out, "standard output", result->stdout_bytes, result->stdout_length);
-	if (stderr_as_kept)
+	if (place->stderr_as_kept && result->stderr_truncated)
 		remark_cut(out, "standard error", result->stderr_bytes, result->stderr_length);
-	remark_network(out, result);
-	for (size_t i = 0; i < result->denial_count; i++)
-		if (!is_hinted(result, &result->denials[i]))
-			remark_denial(out, &result->denials[i]);
+	if (all)
+		remark_network(out, result);
+	for (size_t i = 0; i < result->denial_count; i++) {
+		const struct cordon_denial *denial = &result->denials[i];
+		if (place->is_for_agent && is_of(denial, CORDON_WALL_MASKED))
+			continue;
+		if ((all || is_of(denial, CORDON_WALL_PROTECTED)) && !is_hinted(result, denial) && !is_ordinary(denial))
+			remark_denial(out, denial);
+	}
 	remark_walls(out, result);
 }
 

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 
 /* Exit statuses of cordon's own. */
 enum {
@@ -31,8 +31,19 @@ int report_unwritten(int error, bool json);
 /* The exit status of `cordon run` for a command that ran. */
 int report_result_status(const struct cordon_result *result);
 
-/* For standard error, and only if there is something to say. The flags tell which streams were written as the library
- * kept them, so that the caller missed what was cut. */
-void report_remarks(FILE *out, const struct cordon_result *result, bool stdout_as_kept, bool stderr_as_kept);
-/* The same, but not about the command: to be said in any case, since it is said once. */
+/* Where remarks go. */
+struct report_place {
+	bool stdout_as_kept, stderr_as_kept;    /* what the library kept was written, so that the caller missed what
+	                                           was cut */
+	bool is_terminal;                       /* standard error is */
+	bool is_shared;                         /* standard error is standard output */
+	bool is_for_agent;                      /* a model reads it: no word of what the policy hides */
+};
+/* Of an agent's session? */
+bool report_is_for_agent(const char *session);
+/* For standard error, and only if there is something to report: everything about a command that failed, and to a
+ * terminal. Elsewhere, about a command that succeeded, only what cordon did to its files, what is missing of its
+ * output, and walls that were not held; and nothing where standard error is its standard output. */
+void report_remarks(FILE *out, const struct cordon_result *result, const struct report_place *place);
+/* The same, but not about the command: printed in any case, since it is reported only once. */
 void report_note(FILE *out, const struct cordon_result *result);

@@ -21,20 +21,50 @@ static int set_workspace(struct cordon_request *request, const struct options *o
 	               ? -1 : cordon_request_set(request, "find-top", "true", err);
 }
 
-/* A path is named from the directory that the caller stands in; but --cwd is beneath the workspace. */
-static int set_option(struct cordon_request *request, const struct option_given *given, const char *here, struct cordon_error *err)
+/* A path is relative to the caller's directory; but --cwd is beneath the workspace. */
+static int find_value(const struct option_given *given, const char *here, char path[CLI_PATH_SIZE],
+                      const char **ret_value, struct cordon_error *err)
 {
-	char path[CLI_PATH_SIZE];
 	const struct option *option = given->option;
 	const char *value = given->value;
 	bool is_path = option->completion == COMPLETE_FILE || option->completion == COMPLETE_DIRECTORY;
 	bool from_workspace = !strcmp(option->name, "cwd") && *value != '~';
-	if (is_path && *value && !from_workspace) {
-		if (cli_absolute(value, here, path, err) < 0)
-			return -1;
-		value = path;
+	*ret_value = value;
+	if (!is_path || !*value || from_workspace)
+		return 0;
+	*ret_value = path;
+	return cli_absolute(value, here, path, err);
+}
+
+static int set_option(struct cordon_request *request, const struct option_given *given, const char *here,
+                      struct cordon_error *err)
+{
+	char path[CLI_PATH_SIZE];
+	const char *value;
+	return find_value(given, here, path, &value, err) < 0 ? -1 :
+	               cordon_request_set(request, given->option->name, value, err);
+}
+
+int request_grants(const struct options *options, json_t **ret_grants, struct cordon_error *err)
+{
+	char path[CLI_PATH_SIZE];
+	json_t *grants = json_object();
+	for (size_t i = 0; i < options->given_count; i++) {
+		const struct option_given *given = &options->given[i];
+		const char *value;
+		if (given->option->actor != OPTION_REQUEST)
+			continue;
+		json_t *list = json_object_get(grants, given->option->name);
+		if (!list && json_object_set_new(grants, given->option->name, list = json_array()) < 0)
+			list = NULL;
+		int found = find_value(given, NULL, path, &value, err);
+		if (found < 0 || json_array_append_new(list, json_string(value)) < 0) {
+			json_decref(grants);
+			return found < 0 ? -1 : fail(err, CORDON_E_INVALID_REQUEST, 0, value, "this is not UTF-8");
+		}
 	}
-	return cordon_request_set(request, option->name, value, err);
+	*ret_grants = grants;
+	return 0;
 }
 
 static int set_command(struct cordon_request *request, const struct options *options, struct cordon_error *err)
@@ -63,7 +93,8 @@ static int fill(struct cordon_request *request, const struct options *options, c
 	for (size_t i = 0; i < options->given_count; i++) {
 		const struct option_given *given = &options->given[i];
 		/* A session that is to be made has its id by another way. */
-		if (given->option->actor == OPTION_REQUEST && (with_command || strcmp(given->option->name, "session")) &&
+		if (given->option->actor == OPTION_REQUEST &&
+		    (with_command || strcmp(given->option->name, "session")) &&
 		    set_option(request, given, here, err) < 0)
 			return -1;
 	}
@@ -72,8 +103,8 @@ static int fill(struct cordon_request *request, const struct options *options, c
 	return with_command ? set_command(request, options, err) : 0;
 }
 
-static int build(const struct options *options, const char *here, bool with_command, struct cordon_request **ret_request,
-                 struct cordon_error *err)
+static int build(const struct options *options, const char *here, bool with_command,
+                 struct cordon_request **ret_request, struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (cordon_request_new(&request, err) < 0)
@@ -97,7 +128,8 @@ int request_settings(const struct options *options, struct cordon_request **ret_
 	return build(options, NULL, false, ret_request, err);
 }
 
-int request_session_settings(const struct options *options, struct cordon_request **ret_request, struct cordon_error *err)
+int request_session_settings(const struct options *options, struct cordon_request **ret_request,
+                             struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (build(options, NULL, false, &request, err) < 0)
@@ -113,7 +145,8 @@ int request_session_settings(const struct options *options, struct cordon_reques
 static int fill_all(struct cordon_request *request, const struct options *options, struct cordon_error *err)
 {
 	for (size_t i = 0; i < options->given_count; i++)
-		if (options->given[i].option->actor == OPTION_REQUEST && set_option(request, &options->given[i], NULL, err) < 0)
+		if (options->given[i].option->actor == OPTION_REQUEST &&
+		    set_option(request, &options->given[i], NULL, err) < 0)
 			return -1;
 	return set_workspace(request, options, NULL, !options_value(options, "session"), err);
 }

@@ -93,7 +93,8 @@ void roff_print_settings(void)
 {
 	for (size_t i = 0; i < config_section_text_count; i++) {
 		const struct config_section_text *section = &config_section_texts[i];
-		printf(".SS %s%s%s\n", *section->example ? "[[" : "[", section->name, *section->example ? "]]" : "]");
+		bool is_list = !strncmp(section->example, "[[", 2), is_named = *section->example && !is_list;
+		printf(".SS %s%s%s\n", is_list ? "[[" : "[", section->name, is_list ? "]]" : is_named ? ".NAME]" : "]");
 		print_sentence("", section->help, "");
 		if (*section->example)
 			print_example(section->example);

@@ -1,15 +1,14 @@
-/* One loop over what carries the command out, a signalfd, the two outputs while something waits to be written to them, and their
- * readers. Signals sent to cordon go on to the command, as if cordon were not there; being stopped stops the command too. What is
- * written slowly is taken slowly. When the reader of the output goes away, the command's next write ends by SIGPIPE, as in a
- * pipeline.
+/* One loop over what carries the command out, signals (run-signals.c), the two outputs while something waits to be
+ * written to them, and their readers. Signals sent to cordon go on to the command, as if cordon were not there; being
+ * stopped stops the command too. What is written slowly is taken slowly. When the reader of the output goes away, the
+ * command's next write ends by SIGPIPE, as in a pipeline.
  *
- * While the command runs, a connection of its may wait for an answer, and people are asked from another thread. What the
- * command writes then waits, too: on the terminal with the question there is nothing of its. */
+ * While the command runs, a connection of its may wait for an answer, and people are asked from another thread. What
+ * the command writes then waits, too: on the terminal with the question there is nothing of its. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,7 +16,8 @@
 #include "door/cli/run.h"
 #include "door/cli/terminal.h"
 
-/* With so much of a stream unwritten, no more of it is taken until little is left: the command waits, as at any pipe. */
+/* With so much of a stream unwritten, no more of it is taken until little is left: the command waits, as at any
+ * pipe. */
 #define HOLD_BYTES (256u << 10)
 #define RESUME_BYTES (64u << 10)
 /* The same where streams come together, from a daemon; what else that says is looked at so often. */
@@ -25,45 +25,11 @@
 #define STALLED_MS 1000
 #define SIGPIPE_GRACE_MS 1000
 
-static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 };
-#define ENDING 4        /* the first so many of these */
-
 static uint64_t now_ms(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-bool run_signal_ends(int signal)
-{
-	for (size_t i = 0; i < ENDING; i++)
-		if (forwarded[i] == signal)
-			return true;
-	return false;
-}
-
-int run_open_signals(struct run *run, struct cordon_error *err)
-{
-	sigset_t mask, ending;
-	sigemptyset(&mask);
-	sigemptyset(&ending);
-	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++) {
-		sigaddset(&mask, forwarded[i]);
-		if (i < ENDING)
-			sigaddset(&ending, forwarded[i]);
-	}
-	sigaddset(&mask, SIGTSTP);
-	if (run->tty)
-		sigaddset(&mask, SIGWINCH);
-	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_BLOCK, &mask, &run->mask_before);
-	run->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	run->interrupt_fd = signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC);
-	run->answered_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (run->signal_fd < 0 || run->interrupt_fd < 0 || run->answered_fd < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, NULL, "signals cannot be received");
-	return 0;
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
@@ -78,13 +44,12 @@ void run_output(void *arg, enum cordon_stream stream, const void *data, size_t l
 
 static void hold_output(struct run *run, bool hold)
 {
-	uint64_t one = 1;
 	pthread_mutex_lock(&run->lock);
 	run->out.held = hold && run->out.portion.is_terminal;
 	run->err.held = hold && run->err.portion.is_terminal;
 	pthread_mutex_unlock(&run->lock);
 	if (!hold)
-		(void)!write(run->answered_fd, &one, sizeof(one));
+		run_wake(run);
 }
 
 enum cordon_answer run_ask(struct run *run, const struct cordon_card *card, bool running, char reason[256])
@@ -103,8 +68,7 @@ enum cordon_answer run_ask(struct run *run, const struct cordon_card *card, bool
 
 static void pump_output(struct run *run)
 {
-	uint64_t answers;
-	(void)!read(run->answered_fd, &answers, sizeof(answers));
+	run_wake_taken(run);
 	pthread_mutex_lock(&run->lock);
 	sink_pump(&run->out);
 	sink_pump(&run->err);
@@ -160,16 +124,15 @@ static void stop_both(struct run *run)
 
 static void handle_signals(struct run *run)
 {
-	struct signalfd_siginfo info;
-	while (read(run->signal_fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGWINCH)
+	for (int number; (number = run_take_signal(run));) {
+		if (number == SIGWINCH)
 			resize(run);
-		else if (info.ssi_signo == SIGTSTP && run->terminal && !cordon_execution_press_stop(run->execution))
+		else if (number == SIGTSTP && run->terminal && !cordon_execution_press_stop(run->execution))
 			continue;
-		else if (info.ssi_signo == SIGTSTP)
+		else if (number == SIGTSTP)
 			stop_both(run);
 		else
-			run->carrier->signal(run, (int)info.ssi_signo);
+			run->carrier->signal(run, number);
 	}
 }
 
@@ -200,7 +163,16 @@ static void handle_broken_pipe(struct run *run)
 	}
 }
 
-enum ready { READY_CARRIER, READY_SIGNAL, READY_ANSWERED, READY_OUT, READY_ERR, READY_OUT_READER, READY_ERR_READER, READY_MAX };
+enum ready {
+	READY_CARRIER,
+	READY_SIGNAL,
+	READY_ANSWERED,
+	READY_OUT,
+	READY_ERR,
+	READY_OUT_READER,
+	READY_ERR_READER,
+	READY_MAX
+};
 
 /* *ret_steps: what carries the command out is to be stepped. A negative number: waiting failed. */
 static int wait_ready(struct run *run, struct pollfd ready[READY_MAX], bool *ret_steps)
@@ -218,7 +190,8 @@ static int wait_ready(struct run *run, struct pollfd ready[READY_MAX], bool *ret
 	};
 	pthread_mutex_unlock(&run->lock);
 	memcpy(ready, wanted, sizeof(wanted));
-	int count = poll(ready, READY_MAX, stalled || run->broken_at_ms ? STALLED_MS : -1);
+	int most_ms = stalled || run->broken_at_ms ? STALLED_MS : -1, look_ms = run_look_ms(run);
+	int count = poll(ready, READY_MAX, look_ms >= 0 && (most_ms < 0 || look_ms < most_ms) ? look_ms : most_ms);
 	*ret_steps = !stalled || count == 0;
 	return count < 0 && errno != EINTR ? -1 : 0;
 }
@@ -230,8 +203,7 @@ int run_loop(struct run *run, struct cordon_error *err)
 		bool steps;
 		if (wait_ready(run, ready, &steps) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, NULL, "waiting for the command failed");
-		if (ready[READY_SIGNAL].revents)
-			handle_signals(run);
+		handle_signals(run);
 		pump_output(run);
 		note_reader(&run->out, ready[READY_OUT_READER].revents);
 		note_reader(&run->err, ready[READY_ERR_READER].revents);

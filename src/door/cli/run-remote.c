@@ -1,6 +1,6 @@
-/* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some, a clock
- * while it may be that it does not listen, another while the terminal is somebody else's, and the answer of a human, who is asked in
- * another thread: prompting waits, and meanwhile output and signals do not. */
+/* The client's end of wire.h. Behind one epoll descriptor are the socket, standard input while the daemon wants some,
+ * a clock while it may be that it does not listen, another while the terminal is somebody else's, and the answer of a
+ * human, who is asked in another thread: prompting waits, and meanwhile output and signals do not. */
 #include "door/cli/run-remote.h"
 
 #include <errno.h>
@@ -27,16 +27,18 @@
 #include "door/cli/terminal.h"
 
 #define PATIENCE_S 1    /* with a daemon that reads nothing */
-#define MOMENT_NS 200000000     /* until it is looked again whether the terminal is ours */
+#define MOMENT_NS 200000000     /* the time until the next check whether this process owns the terminal */
 
 struct remote {
 	int fd, epoll_fd, interrupt_fd, patience_fd, moment_fd;
 	struct sink out;                /* to the daemon; has the descriptor */
 	struct inbox inbox;
-	bool is_declined;               /* by the daemon, or it has not read what was to be run, and that was taken back */
+	bool is_declined;               /* by the daemon, or it has not read what was to be run, and that was taken
+	                                   back */
 	bool is_greeted;                /* the HELLO was read */
 	bool is_deaf;                   /* for a while it has not read what was sent */
-	unsigned ends;                  /* signals that end things were sent; none of them was read, as far as is known... */
+	unsigned ends;                  /* signals that end things were sent; none of them was read, as far as is
+	                                   known... */
 	int last_end;                   /* ...and the last of them */
 	uint32_t wanted;                /* so many bytes of stdin may be sent */
 	bool stdin_open, stdin_watched, stdin_terminal;
@@ -91,8 +93,8 @@ static void begin_patience(const struct remote *remote)
 	timerfd_settime(remote->patience_fd, 0, &once, NULL);
 }
 
-/* Of a HELLO that was not read: wire.h tells why nothing runs twice. Where it was read at the last moment, the connection is
- * found to have ended. */
+/* Of a HELLO that was not read: wire.h tells why nothing runs twice. Where it was read at the last moment, the
+ * connection is found to have ended. */
 static void take_back(struct remote *remote)
 {
 	bool shut = shutdown(remote->fd, SHUT_RDWR) == 0;
@@ -164,13 +166,14 @@ static void remote_signal(struct run *run, int signal)
 
 /* ---- input ------------------------------------------------------------------------------------------------------- */
 
-/* Then what is typed is somebody else's. Nothing tells when that changes. */
+/* Then typed keys belong to another process. There is no event for that. */
 static bool is_in_background(const struct remote *remote)
 {
 	return remote->stdin_terminal && !terminal_is_ours();
 }
 
-/* Who reads a terminal at the moment when it is put into the background is told, and not stopped. */
+/* A process that reads a terminal at the moment when it is put into the background gets an error instead of being
+ * stopped. */
 static ssize_t read_input(const struct remote *remote, char *bytes, size_t most)
 {
 	sigset_t stopping, before;
@@ -206,7 +209,7 @@ static void send_input(struct remote *remote, bool readable)
 	}
 }
 
-/* Keys that are pressed while somebody is asked at the terminal are not for the command. */
+/* Keys that are pressed while a question is open at the terminal are not for the command. */
 static void watch_input(struct remote *remote)
 {
 	const struct itimerspec once = { .it_value.tv_nsec = MOMENT_NS };
@@ -216,7 +219,8 @@ static void watch_input(struct remote *remote)
 		wanted = false;
 	}
 	if (remote->stdin_watched)
-		watch(remote, EPOLL_CTL_MOD, STDIN_FILENO, SOURCE_STDIN, wanted ? EPOLLIN | EPOLLONESHOT : EPOLLONESHOT);
+		watch(remote, EPOLL_CTL_MOD, STDIN_FILENO, SOURCE_STDIN,
+		      wanted ? EPOLLIN | EPOLLONESHOT : EPOLLONESHOT);
 }
 
 /* Takes the answer of a human who has given it, or is about to. */
@@ -255,7 +259,8 @@ static void handle_frame(struct run *run, const struct wire_frame *frame)
 	switch (frame->head.kind) {
 	case WIRE_STDOUT:
 	case WIRE_STDERR:
-		run_output(run, frame->head.kind == WIRE_STDERR ? CORDON_STDERR : CORDON_STDOUT, frame->body, frame->head.length);
+		run_output(run, frame->head.kind == WIRE_STDERR ? CORDON_STDERR : CORDON_STDOUT, frame->body,
+		           frame->head.length);
 		break;
 	case WIRE_SAY_OUT:
 		fwrite(frame->body, 1, frame->head.length, stdout);
@@ -388,7 +393,7 @@ static uint32_t flags_of(struct remote *remote, const struct run *run, bool no_s
 	bool is_null = no_stdin || (known && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
 	remote->stdin_offset = known && S_ISREG(info.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
 	remote->stdin_terminal = isatty(STDIN_FILENO);
-	/* Reading the terminal from the background would stop us, and the command with us. */
+	/* Reading the terminal from the background would stop this process, and the command with it. */
 	remote->stdin_open = !is_null && (!remote->stdin_terminal || terminal_is_ours());
 	return (remote->stdin_open ? 0u : (uint32_t)WIRE_NO_STDIN) |
 	       (run_has_one_stream() ? (uint32_t)WIRE_ONE_STREAM : 0u) |
@@ -403,8 +408,8 @@ static bool open_descriptors(struct remote *remote)
 	remote->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	remote->patience_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	remote->moment_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0 || remote->patience_fd < 0 ||
-	    remote->moment_fd < 0)
+	if (!asking_open(&remote->asking) || remote->epoll_fd < 0 || remote->interrupt_fd < 0 ||
+	    remote->patience_fd < 0 || remote->moment_fd < 0)
 		return false;
 	watch(remote, EPOLL_CTL_ADD, remote->patience_fd, SOURCE_PATIENCE, EPOLLIN);
 	watch(remote, EPOLL_CTL_ADD, remote->moment_fd, SOURCE_MOMENT, EPOLLIN);
@@ -426,7 +431,7 @@ static void open_sink(struct sink *sink, int fd)
 bool remote_open(struct run *run, const char *command, const struct options *options, char **words)
 {
 	struct cordon_error err;
-	auto_close int fd = hello_wanted(options) ? hello_connect() : -1;
+	auto_close int fd = hello_wanted(options) ? hello_connect(options_value(options, "host")) : -1;
 	if (fd < 0 || run_open_signals(run, &err) < 0 || !(run->remote = calloc(1, sizeof(*run->remote))))
 		return false;
 	struct remote *remote = run->remote;

@@ -1,10 +1,9 @@
-/* `cordon run`: one command. A daemon carries it out where there is one and it is a session's; else the library does, in this
- * process. To whoever called it that is the same. */
+/* `cordon run`: one command. If there is a daemon and the command belongs to a session, the daemon runs it; otherwise
+ * the library does, in this process. To the caller both look the same. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,8 +44,8 @@ static void local_close(struct run *run, enum cordon_stream stream)
 
 static const struct carrier local = { local_fd, local_step, local_signal, local_hold, local_close };
 
-/* Before the command starts, in the main thread; while it runs, in another. Where the command has the terminal to itself,
- * it is for others to answer: in another terminal, with cordon approvals. */
+/* Before the command starts, in the main thread; while it runs, in another. Where the command has the terminal to
+ * itself, it is for others to answer: in another terminal, with cordon approvals. */
 static enum cordon_answer ask(void *arg, const struct cordon_card *card, char reason[256])
 {
 	struct run *run = arg;
@@ -68,11 +67,12 @@ static void keep_as_decided(struct run *run)
 	portion_keep(&run->err.portion, cordon_execution_kept(run->execution, CORDON_STDERR));
 }
 
+/* Where pipes have no number none is known to be another. */
 bool run_has_one_stream(void)
 {
 	struct stat out, err;
-	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev && out.st_ino == err.st_ino &&
-	       out.st_rdev == err.st_rdev;
+	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+	       out.st_ino && out.st_ino == err.st_ino && out.st_rdev == err.st_rdev;
 }
 
 static mode_t own_umask(void)
@@ -87,6 +87,8 @@ static int set_streams(struct run *run, struct cordon_error *err)
 	char mask[8];
 	snprintf(mask, sizeof(mask), "%03o", (unsigned)own_umask());
 	if (cordon_request_set(run->request, "umask", mask, err) < 0)
+		return -1;
+	if (!run->json && cordon_request_set(run->request, "hand-on", "true", err) < 0)
 		return -1;
 	if (run->plain && cordon_request_set(run->request, "plain", "true", err) < 0)
 		return -1;
@@ -117,7 +119,7 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	if (request_build(options, NULL, &run->request, err) < 0 || cli_open(options, &run->cordon, err) < 0)
 		return -1;
 	bool is_terminal = isatty(STDIN_FILENO), ours = is_terminal && terminal_is_ours();
-	/* Reading the terminal from the background would stop us, and the command with us. */
+	/* Reading the terminal from the background would stop this process, and the command with it. */
 	if ((ours || !is_terminal) && !options_flag(options, "no-stdin"))
 		cordon_request_stdin(run->request, STDIN_FILENO);
 	if (!run->json)
@@ -127,7 +129,7 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	if (run->signal_fd < 0 && run_open_signals(run, err) < 0)
 		return -1;
 	open_prompt(run, options);
-	if (cordon_start(run->cordon, run->request, &run->execution, err) < 0)
+	if (cordon_execution_start(run->cordon, run->request, &run->execution, err) < 0)
 		return -1;
 	keep_as_decided(run);
 	run->terminal = run->tty && ours;
@@ -136,8 +138,8 @@ static int start_here(struct run *run, const struct options *options, struct cor
 	return 0;
 }
 
-/* Writing the output may have failed, whatever became of the command. What was lost
- * shows in the status, also where the command ended well. */
+/* Writing the output may have failed, independently of the command. Lost output shows in the status, even if the
+ * command succeeded. */
 static int output_status(const struct run *run, int status)
 {
 	bool is_told = (run->out.error != EPIPE || run->out_closed) && (run->err.error != EPIPE || run->err_closed);
@@ -171,19 +173,26 @@ static void tell_remarks(const struct run *run, const struct cordon_result *resu
 	FILE *out = open_memstream(&text, &length);
 	if (!out)
 		return;
+	const struct report_place place = {
+		.stdout_as_kept = !portion_is_whole(&run->out.portion),
+		.stderr_as_kept = !portion_is_whole(&run->err.portion),
+		.is_terminal = isatty(STDERR_FILENO),
+		.is_shared = run_has_one_stream(),
+		.is_for_agent = run->is_for_agent,
+	};
 	if (!quiet)
-		report_remarks(out, result, !portion_is_whole(&run->out.portion), !portion_is_whole(&run->err.portion));
+		report_remarks(out, result, &place);
 	report_note(out, result);
 	if (fclose(out) == 0)
 		sink_write(&sink, text, length, &run->mask_before);
 }
 
-/* The command has ended by itself: a signal that came too late for it changes nothing. One that comes while a reader is waited
- * for means cordon. */
+/* The command has ended by itself: a signal that came too late for it changes nothing. One that comes while a reader
+ * is waited for means cordon. */
 static int conclude(struct run *run, const struct cordon_result *result, bool quiet)
 {
 	terminal_restore();
-	for (struct signalfd_siginfo late; read(run->signal_fd, &late, sizeof(late)) > 0;)
+	while (run_take_signal(run))
 		;
 	if (run->json)
 		return conclude_json(run, result);
@@ -193,7 +202,7 @@ static int conclude(struct run *run, const struct cordon_result *result, bool qu
 	return output_status(run, report_result_status(result));
 }
 
-/* From here on whoever sends a signal means cordon. */
+/* From here on a signal is meant for cordon. */
 static void end_watching(struct run *run)
 {
 	terminal_restore();
@@ -227,7 +236,8 @@ static int run_here(struct run *run, const struct options *options)
 }
 
 /* False: there is no daemon, or none for this command; nothing has happened. */
-static bool run_by_daemon(struct run *run, const char *command, const struct options *options, char **words, int *ret_status)
+static bool run_by_daemon(struct run *run, const char *command, const struct options *options, char **words,
+                          int *ret_status)
 {
 	struct cordon_error err;
 	bool declined = false;
@@ -251,14 +261,16 @@ static bool wants_terminal(const struct options *options, bool plain)
 {
 	if (options_flag(options, "tty"))
 		return true;
-	return plain && !options_flag(options, "no-tty") && !options_flag(options, "no-stdin") && isatty(STDIN_FILENO) &&
-	       isatty(STDOUT_FILENO) && isatty(STDERR_FILENO) && terminal_is_ours();
+	return plain && run_gives_terminals() && !options_flag(options, "no-tty") &&
+	       !options_flag(options, "no-stdin") && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) &&
+	       isatty(STDERR_FILENO) && terminal_is_ours();
 }
 
 int run_carry_out(const char *command, const struct options *options, char **words,
                   int (*here)(struct run *run, const struct options *options))
 {
-	bool json = options_flag(options, "json"), plain = !json && !options_flag(options, "session") && !strcmp(command, "run");
+	bool json = options_flag(options, "json"),
+	     plain = !json && !options_flag(options, "session") && !strcmp(command, "run");
 	struct run run = {
 		.signal_fd = -1,
 		.interrupt_fd = -1,
@@ -268,6 +280,7 @@ int run_carry_out(const char *command, const struct options *options, char **wor
 		.prompt.tty = -1,
 		.json = json,
 		.plain = plain,
+		.is_for_agent = report_is_for_agent(options_value(options, "session")),
 		.tty = wants_terminal(options, plain),
 		.out.own_fd = -1,
 		.err.own_fd = -1,

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/cli/options.h"
 #include "door/cli/prompt.h"
 #include "door/cli/sink.h"
@@ -12,7 +12,7 @@
 struct remote;
 struct run;
 
-/* What carries a command out: the library in this process (cli-run.c), or a daemon (run-remote.c). */
+/* What carries a command out: the library in this process (run.c), or a daemon (run-remote.c). */
 struct carrier {
 	int (*fd)(const struct run *run);       /* to be polled for input before a step */
 	int (*step)(struct run *run, bool *ret_finished, struct cordon_error *err);
@@ -37,19 +37,29 @@ struct run {
 	pthread_mutex_t lock;           /* over the sinks while the command runs */
 	int answered_fd;                /* readable: what was held may be written */
 	bool json, tty, terminal;       /* `terminal`: the caller's is raw while the command runs */
+	bool is_for_agent;              /* its session is an agent's: report.h */
 	bool plain;                     /* a filter: its output is handed on whole, and is nothing else than that */
 	bool one_stream;                /* stdout and stderr are the same file */
-	bool out_closed, err_closed;    /* the command was told that their readers are gone */
+	bool out_closed, err_closed;    /* the command was informed that their readers are gone */
 	uint64_t broken_at_ms;          /* when the reader was found gone, or 0 */
 };
 
-/* Carries out what the words say: `command` is the first of them, and `options` what follows. By a daemon, if there is one for
- * it; else by `here`, which finds all as it was but for signals that are open. Returns the exit status. */
+/* Carries out what the words say: `command` is the first of them, and `options` what follows. By a daemon, if there is
+ * one for it; else by `here`, which finds all as it was but for signals that are open. Returns the exit status. */
 int run_carry_out(const char *command, const struct options *options, char **words,
                   int (*here)(struct run *run, const struct options *options));
 
 int run_open_signals(struct run *run, struct cordon_error *err) must_check;
-/* Of those that are forwarded, the signals that mean the end of whoever gets them. */
+/* The next signal that came, or 0. */
+int run_take_signal(struct run *run);
+/* From another thread: the loop is to look again. In the loop: it looks. */
+void run_wake(struct run *run);
+void run_wake_taken(struct run *run);
+/* How long the loop may wait at most, for what wakes it by no descriptor; -1: as long as it likes. */
+int run_look_ms(const struct run *run);
+/* Whether commands can have a terminal on this system. */
+bool run_gives_terminals(void);
+/* Of those that are forwarded, the signals that end a process by default. */
 bool run_signal_ends(int signal);
 /* Steps until the command has ended, carrying signals to it and output from it. */
 int run_loop(struct run *run, struct cordon_error *err) must_check;

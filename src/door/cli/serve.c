@@ -1,7 +1,7 @@
 /* `cordon serve`: options, and the daemon (door/daemon/server.h). */
 #include "base/error.h"
 #include "base/text.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/cli/cli.h"
 #include "door/cli/report.h"
 #include "door/daemon/server.h"

@@ -1,4 +1,4 @@
-/* Sessions laid out for people, from the library's JSON. On standard output. */
+/* Sessions as text, from the library's JSON. On standard output. */
 #pragma once
 #include <jansson.h>
 

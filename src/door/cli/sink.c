@@ -1,6 +1,7 @@
 /* Nothing here may block while the command runs: a reader that stalls must not keep a timeout or a signal waiting. A
  * pipe that polls writable takes PIPE_BUF bytes. A terminal gives no such promise, and O_NONBLOCK on the caller's
- * would change it for the caller too, so it is opened once more; and so is a pipe, where that is allowed, to write more at once. */
+ * would change it for the caller too, so it is opened once more; and so is a pipe, where that is allowed, to write
+ * more at once. */
 #include "door/cli/sink.h"
 
 #include <errno.h>
@@ -45,7 +46,8 @@ static size_t at_once(const struct sink *sink, size_t length)
 void sink_pump(struct sink *sink)
 {
 	while (sink_waiting(sink) && !sink->held && is_writable(sink)) {
-		ssize_t written = write(sink->fd, sink->waiting + sink->waiting_from, at_once(sink, sink_waiting(sink)));
+		ssize_t written =
+			write(sink->fd, sink->waiting + sink->waiting_from, at_once(sink, sink_waiting(sink)));
 		if (written >= 0)
 			sink->waiting_from += (size_t)written;
 		else if (errno == EAGAIN)
@@ -91,7 +93,8 @@ void sink_write(struct sink *sink, const char *data, size_t length, const sigset
 {
 	while (length && !sink->error) {
 		struct pollfd ready = { .fd = sink->fd, .events = POLLOUT };
-		/* A signal that is sent while it may be delivered ends us even where there is nothing to wait for. */
+		/* A signal that arrives while it is unblocked ends this process even if there is nothing to wait
+		 * for. */
 		if (!is_writable(sink) && ppoll(&ready, 1, NULL, waiting) < 0)
 			continue;
 		ssize_t written = write(sink->fd, data, at_once(sink, length));

@@ -25,7 +25,8 @@ void sink_open(struct sink *sink, int fd, uint64_t kept);
 void sink_live(struct sink *sink, const void *data, size_t length);
 /* Writes what waits, as far as that goes without blocking. */
 void sink_pump(struct sink *sink);
-/* Writes this, or the rest, given what the library kept. May block; `waiting` is the signal mask meanwhile, NULL: as it is. */
+/* Writes this, or the rest, given what the library kept. May block; `waiting` is the signal mask meanwhile, NULL: as
+ * it is. */
 void sink_write(struct sink *sink, const char *data, size_t length, const sigset_t *waiting);
 void sink_finish(struct sink *sink, const char *kept, size_t length, const sigset_t *waiting);
 void sink_close(struct sink *sink);

@@ -65,7 +65,7 @@ void terminal_raw(void)
 	if (is_changed || tcgetattr(STDIN_FILENO, &raw) < 0)
 		return;
 	cfmakeraw(&raw);
-	/* But for Ctrl-Z, which only who waits for cordon, a shell, can make something of: it comes as SIGTSTP. */
+	/* Except Ctrl-Z, which only the shell that started cordon can handle: it comes as SIGTSTP. */
 	raw.c_lflag |= ISIG | NOFLSH;
 	raw.c_cc[VINTR] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
 	terminal_set(STDIN_FILENO, &raw, TCSADRAIN);

@@ -22,7 +22,8 @@ static void print_answer(const json_t *json, const char *url)
 	for JSON_EACH(address, addresses) {
 		const char *why = json_read_text(address, "why");
 		is_said |= *why != '\0';
-		printf("  %-*s  %s%s\n", widest, json_read_text(address, "address"), *why ? "refused: " : "allowed", why);
+		printf("  %-*s  %s%s\n", widest, json_read_text(address, "address"), *why ? "refused: " : "allowed",
+		       why);
 	}
 	if (!is_said)
 		printf("  %s\n", json_read_text(json, "why"));

@@ -1,5 +1,5 @@
-/* Where the daemon listens: see daemon-place.h. An address has room for 107 bytes; what is longer goes by way of a descriptor
- * of the directory. */
+/* Where the daemon listens: see daemon-place.h. An address has room for 107 bytes; what is longer goes by way of a
+ * descriptor of the directory. */
 #include "door/daemon/daemon-place.h"
 
 #include <fcntl.h>

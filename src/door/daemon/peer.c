@@ -155,8 +155,9 @@ static enum peer_difference compare_bits(const union peer_value *ours, const uni
 	return ours->bits & ~theirs->bits ? PEER_LESS : PEER_SAME;
 }
 
-/* Values of which more is less for the command. A daemon with more of them serves all the same: no_new_privs is the
- * command's in any case, and a command with the daemon's oom_score_adj is only ended sooner. */
+/* Values of which a higher one means less for the command. A daemon with a higher one serves nevertheless:
+ * no_new_privs is set for the command in any case, and a command with the daemon's oom_score_adj is only ended
+ * sooner. */
 static enum peer_difference compare_burden(const union peer_value *ours, const union peer_value *theirs)
 {
 	return theirs->number > ours->number ? PEER_LESS : PEER_SAME;

@@ -1,8 +1,9 @@
 /* Compares the process at the other end of a connection with this one.
  *
  * A command that the daemon starts has the daemon's namespaces, privileges, limits and priorities. It must not have
- * more than its client would give it, and by `cordon run` it must have exactly what its client would give it. One table in
- * peer.c says what is compared, how it is read, and what a difference means; both protocols of the daemon use it. */
+ * more than its client would give it, and by `cordon run` it must have exactly what its client would give it. One
+ * table in peer.c says what is compared, how it is read, and what a difference means; both protocols of the daemon use
+ * it. */
 #pragma once
 #include <sched.h>
 #include <stdbool.h>
@@ -35,9 +36,10 @@ enum peer_difference {
 	PEER_LESS,      /* the client has less than the daemon, or this cannot be determined */
 };
 
-/* Reads this process. False: /proc or a system call does not tell what is to be compared. */
+/* Reads this process. False: /proc or a system call does not return what is to be compared. */
 bool peer_read_self(struct peer *ret_self);
-/* Is the client of our own user? *ret_pid: its process, 0 where it is in a process namespace that cannot be seen from here. */
+/* Has the client the same user as this process? *ret_pid: its process, 0 if that is in a pid namespace that cannot be
+ * seen from here. */
 bool peer_is_own_user(int fd, pid_t *ret_pid);
 /* The greatest difference between this process and the client's. *ret_what names it, a constant; NULL: PEER_SAME. */
 enum peer_difference peer_compare(const struct peer *self, int fd, pid_t pid, const char **ret_what);

@@ -9,7 +9,7 @@
 /* With the lock held. */
 static struct task *wait_for_task(struct pool *pool)
 {
-	/* From now on, whoever wakes it meanwhile: each that leaves wakes all the others. */
+	/* From now on, each thread that leaves wakes all the others. */
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += IDLE_S;
@@ -64,7 +64,9 @@ static void add_thread(struct pool *pool)
 
 void pool_open(struct pool *pool, size_t few, size_t most)
 {
-	*pool = (struct pool){ .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .few = few, .most = most };
+	*pool = (struct pool){
+		.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .few = few, .most = most
+	};
 	pool->last = &pool->first;
 }
 

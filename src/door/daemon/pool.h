@@ -1,5 +1,6 @@
-/* Threads for what may wait: on a disk, on a lock, on a human. A few are always there; more come only when nothing moves, so
- * that many short tasks do not fight for the processors, and those who wait for people do not keep the others waiting. */
+/* Threads for tasks that may wait: for a disk, a lock, a human. A few always exist; more are created only when no task
+ * makes progress, so that many short tasks do not compete for the processors, and tasks that wait for humans do not
+ * block the others. */
 #pragma once
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,7 +27,7 @@ void pool_open(struct pool *pool, size_t few, size_t most);
 void pool_add(struct pool *pool, struct task *task);
 /* Where a thread is idle it takes this one at once, before all others. False: none is, and nothing was done. */
 bool pool_hand(struct pool *pool, struct task *task);
-/* False: none could be made, and what was added waits for nobody. */
+/* False: no thread could be made, and what was added is not run. */
 bool pool_has_threads(struct pool *pool);
 /* Is there something that no thread has taken yet? From any thread. */
 bool pool_is_pressed(struct pool *pool);

@@ -1,27 +1,29 @@
-/* Connections: input is bounded, output never blocks. A client of another user is disconnected without a word. A client of the
- * same user is compared with the daemon (peer.h) before anything is done for it: one that has less, as every process inside walls
- * has, which is in another mount namespace, is told to run its command by itself. */
+/* Connections: input is bounded, output never blocks. A client of another user is disconnected without a message. A
+ * client of the same user is compared with the daemon (peer.h) before anything is done for it: one that has less, as
+ * every process inside a sandbox, which is in another mount namespace, gets the answer to run its command by itself. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sodium.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/daemon/serve.h"
 #include "door/wire/wire.h"
 
 #define READ_SIZE (64u << 10)
 #define HALF_CLOSED_MS 50
 
-/* ---- out: from any thread ----------------------------------------------------------------------------------------- */
+/* ---- out: from any thread ---------------------------------------------------------------------------------------- */
 
-/* With the lock held. */
+/* With the lock held. The client learns of it; the loop, too, by the end of what it reads. */
 static void give_up(struct client *client)
 {
 	client->is_broken = true;
+	shutdown(client->fd, SHUT_RDWR);
 	evbuffer_drain(client->out, evbuffer_get_length(client->out));
 }
 
@@ -38,18 +40,20 @@ static void arm(struct post *post)
 	release(client);
 }
 
-/* What could not be sent at once waits for the loop to send it. */
+/* What could not be sent at once waits for the loop to send it. One answer may be as long as it is: what counts is what
+ * lies before it. */
 static void keep_for_later(struct client *client, const struct iovec *parts, int count, size_t sent)
 {
+	if (evbuffer_get_length(client->out) > UNREAD_GONE)
+		return give_up(client);
 	for (int i = 0; i < count; i++) {
 		size_t skipped = sent < parts[i].iov_len ? sent : parts[i].iov_len;
 		sent -= skipped;
-		if (evbuffer_add(client->out, (const char *)parts[i].iov_base + skipped, parts[i].iov_len - skipped) < 0)
+		if (evbuffer_add(client->out, (const char *)parts[i].iov_base + skipped, parts[i].iov_len - skipped) <
+		    0)
 			return give_up(client);
 	}
 	size_t waiting = evbuffer_get_length(client->out);
-	if (waiting > UNREAD_GONE)
-		return give_up(client);
 	if (waiting && !client->is_armed) {
 		client->is_armed = client->is_posted = true;
 		client->arm.act = arm;
@@ -81,12 +85,21 @@ size_t client_unread(struct client *client)
 	return unread;
 }
 
+bool client_has_left(struct client *client)
+{
+	pthread_mutex_lock(&client->lock);
+	bool broken = client->is_broken || client->is_half_closed;
+	pthread_mutex_unlock(&client->lock);
+	return broken;
+}
+
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
 	(void)what;
 	pthread_mutex_lock(&client->lock);
-	bool failed = evbuffer_get_length(client->out) && evbuffer_write(client->out, fd) < 0 && errno != EAGAIN && errno != EINTR;
+	bool failed = evbuffer_get_length(client->out) && evbuffer_write(client->out, fd) < 0 && errno != EAGAIN &&
+	              errno != EINTR;
 	if (failed)
 		give_up(client);
 	size_t unread = evbuffer_get_length(client->out);
@@ -96,30 +109,43 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	pthread_mutex_unlock(&client->lock);
 	for (struct served *run = client->runs; run && unread < UNREAD_MAX / 2; run = run->next)
 		run_go_on(run);
+	if (unread < UNREAD_MAX / 2)
+		watches_go_on(client);
 	server_settle(client->server);
 }
 
-/* ---- in ----------------------------------------------------------------------------------------------------------- */
+/* ---- in ---------------------------------------------------------------------------------------------------------- */
 
-/* Every client has one READ_SIZE for itself; what it has beyond that is of CLIENT_INPUT_MAX, which all clients share. */
+/* Every client has one READ_SIZE for itself; what it has beyond that is of CLIENT_INPUT_MAX, which all clients
+ * share. */
 static size_t shared_part(size_t size)
 {
 	return size > READ_SIZE ? size - READ_SIZE : 0;
 }
 
+/* What a client says has its environment in it. Behind `in_to` there is nothing of it. */
+static void wipe_input(struct client *client)
+{
+	if (client->in_to)
+		sodium_memzero(client->in, client->in_to);
+	free(client->in);
+	client->in = NULL;
+}
+
 static void free_input(struct client *client)
 {
 	client->server->input_bytes -= shared_part(client->in_size);
-	free(client->in);
-	client->in = NULL;
-	client->in_from = client->in_to = client->in_size = 0;
+	wipe_input(client);
+	client->in_from = client->in_to = client->in_size = client->in_looked = 0;
 }
 
 static bool make_room(struct client *client)
 {
 	size_t used = client->in_to - client->in_from, most = client->kind ? client->kind->in_max : READ_SIZE;
-	if (client->in_from && used)
+	if (client->in_from) {
 		memmove(client->in, client->in + client->in_from, used);
+		sodium_memzero(client->in + used, client->in_from);
+	}
 	client->in_from = 0;
 	client->in_to = used;
 	if (client->in_size - used >= READ_SIZE / 4)
@@ -128,9 +154,13 @@ static bool make_room(struct client *client)
 	if (size > most + READ_SIZE)
 		size = most + READ_SIZE;
 	size_t shared = client->server->input_bytes - shared_part(client->in_size) + shared_part(size);
-	char *grown = size > client->in_size && shared <= CLIENT_INPUT_MAX ? realloc(client->in, size) : NULL;
+	/* Not realloc(): the old bytes are wiped. */
+	char *grown = size > client->in_size && shared <= CLIENT_INPUT_MAX ? malloc(size) : NULL;
 	if (!grown)
 		return false;
+	if (used)
+		memcpy(grown, client->in, used);
+	wipe_input(client);
 	client->server->input_bytes = shared;
 	client->in = grown;
 	client->in_size = size;
@@ -143,17 +173,19 @@ static void turn_away(int fd, bool is_rpc)
 	static const char error[] = "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32001,"
 	                            "\"message\":\"the daemon has no room: too many clients, or too much input\"}}\n";
 	const struct wire_head head = { .kind = WIRE_DECLINE };
-	send(fd, is_rpc ? (const void *)error : &head, is_rpc ? strlen(error) : sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
+	send(fd, is_rpc ? (const void *)error : &head, is_rpc ? strlen(error) : sizeof(head),
+	     MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* libevent does not tell of a hang-up that is nothing to read. */
+/* libevent does not report a hang-up without data to read. */
 static void look_after(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
 	struct pollfd ready = { .fd = client->fd };
 	(void)fd, (void)what;
 	poll(&ready, 1, 0);
-	if (ready.revents & (POLLHUP | POLLERR) || (client->pending == 1 && !client_unread(client)))
+	if (ready.revents & (POLLHUP | POLLERR) ||
+	    (client->pending == 1 && !watches_are_wanted(client) && !client_unread(client)))
 		client_drop(client);
 }
 
@@ -163,24 +195,39 @@ static void end_reading(struct client *client)
 	if (!client->kind || !client->kind->may_half_close)
 		return client_drop(client);
 	/* The end of the input ends a short line. A long one was cut off. */
-	if (client->in_to - client->in_from > READ_SIZE)
+	if (client->in_to - client->in_from > READ_SIZE) {
 		client->in_to = client->in_from;
+		client->in_looked = 0;
+	}
 	/* There is room: it was made before it was found that nothing comes. */
 	client->in[client->in_to++] = '\n';
 	if (!client->kind->take(client))
 		return client_drop(client);
 	free_input(client);
+	pthread_mutex_lock(&client->lock);
+	client->is_half_closed = true;
+	pthread_mutex_unlock(&client->lock);
 	event_del(&client->readable);
 	event_assign(&client->readable, client->server->base, -1, EV_PERSIST, look_after, client);
 	event_add(&client->readable, &(struct timeval){ .tv_usec = HALF_CLOSED_MS * 1000 });
 	look_after(-1, 0, client);
 }
 
+/* Its other calls, and the processes that end with it, are not lost with a line that there is no room for. */
+static bool skip(struct client *client)
+{
+	if (!client->kind || !client->kind->skip)
+		return false;
+	client->kind->skip(client);
+	free_input(client);
+	return make_room(client);
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *client = arg;
 	(void)what;
-	if (!make_room(client)) {
+	if (!make_room(client) && !skip(client)) {
 		turn_away(fd, client->kind == &client_rpc);
 		return client_drop(client);
 	}
@@ -198,9 +245,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		free_input(client);
 }
 
-/* ---- its life ----------------------------------------------------------------------------------------------------- */
+/* ---- its life ---------------------------------------------------------------------------------------------------- */
 
-/* Commands need descriptors, too; and one more client must not take the last, for then nobody could be told so. */
+/* Commands need descriptors, too; and one more client must not take the last, or this could not be reported. */
 static bool has_room(const struct server *server)
 {
 	struct rlimit files;
@@ -259,6 +306,7 @@ void client_drop(struct client *client)
 	pthread_mutex_unlock(&client->lock);
 	for (struct served *run = client->runs; run; run = run->next)
 		run_end(run, SIGHUP);
+	watches_end(client);
 	client_settle(client);
 }
 

@@ -1,11 +1,12 @@
-/* The daemon's end of wire.h: one command per connection. What the command line would have printed is made here, by the same
- * code, and sent as it is. */
+/* The daemon's end of wire.h: one command per connection. What the command line would have printed is made here, by
+ * the same code, and sent as it is. */
 #include <errno.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/cli/job-text.h"
 #include "door/cli/portion.h"
 #include "door/cli/report.h"
@@ -28,7 +29,8 @@ struct framed {
 static void send_frame(struct client *client, enum wire_kind kind, unsigned flags, const void *body, size_t length)
 {
 	struct wire_head head = { .kind = (uint8_t)kind, .flags = (uint8_t)flags, .length = (uint32_t)length };
-	client_send(client, (const struct iovec[]){ { &head, sizeof(head) }, { (void *)(uintptr_t)body, length } }, length ? 2 : 1);
+	client_send(client, (const struct iovec[]){ { &head, sizeof(head) }, { (void *)(uintptr_t)body, length } },
+	            length ? 2 : 1);
 }
 
 static void send_bytes(struct client *client, enum wire_kind kind, unsigned flags, const char *bytes, size_t length)
@@ -39,7 +41,7 @@ static void send_bytes(struct client *client, enum wire_kind kind, unsigned flag
 	}
 }
 
-/* ---- before it starts ---------------------------------------------------------------------------------------------- */
+/* ---- before it starts -------------------------------------------------------------------------------------------- */
 
 static const char *variable(const char *const *environment, const char *name)
 {
@@ -50,8 +52,8 @@ static const char *variable(const char *const *environment, const char *name)
 	return NULL;
 }
 
-/* The library was opened with our environment: where the client's leads to other data or another configuration, it is not for
- * us. */
+/* The library was opened with the daemon's environment: if the client's leads to other data or another configuration,
+ * the daemon does not serve it. */
 static bool is_at_home(const char *const *environment)
 {
 	static const char *const names[] = { "HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME" };
@@ -89,6 +91,9 @@ static int set_streams(struct framed *framed, struct cordon_request *request)
 	snprintf(mask, sizeof(mask), "%03o", (unsigned)framed->words.umask & 0777);
 	if (cordon_request_set(request, "umask", mask, &framed->run.err) < 0)
 		return -1;
+	if (!framed->json && !framed->run.is_job &&
+	    cordon_request_set(request, "hand-on", "true", &framed->run.err) < 0)
+		return -1;
 	bool one = framed->words.flags & WIRE_ONE_STREAM && !framed->json && !framed->run.is_job;
 	return one ? cordon_request_set(request, "one-stream", "true", &framed->run.err) : 0;
 }
@@ -100,7 +105,8 @@ static void make_request(struct framed *framed)
 	const struct options after = run->is_job ? options_after_action(&framed->options) : framed->options;
 	if (request_build(&after, framed->words.cwd, &request, &run->err) < 0)
 		return;
-	if (cordon_request_environment(request, framed->words.environment, &run->err) < 0 || set_streams(framed, request) < 0)
+	if (cordon_request_environment(request, framed->words.environment, &run->err) < 0 ||
+	    set_streams(framed, request) < 0)
 		cordon_request_unref(request);
 	else
 		run->request = request;
@@ -132,7 +138,7 @@ static bool frames_admit(struct served *run)
 	return false;
 }
 
-/* ---- while it runs ------------------------------------------------------------------------------------------------- */
+/* ---- while it runs ----------------------------------------------------------------------------------------------- */
 
 static void frames_started(struct served *run)
 {
@@ -184,7 +190,7 @@ static void frames_settled(struct served *run)
 	send_frame(run->client, WIRE_SETTLED, 0, NULL, 0);
 }
 
-/* ---- after its end ------------------------------------------------------------------------------------------------- */
+/* ---- after its end ----------------------------------------------------------------------------------------------- */
 
 struct words {
 	char *text;
@@ -220,7 +226,8 @@ static int conclude_json(struct framed *framed)
 	return report_result_status(framed->run.result);
 }
 
-static void send_rest(struct framed *framed, enum wire_kind kind, const struct portion *portion, const char *kept, size_t length)
+static void send_rest(struct framed *framed, enum wire_kind kind, const struct portion *portion, const char *kept,
+                      size_t length)
 {
 	size_t rest = portion_rest(portion, length);
 	send_bytes(framed->run.client, kind, WIRE_OVER, kept + length - rest, rest);
@@ -230,12 +237,19 @@ static int conclude_text(struct framed *framed)
 {
 	const struct cordon_result *result = framed->run.result;
 	const struct portion *out = &framed->portions[CORDON_STDOUT], *err = &framed->portions[CORDON_STDERR];
+	const struct report_place place = {
+		.stdout_as_kept = !portion_is_whole(out),
+		.stderr_as_kept = !portion_is_whole(err),
+		.is_terminal = framed->words.flags & WIRE_STDERR_TERMINAL,
+		.is_shared = framed->words.flags & WIRE_ONE_STREAM,
+		.is_for_agent = report_is_for_agent(options_value(&framed->options, "session")),
+	};
 	struct words words = { 0 };
 	send_rest(framed, WIRE_STDOUT, out, result->stdout_data, result->stdout_length);
 	send_rest(framed, WIRE_STDERR, err, result->stderr_data, result->stderr_length);
 	words.out = open_memstream(&words.text, &words.length);
 	if (words.out && !options_flag(&framed->options, "quiet"))
-		report_remarks(words.out, result, !portion_is_whole(out), !portion_is_whole(err));
+		report_remarks(words.out, result, &place);
 	if (words.out)
 		report_note(words.out, result);
 	say(&framed->run, WIRE_OVER, WIRE_SAY_ERR, &words);
@@ -273,15 +287,17 @@ static void frames_free(struct served *run)
 	struct framed *framed = (struct framed *)run;
 	options_free(&framed->options);
 	free(framed->words.words);
+	sodium_memzero(framed->hello, framed->hello_length);
 	free(framed->hello);
 	free(framed);
 }
 
 static const struct served_kind framed_kind = {
-	frames_admit, frames_started, frames_output, frames_conclude, frames_ask, frames_settled, frames_room, frames_free,
+	frames_admit, frames_started, frames_output, frames_conclude,
+	frames_ask,   frames_settled, frames_room,   frames_free,
 };
 
-/* ---- what clients send --------------------------------------------------------------------------------------------- */
+/* ---- what clients send ------------------------------------------------------------------------------------------- */
 
 /* To be looked at when all of the HELLO was read, and before anything is begun: wire.h tells why. */
 static bool is_taken_back(const struct client *client)
@@ -332,7 +348,8 @@ static void take_answer(struct served *run, const struct wire_frame *frame)
 {
 	struct wire_answer answer;
 	memcpy(&answer, frame->body, sizeof(answer));
-	answer.id[sizeof(answer.id) - 1] = answer.hash[sizeof(answer.hash) - 1] = answer.reason[sizeof(answer.reason) - 1] = '\0';
+	answer.id[sizeof(answer.id) - 1] = answer.hash[sizeof(answer.hash) - 1] =
+		answer.reason[sizeof(answer.reason) - 1] = '\0';
 	run_answer(run, answer.id, answer.hash, answer.answer, answer.reason);
 }
 
@@ -357,7 +374,8 @@ static bool frames_take(struct client *client)
 {
 	struct wire_frame frame;
 	enum wire_state state;
-	while ((state = wire_next(client->in + client->in_from, client->in_to - client->in_from, true, &frame)) == WIRE_WHOLE) {
+	while ((state = wire_next(client->in + client->in_from, client->in_to - client->in_from, true, &frame)) ==
+	       WIRE_WHOLE) {
 		if (!take_frame(client, &frame))
 			return false;
 		client->in_from += frame.size;
@@ -365,4 +383,4 @@ static bool frames_take(struct client *client)
 	return state == WIRE_PARTIAL;
 }
 
-const struct client_kind client_frames = { frames_take, WIRE_HELLO_MAX + sizeof(struct wire_head), false };
+const struct client_kind client_frames = { frames_take, NULL, WIRE_HELLO_MAX + sizeof(struct wire_head), false };

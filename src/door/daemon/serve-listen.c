@@ -1,7 +1,8 @@
-/* The daemon's place: one per user and data directory. A lock file, which holds the daemon's process id, ensures that; the
- * socket of a daemon that died is replaced. A socket that is removed while the daemon runs is made again: a daemon that no
- * client can reach would keep the next one from starting. If that fails, because the directory is gone or has another
- * daemon, the daemon ends. systemd may hand over the listening socket (sd_listen_fds(3)); it is then used and not removed. */
+/* The daemon's place: one per user and data directory. A lock file, which holds the daemon's process id, ensures that;
+ * the socket of a daemon that died is replaced. A socket that is removed while the daemon runs is made again: a daemon
+ * that no client can reach would keep the next one from starting. If that fails, because the directory is gone or has
+ * another daemon, the daemon ends. systemd may hand over the listening socket (sd_listen_fds(3)); it is then used and
+ * not removed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,10 +20,10 @@
 #define BACKLOG 512
 #define LOCK "daemon.lock"
 #define LOCK_PATIENCE_MS_AT_START 1000
-/* Who removes the whole directory is let do so. */
+/* If the whole directory was removed on purpose, it is not made again. */
 #define CHANGED_MS 100
 
-/* ---- the lock ------------------------------------------------------------------------------------------------------ */
+/* ---- the lock -------------------------------------------------------------------------------------------------- */
 
 static int refuse_second(int lock_fd, const char *directory, struct cordon_error *err)
 {
@@ -41,7 +42,8 @@ static int take_lock(struct server *server, int patience_ms, struct cordon_error
 	if (fd < 0)
 		return fail(err, CORDON_E_INTERNAL, errno, server->directory, "the daemon's lock cannot be opened");
 	if (lock_wait(fd, LOCK_EX, patience_ms) < 0)
-		return refuse_second(fd, server->directory, err);
+		return errno == EWOULDBLOCK ? refuse_second(fd, server->directory, err)
+		                            : lock_refused(errno, server->directory, err);
 	/* Without it the next one only cannot say whom to end. */
 	if (ftruncate(fd, 0) == 0)
 		dprintf(fd, "%ld\n", (long)getpid());
@@ -59,7 +61,8 @@ static bool is_same(const struct stat *one, const struct stat *other)
 static bool is_at_home(const struct server *server)
 {
 	struct stat ours, there;
-	return fstat(server->directory_fd, &ours) == 0 && stat(server->directory, &there) == 0 && is_same(&ours, &there);
+	return fstat(server->directory_fd, &ours) == 0 && stat(server->directory, &there) == 0 &&
+	       is_same(&ours, &there);
 }
 
 static bool has_lock(const struct server *server)
@@ -69,7 +72,7 @@ static bool has_lock(const struct server *server)
 	       fstatat(server->directory_fd, LOCK, &there, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&ours, &there);
 }
 
-/* ---- the socket ---------------------------------------------------------------------------------------------------- */
+/* ---- the socket ------------------------------------------------------------------------------------------------ */
 
 static bool has_socket(const struct server *server)
 {
@@ -77,12 +80,12 @@ static bool has_socket(const struct server *server)
 	return lstat(server->place.address.sun_path, &there) == 0 && is_same(&server->socket, &there);
 }
 
-/* Who may connect is settled before the socket is anywhere: the umask is that of every command that starts meanwhile. */
+/* The mode is set before the socket is visible: the umask is that of every command that starts meanwhile. */
 static int make_socket(struct server *server, struct cordon_error *err)
 {
 	const struct sockaddr_un *address = &server->place.address;
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* The lock is ours: the daemon that left a socket there is dead. */
+	/* The lock is ours: the daemon that left this socket is dead. */
 	unlink(address->sun_path);
 	if (fd < 0 || fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ||
 	    lstat(address->sun_path, &server->socket) < 0 || listen(fd, BACKLOG) < 0)
@@ -93,7 +96,8 @@ static int make_socket(struct server *server, struct cordon_error *err)
 	return 0;
 }
 
-/* Whether systemd started this process with one listening socket, as descriptor 3. The variables are for this process only. */
+/* Whether systemd started this process with one listening socket, as descriptor 3. The variables are for this process
+ * only. */
 static bool is_socket_handed_over(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
@@ -113,12 +117,14 @@ static int take_socket(struct server *server, struct cordon_error *err)
 	if (getsockname(HANDED_OVER_FD, (struct sockaddr *)&bound, &size) < 0 || bound.sun_family != AF_UNIX ||
 	    lstat(bound.sun_path, &there) < 0 || lstat(server->place.address.sun_path, &server->socket) < 0 ||
 	    !is_same(&there, &server->socket)) {
-		fail(err, CORDON_E_INVALID_REQUEST, 0, bound.sun_path, "systemd handed over a socket that clients do not use");
+		fail(err, CORDON_E_INVALID_REQUEST, 0, bound.sun_path,
+		     "systemd handed over a socket that clients do not use");
 		return fail_remedy(err, "set ListenStream=%s/%s in cordon.socket", server->directory,
 		                   strrchr(server->place.address.sun_path, '/') + 1);
 	}
 	if (fcntl(HANDED_OVER_FD, F_SETFD, FD_CLOEXEC) < 0 || fcntl(HANDED_OVER_FD, F_SETFL, O_NONBLOCK) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, bound.sun_path, "cannot use the socket that systemd handed over");
+		return fail(err, CORDON_E_INTERNAL, errno, bound.sun_path,
+		            "cannot use the socket that systemd handed over");
 	server->listen_fd = HANDED_OVER_FD;
 	server->is_handed_over = true;
 	return 0;
@@ -140,17 +146,18 @@ static void on_connection(evutil_socket_t fd, short what, void *arg)
 	accept_one(arg);
 }
 
-/* Unlinking changes the number of its names, and that is told also of what somebody still has. Where nothing can be watched,
- * nothing is noticed. */
+/* Unlinking changes the link count, which is reported even while the socket is in use. If it cannot be watched, it is
+ * not noticed. */
 static void watch_socket(struct server *server)
 {
 	event_assign(&server->listening, server->base, server->listen_fd, EV_READ | EV_PERSIST, on_connection, server);
 	event_add(&server->listening, NULL);
 	if (server->watch_fd >= 0)
-		(void)inotify_add_watch(server->watch_fd, server->place.address.sun_path, IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW);
+		(void)inotify_add_watch(server->watch_fd, server->place.address.sun_path,
+		                        IN_ATTRIB | IN_MOVE_SELF | IN_DONT_FOLLOW);
 }
 
-/* ---- what becomes of it -------------------------------------------------------------------------------------------- */
+/* ---- what becomes of it ---------------------------------------------------------------------------------------- */
 
 static void on_changed(evutil_socket_t fd, short what, void *arg)
 {
@@ -173,7 +180,8 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 	/* They came while it was there. */
 	while (accept_one(server))
 		;
-	if (!is_at_home(server) || (!has_lock(server) && take_lock(server, 0, &err) < 0) || make_socket(server, &err) < 0)
+	if (!is_at_home(server) || (!has_lock(server) && take_lock(server, 0, &err) < 0) ||
+	    make_socket(server, &err) < 0)
 		server_end(server);
 	else
 		watch_socket(server);

@@ -1,11 +1,12 @@
 /* One command in the daemon:
  *
- *     begin  -->  worker: admit, cordon_start(), its first moments  -->  conclude
+ *     begin  -->  worker: admit, cordon_execution_start(), its first moments  -->  conclude
  *                    |                                                        ^
  *                    +-->  loop: steps while it runs  -->  worker: result ----+
  *
- * Most commands are over soon, and then cost one hand-over. A command whose client goes away is ended as one whose terminal
- * does: SIGHUP, and a second later SIGKILL. With the daemon it ends by SIGTERM, and then so; its client is told how it ended. */
+ * Most commands are over soon, and then cost one hand-over. A command whose client goes away is ended as one whose
+ * terminal does: SIGHUP, and a second later SIGKILL. With the daemon it ends by SIGTERM, and then so; its client is
+ * told how it ended. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/daemon/serve.h"
 
 #define FIRST_MOMENTS_MS 20
@@ -35,9 +36,9 @@ static void poke(int fd)
 	(void)!write(fd, &one, sizeof(one));
 }
 
-/* ---- signals and the end ------------------------------------------------------------------------------------------- */
+/* ---- signals and the end --------------------------------------------------------------------------------------- */
 
-/* By whoever has the run. */
+/* By the owner of the run. */
 static void deliver(struct served *run)
 {
 	unsigned long long signals = atomic_exchange(&run->signals, 0);
@@ -82,7 +83,7 @@ static void obey_end(struct served *run)
 		return;
 	run->ends_with_us = atomic_load(&run->server->is_ending);
 	cordon_execution_signal(run->execution, signal);
-	/* Who was stopped hears nothing else. */
+	/* A stopped command takes no other signal. */
 	cordon_execution_signal(run->execution, SIGCONT);
 	evtimer_add(&run->grace, &(struct timeval){ .tv_sec = GRACE_S });
 	if (!is_paced(run))
@@ -99,7 +100,7 @@ void run_end(struct served *run, int signal)
 		obey_end(run);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------------------------- */
 
 void run_answer(struct served *run, const char *card, const char *hash, unsigned answer, const char *reason)
 {
@@ -147,7 +148,8 @@ static enum cordon_answer ask(void *arg, const struct cordon_card *card, char re
 		return CORDON_UNANSWERED;
 	if (run->kind->ask(run, card)) {
 		uint64_t until = now_ms() + card->timeout_ms, now;
-		struct pollfd ready[] = { { .fd = run->answer_fd, .events = POLLIN }, { .fd = card->settled_fd, .events = POLLIN },
+		struct pollfd ready[] = { { .fd = run->answer_fd, .events = POLLIN },
+			                  { .fd = card->settled_fd, .events = POLLIN },
 			                  { .fd = run->interrupt_fd, .events = POLLIN } };
 		int count = 0;
 		while ((now = now_ms()) < until && count <= 0 && (count == 0 || errno == EINTR))
@@ -158,7 +160,7 @@ static enum cordon_answer ask(void *arg, const struct cordon_card *card, char re
 	return close_question(run, reason);
 }
 
-/* ---- in a worker --------------------------------------------------------------------------------------------------- */
+/* ---- in a worker ----------------------------------------------------------------------------------------------- */
 
 static void on_output(void *arg, enum cordon_stream stream, const void *data, size_t length)
 {
@@ -213,13 +215,13 @@ static void add_notes(struct served *run)
 	if (error)
 		add_note(run, text);
 	if (run->ends_with_us)
-		add_note(run, "the daemon was told to end, and so was the command");
+		add_note(run, "the daemon is ending, and it ended the command");
 }
 
 static void finish(struct task *task)
 {
 	struct served *run = (struct served *)((char *)task - offsetof(struct served, task));
-	/* What failed after the command had ended is told with its result. */
+	/* An error after the command had ended is reported with its result. */
 	if (!run->failed && !run->is_job)
 		run->failed = cordon_execution_result(run->execution, &run->result, &run->err) < 0 && !run->result;
 	if (run->result)
@@ -229,14 +231,14 @@ static void finish(struct task *task)
 	let_go(run);
 }
 
-/* True: it has ended, or cannot go on. */
+/* True: it has ended, or cannot continue. */
 static bool follow_first_moments(struct served *run)
 {
 	struct pollfd ready = { .fd = cordon_execution_fd(run->execution), .events = POLLIN };
 	uint64_t until = now_ms() + FIRST_MOMENTS_MS, now;
 	bool finished = false;
-	while (!finished && (now = now_ms()) < until && !atomic_load(&run->end_by) && !pool_is_pressed(&run->server->starts) &&
-	       client_unread(run->client) <= UNREAD_MAX) {
+	while (!finished && (now = now_ms()) < until && !atomic_load(&run->end_by) &&
+	       !pool_is_pressed(&run->server->starts) && client_unread(run->client) <= UNREAD_MAX) {
 		deliver(run);
 		poll(&ready, 1, (int)(until - now));
 		if (cordon_execution_step(run->execution, &finished, &run->err) < 0)
@@ -261,7 +263,7 @@ static int launch(struct served *run)
 	struct cordon *cordon = run->server->cordon;
 	if (run->is_job)
 		return cordon_job_start(cordon, run->request, &run->job, &run->err);
-	return cordon_start(cordon, run->request, &run->execution, &run->err);
+	return cordon_execution_start(cordon, run->request, &run->execution, &run->err);
 }
 
 static void start(struct task *task)
@@ -302,7 +304,7 @@ void run_begin(struct served *run, struct client *client, const struct served_ki
 	server_start(run->server, &run->task);
 }
 
-/* ---- in the loop --------------------------------------------------------------------------------------------------- */
+/* ---- in the loop ----------------------------------------------------------------------------------------------- */
 
 static void leave_loop(struct served *run)
 {
@@ -346,7 +348,8 @@ static void adopt(struct post *post)
 	struct served *run = (struct served *)((char *)post - offsetof(struct served, post));
 	run->in_loop = true;
 	evtimer_assign(&run->grace, run->server->base, on_grace, run);
-	event_assign(&run->ready, run->server->base, cordon_execution_fd(run->execution), EV_READ | EV_PERSIST, on_ready, run);
+	event_assign(&run->ready, run->server->base, cordon_execution_fd(run->execution), EV_READ | EV_PERSIST,
+	             on_ready, run);
 	event_add(&run->ready, NULL);
 	deliver(run);
 	if (run->input.waiting || run->input.has_ended)

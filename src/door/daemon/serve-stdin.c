@@ -1,10 +1,10 @@
-/* A command's input, on its way from a client: the library reads a pipe, and the loop writes to it no faster than that is
- * read. A client sends no more than was asked for, so what waits here is bounded. */
+/* A command's input, on its way from a client: the library reads a pipe, and the loop writes to it no faster than that
+ * is read. A client sends no more than was asked for, so what waits here is bounded. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cordon.h"
+#include "cordon-internal.h"
 #include "door/daemon/serve.h"
 
 int stdin_open(struct served *run, struct cordon_error *err)
@@ -34,7 +34,8 @@ static void watch(struct served *run)
 {
 	bool wanted = run->input.waiting && evbuffer_get_length(run->input.waiting);
 	if (wanted && !run->input.is_watched) {
-		event_assign(&run->input.writable, run->server->base, run->input.write_fd, EV_WRITE | EV_PERSIST, on_writable, run);
+		event_assign(&run->input.writable, run->server->base, run->input.write_fd, EV_WRITE | EV_PERSIST,
+		             on_writable, run);
 		event_add(&run->input.writable, NULL);
 	} else if (!wanted && run->input.is_watched) {
 		event_del(&run->input.writable);
@@ -47,7 +48,7 @@ static void pump(struct served *run)
 	size_t before = run->input.waiting ? evbuffer_get_length(run->input.waiting) : 0;
 	if (run->input.write_fd < 0)
 		return;
-	/* Nobody will read it any more, or it makes no sense to go on: the command sees the end. */
+	/* It has no reader any more, or continuing makes no sense: the command sees the end of file. */
 	if (before && evbuffer_write(run->input.waiting, run->input.write_fd) < 0 && errno != EAGAIN && errno != EINTR)
 		return close_write_end(run);
 	size_t left = before ? evbuffer_get_length(run->input.waiting) : 0;

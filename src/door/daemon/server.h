@@ -8,6 +8,7 @@ struct cordon_error;
 
 struct serve_options {
 	const char *config;             /* a configuration file, or NULL */
+	int client_fd;                  /* 0: it listens; else it serves this one client and ends with it; taken */
 	uint64_t idle_ms;               /* ends after this time without a client, command or job; 0: never */
 };
 

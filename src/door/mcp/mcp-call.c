@@ -10,16 +10,19 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "door/mcp/mcp.h"
+#include "door/mcp/mcp-task.h"
+#include "door/rpc/client-ref.h"
 
 #define STACK_SIZE (512u << 10)
-#define PARKED_MS 300000        /* how long the result of a call waits for the request that repeats it */
 
 static void call_free(struct mcp_call *call)
 {
 	json_decref(call->whole);
 	free(call->progress_token);
+	free(call->client_ref);
+	free(call->words);
 	free(call->parked);
+	free(call->inputs);
 	close_fd(&call->cancel_fd);
 	close_fd(&call->answer_fd);
 	free(call);
@@ -43,14 +46,21 @@ static void wake(int fd)
 		return; /* it is readable already */
 }
 
-/* With the lock. */
-static void cancel(struct mcp_call *call)
+void mcp_call_stop(struct mcp_call *call)
 {
 	call->cancelled = true;
 	wake(call->cancel_fd);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------------ */
+/* ---- the answer ------------------------------------------------------------------------------------------------ */
+
+static void put_text(struct json *json, const char *text)
+{
+	json_object_begin(json);
+	json_key_string(json, "type", "text");
+	json_key_string(json, "text", text);
+	json_object_end(json);
+}
 
 /* The value of `result`: the object for programs, and the same as text for models. To be free()d, or NULL. */
 static char *result_text(const struct mcp_call *call, const char *structured, bool failed)
@@ -62,10 +72,9 @@ static char *result_text(const struct mcp_call *call, const char *structured, bo
 		json_key_string(&json, "resultType", "complete");
 	json_key(&json, "content");
 	json_array_begin(&json);
-	json_object_begin(&json);
-	json_key_string(&json, "type", "text");
-	json_key_string(&json, "text", structured);
-	json_object_end(&json);
+	put_text(&json, structured);
+	if (call->words)
+		put_text(&json, call->words);
 	json_array_end(&json);
 	/* An error has a shape of its own, which the tool's schema does not describe. */
 	if (!failed || strncmp(structured, "{\"error\"", 8)) {
@@ -87,22 +96,27 @@ static void send_result(struct mcp_server *server, const char *id, const char *r
 	mcp_send(server, line, length);
 }
 
-/* Takes `result`: it is sent, or kept for the request that repeats the call. The server may be gone once the call is not in its list. */
+/* Takes `result`: it is sent, or kept for the request that repeats the call, which is taken as long as an answer would
+ * be. The server may be gone once the call is not in its list. */
 static void finish(struct mcp_call *call, char *result)
 {
 	struct mcp_server *server = call->server;
 	char id[RPC_ID_MAX];
 	pthread_mutex_lock(&server->lock);
+	/* From here on it cannot become one: its request has one answer. */
+	bool is_task = *call->task;
+	call->tasks = false;
 	memcpy(id, call->id, sizeof(id));
-	bool wanted = !call->cancelled && !atomic_load(&server->broken), park = wanted && !*id && result;
-	if (park) {
+	bool wanted = !call->cancelled && !atomic_load(&server->broken);
+	bool park = wanted && !is_task && !*id && result && mcp_now_ms() < call->expires_ms;
+	if (park)
 		call->parked = result;
-		call->expires_ms = mcp_now_ms() + PARKED_MS;
-	}
 	pthread_mutex_unlock(&server->lock);
 	if (park)
 		return;
-	if (wanted && *id && result)
+	if (is_task)
+		mcp_task_settle(call, result);
+	else if (wanted && *id && result)
 		send_result(server, id, result);
 	else if (wanted && *id)
 		mcp_refuse(server, id, -32603, "memory is short");
@@ -121,13 +135,13 @@ static void *run_call(void *arg)
 	bool failed = false;
 	if (call->tool->run(call, &structured, &failed, &err) < 0) {
 		failed = true;
-		structured = cordon_error_json(&err);
+		structured = mcp_error_json(call, &err);
 	}
 	finish(call, structured ? result_text(call, structured, failed) : NULL);
 	return NULL;
 }
 
-/* ---- the start ------------------------------------------------------------------------------------------------------- */
+/* ---- the start ------------------------------------------------------------------------------------------------- */
 
 static void hash_call(const char *tool, json_t *arguments, unsigned char ret_digest[32])
 {
@@ -157,12 +171,18 @@ static void take_meta(struct mcp_call *call, json_t *params)
 {
 	json_t *meta = json_object_get(params, "_meta"), *token = json_object_get(meta, "progressToken");
 	json_t *capabilities = json_object_get(meta, "io.modelcontextprotocol/clientCapabilities");
+	/* Of Claude Code, of Codex, and of traces as W3C has them. */
+	static const char *const ids[] = { "claudecode/toolUseId", "callId", "x-codex-turn-metadata", "traceparent",
+		                           "tracestate", NULL };
+	call->client_ref = client_ref_make(meta, ids);
 	if (json_is_string(token) || json_is_integer(token))
 		call->progress_token = json_dumps(token, JSON_ENCODE_ANY | JSON_COMPACT);
-	call->elicits = call->modern ? json_is_object(json_object_get(capabilities, "elicitation")) : call->server->legacy_elicits;
+	call->tasks = call->modern && mcp_task_is_declared(params);
+	call->elicits = call->modern ? json_is_object(json_object_get(capabilities, "elicitation")) :
+	                               call->server->legacy_elicits;
 }
 
-/* With the lock: results that nobody came back for. */
+/* With the lock held: results that were never fetched. */
 static void drop_expired(struct mcp_server *server)
 {
 	for (struct mcp_call **link = &server->calls, *call; (call = *link);) {
@@ -177,7 +197,8 @@ static void drop_expired(struct mcp_server *server)
 }
 
 /* NULL: why not is in *ret_why. */
-static struct mcp_call *call_new(struct mcp_server *server, const char *id, json_t *params, bool modern, const char **ret_why)
+static struct mcp_call *call_new(struct mcp_server *server, const char *id, json_t *params, bool modern,
+                                 const char **ret_why)
 {
 	const char *name = json_string_value(json_object_get(params, "name"));
 	json_t *arguments = json_object_get(params, "arguments");
@@ -189,7 +210,8 @@ static struct mcp_call *call_new(struct mcp_server *server, const char *id, json
 	*ret_why = "memory or descriptors are short";
 	if (!call)
 		return NULL;
-	*call = (struct mcp_call){ .server = server, .tool = tool, .arguments = arguments, .modern = modern };
+	*call = (struct mcp_call){ .server = server, .tool = tool, .arguments = arguments, .modern = modern,
+	                            .began_ms = mcp_now_ms() };
 	call->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	call->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	memcpy(call->id, id, strlen(id) + 1);
@@ -231,6 +253,15 @@ void mcp_call_start(struct mcp_server *server, const char *id, json_t *message, 
 	call_free(call);
 }
 
+/* With the lock: the call has a request to answer again, and an answer if it waits for one. */
+static void attach(struct mcp_call *call, const char *id, json_t *answer)
+{
+	memcpy(call->id, id, strlen(id) + 1);
+	memcpy(call->last_id, id, strlen(id) + 1);
+	if (call->asked == MCP_ASKED)
+		mcp_elicit_take(call, answer);
+}
+
 bool mcp_call_resume(struct mcp_server *server, const char *id, json_t *message)
 {
 	json_t *params = json_object_get(message, "params");
@@ -245,8 +276,8 @@ bool mcp_call_resume(struct mcp_server *server, const char *id, json_t *message)
 	bool found = false;
 	pthread_mutex_lock(&server->lock);
 	struct mcp_call *call = server->calls;
-	/* The question is open, or its call has ended without an answer and its result waits. */
-	while (call && (call->question != serial || *call->id || !(call->asked == MCP_ASKED || call->parked)))
+	/* The question is open, or was answered elsewhere: then the call goes on, or has ended and its result waits. */
+	while (call && (call->question != serial || *call->id || call->cancelled))
 		call = call->next;
 	if (serial && call) {
 		found = true;
@@ -257,16 +288,13 @@ bool mcp_call_resume(struct mcp_server *server, const char *id, json_t *message)
 			unlink_call(call);
 			call_free(call);
 		} else {
-			memcpy(call->id, id, strlen(id) + 1);
-			memcpy(call->last_id, id, strlen(id) + 1);
-			call->answer = mcp_elicit_read(answer, call->reason);
-			call->asked = MCP_ANSWERED;
-			wake(call->answer_fd);
+			attach(call, id, answer);
 		}
 	}
 	pthread_mutex_unlock(&server->lock);
 	if (!found)
-		mcp_refuse(server, id, -32602, "requestState is not valid: it was changed, used before, or has expired");
+		mcp_refuse(server, id, -32602,
+		           "requestState is not valid: it was changed, used before, or has expired");
 	else if (parked)
 		send_result(server, id, parked);
 	json_decref(message);
@@ -278,7 +306,7 @@ void mcp_call_cancel(struct mcp_server *server, const char *id)
 	pthread_mutex_lock(&server->lock);
 	for (struct mcp_call *call = server->calls; call; call = call->next)
 		if (!strcmp(call->last_id, id) && !call->parked)
-			cancel(call);
+			mcp_call_stop(call);
 	pthread_mutex_unlock(&server->lock);
 }
 
@@ -293,7 +321,7 @@ void mcp_call_end_all(struct mcp_server *server)
 			call_free(call);
 			continue;
 		}
-		cancel(call);
+		mcp_call_stop(call);
 		link = &call->next;
 	}
 	while (server->call_count)

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "door/mcp/mcp-run.h"
 
 /* An argument of an MCP tool, and where struct cordon_file has it. */
 struct argument {
@@ -15,26 +16,42 @@ struct argument {
 	size_t offset;
 };
 
-#define NEEDS(name, type, field, member) { { (name), RPC_##type, true, NULL }, FIELD_##field, offsetof(struct cordon_file, member) }
-#define TAKES(name, type, field, member) { { (name), RPC_##type, false, NULL }, FIELD_##field, offsetof(struct cordon_file, member) }
+#define NEEDS(name, type, field, member)                                                                               \
+	{                                                                                                              \
+		{ (name), RPC_##type, true, NULL }, FIELD_##field, offsetof(struct cordon_file, member)                \
+	}
+#define TAKES(name, type, field, member)                                                                               \
+	{                                                                                                              \
+		{ (name), RPC_##type, false, NULL }, FIELD_##field, offsetof(struct cordon_file, member)               \
+	}
 #define ARGUMENTS_MAX 8
 
 static const struct {
 	const char *tool, *file_tool;
 	struct argument arguments[ARGUMENTS_MAX];       /* ended by one without a name */
 } rows[] = {
-	{ "read_file", "read", { NEEDS("path", TEXT, TEXT, path), TAKES("offset", COUNT, COUNT, offset), TAKES("limit", COUNT, COUNT, limit),
-	                         TAKES("line_numbers", FLAG, FLAG, numbers) } },
-	{ "write_file", "write", { NEEDS("path", TEXT, TEXT, path), NEEDS("content", TEXT, DATA, data), TAKES("create_only", FLAG, FLAG, create),
-	                           TAKES("if_version", TEXT, TEXT, version) } },
-	{ "edit_file", "edit", { NEEDS("path", TEXT, TEXT, path), NEEDS("old_text", TEXT, OLD, old), NEEDS("new_text", TEXT, DATA, data),
-	                         TAKES("all", FLAG, FLAG, all), TAKES("if_version", TEXT, TEXT, version) } },
+	{ "read_file",
+	  "read",
+	  { NEEDS("path", TEXT, TEXT, path), TAKES("offset", COUNT, COUNT, offset), TAKES("limit", COUNT, COUNT, limit),
+	    TAKES("line_numbers", FLAG, FLAG, numbers) } },
+	{ "write_file",
+	  "write",
+	  { NEEDS("path", TEXT, TEXT, path), NEEDS("content", TEXT, DATA, data),
+	    TAKES("create_only", FLAG, FLAG, create), TAKES("if_version", TEXT, TEXT, version) } },
+	{ "edit_file",
+	  "edit",
+	  { NEEDS("path", TEXT, TEXT, path), NEEDS("old_text", TEXT, OLD, old), NEEDS("new_text", TEXT, DATA, data),
+	    TAKES("all", FLAG, FLAG, all), TAKES("if_version", TEXT, TEXT, version) } },
 	{ "list_directory", "list", { TAKES("path", TEXT, TEXT, path), TAKES("limit", COUNT, COUNT, limit) } },
-	{ "find_files", "find", { TAKES("path", TEXT, TEXT, path), TAKES("globs", TEXTS, GLOBS, globs), TAKES("type", TEXT, TEXT, type),
-	                          TAKES("limit", COUNT, COUNT, limit), TAKES("include_ignored", FLAG, FLAG, all) } },
-	{ "grep", "grep", { NEEDS("pattern", TEXT, TEXT, pattern), TAKES("path", TEXT, TEXT, path), TAKES("globs", TEXTS, GLOBS, globs),
-	                    TAKES("ignore_case", FLAG, FLAG, ignore_case), TAKES("fixed", FLAG, FLAG, fixed),
-	                    TAKES("names_only", FLAG, FLAG, names_only), TAKES("limit", COUNT, COUNT, limit) } },
+	{ "find_files",
+	  "find",
+	  { TAKES("path", TEXT, TEXT, path), TAKES("globs", TEXTS, GLOBS, globs), TAKES("type", TEXT, TEXT, type),
+	    TAKES("limit", COUNT, COUNT, limit), TAKES("include_ignored", FLAG, FLAG, all) } },
+	{ "grep",
+	  "grep",
+	  { NEEDS("pattern", TEXT, TEXT, pattern), TAKES("path", TEXT, TEXT, path), TAKES("globs", TEXTS, GLOBS, globs),
+	    TAKES("ignore_case", FLAG, FLAG, ignore_case), TAKES("fixed", FLAG, FLAG, fixed),
+	    TAKES("names_only", FLAG, FLAG, names_only), TAKES("limit", COUNT, COUNT, limit) } },
 };
 
 /* Everything is borrowed from the arguments, but for the list of globs, which is to be free()d. */
@@ -47,8 +64,10 @@ static int set_field(struct cordon_file *file, const struct argument *argument, 
 	switch (argument->field) {
 	case FIELD_TEXT:
 		*(const char **)at = json_string_value(value);
-		return strlen(json_string_value(value)) == json_string_length(value) ? 0 :
-		       fail(err, CORDON_E_INVALID_REQUEST, 0, argument->param.name, "the parameter %s has a NUL in it", argument->param.name);
+		return strlen(json_string_value(value)) == json_string_length(value) ?
+		               0 :
+		               fail(err, CORDON_E_INVALID_REQUEST, 0, argument->param.name,
+		                    "the parameter %s has a NUL in it", argument->param.name);
 	case FIELD_FLAG:
 		*(bool *)at = json_is_true(value);
 		return 0;
@@ -75,8 +94,8 @@ static int set_field(struct cordon_file *file, const struct argument *argument, 
 	return 0;
 }
 
-static int read_arguments(struct mcp_call *call, const struct argument *arguments, struct cordon_file *file, const char ***globs,
-                          struct cordon_error *err)
+static int read_arguments(struct mcp_call *call, const struct argument *arguments, struct cordon_file *file,
+                          const char ***globs, struct cordon_error *err)
 {
 	struct rpc_param params[ARGUMENTS_MAX + 1] = { 0 };
 	for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i].param.name; i++)
@@ -91,6 +110,19 @@ static int read_arguments(struct mcp_call *call, const struct argument *argument
 	return 0;
 }
 
+/* The library's result, to be free()d; its denials, where there are any, in words for a model. NULL when memory is
+ * short. */
+static char *reword(const char *result)
+{
+	if (!strstr(result, "\"denials\":"))
+		return strdup(result);
+	json_t *whole = json_loads(result, 0, NULL);
+	char *text =
+		whole && mcp_reword_denials(json_object_get(whole, "denials")) ? json_dumps(whole, JSON_COMPACT) : NULL;
+	json_decref(whole);
+	return text;
+}
+
 static int call_tool(struct mcp_call *call, const char *file_tool, const struct cordon_file *file, char **ret_json,
                      struct cordon_error *err)
 {
@@ -98,8 +130,8 @@ static int call_tool(struct mcp_call *call, const char *file_tool, const struct 
 	struct cordon_file_result *result = NULL;
 	if (mcp_request(call, &request, err) < 0)
 		return -1;
-	int status = cordon_file_call(call->server->cordon, request, file_tool, file, &result, err);
-	if (status == 0 && !(*ret_json = strdup(result->json)))
+	int status = cordon_file_do(call->server->cordon, request, file_tool, file, &result, err);
+	if (status == 0 && !(*ret_json = reword(result->json)))
 		status = fail_oom(err);
 	cordon_file_result_unref(result);
 	cordon_request_unref(request);
@@ -108,7 +140,7 @@ static int call_tool(struct mcp_call *call, const char *file_tool, const struct 
 
 int mcp_file(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
 {
-	struct cordon_file file = { .content_in_json = true };
+	struct cordon_file file = { .content_in_json = true, .untold = true };
 	auto_free const char **globs = NULL;
 	size_t row = 0;
 	(void)ret_failed;

@@ -13,11 +13,10 @@
 #include "base/error.h"
 
 #define SHELL "/bin/bash"
-#define WAIT_MS 60000
 #define PROGRESS_MS 100
 #define PROGRESS_SIZE 4096
 
-/* ---- arguments ------------------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------------------------- */
 
 /* What a tool takes; lists end with one that has no name. */
 static const struct rpc_param command_params[] = {
@@ -28,23 +27,10 @@ static const struct rpc_param exec_params[] = {
 	{ "argv", RPC_TEXTS, true, NULL }, { "cwd", RPC_TEXT, false, NULL }, { "timeout_ms", RPC_COUNT, false, NULL },
 	{ "env", RPC_TEXTS, false, NULL }, { "stdin", RPC_TEXT, false, NULL }, { NULL, RPC_TEXT, false, NULL },
 };
-static const struct rpc_param job_params[] = {
-	{ "command", RPC_TEXT, true, NULL }, { "cwd", RPC_TEXT, false, NULL }, { "timeout_ms", RPC_COUNT, false, NULL },
-	{ "env", RPC_TEXTS, false, NULL }, { NULL, RPC_TEXT, false, NULL },
-};
-static const struct rpc_param poll_params[] = {
-	{ "id", RPC_TEXT, true, NULL }, { "stdout_from", RPC_COUNT, false, NULL }, { "stderr_from", RPC_COUNT, false, NULL },
-	{ NULL, RPC_TEXT, false, NULL },
-};
-static const struct rpc_param wait_params[] = {
-	{ "id", RPC_TEXT, true, NULL }, { "timeout_ms", RPC_COUNT, false, NULL }, { NULL, RPC_TEXT, false, NULL },
-};
-static const struct rpc_param kill_params[] = {
-	{ "id", RPC_TEXT, true, NULL }, { "signal", RPC_COUNT, false, NULL }, { NULL, RPC_TEXT, false, NULL },
-};
-static const struct rpc_param no_params[] = { { NULL, RPC_TEXT, false, NULL } };
 static const struct rpc_param capability_params[] = {
-	{ "fs_read", RPC_TEXTS, false, NULL }, { "fs_write", RPC_TEXTS, false, NULL }, { "hosts", RPC_TEXTS, false, NULL },
+	{ "fs_read", RPC_TEXTS, false, NULL },
+	{ "fs_write", RPC_TEXTS, false, NULL },
+	{ "hosts", RPC_TEXTS, false, NULL },
 	{ NULL, RPC_TEXT, false, NULL },
 };
 static const struct rpc_param preflight_params[] = {
@@ -62,18 +48,12 @@ int mcp_check(struct mcp_call *call, const struct rpc_param *params, struct cord
 	return result;
 }
 
-static const char *text_of(const struct mcp_call *call, const char *name)
+const char *mcp_text(const struct mcp_call *call, const char *name)
 {
 	return json_string_value(json_object_get(call->arguments, name));
 }
 
-static uint64_t count_of(const struct mcp_call *call, const char *name, uint64_t otherwise)
-{
-	json_t *given = json_object_get(call->arguments, name);
-	return given ? (uint64_t)json_integer_value(given) : otherwise;
-}
-
-/* ---- requests -------------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------------------------- */
 
 /* Arguments of the tool that are settings of a request, under other names. */
 static const struct {
@@ -94,7 +74,7 @@ static int set_lists(struct mcp_call *call, struct cordon_request *request, stru
 static int set_command(struct mcp_call *call, struct cordon_request *request, struct cordon_error *err)
 {
 	json_t *list = json_object_get(call->arguments, "argv"), *each;
-	const char *line = text_of(call, "command");
+	const char *line = mcp_text(call, "command");
 	const char *shell[] = { SHELL, "-c", line ? line : "true", NULL };
 	if (!list)
 		return cordon_request_command(request, shell, err);
@@ -110,17 +90,20 @@ static int set_command(struct mcp_call *call, struct cordon_request *request, st
 /* What every request of a call has, with a command or without. */
 static int fill(struct mcp_call *call, struct cordon_request *request, struct cordon_error *err)
 {
-	const char *session, *cwd = text_of(call, "cwd");
+	const char *session, *cwd = mcp_text(call, "cwd");
 	char time[32];
 	json_t *timeout = json_object_get(call->arguments, "timeout_ms");
 	if (mcp_session(call->server, &session, err) < 0 || cordon_request_set(request, "session", session, err) < 0)
 		return -1;
 	snprintf(time, sizeof(time), "%llums", (unsigned long long)json_integer_value(timeout));
 	if ((cwd && cordon_request_set(request, "cwd", cwd, err) < 0) ||
+	    (call->client_ref && cordon_request_set(request, "client-ref", call->client_ref, err) < 0) ||
 	    (timeout && call->tool->run != mcp_job_wait && cordon_request_set(request, "timeout", time, err) < 0))
 		return -1;
-	/* Without an approver of ours, the configuration says whether cordon approvals can be waited for. */
+	/* Without an approver of this client's, the configuration says whether cordon approvals can be waited for. */
 	bool asks = call->elicits && !call->server->options->own_approver;
+	if (asks && cordon_request_set(request, "client-asks", "true", err) < 0)
+		return -1;
 	cordon_request_approver(request, asks ? mcp_elicit : NULL, call, call->cancel_fd, 0);
 	return 0;
 }
@@ -138,8 +121,8 @@ int mcp_request(struct mcp_call *call, struct cordon_request **ret_request, stru
 	return 0;
 }
 
-static int request_new(struct mcp_call *call, const struct rpc_param *params, struct cordon_request **ret_request,
-                       struct cordon_error *err)
+int mcp_command_request(struct mcp_call *call, const struct rpc_param *params, struct cordon_request **ret_request,
+                        struct cordon_error *err)
 {
 	struct cordon_request *request;
 	if (mcp_check(call, params, err) < 0 || mcp_request(call, &request, err) < 0)
@@ -167,13 +150,13 @@ static int open_stdin(const struct mcp_call *call, struct cordon_error *err, int
 	return 0;
 }
 
-/* ---- progress -------------------------------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------------------------- */
 
 struct progress {
 	struct mcp_call *call;
 	uint64_t bytes, sent_ms;
-	size_t length;
-	char text[PROGRESS_SIZE];       /* the newest output that was not sent yet */
+	size_t length, left_out;
+	char text[PROGRESS_SIZE + 64];  /* output that was not sent yet; then, how much had no room */
 };
 
 static void send_progress(struct progress *progress)
@@ -181,6 +164,9 @@ static void send_progress(struct progress *progress)
 	struct mcp_call *call = progress->call;
 	struct json json;
 	size_t length = 0;
+	if (progress->left_out)
+		progress->length += (size_t)snprintf(progress->text + progress->length, 64,
+		                                     "\n[%zu more bytes are in the result]\n", progress->left_out);
 	rpc_notice_begin(&json, "notifications/progress");
 	json_object_begin(&json);
 	json_key(&json, "progressToken");
@@ -197,7 +183,7 @@ static void send_progress(struct progress *progress)
 		mcp_send(call->server, line, length);
 	else
 		free(line);
-	progress->length = 0;
+	progress->length = progress->left_out = 0;
 	progress->sent_ms = mcp_now_ms();
 }
 
@@ -206,57 +192,24 @@ static void take_output(void *arg, enum cordon_stream stream, const void *data, 
 	struct progress *progress = arg;
 	(void)stream;
 	progress->bytes += length;
-	size_t room = sizeof(progress->text) - progress->length, taken = length < room ? length : room;
+	size_t room = PROGRESS_SIZE - progress->length, taken = length < room ? length : room;
 	memcpy(progress->text + progress->length, data, taken);
 	progress->length += taken;
+	progress->left_out += length - taken;
 	if (mcp_now_ms() - progress->sent_ms >= PROGRESS_MS)
 		send_progress(progress);
 }
 
-/* ---- shell and exec -------------------------------------------------------------------------------------------------- */
-
-static void put_denials(struct json *json, const struct cordon_result *result)
+/* When what is held back is to be sent, though the command says nothing more; -1: nothing is. */
+static int progress_timeout(const struct progress *progress)
 {
-	json_key(json, "denials");
-	json_array_begin(json);
-	for (size_t i = 0; i < result->denial_count; i++) {
-		const struct cordon_denial *denial = &result->denials[i];
-		/* What the policy hides is not told to whom it is hidden from. */
-		if (!strcmp(denial->wall, "masked_names"))
-			continue;
-		json_object_begin(json);
-		json_key_string(json, "what", denial->what);
-		json_key_string(json, "wall", denial->wall);
-		json_key_string(json, "note", denial->note);
-		json_key_string(json, "grant", denial->grant);
-		json_object_end(json);
-	}
-	json_array_end(json);
+	uint64_t passed = mcp_now_ms() - progress->sent_ms;
+	return !progress->length ? -1 : passed < PROGRESS_MS ? (int)(PROGRESS_MS - passed) : 0;
 }
 
-static char *result_json(const struct cordon_result *result)
-{
-	struct json json;
-	json_init(&json);
-	json_object_begin(&json);
-	json_key_int(&json, "exit_code", result->exit_code);
-	json_key_int(&json, "signal", result->signal);
-	json_key_bool(&json, "timed_out", result->timed_out);
-	json_key_bool(&json, "truncated", result->truncated);
-	json_key(&json, "stdout");
-	json_bytes(&json, result->stdout_data, result->stdout_length);
-	json_key(&json, "stderr");
-	json_bytes(&json, result->stderr_data, result->stderr_length);
-	json_key_string(&json, "limit_hit", result->limit_hit);
-	json_key_string(&json, "network_hint", result->network_hint);
-	json_key_uint(&json, "duration_ms", result->duration_ms);
-	json_key_string(&json, "audit_id", result->audit_id);
-	put_denials(&json, result);
-	json_object_end(&json);
-	return json_take(&json);
-}
+/* ---- shell and exec -------------------------------------------------------------------------------------------- */
 
-static bool is_cancelled(struct mcp_call *call)
+bool mcp_is_cancelled(struct mcp_call *call)
 {
 	pthread_mutex_lock(&call->server->lock);
 	bool cancelled = call->cancelled;
@@ -265,13 +218,17 @@ static bool is_cancelled(struct mcp_call *call)
 }
 
 /* Until the command has ended, or the call is cancelled. */
-static int follow(struct mcp_call *call, struct cordon_execution *execution, struct cordon_error *err)
+static int follow(struct mcp_call *call, struct cordon_execution *execution, struct progress *progress,
+                  struct cordon_error *err)
 {
 	bool finished = false;
 	while (!finished) {
-		struct pollfd fds[] = { { .fd = cordon_execution_fd(execution), .events = POLLIN }, { .fd = call->cancel_fd, .events = POLLIN } };
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
+		struct pollfd fds[] = { { .fd = cordon_execution_fd(execution), .events = POLLIN },
+			                { .fd = call->cancel_fd, .events = POLLIN } };
+		if (poll(fds, 2, progress_timeout(progress)) < 0 && errno != EINTR)
 			return fail(err, CORDON_E_INTERNAL, errno, "poll", "cannot wait for the command");
+		if (progress_timeout(progress) == 0)
+			send_progress(progress);
 		if (fds[1].revents)
 			return fail(err, CORDON_E_CANCELLED, 0, NULL, "the call was cancelled");
 		if (cordon_execution_step(execution, &finished, err) < 0)
@@ -290,19 +247,26 @@ static int run_request(struct mcp_call *call, struct cordon_request *request, ch
 	if (open_stdin(call, err, &input) < 0)
 		return -1;
 	cordon_request_stdin(request, input);
+	/* What is captured is what was handed on: neither may have the first part of a secret in it. */
+	if (cordon_request_set(request, "judged", "true", err) < 0)
+		return -1;
 	if (call->progress_token)
 		cordon_request_output(request, take_output, &progress);
-	if (cordon_start(call->server->cordon, request, &execution, err) < 0)
+	if (cordon_execution_start(call->server->cordon, request, &execution, err) < 0)
 		return -1;
-	int status = follow(call, execution, err);
+	pthread_mutex_lock(&call->server->lock);
+	call->runs = true;
+	pthread_mutex_unlock(&call->server->lock);
+	int status = follow(call, execution, &progress, err);
 	if (status == 0 && progress.length)
 		send_progress(&progress);
-	/* An error may come with a result, which is what the caller wants to know. */
+	/* An error may come with a result: the caller is told both. */
 	if (status == 0 && cordon_execution_result(execution, &result, err) < 0 && !result)
 		status = -1;
 	if (result) {
-		*ret_json = result_json(result);
-		*ret_failed = result->exit_code != 0;
+		*ret_json = mcp_result_json(call, result);
+		call->words = mcp_result_words(result);
+		*ret_failed = result->exit_code != 0 || result->error;
 		status = *ret_json ? 0 : fail_oom(err);
 	}
 	cordon_result_unref(result);
@@ -314,7 +278,7 @@ static int run_command(struct mcp_call *call, const struct rpc_param *params, ch
                        struct cordon_error *err)
 {
 	struct cordon_request *request;
-	if (request_new(call, params, &request, err) < 0)
+	if (mcp_command_request(call, params, &request, err) < 0)
 		return -1;
 	int status = run_request(call, request, ret_json, ret_failed, err);
 	cordon_request_unref(request);
@@ -331,118 +295,53 @@ int mcp_exec(struct mcp_call *call, char **ret_json, bool *ret_failed, struct co
 	return run_command(call, exec_params, ret_json, ret_failed, err);
 }
 
-/* ---- jobs ------------------------------------------------------------------------------------------------------------ */
+/* ---- capabilities ---------------------------------------------------------------------------------------------- */
 
-int mcp_job_start(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
+int mcp_request_capability(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
 {
 	struct cordon_request *request;
 	(void)ret_failed;
-	if (request_new(call, job_params, &request, err) < 0)
+	if (mcp_check(call, capability_params, err) < 0 || mcp_request(call, &request, err) < 0)
 		return -1;
-	int status = cordon_job_start(call->server->cordon, request, ret_json, err);
+	int status = set_lists(call, request, err);
+	if (status == 0)
+		status = cordon_capability_request(call->server->cordon, request, err);
 	cordon_request_unref(request);
-	return status;
-}
-
-int mcp_job_list(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
-{
-	const char *session;
-	(void)ret_failed;
-	if (mcp_check(call, no_params, err) < 0 || mcp_session(call->server, &session, err) < 0)
+	if (status < 0)
 		return -1;
-	return cordon_job_list(call->server->cordon, session, ret_json, err);
-}
-
-/* A job of another session is none. */
-static int check_job(struct mcp_call *call, const struct rpc_param *params, struct cordon_error *err)
-{
-	const char *session, *id;
-	auto_free char *text = NULL;
-	if (mcp_check(call, params, err) < 0 || mcp_session(call->server, &session, err) < 0 ||
-	    cordon_job_list(call->server->cordon, session, &text, err) < 0)
-		return -1;
-	json_t *list = json_loads(text, 0, NULL), *each;
-	size_t index;
-	bool found = false;
-	id = text_of(call, "id");
-	json_array_foreach(json_object_get(list, "jobs"), index, each) {
-		const char *known = json_string_value(json_object_get(each, "id"));
-		found = found || (known && !strcmp(known, id));
-	}
-	json_decref(list);
-	return found ? 0 : fail(err, CORDON_E_INVALID_REQUEST, 0, id, "this session has no such job");
-}
-
-int mcp_job_poll(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
-{
-	(void)ret_failed;
-	if (check_job(call, poll_params, err) < 0)
-		return -1;
-	return cordon_job_poll(call->server->cordon, text_of(call, "id"), count_of(call, "stdout_from", 0),
-	                       count_of(call, "stderr_from", 0), ret_json, err);
-}
-
-int mcp_job_wait(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
-{
-	(void)ret_failed;
-	if (check_job(call, wait_params, err) < 0)
-		return -1;
-	uint64_t until = mcp_now_ms() + count_of(call, "timeout_ms", WAIT_MS);
-	for (;;) {
-		auto_free char *text = NULL;
-		uint64_t now = mcp_now_ms(), left = now < until ? until - now : 0;
-		if (cordon_job_wait(call->server->cordon, text_of(call, "id"), left < 500 ? (int64_t)left : 500, &text, err) < 0)
-			return -1;
-		if (!strstr(text, "\"state\":\"running\"") || left == 0 || is_cancelled(call)) {
-			*ret_json = text;
-			text = NULL;
-			return 0;
-		}
-	}
-}
-
-int mcp_job_kill(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
-{
-	(void)ret_failed;
-	uint64_t signal = count_of(call, "signal", 0);
-	if (check_job(call, kill_params, err) < 0)
-		return -1;
-	if (signal > 64)
-		return fail(err, CORDON_E_INVALID_REQUEST, 0, "signal", "signals have the numbers 1 to 64");
-	if (cordon_job_kill(call->server->cordon, text_of(call, "id"), (int)signal, err) < 0)
-		return -1;
-	*ret_json = strdup(signal ? "{\"ended\":false}" : "{\"ended\":true}");
+	*ret_json = strdup("{\"granted\":true}");
 	return *ret_json ? 0 : fail_oom(err);
 }
 
-/* ---- capabilities ---------------------------------------------------------------------------------------------------- */
-
-/* What is asked for is asked for by a command that does nothing: the same walk, the same card, the same rows. */
-int mcp_request_capability(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
+/* The answer of the library, with its error as text for the agent. */
+static int tell_preflight(char *answer, char **ret_json, struct cordon_error *err)
 {
-	auto_free char *result = NULL;
-	if (run_command(call, capability_params, &result, ret_failed, err) < 0)
-		return -1;
-	*ret_json = strdup(*ret_failed ? "{\"granted\":false}" : "{\"granted\":true}");
+	json_t *told = json_loads(answer, 0, NULL), *error = json_object_get(told, "error");
+	const char *reason = "", *remedy = "";
+	if (json_object_get(told, "asks")) {
+		reason = "a human would be asked to approve it";
+		remedy = "run it all the same, or ask with request_capability";
+	} else if (error && mcp_reword_error(error, 0, true)) {
+		reason = json_string_value(json_object_get(error, "reason"));
+		remedy = json_string_value(json_object_get(error, "remediation"));
+		json_object_set(told, "request_capability", json_object_get(error, "request_capability"));
+	}
+	json_object_set_new(told, "reason", json_string(reason));
+	json_object_set_new(told, "remediation", json_string(remedy));
+	json_object_del(told, "error");
+	*ret_json = told ? json_dumps(told, JSON_COMPACT) : NULL;
+	json_decref(told);
 	return *ret_json ? 0 : fail_oom(err);
 }
 
 int mcp_preflight(struct mcp_call *call, char **ret_json, bool *ret_failed, struct cordon_error *err)
 {
 	struct cordon_request *request;
-	auto_free char *profile = NULL;
-	struct json json;
+	auto_free char *answer = NULL;
 	(void)ret_failed;
-	if (request_new(call, preflight_params, &request, err) < 0)
+	if (mcp_command_request(call, preflight_params, &request, err) < 0)
 		return -1;
-	int status = cordon_profile(call->server->cordon, request, &profile, err);
+	int status = cordon_preflight(call->server->cordon, request, &answer, err);
 	cordon_request_unref(request);
-	json_init(&json);
-	json_object_begin(&json);
-	json_key_bool(&json, "allowed", status == 0);
-	json_key_string(&json, "reason", status < 0 ? err->reason : "");
-	json_key_string(&json, "remediation", status < 0 ? err->remediation : "");
-	json_object_end(&json);
-	*ret_json = json_take(&json);
-	return *ret_json ? 0 : fail_oom(err);
+	return status < 0 ? -1 : tell_preflight(answer, ret_json, err);
 }

@@ -6,22 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "door/mcp/mcp.h"
+#include "door/mcp/mcp-task.h"
+#include "door/sweep.h"
 
 #define READ_SIZE 65536
-#define TTL_MS 3600000          /* the tools are the same as long as this server lives */
-
-static const char instructions[] =
-	"Commands run in a sandbox that the kernel enforces: the workspace is writable, the system is read-only, and there is no network "
-	"unless a host was granted. What was refused is listed in `denials` with the smallest grant that would allow it; ask for it "
-	"with request_capability. Files, /tmp and background jobs last as long as the session.";
-
-static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" };
 
 uint64_t mcp_now_ms(void)
 {
@@ -55,135 +50,10 @@ void mcp_refuse(struct mcp_server *server, const char *id, int code, const char 
 	mcp_send(server, line, length);
 }
 
-static void send_json(struct mcp_server *server, struct json *json)
+void mcp_refuse_with(struct mcp_server *server, const char *id, int code, const char *message, const char *data)
 {
+	struct json json;
 	size_t length = 0;
-	char *line = rpc_end(json, &length);
-	mcp_send(server, line, length);
-}
-
-/* ---- methods that only tell ------------------------------------------------------------------------------------------ */
-
-static void put_server_info(struct json *json)
-{
-	json_object_begin(json);
-	json_key_string(json, "name", "cordon");
-	json_key_string(json, "title", "cordon: sandboxed commands and files");
-	json_key_string(json, "version", CORDON_VERSION);
-	json_object_end(json);
-}
-
-static void put_cacheable(struct json *json)
-{
-	json_key_string(json, "resultType", "complete");
-	json_key_uint(json, "ttlMs", TTL_MS);
-	json_key_string(json, "cacheScope", "public");
-}
-
-static void discover(struct mcp_server *server, const char *id)
-{
-	static const char *const versions[] = { MCP_MODERN };
-	struct json json;
-	rpc_result_begin(&json, id);
-	json_object_begin(&json);
-	put_cacheable(&json);
-	json_key_strings(&json, "supportedVersions", versions, ARRAY_SIZE(versions));
-	json_key(&json, "capabilities");
-	json_verbatim(&json, "{\"tools\":{}}");
-	json_key_string(&json, "instructions", instructions);
-	json_key(&json, "_meta");
-	json_object_begin(&json);
-	json_key(&json, "io.modelcontextprotocol/serverInfo");
-	put_server_info(&json);
-	json_object_end(&json);
-	json_object_end(&json);
-	send_json(server, &json);
-}
-
-static void put_tool(struct json *json, const struct mcp_tool *tool)
-{
-	json_object_begin(json);
-	json_key_string(json, "name", tool->name);
-	json_key_string(json, "title", tool->title);
-	json_key_string(json, "description", tool->description);
-	json_key(json, "inputSchema");
-	json_verbatim(json, tool->input);
-	json_key(json, "outputSchema");
-	json_verbatim(json, tool->output);
-	json_key(json, "annotations");
-	json_object_begin(json);
-	json_key_bool(json, "readOnlyHint", tool->reads_only);
-	json_key_bool(json, "destructiveHint", tool->destroys);
-	json_key_bool(json, "idempotentHint", tool->repeats_safely);
-	json_key_bool(json, "openWorldHint", tool->reaches_out);
-	json_object_end(json);
-	json_object_end(json);
-}
-
-static void list_tools(struct mcp_server *server, const char *id, bool modern)
-{
-	struct json json;
-	rpc_result_begin(&json, id);
-	json_object_begin(&json);
-	if (modern)
-		put_cacheable(&json);
-	json_key(&json, "tools");
-	json_array_begin(&json);
-	for (size_t i = 0; i < mcp_tool_count; i++)
-		put_tool(&json, &mcp_tools[i]);
-	json_array_end(&json);
-	json_object_end(&json);
-	send_json(server, &json);
-}
-
-/* The client's name becomes part of the session's id. */
-static void take_client(struct mcp_server *server, json_t *info)
-{
-	const char *name = json_string_value(json_object_get(info, "name"));
-	size_t length = 0;
-	for (; name && *name && length < sizeof(server->client) - 1; name++)
-		if ((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9') || *name == '-')
-			server->client[length++] = *name;
-	server->client[length] = '\0';
-}
-
-static void initialize(struct mcp_server *server, const char *id, json_t *params)
-{
-	const char *wanted = json_string_value(json_object_get(params, "protocolVersion")), *version = legacy_versions[0];
-	for (size_t i = 0; wanted && i < ARRAY_SIZE(legacy_versions); i++)
-		if (!strcmp(legacy_versions[i], wanted))
-			version = legacy_versions[i];
-	pthread_mutex_lock(&server->lock);
-	server->initialized = true;
-	server->legacy_elicits = json_is_object(json_object_get(json_object_get(params, "capabilities"), "elicitation"));
-	take_client(server, json_object_get(params, "clientInfo"));
-	pthread_mutex_unlock(&server->lock);
-	struct json json;
-	rpc_result_begin(&json, id);
-	json_object_begin(&json);
-	json_key_string(&json, "protocolVersion", version);
-	json_key(&json, "capabilities");
-	json_verbatim(&json, "{\"tools\":{}}");
-	json_key(&json, "serverInfo");
-	put_server_info(&json);
-	json_key_string(&json, "instructions", instructions);
-	json_object_end(&json);
-	send_json(server, &json);
-}
-
-static void answer_empty(struct mcp_server *server, const char *id)
-{
-	struct json json;
-	rpc_result_begin(&json, id);
-	json_object_begin(&json);
-	json_object_end(&json);
-	send_json(server, &json);
-}
-
-/* -32022, with what is supported and what was asked for. */
-static void refuse_version(struct mcp_server *server, const char *id, const char *requested)
-{
-	struct json json;
 	json_init(&json);
 	json_object_begin(&json);
 	json_key_string(&json, "jsonrpc", "2.0");
@@ -191,19 +61,36 @@ static void refuse_version(struct mcp_server *server, const char *id, const char
 	json_verbatim(&json, id);
 	json_key(&json, "error");
 	json_object_begin(&json);
-	json_key_int(&json, "code", -32022);
-	json_key_string(&json, "message", "this version of the protocol is not supported");
+	json_key_int(&json, "code", code);
+	json_key_string(&json, "message", message);
 	json_key(&json, "data");
-	json_object_begin(&json);
-	json_key(&json, "supported");
-	json_verbatim(&json, "[\"" MCP_MODERN "\"]");
-	json_key_string(&json, "requested", requested);
+	json_verbatim(&json, data);
 	json_object_end(&json);
-	json_object_end(&json);
-	send_json(server, &json);
+	char *line = rpc_end(&json, &length);
+	mcp_send(server, line, length);
 }
 
-/* ---- messages -------------------------------------------------------------------------------------------------------- */
+static void answer_empty(struct mcp_server *server, const char *id)
+{
+	struct json json;
+	rpc_result_begin(&json, id);
+	size_t length = 0;
+	json_object_begin(&json);
+	json_object_end(&json);
+	char *line = rpc_end(&json, &length);
+	mcp_send(server, line, length);
+}
+
+/* -32022, with what is supported and what was asked for. */
+static void refuse_version(struct mcp_server *server, const char *id, const char *requested)
+{
+	json_t *data = json_pack("{s:[s],s:s?}", "supported", MCP_MODERN, "requested", requested);
+	auto_free char *text = data ? json_dumps(data, JSON_COMPACT) : NULL;
+	json_decref(data);
+	mcp_refuse_with(server, id, -32022, "this version of the protocol is not supported", text ? text : "null");
+}
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
 
 enum era { ERA_LEGACY, ERA_MODERN, ERA_REFUSED };
 
@@ -215,7 +102,8 @@ static enum era find_era(struct mcp_server *server, const struct rpc_call *call)
 	if (!version) {
 		if (server->initialized || !strcmp(call->method, "initialize") || !strcmp(call->method, "ping"))
 			return ERA_LEGACY;
-		mcp_refuse(server, call->id, -32602, "_meta lacks io.modelcontextprotocol/protocolVersion, and there was no initialize");
+		mcp_refuse(server, call->id, -32602,
+		           "_meta lacks io.modelcontextprotocol/protocolVersion, and there was no initialize");
 		return ERA_REFUSED;
 	}
 	const char *wanted = json_string_value(version);
@@ -227,8 +115,10 @@ static enum era find_era(struct mcp_server *server, const struct rpc_call *call)
 		mcp_refuse(server, call->id, -32602, "_meta lacks io.modelcontextprotocol/clientCapabilities");
 		return ERA_REFUSED;
 	}
+	pthread_mutex_lock(&server->lock);
 	if (!*server->client)
-		take_client(server, json_object_get(meta, "io.modelcontextprotocol/clientInfo"));
+		mcp_take_client(server, json_object_get(meta, "io.modelcontextprotocol/clientInfo"));
+	pthread_mutex_unlock(&server->lock);
 	return ERA_MODERN;
 }
 
@@ -244,11 +134,13 @@ static void take_request(struct mcp_server *server, struct rpc_call *call)
 		if (era != ERA_MODERN || !mcp_call_resume(server, call->id, message))
 			mcp_call_start(server, call->id, message, era == ERA_MODERN);
 	} else if (!strcmp(call->method, "tools/list")) {
-		list_tools(server, call->id, era == ERA_MODERN);
+		mcp_list_tools(server, call->id, era == ERA_MODERN);
 	} else if (!strcmp(call->method, "server/discover") && era == ERA_MODERN) {
-		discover(server, call->id);
+		mcp_discover(server, call->id);
 	} else if (!strcmp(call->method, "initialize") && era == ERA_LEGACY) {
-		initialize(server, call->id, call->params);
+		mcp_initialize(server, call->id, call->params);
+	} else if (!strncmp(call->method, "tasks/", 6) && era == ERA_MODERN) {
+		mcp_task_request(server, call);
 	} else if (!strcmp(call->method, "ping") && era == ERA_LEGACY) {
 		answer_empty(server, call->id);
 	} else {
@@ -301,11 +193,57 @@ static void take_lines(struct mcp_server *server, char *buffer, size_t *length)
 	*length -= from;
 }
 
+/* ---- the loop -------------------------------------------------------------------------------------------------- */
+
+static int stop_fd = -1;
+
+static void stop(int signal)
+{
+	uint64_t one = 1;
+	int kept = errno;
+	(void)signal;
+	if (write(stop_fd, &one, sizeof(one)) < 0)
+		errno = kept;
+	errno = kept;
+}
+
+/* A signal that would end the server ends its commands and its session as the end of input does. */
+static int stop_at_signals(struct cordon_error *err)
+{
+	static const int ends[] = { SIGTERM, SIGINT, SIGHUP };
+	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop_fd < 0)
+		return fail(err, CORDON_E_INTERNAL, errno, "eventfd", "cannot wait for signals");
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		signal(ends[i], stop);
+	return 0;
+}
+
+/* False: a signal ends the server. Meanwhile calls may become slow. */
+static bool await_input(struct mcp_server *server, struct sweep *sweep)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = stop_fd, .events = POLLIN } };
+	int ready = 0;
+	while (ready == 0 || (ready < 0 && errno == EINTR)) {
+		ready = poll(fds, ARRAY_SIZE(fds), sweep_wait_ms(sweep, mcp_task_make_slow(server)));
+		if (ready < 0)
+			continue;
+		pthread_mutex_lock(&server->lock);
+		bool is_busy = server->calls;
+		pthread_mutex_unlock(&server->lock);
+		sweep_step(sweep, server->cordon, is_busy);
+	}
+	sweep_begin(sweep);
+	return !fds[1].revents;
+}
+
 static void read_all(struct mcp_server *server)
 {
 	auto_free char *buffer = NULL;
 	size_t length = 0, capacity = 0;
-	while (!atomic_load(&server->broken)) {
+	struct sweep sweep = { 0 };
+	while (!atomic_load(&server->broken) && await_input(server, &sweep)) {
 		if (capacity - length < READ_SIZE) {
 			char *larger = length > MCP_LINE_MAX ? NULL : realloc(buffer, capacity + length + READ_SIZE);
 			if (!larger) {
@@ -318,10 +256,8 @@ static void read_all(struct mcp_server *server)
 		ssize_t got = read(STDIN_FILENO, buffer + length, capacity - length);
 		if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN))
 			break;
-		if (got < 0) {
-			poll(&(struct pollfd){ .fd = STDIN_FILENO, .events = POLLIN }, 1, 1000);
+		if (got < 0)
 			continue;
-		}
 		length += (size_t)got;
 		take_lines(server, buffer, &length);
 	}
@@ -330,54 +266,31 @@ static void read_all(struct mcp_server *server)
 		take_line(server, buffer, length);
 }
 
-/* ---- the session ----------------------------------------------------------------------------------------------------- */
-
-int mcp_session(struct mcp_server *server, const char **ret_id, struct cordon_error *err)
+/* Many calls at once need many descriptors. Commands have a limit of their own. */
+static void allow_descriptors(void)
 {
-	const char *named = server->options->session;
-	auto_free char *text = NULL;
-	int result = 0;
-	pthread_mutex_lock(&server->lock);
-	if (!server->has_session) {
-		if (named)
-			snprintf(server->session, sizeof(server->session), "%s", named);
-		else
-			snprintf(server->session, sizeof(server->session), "mcp-%s%s%08x%08x", server->client, *server->client ? "-" : "",
-			         randombytes_random(), randombytes_random());
-		result = named ? 0 : cordon_session_new(server->cordon, server->session, server->options->settings, &text, err);
-		server->has_session = result == 0;
-	}
-	pthread_mutex_unlock(&server->lock);
-	if (result == 0)
-		*ret_id = server->session;
-	return result;
-}
-
-/* Ends a session of its own making. Its workspace stays. */
-static void end_session(struct mcp_server *server)
-{
-	struct cordon_error ignored;
-	if (server->has_session && !server->options->session &&
-	    cordon_session_end(server->cordon, server->session, false, &ignored) == 0 &&
-	    cordon_session_remove(server->cordon, server->session, &ignored) < 0)
-		return; /* `cordon session list` shows it as ended */
+	struct rlimit limit;
+	if (prlimit(0, RLIMIT_NOFILE, NULL, &limit) < 0 || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	prlimit(0, RLIMIT_NOFILE, &limit, NULL);
 }
 
 int mcp_serve(const struct mcp_options *options, struct cordon_error *err)
 {
 	static struct mcp_server server = { .lock = PTHREAD_MUTEX_INITIALIZER, .call_ended = PTHREAD_COND_INITIALIZER,
-	                                    .out_lock = PTHREAD_MUTEX_INITIALIZER };
+	                                    .out_lock = PTHREAD_MUTEX_INITIALIZER, .session_fd = -1 };
 	struct cordon_options wanted = { .config = options->config };
 	if (sodium_init() < 0)
 		return fail(err, CORDON_E_INTERNAL, 0, NULL, "there is no source of random numbers");
-	if (cordon_open(&wanted, &server.cordon, err) < 0)
+	if (stop_at_signals(err) < 0 || cordon_open(&wanted, &server.cordon, err) < 0)
 		return -1;
-	signal(SIGPIPE, SIG_IGN);
 	server.options = options;
+	allow_descriptors();
 	randombytes_buf(server.state_key, sizeof(server.state_key));
 	read_all(&server);
 	mcp_call_end_all(&server);
-	end_session(&server);
+	mcp_session_end(&server);
 	cordon_unref(server.cordon);
 	sodium_memzero(server.state_key, sizeof(server.state_key));
 	return 0;

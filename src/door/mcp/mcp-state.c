@@ -1,6 +1,6 @@
-/* The state that a modern client keeps between the request that ended with a question and the request that repeats it. The client
- * may change it, so it is authenticated, bound to one question, to the tool and its arguments, and expires. It is used once: the
- * question that it names is not open after that. */
+/* The state that a modern client keeps between the request that ended with a question and the request that repeats it.
+ * The client may change it, so it is authenticated, bound to one question, to the tool and its arguments, and expires.
+ * It is used once: the question that it names is not open after that. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +22,9 @@ char *mcp_state_make(const struct mcp_call *call)
 	char *text = malloc(size);
 	memcpy(state.digest, call->digest, sizeof(state.digest));
 	crypto_auth(state.mac, (const unsigned char *)&state, offsetof(struct state, mac), call->server->state_key);
-	return text ? sodium_bin2base64(text, size, (const unsigned char *)&state, sizeof(state), sodium_base64_VARIANT_URLSAFE)
-	            : NULL;
+	return text ? sodium_bin2base64(text, size, (const unsigned char *)&state, sizeof(state),
+	                                sodium_base64_VARIANT_URLSAFE) :
+	              NULL;
 }
 
 uint64_t mcp_state_read(const struct mcp_server *server, const char *text, const unsigned char digest[32])
@@ -33,7 +34,8 @@ uint64_t mcp_state_read(const struct mcp_server *server, const char *text, const
 	if (sodium_base642bin((unsigned char *)&state, sizeof(state), text, strlen(text), NULL, &length, NULL,
 	                      sodium_base64_VARIANT_URLSAFE) < 0 || length != sizeof(state))
 		return 0;
-	if (crypto_auth_verify(state.mac, (const unsigned char *)&state, offsetof(struct state, mac), server->state_key) != 0)
+	if (crypto_auth_verify(state.mac, (const unsigned char *)&state, offsetof(struct state, mac),
+	                       server->state_key) != 0)
 		return 0;
 	bool fits = !sodium_memcmp(state.digest, digest, sizeof(state.digest)) && mcp_now_ms() < state.expires_ms;
 	return fits ? state.serial : 0;

@@ -1,35 +1,11 @@
 /* JSON-RPC: see rpc.h. */
 #include "door/rpc/rpc.h"
 
-#include <sodium/utils.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/utf8.h"
-
-/* What is nested deeper is not parsed at all: the parser recurses. Brackets in strings do not count. */
-static bool is_shallow(const char *line, size_t length)
-{
-	size_t depth = 0;
-	bool in_string = false;
-	for (size_t i = 0; i < length; i++) {
-		if (in_string && line[i] == '\\') {
-			i++;
-		} else if (in_string) {
-			in_string = line[i] != '"';
-		} else if (line[i] == '"') {
-			in_string = true;
-		} else if (line[i] == '{' || line[i] == '[') {
-			if (++depth > RPC_DEPTH_MAX)
-				return false;
-		} else if ((line[i] == '}' || line[i] == ']') && depth) {
-			depth--;
-		}
-	}
-	return true;
-}
 
 /* False: it is neither text nor a whole number, or too long. */
 static bool take_id(json_t *id, char ret_id[RPC_ID_MAX])
@@ -43,6 +19,11 @@ static bool take_id(json_t *id, char ret_id[RPC_ID_MAX])
 	return true;
 }
 
+static bool is_plain_text(const json_t *value)
+{
+	return json_is_string(value) && strlen(json_string_value(value)) == json_string_length(value);
+}
+
 static enum rpc_code take_call(struct rpc_call *call, const char **ret_why)
 {
 	json_t *id = json_object_get(call->whole, "id"), *params = json_object_get(call->whole, "params");
@@ -52,13 +33,14 @@ static enum rpc_code take_call(struct rpc_call *call, const char **ret_why)
 		*ret_why = "the id must be a string or a whole number, and not long";
 	else if (!version || strcmp(version, "2.0"))
 		*ret_why = "jsonrpc must be \"2.0\"";
-	else if (!(call->method = json_string_value(json_object_get(call->whole, "method"))))
+	else if (!is_plain_text(json_object_get(call->whole, "method")))
 		*ret_why = "the method is missing";
 	else if (params && !json_is_object(params))
 		*ret_why = "the parameters must be an object";
 	else if (!params && json_object_set_new(call->whole, "params", json_object()) < 0)
 		*ret_why = "memory is short";
 	else {
+		call->method = json_string_value(json_object_get(call->whole, "method"));
 		call->params = json_object_get(call->whole, "params");
 		return RPC_OK;
 	}
@@ -67,7 +49,8 @@ static enum rpc_code take_call(struct rpc_call *call, const char **ret_why)
 
 json_t *rpc_parse_answer(const char *line, size_t length)
 {
-	json_t *whole = is_shallow(line, length) ? json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	json_t *whole = json_is_shallow(line, length, RPC_DEPTH_MAX)
+	               ? json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
 	if (json_is_object(whole) && !json_object_get(whole, "method") &&
 	    (json_object_get(whole, "result") || json_object_get(whole, "error")))
 		return whole;
@@ -75,17 +58,52 @@ json_t *rpc_parse_answer(const char *line, size_t length)
 	return NULL;
 }
 
+/* How many keys the outermost object has, also those that are there twice. */
+static size_t count_keys(const char *line, size_t length)
+{
+	size_t depth = 0, count = 0;
+	bool in_string = false;
+	for (size_t i = 0; i < length; i++) {
+		if (line[i] == '"')
+			in_string = !in_string;
+		else if (in_string)
+			i += line[i] == '\\';
+		else if (line[i] == ':')
+			count += depth == 1;
+		else if (line[i] == '{' || line[i] == '[')
+			depth++;
+		else if (line[i] == '}' || line[i] == ']')
+			depth--;
+	}
+	return count;
+}
+
+/* What a key that is there twice was meant to say is not known; which call it is about may be. */
+static enum rpc_code refuse_duplicates(const char *line, size_t length, struct rpc_call *call, const char **ret_why)
+{
+	json_t *whole = json_loadb(line, length, JSON_ALLOW_NUL, NULL);
+	bool is_object = json_is_object(whole);
+	if (is_object) {
+		*ret_why = "a key is there twice";
+		if (count_keys(line, length) == json_object_size(whole))
+			take_id(json_object_get(whole, "id"), call->id);
+	}
+	json_decref(whole);
+	return is_object ? RPC_NO_REQUEST : RPC_NOT_JSON;
+}
+
 enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_call, const char **ret_why)
 {
-	struct rpc_call call = { .id = "null", .wants_answer = true };
+	struct rpc_call call = { .id = "null", .wants_answer = true, .length = length };
 	enum rpc_code code = RPC_NOT_JSON;
-	json_error_t where;
 	*ret_why = "this is not JSON, or nested too deeply";
-	if (is_shallow(line, length))
-		call.whole = json_loadb(line, length, JSON_REJECT_DUPLICATES, &where);
+	if (json_is_shallow(line, length, RPC_DEPTH_MAX))
+		call.whole = json_loadb(line, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 	if (call.whole) {
 		*ret_why = "a call must be an object";
 		code = json_is_object(call.whole) ? take_call(&call, ret_why) : RPC_NO_REQUEST;
+	} else if (json_is_shallow(line, length, RPC_DEPTH_MAX)) {
+		code = refuse_duplicates(line, length, &call, ret_why);
 	}
 	if (code != RPC_OK) {
 		json_decref(call.whole);
@@ -97,7 +115,7 @@ enum rpc_code rpc_parse(const char *line, size_t length, struct rpc_call *ret_ca
 	return code;
 }
 
-/* ---- parameters ---------------------------------------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
 
 static bool is_of_type(json_t *value, enum rpc_type type)
 {
@@ -105,20 +123,20 @@ static bool is_of_type(json_t *value, enum rpc_type type)
 	json_t *each;
 	switch (type) {
 	case RPC_TEXT:
-		return json_is_string(value);
+		return is_plain_text(value);
 	case RPC_FLAG:
 		return json_is_boolean(value);
 	case RPC_COUNT:
 		return json_is_integer(value) && json_integer_value(value) >= 0;
 	case RPC_TEXTS:
 		json_array_foreach(value, i, each)
-			if (!json_is_string(each))
+			if (!is_plain_text(each))
 				return false;
 		return json_is_array(value);
 	case RPC_OBJECT:
 		return json_is_object(value);
 	case RPC_TEXT_OR_NUMBER:
-		return json_is_string(value) || json_is_integer(value);
+		return is_plain_text(value) || json_is_integer(value);
 	}
 	return false;
 }
@@ -132,7 +150,7 @@ static int bad(struct cordon_error *err, const char *name, const char *what)
 int rpc_check(json_t *params, const struct rpc_param *known, struct cordon_error *err)
 {
 	static const char *const whats[] = {
-		[RPC_TEXT] = "must be text", [RPC_FLAG] = "must be true or false",
+		[RPC_TEXT] = "must be text, without a NUL in it", [RPC_FLAG] = "must be true or false",
 		[RPC_COUNT] = "must be a whole number, and not below 0", [RPC_TEXTS] = "must be a list of texts",
 		[RPC_OBJECT] = "must be an object", [RPC_TEXT_OR_NUMBER] = "must be text or a whole number",
 	};
@@ -155,7 +173,7 @@ int rpc_check(json_t *params, const struct rpc_param *known, struct cordon_error
 	return 0;
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 static void begin(struct json *json)
 {
@@ -191,7 +209,8 @@ char *rpc_end(struct json *json, size_t *ret_length)
 	return text;
 }
 
-char *rpc_error(const char *id, enum rpc_code code, const char *message, const struct cordon_error *err, size_t *ret_length)
+char *rpc_error(const char *id, enum rpc_code code, const char *message, const struct cordon_error *err,
+                size_t *ret_length)
 {
 	struct json json;
 	begin(&json);
@@ -207,44 +226,4 @@ char *rpc_error(const char *id, enum rpc_code code, const char *message, const s
 	}
 	json_object_end(&json);
 	return rpc_end(&json, ret_length);
-}
-
-/* ---- bytes --------------------------------------------------------------------------------------------------------- */
-
-void rpc_bytes(struct json *json, const char *data, size_t length)
-{
-	if (utf8_valid(data, length) && !memchr(data, '\0', length)) {
-		json_key(json, "text");
-		json_bytes(json, data, length);
-		return;
-	}
-	size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_ORIGINAL);
-	auto_free char *text = malloc(size);
-	if (text)
-		sodium_bin2base64(text, size, (const unsigned char *)data, length, sodium_base64_VARIANT_ORIGINAL);
-	else
-		json->failed = true;
-	json_key_string(json, "base64", text);
-}
-
-bool rpc_take_bytes(json_t *params, char **ret_data, size_t *ret_length)
-{
-	json_t *text = json_object_get(params, "text"), *base64 = json_object_get(params, "base64");
-	json_t *given = text ? text : base64;
-	if ((text && base64) || !json_is_string(given))
-		return false;
-	size_t length = json_string_length(given), used = 0;
-	char *data = malloc(length + 1);
-	if (!data)
-		return false;
-	if (text)
-		memcpy(data, json_string_value(text), used = length);
-	else if (sodium_base642bin((unsigned char *)data, length, json_string_value(base64), length, NULL, &used, NULL,
-	                           sodium_base64_VARIANT_ORIGINAL) < 0) {
-		free(data);
-		return false;
-	}
-	*ret_data = data;
-	*ret_length = used;
-	return true;
 }

@@ -1,4 +1,4 @@
-/* JSON-RPC 2.0 as lines of text: calls are read, answers are written. Whoever wrote a line is not trusted. */
+/* JSON-RPC 2.0 as lines of text: calls are read, answers are written. The lines are untrusted. */
 #pragma once
 #include <jansson.h>
 #include <stdbool.h>
@@ -6,9 +6,10 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
-#define RPC_LINE_MAX (4u << 20)
+/* 32 MiB of bytes in base64, with what stands around them. */
+#define RPC_LINE_MAX (48u << 20)
 #define RPC_DEPTH_MAX 16
 #define RPC_ID_MAX 128
 
@@ -28,6 +29,7 @@ struct rpc_call {
 	json_t *params;                 /* an object, perhaps an empty one */
 	char id[RPC_ID_MAX];            /* as JSON; "null" in what is wrong before there is one */
 	bool wants_answer;
+	size_t length;                  /* of the line */
 };
 
 /* One line without its end. On failure ret_call->id is filled nevertheless, and *ret_why says what is wrong. */
@@ -43,23 +45,20 @@ struct rpc_param {
 	const char *name;
 	enum rpc_type type;
 	bool is_needed;
-	const struct rpc_param *members; /* of an object; NULL: whoever reads it looks */
+	const struct rpc_param *members; /* of an object; NULL: the reader checks */
 };
 
-/* What is given must be among `known` and of its type, for what is passed over could be what a caller relies on; and what is needed
- * must be given. The error's subject is the name. */
+/* What is given must be among `known` and of its type, for what is passed over could be what a caller relies on; and
+ * what is needed must be given. The error's subject is the name. */
 int rpc_check(json_t *params, const struct rpc_param *known, struct cordon_error *err)
 	__attribute__((warn_unused_result));
 
-/* A line of answer: begin, then the value, then end, which returns the text with its newline, to be free()d, or NULL. */
+/* A line of answer: begin, then the value, then end, which returns the text with its newline, to be free()d, or
+ * NULL. */
 void rpc_result_begin(struct json *json, const char *id);
-/* The same for something that nobody asked for; the value is its parameters. */
+/* The same for a notification; the value is its parameters. */
 void rpc_notice_begin(struct json *json, const char *method);
 char *rpc_end(struct json *json, size_t *ret_length);
 /* `err` may be NULL. */
-char *rpc_error(const char *id, enum rpc_code code, const char *message, const struct cordon_error *err, size_t *ret_length);
-
-/* Bytes as the members `text`, where they are UTF-8, or `base64`, which is told by the name. */
-void rpc_bytes(struct json *json, const char *data, size_t length);
-/* The same back: to be free()d. False: there are neither, both, or they are not what they say. */
-bool rpc_take_bytes(json_t *params, char **ret_data, size_t *ret_length);
+char *rpc_error(const char *id, enum rpc_code code, const char *message, const struct cordon_error *err,
+                size_t *ret_length);

@@ -1,32 +1,24 @@
-/* JSON-RPC 2.0, a line each way: one row per method. What may wait is done by a worker; what concerns a run at once. */
+/* JSON-RPC 2.0, a line each way. The methods are the library's (rpc.discover): those that never wait are done here
+ * and now, the others by workers. What only the daemon knows is added to their results. */
 #include "door/rpc/serve-rpc.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "door/cli/job-text.h"
+#define PENDING_MAX 64          /* calls and runs of one client */
+#define PROCESSES_MAX 256       /* that end with one client */
 
-#define PENDING_MAX 64  /* calls and runs of one client */
-#define PARAMS_MAX 6    /* of one method */
-
-struct method;
-
-/* A call that a worker carries out. */
+/* A call of the table that a worker carries out. */
 struct work {
+	struct work *next, **previous;          /* of the client's */
 	struct task task;
 	struct post post;
 	struct client *client;
-	const struct method *method;
 	struct rpc_call call;
-};
-
-struct method {
-	const char *name;
-	void (*now)(struct client *client, struct rpc_call *call);
-	/* Or, by a worker; *ret_json is the value of the answer, NULL: true. */
-	int (*later)(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err);
-	struct rpc_param params[PARAMS_MAX + 1];
+	struct cordon_value *result;            /* or NULL, then */
+	struct cordon_error err;
+	bool follows;                           /* it was answered, and goes on: rpc_follow() */
+	unsigned number;
 };
 
 void rpc_send(struct client *client, char *line, size_t length)
@@ -36,7 +28,8 @@ void rpc_send(struct client *client, char *line, size_t length)
 	free(line);
 }
 
-void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const char *message, const struct cordon_error *err)
+void rpc_refuse(struct client *client, const char *id, enum rpc_code code, const char *message,
+                const struct cordon_error *err)
 {
 	size_t length;
 	char *line = rpc_error(id, code, message, err, &length);
@@ -50,208 +43,147 @@ void rpc_reject(struct client *client, const struct rpc_call *call, enum rpc_cod
 		rpc_refuse(client, call->id, code, message, err);
 }
 
-/* ---- sessions and approvals ----------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* NULL: it was not given. */
-static const char *text_of(json_t *params, const char *name)
+/* Which code of JSON-RPC an error has; `data` has the error itself. */
+static enum rpc_code code_of(const struct cordon_error *err)
 {
-	return json_string_value(json_object_get(params, name));
+	if (strcmp(err->boundary, "call") != 0)
+		return RPC_REFUSED;
+	return err->class == CORDON_E_NOT_FOUND ? RPC_NO_METHOD : RPC_BAD_PARAMS;
 }
 
-static int session_new(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+static void add_limits(const struct server *server, json_t *result)
 {
-	struct cordon_request *settings = NULL;
-	if (cordon_request_new(&settings, err) < 0)
-		return -1;
-	int result = rpc_settings(json_object_get(params, "settings"), settings, err);
-	if (result == 0)
-		result = cordon_session_new(cordon, text_of(params, "id"), settings, ret_json, err);
-	cordon_request_unref(settings);
-	return result;
+	json_t *limits = json_object_get(result, "limits");
+	json_object_set_new(limits, "clients", json_integer(CLIENTS_MAX));
+	json_object_set_new(limits, "processes", json_integer((json_int_t)server->runs_most));
+	json_object_set_new(limits, "calls_of_a_connection", json_integer(PENDING_MAX));
+	json_object_set_new(limits, "processes_of_a_connection", json_integer(PROCESSES_MAX));
+	json_object_set_new(limits, "line", json_integer(RPC_LINE_MAX));
 }
 
-static int session_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+/* The library knows its processes; commands of `cordon run` are the daemon's own. */
+static void add_counts(const struct server *server, json_t *result)
 {
-	(void)params;
-	return cordon_session_list(cordon, ret_json, err);
+	json_int_t running = json_integer_value(json_object_get(result, "running"));
+	json_object_set_new(result, "running", json_integer(running + (json_int_t)server->run_count));
+	json_object_set_new(result, "clients", json_integer((json_int_t)server->client_count));
+	json_object_set_new(result, "served", json_integer((json_int_t)server->served_count));
+	json_object_set_new(result, "watched", json_integer((json_int_t)server->watch_count));
 }
 
-static int session_show(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+/* To the library all that are started by a method are detached. */
+static void add_detached(const struct server *server, json_t *process)
 {
-	return cordon_session_show(cordon, text_of(params, "id"), ret_json, err);
+	const char *id = json_string_value(json_object_get(process, "id"));
+	json_object_set_new(process, "detached", json_boolean(!id || !watch_ends_with_a_client(server, id)));
 }
 
-static int session_pause(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+static void add_detached_each(const struct server *server, json_t *result)
 {
-	(void)ret_json;
-	return cordon_session_pause(cordon, text_of(params, "id"), text_of(params, "why"), err);
+	size_t i;
+	json_t *each;
+	json_array_foreach(json_object_get(result, "processes"), i, each)
+		add_detached(server, each);
 }
 
-static int session_resume(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
+static const struct {
+	const char *method;
+	void (*add)(const struct server *server, json_t *result);
+} additions[] = { { "hello", add_limits }, { "process.attach", add_detached }, { "process.list", add_detached_each },
+	          { "process.stat", add_detached }, { "status", add_counts } };
+
+/* What only the daemon knows is added to what the library says. To be free()d. */
+static char *text_of(const struct server *server, const char *method, const struct cordon_value *result)
 {
-	(void)ret_json;
-	return cordon_session_resume(cordon, text_of(params, "id"), err);
+	char *text = cordon_value_json(result, "");
+	for (size_t i = 0; i < ARRAY_SIZE(additions); i++) {
+		if (!text || strcmp(additions[i].method, method) != 0)
+			continue;
+		json_t *tree = json_loads(text, 0, NULL);
+		additions[i].add(server, tree);
+		free(text);
+		text = json_dumps(tree, JSON_COMPACT);
+		json_decref(tree);
+	}
+	return text;
 }
 
-static int session_end(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	(void)ret_json;
-	return cordon_session_end(cordon, text_of(params, "id"), json_is_true(json_object_get(params, "remove_workspace")), err);
-}
-
-static int session_remove(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	(void)ret_json;
-	return cordon_session_remove(cordon, text_of(params, "id"), err);
-}
-
-static int approvals_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	(void)params;
-	return cordon_approvals_list(cordon, ret_json, err);
-}
-
-static int approvals_answer(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	static const char *const answers[CORDON_ANSWER_MAX] = {
-		[CORDON_APPROVED_ONCE] = "once", [CORDON_APPROVED_SESSION] = "session", [CORDON_DENIED] = "deny",
-	};
-	const char *said = text_of(params, "answer");
-	(void)ret_json;
-	for (int answer = 0; answer < CORDON_ANSWER_MAX; answer++)
-		if (answers[answer] && !strcmp(answers[answer], said))
-			return cordon_approvals_answer(cordon, text_of(params, "card"), text_of(params, "hash"),
-			                               (enum cordon_answer)answer, text_of(params, "reason"), err);
-	return fail(err, CORDON_E_INVALID_REQUEST, 0, said, "an answer is once, session or deny");
-}
-
-/* ---- jobs ------------------------------------------------------------------------------------------------------------ */
-
-static int job_list(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	return cordon_job_list(cordon, text_of(params, "session"), ret_json, err);
-}
-
-static uint64_t place_of(json_t *params, const char *name)
-{
-	return (uint64_t)json_integer_value(json_object_get(params, name));
-}
-
-static int job_poll(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	return cordon_job_poll(cordon, text_of(params, "id"), place_of(params, "stdout_from"), place_of(params, "stderr_from"),
-	                       ret_json, err);
-}
-
-static int job_kill(struct cordon *cordon, json_t *params, char **ret_json, struct cordon_error *err)
-{
-	json_t *given = json_object_get(params, "signal");
-	char number[24];
-	int signal = 0;
-	(void)ret_json;
-	snprintf(number, sizeof(number), "%lld", (long long)json_integer_value(given));
-	if (given && job_signal(json_is_integer(given) ? number : json_string_value(given), &signal, err) < 0)
-		return -1;
-	return cordon_job_kill(cordon, text_of(params, "id"), signal, err);
-}
-
-/* ---- the daemon itself ---------------------------------------------------------------------------------------------- */
-
-static void status(struct client *client, struct rpc_call *call)
-{
-	const struct server *server = client->server;
-	struct json json;
-	size_t length;
-	rpc_result_begin(&json, call->id);
-	json_object_begin(&json);
-	json_key_string(&json, "version", CORDON_VERSION);
-	json_key_int(&json, "pid", getpid());
-	json_key_uint(&json, "clients", server->client_count);
-	json_key_uint(&json, "running", server->run_count);
-	json_key_uint(&json, "served", server->served_count);
-	json_object_end(&json);
-	char *line = rpc_end(&json, &length);
-	rpc_send(client, line, length);
-}
-
-static void stop(struct client *client, struct rpc_call *call)
+/* In the loop: what a process tells from here on comes after the answer. */
+static void answer(struct client *client, const struct rpc_call *call, const struct cordon_value *result,
+                   const struct cordon_error *err)
 {
 	struct json json;
 	size_t length;
+	if (!result)
+		return rpc_reject(client, call, code_of(err), err->reason, err);
+	auto_free char *text = text_of(client->server, call->method, result);
 	rpc_result_begin(&json, call->id);
-	json_bool(&json, true);
+	json_verbatim(&json, text ? text : "null");
 	char *line = rpc_end(&json, &length);
-	rpc_send(client, line, length);
-	if (!atomic_load(&client->server->is_ending))
-		server_end(client->server);
+	if (call->wants_answer)
+		rpc_send(client, line, length);
+	else
+		free(line);
+	rpc_watch(client, call, result);
+	if (!strcmp(call->method, "stop") && !atomic_load(&client->server->is_ending))
+		server_drain(client->server, (uint64_t)json_integer_value(json_object_get(call->params, "drain_ms")));
+	/* It may have raised a sandbox, or made a session that ends by itself. */
+	server_trim(client->server);
 }
 
-#define MUST(given, what) { .name = (given), .type = RPC_##what, .is_needed = true }
-#define MAY(given, what) { .name = (given), .type = RPC_##what }
-#define END { .name = NULL }
+static void hand_on(struct client *client, struct rpc_call *call, bool waits, bool follows);
 
-static const struct rpc_param input_members[] = { MAY("text", TEXT), MAY("base64", TEXT), MAY("stream", FLAG), END };
-
-/* Of what runs a command. */
-#define COMMAND MUST("argv", TEXTS), MAY("settings", OBJECT), MAY("environment", TEXTS), MAY("ask", FLAG)
-
-static const struct method methods[] = {
-	{ "approvals.answer", NULL, approvals_answer, { MUST("card", TEXT), MUST("answer", TEXT), MAY("hash", TEXT),
-	                                                MAY("reason", TEXT) } },
-	{ "approvals.list", NULL, approvals_list, { END } },
-	{ "job.kill", NULL, job_kill, { MUST("id", TEXT), MAY("signal", TEXT_OR_NUMBER) } },
-	{ "job.list", NULL, job_list, { MAY("session", TEXT) } },
-	{ "job.poll", NULL, job_poll, { MUST("id", TEXT), MAY("stdout_from", COUNT), MAY("stderr_from", COUNT) } },
-	{ "job.start", rpc_job_start, NULL, { COMMAND } },
-	{ "resize", rpc_resize, NULL, { MUST("run", TEXT_OR_NUMBER), MUST("rows", COUNT), MUST("columns", COUNT) } },
-	{ "run", rpc_run, NULL, { COMMAND, MAY("output", FLAG), { .name = "stdin", .type = RPC_OBJECT, .members = input_members } } },
-	{ "session.end", NULL, session_end, { MUST("id", TEXT), MAY("remove_workspace", FLAG) } },
-	{ "session.list", NULL, session_list, { END } },
-	{ "session.new", NULL, session_new, { MUST("id", TEXT), MAY("settings", OBJECT) } },
-	{ "session.pause", NULL, session_pause, { MUST("id", TEXT), MAY("why", TEXT) } },
-	{ "session.remove", NULL, session_remove, { MUST("id", TEXT) } },
-	{ "session.resume", NULL, session_resume, { MUST("id", TEXT) } },
-	{ "session.show", NULL, session_show, { MUST("id", TEXT) } },
-	{ "signal", rpc_signal, NULL, { MUST("run", TEXT_OR_NUMBER), MUST("signal", TEXT) } },
-	{ "status", status, NULL, { END } },
-	{ "stdin", rpc_stdin, NULL, { MUST("run", TEXT_OR_NUMBER), MAY("text", TEXT), MAY("base64", TEXT), MAY("end", FLAG) } },
-	{ "stop", stop, NULL, { END } },
-};
-
-/* ---- calls ---------------------------------------------------------------------------------------------------------- */
+/* Takes the call. */
+static void settle(struct client *client, struct rpc_call *call, const struct cordon_value *result,
+                   const struct cordon_error *err)
+{
+	answer(client, call, result, err);
+	if (result && rpc_is_followed(client, call, result))
+		return hand_on(client, call, true, true);
+	json_decref(call->whole);
+}
 
 static void leave(struct post *post)
 {
 	struct work *work = (struct work *)((char *)post - offsetof(struct work, post));
 	struct client *client = work->client;
-	json_decref(work->call.whole);
+	*work->previous = work->next;
+	if (work->next)
+		work->next->previous = work->previous;
+	size_t bytes = work->call.length;
+	if (work->follows)
+		json_decref(work->call.whole);
+	else
+		settle(client, &work->call, work->result, &work->err);
+	cordon_value_unref(work->result);
 	free(work);
 	client->server->call_count--;
+	client->server->call_bytes -= bytes;
 	client_settle(client);
 }
 
-static void carry_out(struct task *task)
+static int carry_out(struct client *client, const struct rpc_call *call, struct cordon_value **ret_result,
+                     struct cordon_error *err)
+{
+	auto_free char *params = json_dumps(call->params, JSON_COMPACT);
+	return params ? cordon_call(client->server->cordon, call->method, params, ret_result, err) : fail_oom(err);
+}
+
+static void work_on(struct task *task)
 {
 	struct work *work = (struct work *)((char *)task - offsetof(struct work, task));
-	struct client *client = work->client;
-	struct cordon_error err;
-	auto_free char *text = NULL;
-	if (work->method->later(client->server->cordon, work->call.params, &text, &err) < 0) {
-		rpc_refuse(client, work->call.id, RPC_REFUSED, err.reason, &err);
-	} else {
-		struct json json;
-		size_t length;
-		rpc_result_begin(&json, work->call.id);
-		json_verbatim(&json, text ? text : "true");
-		char *line = rpc_end(&json, &length);
-		rpc_send(client, line, length);
-	}
+	if (work->follows)
+		rpc_follow(work->client, &work->call, work->number);
+	else if (carry_out(work->client, &work->call, &work->result, &work->err) < 0)
+		work->result = NULL;
 	work->post.act = leave;
-	server_post(client->server, &work->post);
+	server_post(work->client->server, &work->post);
 }
 
 /* Takes the call. */
-static void hand_on(struct client *client, const struct method *method, struct rpc_call *call)
+static void hand_on(struct client *client, struct rpc_call *call, bool waits, bool follows)
 {
 	struct work *work = calloc(1, sizeof(*work));
 	struct server *server = client->server;
@@ -260,22 +192,66 @@ static void hand_on(struct client *client, const struct method *method, struct r
 		json_decref(call->whole);
 		return;
 	}
+	work->task.act = work_on;
 	work->client = client;
-	work->method = method;
 	work->call = *call;
-	work->task.act = carry_out;
+	work->follows = follows;
+	work->number = atomic_load(&client->follow_number);
+	work->next = client->works;
+	work->previous = &client->works;
+	if (work->next)
+		work->next->previous = &work->next;
+	client->works = work;
 	client->pending++;
 	server->call_count++;
-	pool_add(&server->calls, &work->task);
+	server->call_bytes += call->length;
+	/* A call that waits for a human must not delay the call with the human's answer. */
+	pool_add(waits ? &server->waits : &server->calls, &work->task);
 	server_press(server);
 }
 
-static const struct method *find(const char *name)
+/* Is there a call with this id that is not answered yet? */
+static bool is_under_way(const struct client *client, const char *id)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(methods); i++)
-		if (!strcmp(methods[i].name, name))
-			return &methods[i];
+	for (const struct work *work = client->works; work; work = work->next)
+		if (!work->follows && work->call.wants_answer && !strcmp(work->call.id, id))
+			return true;
+	return false;
+}
+
+/* Why no process is started for this client now; or NULL. */
+static const char *no_start(const struct client *client)
+{
+	const struct server *server = client->server;
+	if (server->is_draining || atomic_load(&server->is_ending))
+		return "the daemon ends";
+	if (client->process_count >= PROCESSES_MAX)
+		return "too many processes of this connection run";
+	if (server_processes(server) + server->run_count >= server->runs_most)
+		return "too many processes run; try later";
 	return NULL;
+}
+
+/* A method of the table: at once and in order where it never waits, else by a worker. Takes the call. */
+static void call_table(struct client *client, struct rpc_call *call)
+{
+	struct cordon_value *result = NULL;
+	struct cordon_error err;
+	struct server *server = client->server;
+	unsigned flags = rpc_table_flags(server, call->method);
+	bool starts = !strcmp(call->method, "process.start") || !strcmp(call->method, "job.start");
+	const char *why = starts ? no_start(client) : NULL;
+	if (why) {
+		rpc_reject(client, call, RPC_TOO_MANY, why, NULL);
+		json_decref(call->whole);
+		return;
+	}
+	if (!(flags & RPC_QUICK) && flags)
+		return hand_on(client, call, flags & RPC_WAITS, false);
+	if (carry_out(client, call, &result, &err) < 0)
+		result = NULL;
+	settle(client, call, result, &err);
+	cordon_value_unref(result);
 }
 
 /* A client that has less than the daemon must not get more from it. It can use the library itself, with what it has. */
@@ -288,40 +264,67 @@ static bool is_refused(struct client *client)
 	client->is_compared = true;
 	if (peer_compare(&client->server->self, client->fd, client->pid, &what) != PEER_LESS)
 		return false;
-	fail(&err, CORDON_E_CAPABILITY_DENIED, 0, what, "this client is confined in a way that the daemon is not: %s", what);
+	fail(&err, CORDON_E_CAPABILITY_DENIED, 0, what, "this client is confined in a way that the daemon is not: %s",
+	     what);
 	fail_remedy(&err, "use cordon run or the library, which run a command with what this process has");
 	rpc_refuse(client, "null", RPC_REFUSED, err.reason, &err);
 	return true;
 }
 
+/* May it come without an id? An unknown one is no method that would be missed. */
+static bool may_notify(struct server *server, const char *method)
+{
+	return !strcmp(method, "process.write") || !strcmp(method, "process.signal") ||
+	       !rpc_table_flags(server, method);
+}
+
 static void take_line(struct client *client, const char *line, size_t length)
 {
 	struct rpc_call call;
-	struct cordon_error err;
+	const struct server *server = client->server;
 	const char *why = NULL;
 	enum rpc_code code = rpc_parse(line, length, &call, &why);
-	const struct method *method = code == RPC_OK ? find(call.method) : NULL;
-	if (code == RPC_OK && !method) {
-		code = RPC_NO_METHOD;
-		why = "there is no such method";
-	} else if (code == RPC_OK && !call.wants_answer && method->now != rpc_signal && method->now != rpc_stdin) {
-		/* Nothing that can be notified of. */
+	if (code == RPC_OK && !call.wants_answer && !may_notify(client->server, call.method)) {
 		call.wants_answer = true;
 		code = RPC_NO_REQUEST;
 		why = "this method needs an id";
+	} else if (code == RPC_OK && call.wants_answer && is_under_way(client, call.id)) {
+		code = RPC_NO_REQUEST;
+		why = "a call with this id is under way";
 	} else if (code == RPC_OK && client->pending > PENDING_MAX) {
 		code = RPC_TOO_MANY;
 		why = "too many calls of this connection are under way";
+	} else if (code == RPC_OK && server->call_bytes && server->call_bytes + length > CALL_INPUT_MAX) {
+		code = RPC_TOO_MANY;
+		why = "too much input of calls is under way; try later";
 	}
-	if (code != RPC_OK)
-		rpc_reject(client, &call, code, why, NULL);
-	else if (rpc_check(call.params, method->params, &err) < 0)
-		rpc_reject(client, &call, RPC_BAD_PARAMS, err.reason, &err);
-	else if (method->later)
-		return hand_on(client, method, &call);
-	else
-		method->now(client, &call);
+	if (code == RPC_OK)
+		return call_table(client, &call);
+	rpc_reject(client, &call, code, why, NULL);
 	json_decref(call.whole);
+}
+
+/* Passes over what there is of the line, and what comes of it. */
+static void skip(struct client *client)
+{
+	bool too_long = client->in_to - client->in_from > RPC_LINE_MAX;
+	const char *why =
+		too_long ? "the line is too long" : "too much input of all clients; send the line again later";
+	if (!client->skips)
+		rpc_refuse(client, "null", too_long ? RPC_NO_REQUEST : RPC_TOO_MANY, why, NULL);
+	client->skips = true;
+	client->in_from = client->in_to;
+	client->in_looked = 0;
+}
+
+static void take_one(struct client *client, char *line, size_t length)
+{
+	if (client->skips)
+		client->skips = false;
+	else if (length > RPC_LINE_MAX)
+		rpc_refuse(client, "null", RPC_NO_REQUEST, "the line is too long", NULL);
+	else if (length)
+		take_line(client, line, length);
 }
 
 static bool rpc_take(struct client *client)
@@ -330,18 +333,19 @@ static bool rpc_take(struct client *client)
 	/* Before anything of it is parsed. */
 	if (is_refused(client))
 		return false;
-	while ((end = memchr(client->in + client->in_from, '\n', client->in_to - client->in_from))) {
+	while ((end = memchr(client->in + client->in_from + client->in_looked, '\n',
+	                     client->in_to - client->in_from - client->in_looked))) {
 		char *line = client->in + client->in_from;
 		client->in_from = (size_t)(end + 1 - client->in);
+		client->in_looked = 0;
 		if (end > line && end[-1] == '\r')
 			end--;
-		if (end > line)
-			take_line(client, line, (size_t)(end - line));
+		take_one(client, line, (size_t)(end - line));
 	}
-	if (client->in_to - client->in_from <= RPC_LINE_MAX)
-		return true;
-	rpc_refuse(client, "null", RPC_NO_REQUEST, "the line is too long", NULL);
-	return false;
+	client->in_looked = client->in_to - client->in_from;
+	if (client->skips || client->in_looked > RPC_LINE_MAX)
+		skip(client);
+	return true;
 }
 
-const struct client_kind client_rpc = { rpc_take, RPC_LINE_MAX, true };
+const struct client_kind client_rpc = { rpc_take, skip, RPC_LINE_MAX, true };

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "door/daemon/daemon-place.h"
 #include "door/wire/wire.h"
 
@@ -22,18 +23,40 @@ bool hello_wanted(const struct options *options)
 	return options_flag(options, "session");
 }
 
-int hello_connect(void)
+static bool place_of(const char *host, struct daemon_place *ret_place)
+{
+	if (!host)
+		return daemon_place(ret_place);
+	*ret_place = (struct daemon_place){ .address.sun_family = AF_UNIX, .directory_fd = -1 };
+	if (strlen(host) >= sizeof(ret_place->address.sun_path))
+		return false;
+	memcpy(ret_place->address.sun_path, host, strlen(host));
+	return true;
+}
+
+int hello_connect_to(const char *host, int *ret_fd, struct cordon_error *err)
+{
+	auto_close int fd = hello_connect(host);
+	if (fd < 0) {
+		fail(err, CORDON_E_NOT_FOUND, 0, host, "host: no daemon of this user listens there");
+		return fail_remedy(err, "start one: cordon serve");
+	}
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+int hello_connect(const char *host)
 {
 	struct daemon_place place;
 	struct ucred peer;
 	socklen_t length = sizeof(peer);
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || !daemon_place(&place))
+	if (fd < 0 || !place_of(host, &place))
 		return -1;
 	int connected = connect(fd, (const struct sockaddr *)&place.address, sizeof(place.address));
 	cleanup_close(&place.directory_fd);
-	/* Whoever else listens there would get our environment, and could say that anything has happened. And a socket outlives
-	 * who was killed as long as a child of it has it. */
+	/* Another user's process that listens there would get our environment, and could answer anything. And a socket
+	 * outlives a killed daemon as long as one of its children has it. */
 	if (connected < 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0 || peer.uid != geteuid() ||
 	    peer.pid <= 0 || (kill(peer.pid, 0) < 0 && errno == ESRCH))
 		return -1;

@@ -29,7 +29,8 @@ static bool is_allowed(const struct wire_head *head, bool from_client)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (kinds[i].kind == head->kind)
-			return kinds[i].from_client == from_client && head->length >= kinds[i].least && head->length <= kinds[i].most;
+			return kinds[i].from_client == from_client && head->length >= kinds[i].least &&
+			       head->length <= kinds[i].most;
 	return false;
 }
 
@@ -77,7 +78,8 @@ bool wire_hello(const char *body, size_t length, struct wire_words *ret_words)
 	const char *at = body + sizeof(hello), *end = body + length;
 	/* Each string takes a byte at least: what is claimed beyond that costs no memory. */
 	size_t room = length - sizeof(hello);
-	if (hello.version != WIRE_VERSION || hello.word_count > room || hello.environment_count > room - hello.word_count)
+	if (hello.version != WIRE_VERSION || hello.word_count > room ||
+	    hello.environment_count > room - hello.word_count)
 		return false;
 	struct wire_words words = { .flags = hello.flags, .umask = hello.umask };
 	words.words = calloc((size_t)hello.word_count + hello.environment_count + 2, sizeof(*words.words));
@@ -85,8 +87,8 @@ bool wire_hello(const char *body, size_t length, struct wire_words *ret_words)
 		return false;
 	words.environment = words.words + hello.word_count + 1;
 	if (!take_strings(&at, end, words.words, hello.word_count) ||
-	    !take_strings(&at, end, words.environment, hello.environment_count) || !(words.cwd = take_string(&at, end)) ||
-	    at != end) {
+	    !take_strings(&at, end, words.environment, hello.environment_count) ||
+	    !(words.cwd = take_string(&at, end)) || at != end) {
 		free(words.words);
 		return false;
 	}

@@ -1,4 +1,4 @@
-/* Reading frames (wire.h): bytes in, frames out. Whoever wrote them is not trusted. */
+/* Reading frames (wire.h): bytes in, frames out. The frames are untrusted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

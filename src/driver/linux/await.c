@@ -52,5 +52,16 @@ int await_moment_ms(const struct patience *patience)
 bool await_is_over(const struct patience *patience)
 {
 	struct pollfd interrupt = { .fd = patience ? patience->interrupt_fd : -1, .events = POLLIN };
-	return patience && (await_left_ms(patience->deadline_us) == 0 || (poll(&interrupt, 1, 0) > 0 && interrupt.revents & POLLIN));
+	return patience && (await_left_ms(patience->deadline_us) == 0 ||
+	                    (poll(&interrupt, 1, 0) > 0 && interrupt.revents & POLLIN));
+}
+
+bool await_message(int fd, int pidfd, int most_ms)
+{
+	struct pollfd ready[2] = { { .fd = fd, .events = POLLIN }, { .fd = pidfd, .events = POLLIN } };
+	int found;
+	do
+		found = poll(ready, 2, most_ms);
+	while (found < 0 && errno == EINTR);
+	return found > 0;
 }

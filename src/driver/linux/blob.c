@@ -28,7 +28,8 @@ int blob_open(const char *name, const unsigned char *bytes, size_t size)
 			return written < 0 ? -errno : -EIO;
 		at += (size_t)written;
 	}
-	if (fchmod(fd, 0111) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (fchmod(fd, 0111) < 0 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
 	return take_fd(&fd);
 }

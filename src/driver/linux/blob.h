@@ -4,6 +4,6 @@
 
 #include "base/cleanup.h"
 
-/* A file in memory that nobody may change, and nobody read: a process that executes it cannot be traced. A descriptor, or
- * a negative errno. */
+/* A file in memory that cannot be changed or read: a process that executes it cannot be traced. A descriptor, or a
+ * negative errno. */
 int blob_open(const char *name, const unsigned char *bytes, size_t size) must_check;

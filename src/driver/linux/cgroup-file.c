@@ -88,8 +88,8 @@ const char *cgroup_file_own(const char *self, const char *controller)
 	return NULL;
 }
 
-/* Kills what cgroup.procs lists, each once; how many that were, or -1. One that ended since is not ours to hit: its number is not
- * given to another until all the others were. */
+/* Kills what cgroup.procs lists, each once; returns how many, or -1 with errno. The pid of one that has ended since
+ * cannot belong to another process yet: it is not reused until all other pids were used. */
 static int kill_once(int dir)
 {
 	auto_close int fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -108,7 +108,9 @@ static int kill_once(int dir)
 bool cgroup_file_kill_listed(int dir)
 {
 	for (int round = 0; round < KILL_ROUNDS; round++) {
-		if (kill_once(dir) <= 0)
+		int killed = kill_once(dir);
+		/* A list that cannot be read may be full. */
+		if (killed == 0 || (killed < 0 && (errno == ENOENT || errno == ENODEV)))
 			return true;
 		nanosleep(&(struct timespec){ .tv_nsec = KILL_PAUSE_NS }, NULL);
 	}

@@ -1,11 +1,11 @@
 /* Version 1: a tree for each controller. Processes may live anywhere in it, so leaves are made in the caller's own
- * group, whose limits go on to hold for them. There is no call to be born inside: the command's process writes itself into each
- * leaf, by the file that takes a single thread, because moving whole processes waits for every processor. Its init does not: what
- * moves to another group waits for a turn there, and init is the first to be waited for; and so a leaf can be removed before it is
- * gone.
+ * group, whose limits go on to hold for them. There is no call to be born inside: the command's process writes itself
+ * into each leaf, by the file that takes a single thread, because moving whole processes waits for every processor.
+ * Its init does not: what moves to another group waits for a turn there, and init is the first to be waited for; and
+ * so a leaf can be removed before it is gone.
  *
- * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. A pause does not freeze here: the
- * freezer of version 1 is a tree of its own, and what is frozen in it cannot be killed. */
+ * Killing needs no freezer: with the limit on processes at 0 nothing new can be started. A pause does not freeze here:
+ * the freezer of version 1 is a tree of its own, and what is frozen in it cannot be killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ static int open_own(const struct cgroup_search *search, const char *self, const 
 	/* Cut off, it would be another group's. */
 	if (snprintf(path, 512, "%s/%s%.*s", search->root, controller, length > 1 ? length : 0, own) >= 512)
 		return -1;
-	/* Who may not write there, as most, has nothing else to look for. */
+	/* Without permission to write there, as is usual, no other place is tried. */
 	int found = faccessat(AT_FDCWD, path, W_OK, AT_EACCESS);
 	if (found < 0 && errno == ENOENT) {
 		snprintf(path, 512, "%s/%s", search->root, controller);
@@ -75,14 +75,14 @@ static bool find(const struct cgroup_search *search, const char *self, struct cg
 
 /* ---- a leaf ----------------------------------------------------------------------------------------------------- */
 
-/* The period is 100 ms unless somebody changed it for the whole machine. */
+/* The period is 100 ms unless it was changed for the whole machine. */
 static bool limit_cpu(int leaf, uint64_t percent)
 {
 	return cgroup_file_write_number(leaf, "cpu.cfs_quota_us", percent * (PERIOD_US / 100)) == 0;
 }
 
-/* What sockets hold is counted apart, and only where that has a limit: senders are held back by it, none is ended. Without,
- * there is one for the whole machine, which a single command could use up. */
+/* What sockets hold is counted apart, and only where that has a limit: senders are held back by it, none is ended.
+ * Without, there is one for the whole machine, which a single command could use up. */
 static bool limit_memory(int leaf, uint64_t bytes)
 {
 	if (cgroup_file_write_number(leaf, "memory.limit_in_bytes", bytes) < 0)

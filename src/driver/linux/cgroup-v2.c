@@ -1,8 +1,8 @@
 /* Version 2: one tree. Processes live in its leaves only, so a place is never the caller's own group (unless that is
- * the root) but one above it: the nearest that we may write to and whose children can have every limit. For root that is
- * the slice its session is in, for an ordinary user a group that systemd delegated to its user manager, and for anybody a
- * directory named by the configuration. Only the place itself is changed, and only by letting its children have the
- * controllers that were let down to it. The caller is never moved. */
+ * the root) but one above it: the nearest that we may write to and whose children can have every limit. For root that
+ * is the slice its session is in, for an ordinary user a group that systemd delegated to its user manager, and for
+ * anybody a directory named by the configuration. Only the place itself is changed, and only by letting its children
+ * have the controllers that were let down to it. The caller is never moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define BIT(wall) (UINT32_C(1) << CORDON_WALL_##wall)
 #define PERIOD_US 100000
 #define CANDIDATES_MAX 32
-/* Reclaim begins this much below the limit. Not further: what cannot be reclaimed is slowed down the more the further
- * it is above, and would then time out instead of being ended for want of memory. */
+/* Reclaim begins this much below the limit. Not further: a command whose memory cannot be reclaimed is slowed down
+ * more the further it is above, and would then time out instead of being killed for want of memory. */
 #define HIGH_SHARE 128
 
 static const struct {
@@ -91,7 +91,7 @@ static bool take_place(struct cgroup_place *place, int *dir, const char *root, c
 	return true;
 }
 
-/* "cordon was told to": whatever it can hold, if it can be written. */
+/* The configuration names this directory: it is used for whatever it can hold, if it can be written. */
 static bool find_named(const char *path, struct cgroup_place *place)
 {
 	auto_close int dir = open_directory(AT_FDCWD, path);
@@ -109,7 +109,7 @@ static bool find_own(const char *self, char path[static 4096])
 {
 	const char *line = !strncmp(self, "0::/", 4) ? self : strstr(self, "\n0::/");
 	line = line && *line == '\n' ? line + 1 : line;
-	/* Outside the root of our view of the tree: nothing of it is ours to write. */
+	/* Outside the root of our view of the tree: it cannot be written. */
 	if (!line || !strncmp(line + 3, "/..", 3))
 		return false;
 	snprintf(path, 4096, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
@@ -122,7 +122,7 @@ struct candidate {
 	uint32_t offers;
 };
 
-/* From the nearest on, as far as we may write. */
+/* From the nearest on, as far as there is permission to write. */
 static size_t find_candidates(int root, const char *own, struct candidate found[static CANDIDATES_MAX])
 {
 	char path[4096];
@@ -212,7 +212,8 @@ static void entered(struct cgroup *group)
 {
 	int leaf = group->parts[0];
 	if (group->held & BIT(LIMIT_MEMORY)) {
-		cgroup_file_write_number(leaf, "memory.high", group->bounds.memory_bytes - group->bounds.memory_bytes / HIGH_SHARE);
+		cgroup_file_write_number(leaf, "memory.high",
+		                         group->bounds.memory_bytes - group->bounds.memory_bytes / HIGH_SHARE);
 		/* Missing where the kernel does not count swap. */
 		cgroup_file_write(leaf, "memory.swap.max", "0");
 	}
@@ -227,7 +228,7 @@ static bool kill_in(int leaf)
 	return cgroup_file_kill_listed(leaf);
 }
 
-/* Whoever stands still dies as well. */
+/* Frozen processes are killed as well. */
 static bool kill_all(struct cgroup *group)
 {
 	bool killed = kill_in(group->parts[0]);
@@ -244,13 +245,14 @@ static void remove_aside(struct cgroup *group)
 		close(take_fd(&group->aside));
 }
 
-/* A leaf like any other to who sweeps: with a name of its own, and locked. */
+/* Like any other leaf for the sweep: with a name of its own, and locked. */
 static bool make_aside(struct cgroup *group)
 {
 	char path[CGROUP_NAME_SIZE + 4];
 	cgroup_name(group->aside_name);
 	snprintf(path, sizeof(path), "../%s", group->aside_name);
-	if (faccessat(group->parts[0], "cgroup.freeze", W_OK, AT_EACCESS) < 0 || mkdirat(group->parts[0], path, 0700) < 0)
+	if (faccessat(group->parts[0], "cgroup.freeze", W_OK, AT_EACCESS) < 0 ||
+	    mkdirat(group->parts[0], path, 0700) < 0)
 		return false;
 	group->aside = cgroup_file_open_own(group->parts[0], path);
 	if (group->aside >= 0 && flock(group->aside, LOCK_EX | LOCK_NB) == 0)
@@ -262,19 +264,23 @@ static bool make_aside(struct cgroup *group)
 	return false;
 }
 
-/* In this order there is never a moment in which init stands still. */
+/* In this order init is never frozen. */
 static bool thaw(struct cgroup *group, pid_t init)
 {
 	if (cgroup_file_write(group->parts[0], "cgroup.freeze", "0") < 0)
 		return false;
-	if (init > 0 && cgroup_file_write_number(group->parts[0], "cgroup.procs", (uint64_t)init) == 0)
+	if (init > 0 && !group->bounds.without_init &&
+	    cgroup_file_write_number(group->parts[0], "cgroup.procs", (uint64_t)init) == 0)
 		remove_aside(group);
 	return true;
 }
 
 static bool freeze(struct cgroup *group, pid_t init)
 {
-	if ((group->aside < 0 && !make_aside(group)) || cgroup_file_write_number(group->aside, "cgroup.procs", (uint64_t)init) < 0)
+	if (group->bounds.without_init)
+		return cgroup_file_write(group->parts[0], "cgroup.freeze", "1") == 0;
+	if ((group->aside < 0 && !make_aside(group)) ||
+	    cgroup_file_write_number(group->aside, "cgroup.procs", (uint64_t)init) < 0)
 		return false;
 	if (cgroup_file_write(group->parts[0], "cgroup.freeze", "1") == 0)
 		return true;

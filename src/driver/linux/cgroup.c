@@ -76,7 +76,7 @@ static void find_place(const struct cgroup_search *search, struct cgroup_place *
 			return;
 		}
 		close_parts(found.parts);
-		/* What version 2 lacks is what there is to say: it is what can be had. */
+		/* The report says what version 2 lacks: it is the one that can be had. */
 		if (!*place->why)
 			memcpy(place->why, found.why, sizeof(place->why));
 	}
@@ -108,7 +108,7 @@ static bool remove_directory(int fd, const char *name)
 	return unlinkat(fd, path, AT_REMOVEDIR) == 0 || errno != EBUSY;
 }
 
-/* The last process may be gone for us and not yet for the group; then mostly for moments only. */
+/* The last process may be gone from /proc and not yet from the group; usually for moments only. */
 static void pause_before(int round)
 {
 	long pause_ns = round < 6 ? REMOVE_FIRST_PAUSE_NS << round : REMOVE_PAUSE_NS;
@@ -154,8 +154,12 @@ static bool is_kept, is_swept;
 
 static void empty_group(const struct cgroup_ops *ops, struct cgroup *ret_group)
 {
-	*ret_group = (struct cgroup){ .ops = ops, .parts = { -1, -1, -1 }, .joins = { -1, -1, -1 }, .born = -1, .aside = -1,
-	                              .counters = { -1, -1, -1, -1, -1 } };
+	*ret_group = (struct cgroup){ .ops = ops,
+		                      .parts = { -1, -1, -1 },
+		                      .joins = { -1, -1, -1 },
+		                      .born = -1,
+		                      .aside = -1,
+		                      .counters = { -1, -1, -1, -1, -1 } };
 }
 
 static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
@@ -170,8 +174,8 @@ static int open_leaf(const struct cgroup_place *place, struct cgroup *group)
 	return opened;
 }
 
-/* Each part: who sweeps may see another first, or one alone. Nobody but the owner may open them: whoever may can also lock them, and
- * so keep a command from having a group, or one that is left from being removed. */
+/* Each part: a sweep may see another first, or one alone. Only the owner may open them: a process that can open them
+ * can also lock them, and so keep a command from having a group, or a stale one from being removed. */
 static bool lock_leaf(const struct cgroup *group)
 {
 	for (int i = 0; i < CGROUP_PARTS; i++)
@@ -180,8 +184,8 @@ static bool lock_leaf(const struct cgroup *group)
 	return true;
 }
 
-/* Its supervisor's pid is nobody's any more; or it was made so long ago that, if its supervisor is still there, it has
- * locked it. Then that pid may be somebody else's by now. */
+/* Its supervisor's pid is unused; or it was made so long ago that its supervisor, if alive, has locked it. By now the
+ * pid may belong to another process. */
 static bool may_be_abandoned(const char *name)
 {
 	char *end;
@@ -196,7 +200,7 @@ static bool may_be_abandoned(const char *name)
 	return made_ms && made_ms + LOCKED_BY_MS < (uint64_t)now.tv_sec * 1000;
 }
 
-/* Its supervisor may be one that we cannot see, in another pid namespace: the lock tells. */
+/* Its supervisor may be in another pid namespace: then only the lock shows that it is alive. */
 static void sweep_one(const struct cgroup_place *place, const char *name)
 {
 	struct cgroup group;
@@ -254,7 +258,7 @@ static bool make_leaf(const struct cgroup_place *place, struct cgroup *group)
 		return true;
 	int saved = errno;
 	close_parts(group->parts);
-	/* Nobody is in there yet; and what could not be opened is not to be left, either. */
+	/* It is empty still; and a part that could not be opened must not be left, either. */
 	for (int i = 0; i < CGROUP_PARTS && made; i++)
 		if (place->parts[i] >= 0) {
 			unlinkat(place->parts[i], group->name, AT_REMOVEDIR);
@@ -312,7 +316,8 @@ static void make_in_place(const struct cgroup_search *search, struct cgroup *gro
 		snprintf(group->why, sizeof(group->why), UNWANTED);
 		return;
 	}
-	/* The place may be gone, or who sweeps may have been faster: one that cannot see us takes what is not locked yet. */
+	/* The place may be gone, or a sweep was faster: one that cannot see this process removes what is not locked
+	 * yet. */
 	for (int attempt = 0; attempt < MAKE_ATTEMPTS; attempt++) {
 		if (attempt || !fits(search))
 			keep_place(search);
@@ -335,37 +340,27 @@ static int open_counter(const struct cgroup *group, enum cgroup_counter counter)
 	return part < 0 ? -1 : openat(part, group->ops->counters[counter].file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+static void limit(struct cgroup *group, const struct cgroup_bounds *bounds)
+{
+	group->bounds = *bounds;
+	if (bounds->processes && !bounds->without_init)
+		group->bounds.processes -= group->ops->outside;
+	group->ops->limit(group, &group->bounds);
+}
+
 void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds *bounds, struct cgroup *ret_group)
 {
 	pthread_mutex_lock(&place_lock);
 	make_in_place(search, ret_group);
 	pthread_mutex_unlock(&place_lock);
-	cgroup_limit(ret_group, bounds);
 	if (!ret_group->ops)
 		return;
+	limit(ret_group, bounds);
 	ret_group->ops->open_joins(ret_group);
-	/* Not at the end, where somebody waits. */
+	/* Not at the end, where a caller waits. */
 	for (int i = 0; i < CGROUP_COUNTER_MAX; i++)
 		if (i != CGROUP_PROCESS_REFUSALS)
 			ret_group->counters[i] = open_counter(ret_group, i);
-}
-
-void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds)
-{
-	if (!group->ops)
-		return;
-	group->bounds = *bounds;
-	if (bounds->processes)
-		group->bounds.processes -= group->ops->outside;
-	group->ops->limit(group, &group->bounds);
-}
-
-struct cgroup_bounds cgroup_asked(const struct cgroup *group)
-{
-	struct cgroup_bounds bounds = group->bounds;
-	if (bounds.processes)
-		bounds.processes += group->ops->outside;
-	return bounds;
 }
 
 void cgroup_enter(struct cgroup *group, struct launch *launch)
@@ -384,7 +379,8 @@ void cgroup_enter(struct cgroup *group, struct launch *launch)
 static uint64_t read_counter(const struct cgroup *group, enum cgroup_counter counter)
 {
 	int fd = group->counters[counter];
-	return fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[counter].key) / group->ops->counters[counter].unit;
+	return fd < 0 ? 0 :
+	                cgroup_file_number(fd, group->ops->counters[counter].key) / group->ops->counters[counter].unit;
 }
 
 /* Once for each place that was found. */
@@ -437,7 +433,8 @@ bool cgroup_thaw(struct cgroup *group, pid_t init)
 void cgroup_give_way(const struct cgroup *group)
 {
 	if (group->ops && group->parts[group->ops->lesser.part] >= 0)
-		cgroup_file_write(group->parts[group->ops->lesser.part], group->ops->lesser.file, group->ops->lesser.value);
+		cgroup_file_write(group->parts[group->ops->lesser.part], group->ops->lesser.file,
+		                  group->ops->lesser.value);
 }
 
 void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
@@ -451,12 +448,14 @@ void cgroup_usage(const struct cgroup *group, struct cgroup_usage *ret_usage)
 		.process_peak = read_counter(group, CGROUP_PROCESS_PEAK),
 		.cpu_us = read_counter(group, CGROUP_CPU_TIME),
 	};
-	/* Who was never near the limit was not refused by it. The peak is not exact: the kernel counts it without a lock. */
+	/* A command that was never near the limit was not refused by it. The peak is not exact: the kernel counts it
+	 * without a lock. */
 	if (!ret_usage->process_peak || ret_usage->process_peak > group->bounds.processes / 2) {
 		auto_close int fd = open_counter(group, CGROUP_PROCESS_REFUSALS);
-		ret_usage->process_refusals = fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[CGROUP_PROCESS_REFUSALS].key);
+		ret_usage->process_refusals =
+			fd < 0 ? 0 : cgroup_file_number(fd, group->ops->counters[CGROUP_PROCESS_REFUSALS].key);
 	}
-	if (ret_usage->process_peak)
+	if (ret_usage->process_peak && !group->bounds.without_init)
 		ret_usage->process_peak += group->ops->outside;
 }
 

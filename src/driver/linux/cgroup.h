@@ -1,17 +1,18 @@
 /* Control groups: what holds the limits of a whole tree of processes, where they are to be had.
  *
  * A command gets a leaf of its own, made before it starts and removed when nothing of it is left. No leaf is used
- * twice: on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and the
- * command is born in its leaf, with its init; version 1 is a tree for each controller, and the command's own process joins a
- * leaf in each before it is anything. Where neither can be written there is no leaf, and rlimits are all there is.
+ * twice: on several kernels one that was killed once also kills what is born in it later. Version 2 is one tree, and
+ * the command is born in its leaf, with its init; version 1 is a tree for each controller, and the command's own
+ * process joins a leaf in each before it is anything. Where neither can be written there is no leaf, and rlimits are
+ * all there is.
  *
  *     place   a directory in which leaves can be made; how it is found: cgroup-v2.c, cgroup-v1.c
  *     leaf    PLACE/cordon-PID-ID, PID being the supervisor's, which holds a lock on it. One whose supervisor is gone
  *             is removed by the next that starts a command, with all that is in it.
  *
- * What is in a leaf of version 2 can be frozen: all but init, which has to see its supervisor's end, and to end everything then.
- * The kernel freezes a whole leaf at once; init waits meanwhile in another beside it, made when it is first needed. Version 1
- * does not freeze. */
+ * What is in a leaf of version 2 can be frozen: all but init, which has to see its supervisor's end, and to end
+ * everything then. The kernel freezes a whole leaf at once; init waits meanwhile in another beside it, made when it is
+ * first needed. Version 1 does not freeze. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,24 +39,32 @@ struct cgroup_place {
 	const struct cgroup_ops *ops;   /* NULL: there is none, and `why` says why not */
 	int parts[CGROUP_PARTS];        /* directories, or -1 */
 	uint32_t offers;                /* 1 << enum cordon_wall: the limits it can hold */
-	char path[512], why[256];       /* for people */
+	char path[512], why[256];       /* for display */
 };
 
 /* What is to be held; 0: without that limit. Processes are counted with init, here as in what was used. */
 struct cgroup_bounds {
 	uint64_t memory_bytes, cpu_percent, processes;
-	unsigned at_birth;              /* processes more until nobody but init and the command is inside, where that is born inside */
+	bool without_init;              /* nothing of cordon's is inside: a command of a session's sandbox joins it
+	                                   alone */
+	unsigned at_birth;              /* additional processes until only init and the command are inside, if that
+	                                   is born inside */
 };
 
 struct cgroup_usage {
 	uint64_t memory_peak_bytes, process_peak, cpu_us;       /* 0: not known */
-	uint64_t oom_kills;             /* processes the kernel killed for want of memory */
+	uint64_t oom_kills;             /* processes that the kernel killed for want of memory */
 	uint64_t process_refusals;      /* processes that were not made because of the limit */
 };
 
 /* What of that is in a control file. */
 enum cgroup_counter {
-	CGROUP_MEMORY_PEAK, CGROUP_OOM_KILLS, CGROUP_PROCESS_PEAK, CGROUP_PROCESS_REFUSALS, CGROUP_CPU_TIME, CGROUP_COUNTER_MAX
+	CGROUP_MEMORY_PEAK,
+	CGROUP_OOM_KILLS,
+	CGROUP_PROCESS_PEAK,
+	CGROUP_PROCESS_REFUSALS,
+	CGROUP_CPU_TIME,
+	CGROUP_COUNTER_MAX
 };
 
 struct cgroup {
@@ -69,7 +78,7 @@ struct cgroup {
 	char name[CGROUP_NAME_SIZE];
 	int aside;                      /* a directory: where init is while the leaf is frozen; or -1 */
 	char aside_name[CGROUP_NAME_SIZE];
-	char why[256];                  /* why there is no leaf; for people */
+	char why[256];                  /* why there is no leaf; for display */
 };
 
 struct cgroup_ops {
@@ -94,7 +103,8 @@ struct cgroup_ops {
 		int part;
 		const char *file, *value;
 	} lesser;
-	/* Where it is counted: the part, the file, the word before the number (NULL: it is all there is), how many make one. */
+	/* Where it is counted: the part, the file, the word before the number (NULL: it is all there is), how many
+	 * make one. */
 	struct {
 		int part;
 		const char *file, *key;
@@ -105,7 +115,8 @@ extern const struct cgroup_ops cgroup_v2, cgroup_v1;
 
 /* Looks for a place, and closes it again: for `cordon doctor`. */
 void cgroup_look(const struct cgroup_search *search, struct cgroup_place *ret_place);
-/* Would this path, which is resolved, show the tree of groups? `known_fd` is what is there, where that is open; or -1. */
+/* Would this path, which is resolved, show the tree of groups? `known_fd` is what is there, where that is open; or
+ * -1. */
 bool cgroup_shows(const char *path, int known_fd);
 /* Forgets the place that was found, until the next leaf is made. */
 void cgroup_forget(void);
@@ -114,20 +125,16 @@ void cgroup_make(const struct cgroup_search *search, const struct cgroup_bounds 
 
 /* These do nothing where there is no leaf. */
 
-/* Other bounds, for a leaf that is there. */
-void cgroup_limit(struct cgroup *group, const struct cgroup_bounds *bounds);
-/* The bounds that were asked for, to make another one like it. */
-struct cgroup_bounds cgroup_asked(const struct cgroup *group);
 /* Has what is launched begin in the leaf. cgroup_entered() does what is left to do once it runs, and sweeps. */
 void cgroup_enter(struct cgroup *group, struct launch *launch);
 void cgroup_entered(struct cgroup *group);
-/* Removes leaves whose supervisor is gone, for who starts none. */
+/* Removes leaves whose supervisor is gone, without making one. */
 void cgroup_sweep_now(const struct cgroup_search *search);
 /* False where something stays. */
 bool cgroup_kill(struct cgroup *group);
 /* Freezes all but `init`; false where that cannot be. */
 bool cgroup_freeze(struct cgroup *group, pid_t init);
-/* They go on; false where they cannot be told to. `init` may be 0: it is gone. */
+/* They continue; false if that failed. `init` may be 0: it is gone. */
 bool cgroup_thaw(struct cgroup *group, pid_t init);
 /* From now on it gives way to leaves that are new, where processors are short and the kernel shares them by groups. */
 void cgroup_give_way(const struct cgroup *group);

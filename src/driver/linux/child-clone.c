@@ -15,15 +15,17 @@ static int join_group(struct launch *launch)
 	for (int i = 0; i < LAUNCH_JOIN_MAX && !launch->group_entered; i++) {
 		long result = launch->group_joins[i] < 0 ? 0 : sys_3(SYS_write, launch->group_joins[i], "0", 1);
 		if (result < 0)
-			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "limits", "cgroup",
-			                   "cannot join the control group that was made for the command",
-			                   "run `cordon doctor`, or set limits.cgroup to another directory or \"none\"");
+			return launch_fail(
+				launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "limits", "cgroup",
+				"cannot join the control group that was made for the command",
+				"run `cordon doctor`, or set limits.cgroup to another directory or \"none\"");
 	}
 	launch->group_entered = true;
 	return 0;
 }
 
-/* The group as its root can be made only from inside it: made by clone() it would be a view from where the caller is. */
+/* The group as its root can be made only from inside it: made by clone() it would be a view from where the caller
+ * is. */
 int launch_enter_group(struct launch *launch)
 {
 	if (join_group(launch) < 0)
@@ -59,11 +61,12 @@ long launch_clone_at(struct launch *launch, uint64_t flags, void *stack, int *pi
 	if (pidfd)
 		*pidfd = -1;
 	long pid = sys_clone3(&args, sizeof(args), enter, launch);
-	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its flags. */
+	/* Filters cannot look into its arguments; older ones refuse it whole, with EPERM, and judge clone() by its
+	 * flags. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd, &launch->standing, enter,
-	                 launch);
+	return sys_clone(flags | (pidfd ? CLONE_PIDFD : 0), (char *)stack + launch->stack_size, pidfd,
+	                 &launch->standing, enter, launch);
 }
 
 long launch_clone(struct launch *launch, uint64_t more)
@@ -92,30 +95,30 @@ void launch_wait(void *parent)
 		sys_4(SYS_ppoll, NULL, 0, NULL, NULL);
 }
 
-/* As another user its memory is the caller's still: what it lets others do with that is set back at once. */
-static long join(struct launch *launch)
+/* As another user its memory is the caller's still: what it lets others do with that is set back at once. Root's
+ * groups are left before; in there it becomes the command's user, who is known there by another number. */
+long launch_join(struct launch *launch)
 {
-	long result = sys_2(SYS_setns, launch->joined_fd, CLONE_NEWUSER);
+	long result = launch->become ? sys_2(SYS_setgroups, 0, NULL) : 0;
+	if (result >= 0)
+		result = sys_2(SYS_setns, launch->joined_fd, launch->joined);
+	if (result >= 0 && launch->other_network && launch->other_network_fd >= 0)
+		result = sys_2(SYS_setns, launch->other_network_fd, CLONE_NEWNET);
+	if (result >= 0 && launch->become)
+		result = sys_3(SYS_setresgid, launch->gid, launch->gid, launch->gid);
+	if (result >= 0 && launch->become)
+		result = sys_3(SYS_setresuid, launch->uid, launch->uid, launch->uid);
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, 0);
 	/* It stayed out of the group, where it would be one more. */
 	launch->group_entered = !launch->in_group;
 	return result;
 }
 
-void launch_become(void *argument)
+static void become_user(struct launch *launch)
 {
-	struct launch *launch = argument;
-	if (launch->joined_fd >= 0) {
-		long joined = join(launch);
-		if (joined < 0)
-			launch_unavailable(launch, joined, "user_namespaces", "setns", "cannot enter the command's user namespace");
-		else
-			launch->clone_result = launch_clone(launch, CLONE_PARENT);
-		sys_exit(0);
-	}
 	/* Born inside, or let in by its own rights; where a single thread can be moved, `first` joins by itself. */
 	if (launch->group_fd >= 0 && join_group(launch) < 0)
-		sys_exit(0);
+		return;
 	long result = sys_2(SYS_setgroups, 0, NULL);
 	if (result >= 0)
 		result = sys_3(SYS_setresgid, launch->gid, launch->gid, launch->gid);
@@ -128,5 +131,19 @@ void launch_become(void *argument)
 		launch_unavailable(launch, result, "identity", NULL, "cannot become an unprivileged user");
 	else
 		launch->clone_result = launch_clone(launch, CLONE_PARENT | CLONE_VFORK);
+}
+
+void launch_become(void *argument)
+{
+	struct launch *launch = argument;
+	if (launch->joined_fd < 0) {
+		become_user(launch);
+		sys_exit(0);
+	}
+	long joined = launch_join(launch);
+	if (joined < 0)
+		launch_unavailable(launch, joined, "user_namespaces", "setns", "cannot enter the sandbox's namespaces");
+	else
+		launch->clone_result = launch_clone(launch, CLONE_PARENT);
 	sys_exit(0);
 }

@@ -1,6 +1,6 @@
-/* `command` of launch.h's picture, between clone and exec: in the private root, with its own session, directory, descriptors
- * and seal, it becomes the program. Compiled like the
- * rest of what runs in the caller's memory: see child.c. */
+/* `command` of launch.h's picture, between clone and exec: in the private root, with its own session, directory,
+ * descriptors and seal, it becomes the program. Compiled like the rest of what runs in the caller's memory: see
+ * child.c. */
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
@@ -8,13 +8,17 @@
 #include <sys/stat.h>
 
 #include "base/compat.h"
+#include "driver/linux/control.h"
 #include "driver/linux/launch.h"
+#include "driver/linux/starter.h"
 #include "driver/linux/sys.h"
 
 static int leave_session(struct launch *launch)
 {
 	long result = sys_0(SYS_setsid);
-	return result < 0 ? launch_unavailable(launch, result, "terminal", "setsid", "cannot leave the caller's terminal") : 0;
+	return result < 0 ?
+	               launch_unavailable(launch, result, "terminal", "setsid", "cannot leave the caller's terminal") :
+	               0;
 }
 
 static int take_terminal(struct launch *launch)
@@ -34,7 +38,8 @@ static int place_descriptors(struct launch *launch)
 			break;
 		long fd = sys_3(SYS_fcntl, from, F_DUPFD, 3 + LAUNCH_PASS_MAX);
 		if (fd < 0)
-			return launch_unavailable(launch, fd, "descriptors", "stdio", "cannot place standard descriptors");
+			return launch_unavailable(launch, fd, "descriptors", "stdio",
+			                          "cannot place standard descriptors");
 		moved[count] = (int)fd;
 	}
 	for (int i = 0; i < count; i++) {
@@ -101,9 +106,10 @@ static int refuse_program(struct launch *launch, const char *path)
 	if (!is_file(path, &info))
 		return 0;
 	if (launch->program_judged && (info.st_dev != launch->program_device || info.st_ino != launch->program_inode))
-		return launch_fail(launch, CORDON_E_CAPABILITY_DENIED, 0, "policy", path,
-		                   "the program is not the file that was judged: it was replaced, or is another one inside",
-		                   "run it again, to have it judged as it is now");
+		return launch_fail(
+			launch, CORDON_E_CAPABILITY_DENIED, 0, "policy", path,
+			"the program is not the file that was judged: it was replaced, or is another one inside",
+			"run it again, to have it judged as it is now");
 	return launch->check_program ? refuse_privileged(launch, path, &info) : 0;
 }
 
@@ -130,8 +136,11 @@ static int execute(struct launch *launch)
 	if (denied)
 		return launch_fail(launch, CORDON_E_PROGRAM_NOT_ALLOWED, -EACCES, "run", denied, "may not be executed",
 		                   "check its mode, and --program if that was given");
-	return launch_fail(launch, CORDON_E_PROGRAM_NOT_FOUND, 0, "run", launch->argv[0],
-	                   "no such program is visible inside", "check PATH and what is granted: --read shows a directory");
+	return launch_fail(
+		launch, CORDON_E_PROGRAM_NOT_FOUND, 0, "run", launch->argv[0], "no such program is visible inside",
+		*launch->argv[0] == '/' ? "outside the workspace and the system it must be granted: --read with "
+					  "this path, or with the directory that it needs"
+					: "check PATH and what is granted: --read shows a directory");
 }
 
 static void unblock_signals(void)
@@ -178,8 +187,36 @@ static void await_walls(struct launch *launch)
 
 static int take_place(struct launch *launch)
 {
+	if (launch->tells_renames && launch->pass[0] < 0) {
+		launch->pass[CONTROL_FD - 3] = launch->control_fd;
+		launch->pass[CONTROL_FD - 2] = -1;
+	}
 	int placed = enter_cwd(launch) < 0 ? -1 : place_descriptors(launch);
 	return placed < 0 || (launch->close_descriptors && close_from(launch, (unsigned)placed) < 0) ? -1 : 0;
+}
+
+/* A starter is executed like a program; its file is among the descriptors that are placed. */
+static void become_starter(struct launch *launch)
+{
+	static const char *const argv[] = { STARTER_NAME, INIT_STARTER, "", NULL }, *const environment[] = { NULL };
+	long result = sys_5(SYS_execveat, STARTER_INIT_FD, "", argv, environment, AT_EMPTY_PATH);
+	launch_unavailable(launch, result, "lifetime", "cordon-init", "cannot start the sandbox's starter");
+}
+
+void launch_ordered(void *argument)
+{
+	struct launch *launch = argument;
+	if (launch_enter_group(launch) < 0 || (launch->own_session && leave_session(launch) < 0) ||
+	    (launch->tty && take_terminal(launch) < 0) || take_place(launch) < 0)
+		sys_exit(1);
+	sys_1(SYS_umask, launch->umask);
+	if (launch_limit(launch) < 0 || (launch->narrow && launch_forbid_spawning(launch) < 0))
+		sys_exit(1);
+	if (launch->tells_renames && launch_tell_renames(launch) < 0)
+		sys_exit(1);
+	unblock_signals();
+	execute(launch);
+	sys_exit(1);
 }
 
 void launch_command(void *argument)
@@ -194,12 +231,23 @@ void launch_command(void *argument)
 		sys_exit(1);
 	if (launch->tty && take_terminal(launch) < 0)
 		sys_exit(1);
+	/* What covers are made of in the sandbox, for the library to hold. */
+	if (launch->starter && launch->root_fd >= 0) {
+		launch->pass[STARTER_MASK_FD - 3] = launch->mask_fd;
+		launch->pass[STARTER_MASK_FD - 2] = launch->hidden_fd;
+		launch->pass[STARTER_MASK_FD - 1] = -1;
+	}
 	if (take_place(launch) < 0)
 		sys_exit(1);
 	sys_1(SYS_umask, launch->umask);
 	if (launch_seal(launch) < 0 || !await_network(launch))
 		sys_exit(1);
+	if (launch->tells_renames && launch_tell_renames(launch) < 0)
+		sys_exit(1);
 	unblock_signals();
-	execute(launch);
+	if (launch->starter)
+		become_starter(launch);
+	else
+		execute(launch);
 	sys_exit(1);
 }

@@ -23,6 +23,7 @@
 #include "driver/linux/sys.h"
 
 #define BACKLOG 1024
+#define IN_USE_TRIES 100                /* two milliseconds each */
 #define LOOPBACK_SECONDS 30             /* far more than it ever takes */
 #define LOOPBACK_INDEX 1                /* in every network namespace */
 
@@ -34,9 +35,10 @@ static int unavailable(struct launch *launch, long result, const char *subject, 
 {
 	if (launch->listeners_optional)
 		return -1;
-	return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", subject, reason,
-	                   "a network of listed hosts needs netlink and sockets of the sandbox's own, which nothing around "
-	                   "cordon may refuse; --net none needs neither");
+	return launch_fail(
+		launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "network", subject, reason,
+		"a network of listed hosts needs netlink and sockets of the sandbox's own, which nothing around "
+		"cordon may refuse; --net none needs neither");
 }
 
 /* Down in a new network namespace; programs expect 127.0.0.1 to answer. */
@@ -47,10 +49,12 @@ int launch_raise_loopback(struct launch *launch)
 	long result = fd < 0 ? fd : sys_3(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
 	if (fd >= 0)
 		sys_1(SYS_close, fd);
-	return result < 0 ? launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") : 0;
+	return result < 0 ?
+	               launch_unavailable(launch, result, "network", "lo", "cannot bring up the loopback interface") :
+	               0;
 }
 
-/* Whoever made this namespace brings it up, and may have done so already. */
+/* The process that made this namespace brings it up, and may have done so already. */
 static long wait_for_loopback(int maker_fd)
 {
 	struct ifreq request = { .ifr_name = "lo" };
@@ -60,7 +64,8 @@ static long wait_for_loopback(int maker_fd)
 	long result = told < 0 ? told : fd < 0 ? fd : sys_3(SYS_bind, told, &links, sizeof(links));
 	while (result >= 0) {
 		char news[4096];
-		struct pollfd changes[2] = { { .fd = (int)told, .events = POLLIN }, { .fd = maker_fd, .events = POLLIN } };
+		struct pollfd changes[2] = { { .fd = (int)told, .events = POLLIN },
+			                     { .fd = maker_fd, .events = POLLIN } };
 		struct timespec most = { .tv_sec = LOOPBACK_SECONDS };
 		result = sys_3(SYS_ioctl, fd, SIOCGIFFLAGS, &request);
 		if (result < 0 || (request.ifr_flags & IFF_UP))
@@ -108,23 +113,24 @@ static long tell_kernel(long netlink, const struct nlmsghdr *message)
 	if (result < 0)
 		return result;
 	const struct nlmsgerr *error = NLMSG_DATA(&answer.header);
-	return (size_t)result < NLMSG_LENGTH(sizeof(error->error)) || answer.header.nlmsg_type != NLMSG_ERROR ? -EPROTO
-	                                                                                                     : error->error;
+	return (size_t)result < NLMSG_LENGTH(sizeof(error->error)) || answer.header.nlmsg_type != NLMSG_ERROR
+	               ? -EPROTO : error->error;
 }
 
 /* An address on loopback makes all of its range local, in IPv4. */
-static long add_v4(long netlink, const struct address *address)
+static long add_v4(long netlink)
 {
-	struct add_address add = {
+	const struct add_address add = {
 		.header = { .nlmsg_len = sizeof(add), .nlmsg_type = RTM_NEWADDR,
 		            .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL },
 		.message = { .ifa_family = AF_INET, .ifa_prefixlen = EGRESS_BITS_V4, .ifa_scope = RT_SCOPE_HOST,
 		             .ifa_index = LOOPBACK_INDEX },
 		.local_header = { RTA_LENGTH(sizeof(add.local)), IFA_LOCAL },
+		.local = { 198, 18, 0, 1 }, /* EGRESS_ADDRESS */
 	};
-	for (size_t i = 0; i < sizeof(add.local); i++)
-		add.local[i] = address->bytes[i];
-	return tell_kernel(netlink, &add.header);
+	long result = tell_kernel(netlink, &add.header);
+	/* In a network that has had listeners before. */
+	return result == -EEXIST ? 0 : result;
 }
 
 /* In IPv6 that takes a route, and no address: with one, programs would prefer it to IPv4 for no gain. */
@@ -147,12 +153,16 @@ static long add_v6(long netlink)
 static int make_local(struct launch *launch, bool *ret_v6)
 {
 	long netlink = sys_3(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	long result = netlink < 0 ? netlink : add_v4(netlink, &launch->listeners[0].address);
-	if (result >= 0)
-		*ret_v6 = add_v6(netlink) >= 0;
+	long result = netlink < 0 ? netlink : add_v4(netlink);
+	if (result >= 0) {
+		long added = add_v6(netlink);
+		*ret_v6 = added >= 0 || added == -EEXIST;
+	}
 	if (netlink >= 0)
 		sys_1(SYS_close, netlink);
-	return result < 0 ? unavailable(launch, result, EGRESS_ADDRESS, "cannot give the sandbox the addresses of its proxy") : 0;
+	return result < 0 ? unavailable(launch, result, EGRESS_ADDRESS,
+	                                "cannot give the sandbox the addresses of its proxy") :
+	                    0;
 }
 
 /* ---- listeners -------------------------------------------------------------------------------------------------- */
@@ -185,12 +195,19 @@ static long make_listener(const struct egress_listener *listener)
 	                (datagrams ? SOCK_DGRAM : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return fd;
-	/* The command is at the other end of loopback, where nothing is congested or lost: what the host sends by may hold
-	 * back there all the same (bbr does, by timers). What is accepted has it from here. Every kernel has reno, and anybody
-	 * may use it. */
+	/* The command is at the other end of loopback, where there is no congestion and no loss: the host's algorithm
+	 * may delay segments nevertheless (bbr does, by timers). Accepted sockets inherit it. Every kernel has reno,
+	 * and no privilege is needed. */
 	if (!datagrams)
 		sys_5(SYS_setsockopt, fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
-	long result = v6 ? bind_v6(fd, listener) : bind_v4(fd, listener);
+	long result = -EADDRINUSE;
+	/* A proxy that had it before may be on its way out. */
+	for (int tries = 0; tries < IN_USE_TRIES && result == -EADDRINUSE; tries++) {
+		struct timespec pause = { .tv_nsec = 2000000 };
+		if (tries)
+			sys_2(SYS_nanosleep, &pause, NULL);
+		result = v6 ? bind_v6(fd, listener) : bind_v4(fd, listener);
+	}
 	if (result >= 0 && !datagrams)
 		result = sys_2(SYS_listen, fd, BACKLOG);
 	if (result >= 0)
@@ -214,7 +231,7 @@ static long hand_out(const struct launch *launch, const int *fds, size_t count, 
 		((int *)(void *)CMSG_DATA(&control.header))[i] = fds[i];
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = count ? &control : NULL,
 	                         .msg_controllen = count ? CMSG_SPACE(count * sizeof(int)) : 0 };
-	return launch_hand_out(launch, &header);
+	return launch_hand_out(launch->control_fd, &header);
 }
 
 /* As many as fit into one message, beginning with this one. Where IPv6 is missing, its listeners are. */
@@ -238,7 +255,8 @@ static int listen_from(struct launch *launch, size_t first, bool v6)
 	/* The caller waits for a message about all of them. */
 	bool none = result < 0 && launch->listeners_optional;
 	if (result >= 0 || none)
-		result = hand_out(launch, fds, none ? 0 : count, none ? launch->listener_count - first : covered, none ? 0 : made);
+		result = hand_out(launch, fds, none ? 0 : count, none ? launch->listener_count - first : covered,
+		                  none ? 0 : made);
 	/* They are out, or of no use; the command must not even begin with them. */
 	for (size_t i = 0; i < count; i++)
 		sys_1(SYS_close, fds[i]);

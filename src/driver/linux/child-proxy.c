@@ -1,4 +1,4 @@
-/* Between clone and exec of cordon-proxy: see proxy.h. Compiled like the rest of what runs in the caller's memory: see
+/* Between clone and exec of cordon-proxy: see driver/proxy.h. Compiled like the rest of what runs in the caller's memory: see
  * child.c. */
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -7,7 +7,7 @@
 
 #include "base/compat.h"
 #include "driver/linux/launch.h"
-#include "driver/linux/proxy.h"
+#include "driver/proxy.h"
 #include "driver/linux/sys.h"
 
 #define SOCKET_FD 3
@@ -62,5 +62,6 @@ long proxy_clone(struct proxy_launch *launch, void *stack, size_t size)
 	/* As in child-clone.c: filters that cannot look into its arguments refuse it whole. */
 	if (pid != -ENOSYS && pid != -EPERM)
 		return pid;
-	return sys_clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD, (char *)stack + size, &launch->pidfd, NULL, enter, launch);
+	return sys_clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD, (char *)stack + size, &launch->pidfd, NULL, enter,
+	                 launch);
 }

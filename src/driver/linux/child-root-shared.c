@@ -17,7 +17,8 @@ int root_refuse(const struct builder *builder, long result, const char *subject,
 
 int root_refuse_base(const struct builder *builder, long result)
 {
-	static const char fix[] = REMEDY_APPARMOR "; in a container, lift its seccomp profile; or choose --driver landlock";
+	static const char fix[] =
+		REMEDY_APPARMOR "; in a container, lift its seccomp profile; or choose --driver landlock";
 	if (result != -EPERM && result != -EACCES)
 		return root_refuse(builder, result, "/", "cannot mount a private root");
 	return launch_fail(builder->launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, "filesystem", "/",
@@ -36,7 +37,8 @@ int root_refuse_proc(const struct builder *builder, long result, const char *tar
 
 int root_refuse_swapped(const struct builder *builder, const struct mount_op *op)
 {
-	return launch_fail(builder->launch, CORDON_E_CAPABILITY_DENIED, 0, "filesystem", op->source ? op->source : op->target,
+	return launch_fail(builder->launch, CORDON_E_CAPABILITY_DENIED, 0, "filesystem",
+	                   op->source ? op->source : op->target,
 	                   "the path was replaced by something else while the command was being started", "");
 }
 
@@ -71,7 +73,9 @@ static long open_stepwise(int root, const char *path)
 		while (*path == '/')
 			path++;
 		bool up = name[0] == '.' && name[1] == '.' && !name[2];
-		long next = up ? -EXDEV : sys_4(SYS_openat, at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC | (*path ? O_DIRECTORY : 0), 0);
+		long next = up ? -EXDEV :
+		                 sys_4(SYS_openat, at, name,
+		                       O_PATH | O_NOFOLLOW | O_CLOEXEC | (*path ? O_DIRECTORY : 0), 0);
 		if (at != root)
 			sys_1(SYS_close, at);
 		if (next < 0 || !*path)
@@ -99,18 +103,20 @@ bool root_may_skip(const struct mount_op *op, long result)
 	return result == -EACCES || ((op->flags & MOUNT_OPTIONAL) && is_gone(result));
 }
 
-/* A name that was to be hidden or kept is elsewhere by now, or of another kind: whoever moved it must not gain by it. */
+/* A name that was to be hidden or protected is elsewhere by now, or of another kind: moving it must gain nothing. */
 int root_refuse_cover(const struct builder *builder, const struct mount_op *op, long result)
 {
 	if (!is_gone(result) && result != -EINVAL)
 		return root_refuse(builder, result, op->target, "cannot protect this path");
 	return launch_fail(builder->launch, CORDON_E_SESSION_BUSY, result, "masked_names", op->target,
-	                   "the workspace was changed by something else while the command was being started", "try again");
+	                   "the workspace was changed by something else while the command was being started",
+	                   "try again");
 }
 
 static long make_node(int root, const char *path, bool is_file)
 {
-	long result = is_file ? sys_4(SYS_mknodat, root, path, S_IFREG | 0444, 0) : sys_3(SYS_mkdirat, root, path, 0755);
+	long result =
+		is_file ? sys_4(SYS_mknodat, root, path, S_IFREG | 0444, 0) : sys_3(SYS_mkdirat, root, path, 0755);
 	return result == -EEXIST ? 0 : result;
 }
 
@@ -141,19 +147,21 @@ int root_play_point(struct builder *builder, const struct mount_op *op)
 	long result = make_target(builder->root, op->target, op->kind == MOUNT_FILE);
 	if (result >= 0 && op->mode)
 		result = sys_3(SYS_fchmodat, builder->root, root_relative(op->target), op->mode);
-	return result < 0 ? root_refuse(builder, result, op->target, "cannot make a mount point in the private root") : 0;
+	return result < 0 ? root_refuse(builder, result, op->target, "cannot make a mount point in the private root") :
+	                    0;
 }
 
 int root_play_link(struct builder *builder, const struct mount_op *op)
 {
 	long result = sys_3(SYS_symlinkat, op->source, builder->root, root_relative(op->target));
-	return result < 0 && result != -EEXIST ? root_refuse(builder, result, op->target, "cannot make a link in the private root")
-	                                       : 0;
+	return result < 0 && result != -EEXIST
+	               ? root_refuse(builder, result, op->target, "cannot make a link in the private root") : 0;
 }
 
 int root_play_text(struct builder *builder, const struct mount_op *op)
 {
-	long fd = sys_4(SYS_openat, builder->root, root_relative(op->target), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+	long fd = sys_4(SYS_openat, builder->root, root_relative(op->target),
+	                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	long result = fd < 0 ? fd : sys_3(SYS_write, fd, op->source, sys_strlen(op->source));
 	if (fd >= 0)
 		sys_1(SYS_close, fd);

@@ -50,7 +50,7 @@ static long attach(long tree, int root, const char *target)
 	return result;
 }
 
-/* The same where every directory on the way is of our own making. */
+/* The same if every directory on the way was made by this process. */
 static long attach_directly(long tree, int root, const char *target)
 {
 	return sys_5(SYS_move_mount, tree, "", root, root_relative(target), MOVE_MOUNT_F_EMPTY_PATH);
@@ -117,7 +117,7 @@ static int play_bind(struct builder *builder, const struct mount_op *op)
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount this path inside") : 0;
 }
 
-static long new_tmpfs(uint64_t size, unsigned mode)
+long root_new_tmpfs(uint64_t size, unsigned mode)
 {
 	char size_text[24];
 	root_number_text(size_text, size);
@@ -127,7 +127,7 @@ static long new_tmpfs(uint64_t size, unsigned mode)
 
 static int play_scratch(struct builder *builder, const struct mount_op *op)
 {
-	long clone = new_tmpfs(op->size, op->mode);
+	long clone = builder->tree >= 0 ? builder->tree : root_new_tmpfs(op->size, op->mode);
 	long result = clone;
 	if (clone >= 0 && (op->flags & MOUNT_NO_EXEC))
 		result = set_attributes(clone, op->flags);
@@ -138,12 +138,34 @@ static int play_scratch(struct builder *builder, const struct mount_op *op)
 	return result < 0 ? root_refuse(builder, result, op->target, "cannot mount a private tmpfs") : 0;
 }
 
+static int play_layer(struct builder *builder, const struct mount_op *op)
+{
+	const struct launch_root *plan = builder->launch->root;
+	long tree = builder->tree >= 0 ? builder->tree : launch_make_layer(builder, op, &plan->layers[op - plan->ops]);
+	/* Without its cache a tool fetches what it needs. */
+	if (tree < 0)
+		return 0;
+	long result = set_attributes(tree, op->flags);
+	if (result >= 0)
+		result = attach(tree, builder->root, op->target);
+	if (root_may_skip(op, result))
+		return 0;
+	return result < 0 ?
+	               root_refuse(builder, result, op->target, "cannot mount a package cache of the host inside") :
+	               0;
+}
+
 static int play_proc(struct builder *builder, const struct mount_op *op)
 {
-	/* "ptraceable": a process of another owner or of init's is not even listed. */
-	static const char *const options[][2] = { { "hidepid", "ptraceable" }, { NULL, NULL } };
+	/* "ptraceable": a process of another owner or of init's is not even listed. In a session's sandbox nor would
+	 * be what another view's commands have started, which ps is to show: there all are, and what is not to be
+	 * traced has no more than its name. */
+	static const char *const options[][2] = { { "hidepid", "ptraceable" }, { NULL, NULL } }, *const all[][2] = {
+		{ NULL, NULL }
+	};
 	unsigned attributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
-	long result = attach_new(new_filesystem("proc", options, attributes), builder->root, op->target);
+	long result = attach_new(new_filesystem("proc", builder->launch->starter ? all : options, attributes),
+	                         builder->root, op->target);
 	return result < 0 ? root_refuse_proc(builder, result, op->target) : 0;
 }
 
@@ -198,7 +220,8 @@ static int play_replace(struct builder *builder, const struct mount_op *op)
 	long text = at < 0 ? at : root_make_text(builder, op->source);
 	if (text < 0)
 		return root_refuse(builder, text, op->target, "cannot put a file of the sandbox's own over this one");
-	int result = cover(builder, op, at, sys_3(SYS_open_tree, text, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+	int result = cover(builder, op, at,
+	                   sys_3(SYS_open_tree, text, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
 	root_drop_text(builder, text);
 	return result;
 }
@@ -220,6 +243,7 @@ static root_player *const players[MOUNT_KIND_MAX] = {
 	[MOUNT_TEXT] = root_play_text,
 	[MOUNT_BIND] = play_bind,
 	[MOUNT_SCRATCH] = play_scratch,
+	[MOUNT_LAYER] = play_layer,
 	[MOUNT_PROC] = play_proc,
 	[MOUNT_PTS] = play_pts,
 	[MOUNT_MASK] = play_mask,
@@ -256,9 +280,10 @@ static long make_masks(struct builder *builder)
 static long begin(struct builder *builder)
 {
 	const struct launch_root *plan = builder->launch->root;
-	long base = plan->skeleton_tree >= 0 ? plan->skeleton_tree
-	            : plan->skeleton ? sys_3(SYS_open_tree, AT_FDCWD, plan->skeleton, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)
-	                             : new_tmpfs(plan->root_bytes, 0755);
+	long base =
+		plan->skeleton_tree >= 0 ? plan->skeleton_tree :
+		plan->skeleton ? sys_3(SYS_open_tree, AT_FDCWD, plan->skeleton, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC) :
+				 root_new_tmpfs(plan->root_bytes, 0755);
 	builder->base = (int)base;
 	return base < 0 ? base : sys_5(SYS_move_mount, base, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH);
 }
@@ -289,7 +314,7 @@ static int leave_for_view(struct launch *launch)
 int launch_raise_root(struct launch *launch)
 {
 	const struct launch_root *plan = launch->root;
-	struct builder builder = { .launch = launch };
+	struct builder builder = { .launch = launch, .stage = -1 };
 	if (begin_root(&builder) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->count; i++) {
@@ -299,8 +324,51 @@ int launch_raise_root(struct launch *launch)
 			return -1;
 	}
 	launch->root_fd = builder.root;
+	launch->mask_fd = builder.mask_file;
 	launch->hidden_fd = builder.mask_directory;
 	return builder.root == builder.base ? 0 : leave_for_view(launch);
+}
+
+/* ---- in a sandbox that is up ------------------------------------------------------------------------------------- */
+
+void launch_cover(void *argument)
+{
+	struct launch *launch = argument;
+	const struct launch_root *plan = launch->root;
+	struct builder builder = { .launch = launch, .root = launch->root_fd, .tree = -1, .mask_file = launch->mask_fd,
+	                           .mask_directory = launch->hidden_fd };
+	long result = launch_join(launch);
+	if (result < 0)
+		launch_unavailable(launch, result, "filesystem", "setns", "cannot enter the sandbox's namespaces");
+	for (size_t i = 0; i < plan->count && result >= 0; i++)
+		result = players[plan->ops[i].kind](&builder, &plan->ops[i]);
+	sys_exit(result < 0);
+}
+
+void launch_clone_scratch(void *argument)
+{
+	struct launch *launch = argument;
+	const struct launch_root *plan = launch->root;
+	int *trees = (int *)(uintptr_t)plan->trees;
+	long result = launch_join(launch);
+	if (result < 0)
+		launch_unavailable(launch, result, "filesystem", "setns", "cannot enter the sandbox's namespaces");
+	for (size_t i = 0; i < plan->count && result >= 0; i++) {
+		struct statx info = { 0 };
+		if (plan->ops[i].kind != MOUNT_SCRATCH && plan->ops[i].kind != MOUNT_LAYER)
+			continue;
+		long at = root_open_target(launch->root_fd, plan->ops[i].target);
+		if (at < 0)
+			continue;
+		/* Only what is a mount of the sandbox's own there, too. */
+		if (sys_5(SYS_statx, at, "", AT_EMPTY_PATH, STATX_INO, &info) >= 0 &&
+		    (info.stx_attributes & STATX_ATTR_MOUNT_ROOT)) {
+			long tree = sys_3(SYS_open_tree, at, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+			trees[i] = tree < 0 ? -1 : (int)tree;
+		}
+		sys_1(SYS_close, at);
+	}
+	sys_exit(result < 0);
 }
 
 int launch_enter_root(struct launch *launch)
@@ -311,11 +379,11 @@ int launch_enter_root(struct launch *launch)
 	return result < 0 ? launch_unavailable(launch, result, "filesystem", "/", "cannot enter the private root") : 0;
 }
 
-/* After this the host's root is in no mount of this namespace. Done while the command seals itself, and before it has its
- * network: later the kernel would wait for a processor that has the program, and the program would begin with the host's
- * tree in its namespace. On its way out the host's root goes where /proc covers it, since what lies over the private root
- * is one ".." away from it. The command, if it has not entered the private root yet, is put there by the pivoting like
- * everybody who has the host's. */
+/* After this the host's root is in no mount of this namespace. Done while the command seals itself, and before it has
+ * its network: later the kernel would wait for a processor that has the program, and the program would begin with the
+ * host's tree in its namespace. On its way out the host's root goes where /proc covers it, since what lies over the
+ * private root is one ".." away from it. The command, if it has not entered the private root yet, is put there by the
+ * pivoting like everybody who has the host's. */
 int launch_leave_host(struct launch *launch)
 {
 	if (launch->root_fd < 0)

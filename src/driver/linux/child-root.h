@@ -1,5 +1,5 @@
-/* Parts of building the private root that mount nothing (child-root-shared.c): opening targets, making mount points, refusals.
- * child-root.c makes the mounts. */
+/* Parts of building the private root that mount nothing (child-root-shared.c): opening targets, making mount points,
+ * refusals. child-root.c makes the mounts. */
 #pragma once
 #include "driver/linux/launch.h"
 
@@ -9,6 +9,7 @@ struct builder {
 	int root;       /* the root to be: the same, or a view of the host's whole tree */
 	int tree;       /* a detached mount that the caller made for this operation, or -1 */
 	int mask_file, mask_directory;
+	int stage;      /* where layers are put together, a tmpfs over the host's /dev; below 0: there is none yet */
 };
 
 typedef int root_player(struct builder *builder, const struct mount_op *op);
@@ -26,7 +27,7 @@ int root_refuse_swapped(const struct builder *builder, const struct mount_op *op
 bool root_is_whole(const char *path);
 /* Opens what is at `target` beneath `root`, following no link; a descriptor or a negative errno. */
 long root_open_target(int root, const char *target);
-/* May this operation be left out, having failed so? */
+/* May this operation be left out after this failure? */
 bool root_may_skip(const struct mount_op *op, long result);
 /* Is it what the walk saw under this path? */
 bool root_is_same(long fd, const struct mount_op *op);
@@ -42,6 +43,8 @@ const char *root_mode_text(unsigned mode);
 
 /* The path without its leading slashes; "." for "/". */
 const char *root_relative(const char *target);
+/* An empty filesystem in memory, detached; a size of 0 is any. */
+long root_new_tmpfs(uint64_t size, unsigned mode);
 /* A file that holds the text, to be mounted over another; its name is there for as long as that takes. */
 long root_make_text(const struct builder *builder, const char *text);
 void root_drop_text(const struct builder *builder, long fd);

@@ -77,9 +77,10 @@ int launch_map_identity(struct launch *launch)
 
 /* ---- first ------------------------------------------------------------------------------------------------------ */
 
-/* The kernel counts the descriptors that a user has under way against the soft limit of who sends: what other commands of
- * that user keep so must not be in the way, so it is as high as it may be meanwhile. Others that start now take theirs. */
-long launch_hand_out(const struct launch *launch, const struct msghdr *message)
+/* The kernel counts the descriptors that a user has under way against the soft limit of who sends: what other commands
+ * of that user keep so must not be in the way, so it is as high as it may be meanwhile. Others that start now take
+ * theirs. */
+long launch_hand_out(int control_fd, const struct msghdr *message)
 {
 	struct rlimit before = { 0 }, high;
 	bool raised = sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &before) >= 0;
@@ -90,7 +91,7 @@ long launch_hand_out(const struct launch *launch, const struct msghdr *message)
 		struct timespec pause = { .tv_nsec = 1000000 };
 		if (tries)
 			sys_2(SYS_nanosleep, &pause, NULL);
-		result = sys_3(SYS_sendmsg, launch->control_fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
+		result = sys_3(SYS_sendmsg, control_fd, message, MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
 	if (raised)
 		sys_4(SYS_prlimit64, 0, RLIMIT_NOFILE, &before, NULL);
@@ -104,15 +105,16 @@ static long hand_out_one(const struct launch *launch, void *message, size_t size
 	union {
 		struct cmsghdr header;
 		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	} control = { .header = {
+			      .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
 	*(int *)(void *)CMSG_DATA(&control.header) = fd;
 	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
 	                         .msg_controllen = sizeof(control) };
-	return launch_hand_out(launch, &header);
+	return launch_hand_out(launch->control_fd, &header);
 }
 
 /* A pseudo-terminal of the sandbox's own devpts; its master goes to the supervisor. */
-static int make_terminal(struct launch *launch)
+int launch_make_terminal(struct launch *launch)
 {
 	int unlock = 0;
 	/* Relative to the private root, or to "/" where there is none. */
@@ -136,7 +138,9 @@ static int make_terminal(struct launch *launch)
 static int set_hostname(struct launch *launch)
 {
 	long result = sys_2(SYS_sethostname, launch->hostname, sys_strlen(launch->hostname));
-	return result < 0 ? launch_unavailable(launch, result, "hostname", "sethostname", "cannot hide the host's name") : 0;
+	return result < 0 ?
+	               launch_unavailable(launch, result, "hostname", "sethostname", "cannot hide the host's name") :
+	               0;
 }
 
 /* What is done when the program already runs is asked for before, with arguments that no call takes: a program whose
@@ -155,8 +159,9 @@ static int ask_for_later(struct launch *launch)
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
 		long result = calls[i].for_root && !launch->root ? 0 : sys_5(calls[i].number, -1, -1, -1, 0, 0);
 		if (result == -ENOSYS || result == -EPERM)
-			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, calls[i].boundary, calls[i].name,
-			                   calls[i].reason, "leave the container's seccomp profile, or use Linux 5.13 or later");
+			return launch_fail(launch, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, result, calls[i].boundary,
+			                   calls[i].name, calls[i].reason,
+			                   "leave the container's seccomp profile, or use Linux 5.13 or later");
 	}
 	return 0;
 }
@@ -169,7 +174,7 @@ static int raise_walls(struct launch *launch)
 		return -1;
 	if (launch->root && launch_raise_root(launch) < 0)
 		return -1;
-	if (launch->tty && make_terminal(launch) < 0)
+	if (launch->tty && launch_make_terminal(launch) < 0)
 		return -1;
 	return ask_for_later(launch);
 }
@@ -186,7 +191,7 @@ static void set_aside_capabilities(void)
 	sys_2(SYS_capset, &header, data);
 }
 
-/* init gets the control socket and nothing else: none of the caller's files, not even its standard ones. */
+/* init gets the control socket and the lock of the layers: none of the caller's files, not even its standard ones. */
 static void become_init(struct launch *launch, long command)
 {
 	static const char *const environment[] = { NULL };
@@ -196,13 +201,20 @@ static void become_init(struct launch *launch, long command)
 	for (long rest = command; rest; rest /= 10)
 		pid[--at] = (char)('0' + rest % 10);
 	const char *const argv[] = { "cordon-init", launch->init_mode, pid + at, NULL };
-	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, CONTROL_FD + 1);
-	long result = init < 0 ? init : control < 0 ? control : sys_3(SYS_dup3, control, CONTROL_FD, 0);
+	bool locks = launch->root && launch->root->layers_lock >= 0;
+	long init = sys_3(SYS_fcntl, launch->init_fd, F_DUPFD_CLOEXEC, LAYERS_FD + 1);
+	long control = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, LAYERS_FD + 1);
+	long lock = locks ? sys_3(SYS_fcntl, launch->root->layers_lock, F_DUPFD_CLOEXEC, LAYERS_FD + 1) : 0;
+	long result = init < 0    ? init :
+	              control < 0 ? control :
+	              lock < 0    ? lock :
+	                            sys_3(SYS_dup3, control, CONTROL_FD, 0);
+	if (result >= 0 && locks)
+		result = sys_3(SYS_dup3, lock, LAYERS_FD, 0);
 	if (result >= 0)
 		result = launch_close_all(0, CONTROL_FD - 1, 0);
 	if (result >= 0)
-		result = launch_close_all(CONTROL_FD + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+		result = launch_close_all(locks ? LAYERS_FD + 1 : LAYERS_FD, ~0U, CLOSE_RANGE_CLOEXEC);
 	sys_5(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	sys_1(SYS_chdir, "/");
 	set_aside_capabilities();
@@ -215,8 +227,8 @@ static void become_init(struct launch *launch, long command)
 
 #define ROOM 32                         /* more than are open at a time while walls are raised */
 
-/* A table of descriptors that two processes share grows only when every processor has let go of the old one, for which the
- * kernel waits for milliseconds: it has grown before. */
+/* A table of descriptors that two processes share grows only when every processor has let go of the old one, for which
+ * the kernel waits for milliseconds: it has grown before. */
 static void grow_table(const struct launch *launch)
 {
 	long lowest = sys_3(SYS_fcntl, launch->control_fd, F_DUPFD_CLOEXEC, 0);
@@ -227,17 +239,18 @@ static void grow_table(const struct launch *launch)
 		sys_1(SYS_close, lowest);
 }
 
-/* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. One that begins before there is a root
- * gets to it by a descriptor in the table, which it shares until the walls are up; what is done about signals `first` does
- * for both. */
+/* Not suspended meanwhile, as CLONE_VFORK would have it: there is something to do. One that begins before there is a
+ * root gets to it by a descriptor in the table, which it shares until the walls are up; what is done about signals
+ * `first` does for both. */
 static long clone_command(struct launch *launch)
 {
 	unsigned long flags = CLONE_VM | CLONE_CHILD_CLEARTID | CLONE_PARENT_SETTID | SIGCHLD;
 	launch->loading = 1;
 	if (launch->late)
 		grow_table(launch);
-	long pid = sys_clone(flags | (launch->late ? CLONE_FILES | CLONE_SIGHAND : 0), (char *)launch->command_stack + launch->stack_size,
-	                     &launch->command, &launch->loading, launch_command, launch);
+	long pid = sys_clone(flags | (launch->late ? CLONE_FILES | CLONE_SIGHAND : 0),
+	                     (char *)launch->command_stack + launch->stack_size, &launch->command, &launch->loading,
+	                     launch_command, launch);
 	if (pid < 0)
 		launch->loading = 0;
 	return pid < 0 ? launch_unavailable(launch, pid, "lifetime", NULL, "cannot start the command's process") : pid;
@@ -248,14 +261,15 @@ static int tell_walls(struct launch *launch)
 {
 	long result = launch->late ? sys_1(SYS_unshare, CLONE_FILES) : 0;
 	if (result < 0)
-		return launch_unavailable(launch, result, "descriptors", "unshare", "cannot have descriptors of its own");
+		return launch_unavailable(launch, result, "descriptors", "unshare",
+		                          "cannot unshare its descriptor table");
 	__atomic_store_n(&launch->walls, 1, __ATOMIC_RELEASE);
 	sys_3(SYS_futex, &launch->walls, FUTEX_WAKE, 1);
 	return 0;
 }
 
-/* In the user namespace that it has entered, `become` counts against the command's number of processes until it is waited for.
- * Not for ever: whoever waits for it may have died. */
+/* In the user namespace that it has entered, `become` counts against the command's number of processes until it is
+ * waited for. Not for ever: whoever waits for it may have died. */
 static void await_alone(struct launch *launch)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
@@ -289,14 +303,17 @@ static int enter_late(struct launch *launch)
 	struct timespec pause = { .tv_nsec = 10000000 };
 	while (!__atomic_load_n(&launch->late_made, __ATOMIC_ACQUIRE)) {
 		if (!__atomic_load_n(&launch->loading, __ATOMIC_ACQUIRE))
-			return launch_unavailable(launch, 0, "network", NULL, "the command's process died before it had a network");
+			return launch_unavailable(launch, 0, "network", NULL,
+			                          "the command's process died before it had a network");
 		sys_4(SYS_futex, &launch->late_made, FUTEX_WAIT, 0, &pause);
 	}
 	long pidfd = sys_2(SYS_pidfd_open, launch->command, 0);
 	long result = pidfd < 0 ? pidfd : sys_2(SYS_setns, pidfd, launch->late);
 	if (pidfd >= 0)
 		sys_1(SYS_close, pidfd);
-	return result < 0 ? launch_unavailable(launch, result, "network", "setns", "cannot enter the command's network") : 0;
+	return result < 0 ?
+	               launch_unavailable(launch, result, "network", "setns", "cannot enter the command's network") :
+	               0;
 }
 
 /* While the command seals itself: its program starts when the network is there. */
@@ -313,8 +330,8 @@ int launch_raise_network(struct launch *launch)
 	return up ? 0 : -1;
 }
 
-/* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it is,
- * and with SIGCHLD ignored init would never hear of the command's end. */
+/* What the caller ignores neither init nor the command must: CLONE_CLEAR_SIGHAND and execve() both leave SIG_IGN as it
+ * is, and with SIGCHLD ignored init would never hear of the command's end. */
 void launch_reset_signals(void)
 {
 	/* struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL. */
@@ -353,7 +370,7 @@ static int keep_signals_in(struct launch *launch)
 
 static int adopt_orphans(struct launch *launch)
 {
-	if (*launch->init_mode != *INIT_PID_NAMESPACE)
+	if (*launch->init_mode != *INIT_PID_NAMESPACE && *launch->init_mode != *INIT_VIEW)
 		sys_5(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	return *launch->init_mode == *INIT_SCOPED ? keep_signals_in(launch) : 0;
 }
@@ -370,9 +387,15 @@ void launch_first(void *argument)
 	}
 	/* The caller waits for the program. */
 	if (adopt_orphans(launch) == 0 && launch_raise(launch) > 0 && launch_leave_host(launch) == 0 &&
-	    launch_raise_network(launch) == 0)
+	    launch_raise_network(launch) == 0) {
+		/* The sandbox has an init, which adopts the starter. */
+		if (*launch->init_mode == *INIT_VIEW) {
+			launch->watched = true;
+			sys_exit(0);
+		}
 		become_init(launch, launch->command);
-	/* Still here: nobody would watch over it. */
+	}
+	/* Reached only if init could not be started: without it the command would run unsupervised. */
 	if (launch->command > 0)
 		sys_2(SYS_kill, launch->command, SIGKILL);
 	sys_exit(1);

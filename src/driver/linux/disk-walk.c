@@ -21,7 +21,7 @@
 #define BUFFER_SIZE (32 * 1024)
 #define ORDER_TURNS 8
 #define OPEN_LEVELS 8
-/* What other clocks may be ahead of ours, and how long a step may take. */
+/* The difference between clocks, and the longest time that a step may take. */
 #define SLACK_S 60
 /* Looking at the clock takes time as well. */
 #define ENTRIES_PER_LOOK 16
@@ -91,7 +91,8 @@ bool disk_stat(int fd, const char *name, bool follow, struct disk_stat *ret_stat
 		.device = disk_device(stat.stx_dev_major, stat.stx_dev_minor),
 		.inode = stat.stx_ino,
 		.bytes = stat.stx_blocks * 512,
-		.born_ns = stat.stx_mask & STATX_BTIME ? stat.stx_btime.tv_sec * 1000000000 + stat.stx_btime.tv_nsec : INT64_MIN,
+		.born_ns = stat.stx_mask & STATX_BTIME ? stat.stx_btime.tv_sec * 1000000000 + stat.stx_btime.tv_nsec :
+		                                         INT64_MIN,
 		.changed_ns = stat.stx_ctime.tv_sec * 1000000000 + stat.stx_ctime.tv_nsec,
 		.mode = stat.stx_mode,
 		.user = stat.stx_uid,
@@ -173,7 +174,8 @@ void disk_walk_add(struct disk_walk *walk, const struct disk_stat *stat)
 
 /* ---- directories ------------------------------------------------------------------------------------------------ */
 
-/* A command that closes a directory of ours hides what is in it; one that somebody else owns was never ours to see. */
+/* A command that closes a directory of the caller's hides what is in it; a directory of another owner could never be
+ * read. */
 static void not_opened(struct disk_walk *walk, int parent, const char *name, int why)
 {
 	struct disk_stat stat;
@@ -230,7 +232,8 @@ static void leave(struct disk_walk *walk)
 	if (outer && outer->fd < 0) {
 		struct disk_stat stat;
 		auto_close int fd = openat(level->fd, "..", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (fd >= 0 && disk_stat(fd, "", false, &stat) && stat.inode == outer->inode && stat.device == outer->device)
+		if (fd >= 0 && disk_stat(fd, "", false, &stat) && stat.inode == outer->inode &&
+		    stat.device == outer->device)
 			outer->fd = take_fd(&fd);
 	}
 	close_level(level);

@@ -1,16 +1,17 @@
 /* Counting what directory trees hold, a little at a time, while others change them.
  *
- * What counts is what is taken from the filesystem: the blocks of every file, directory and link, and 4 KiB for each at
- * least, since files without blocks use it up, too. A file with several names counts once, and so does one that is
+ * What counts is what is taken from the filesystem: the blocks of every file, directory and link, and 4 KiB for each
+ * at least, since files without blocks use it up, too. A file with several names counts once, and so does one that is
  * moved while the count is under way. Nothing is followed: neither symbolic links nor mounts. Any depth takes the same
- * few descriptors. Directories are entered in another order each time, so that nobody knows ahead where the count is not. */
+ * few descriptors. Directories are entered in another order each time, so that nobody knows ahead where the count is
+ * not. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define DISK_INODE_BYTES 4096
-#define DISK_ROOTS 3
+#define DISK_ROOTS 4
 
 /* What a look at a file tells. */
 struct disk_stat {

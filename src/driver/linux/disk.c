@@ -81,7 +81,8 @@ static uint64_t look_at_volumes(struct disk_watch *watch)
 	for (size_t i = 0; i < watch->volume_count; i++) {
 		struct disk_volume *volume = &watch->volumes[i], before = *volume;
 		look_at_volume(volume);
-		taken += difference(before.bytes, volume->bytes) + difference(before.inodes, volume->inodes) * DISK_INODE_BYTES;
+		taken += difference(before.bytes, volume->bytes) +
+		         difference(before.inodes, volume->inodes) * DISK_INODE_BYTES;
 		watch->prompt &= volume->prompt;
 	}
 	watch->taken += taken;
@@ -122,10 +123,11 @@ static struct {
 	int fd;
 } dated = { PTHREAD_MUTEX_INITIALIZER, -1 };
 
-/* A date that none of the files bears that are there, and none is older than that is made from now on. No clock tells it:
- * files are dated by that of the last tick, which may be long ago on a busy machine; but since 6.13 by a finer one if
- * that must be to tell two changes of a file apart, and then all others are not dated before. So a file of ours is
- * changed twice. Where that makes no difference there are ticks only, and what has the date of this one may be older. */
+/* A date that none of the files bears that are there, and none is older than that is made from now on. No clock tells
+ * it: files are dated by that of the last tick, which may be long ago on a busy machine; but since 6.13 by a finer
+ * one if that must be to tell two changes of a file apart, and then all others are not dated before. So a file of
+ * ours is changed twice. Where that makes no difference there are ticks only, and what has the date of this one may
+ * be older. */
 static int64_t date_of_start(void)
 {
 	struct timespec now;
@@ -169,7 +171,8 @@ void disk_watch_begin(struct disk_watch *watch, const struct disk_options *optio
 
 /* ---- when to count ---------------------------------------------------------------------------------------------- */
 
-/* How much may be taken before the limit may be passed; near to it some more, lest all that others write makes it due. */
+/* How much may be taken before the limit may be passed; near to it some more, lest all that others write makes it
+ * due. */
 static uint64_t left(const struct disk_watch *watch)
 {
 	uint64_t most = watch->options.most_bytes, least = most / NEAR_SHARE;
@@ -273,9 +276,10 @@ static bool ask_processes(struct disk_watch *watch, uint64_t until_us)
 	return true;
 }
 
-/* What the command added, by a first count: what was made since the start. What is not known is how large files were that
- * have changed or are gone; but how much of the filesystem was taken or given back. That others may have done, too, so
- * it is believed within bounds: it ends nothing by itself, and makes room for no more than the limit once more. */
+/* What the command added, by a first count: what was made since the start. What is not known is how large files were
+ * that have changed or are gone; but how much of the filesystem was taken or given back. That others may have done,
+ * too, so it is believed within bounds: it ends nothing by itself, and makes room for no more than the limit once
+ * more. */
 static int64_t first_added(const struct disk_watch *watch)
 {
 	const struct disk_count *count = &watch->walk.count;
@@ -346,7 +350,7 @@ static bool hides_something(const struct disk_watch *watch)
 	return false;
 }
 
-/* Of ours, lest a busy machine make counting seem dear. */
+/* CPU time of this thread, so that a busy machine does not make counting look expensive. */
 static uint64_t processor_us(void)
 {
 	struct timespec now;
@@ -367,8 +371,8 @@ static bool may_be_missed(const struct disk_watch *watch)
 	return bytes <= watch->ceiling && bytes + missing(watch) > watch->ceiling;
 }
 
-/* Did the command do nothing since the count before this one? Then nothing was kept out of the way of this one. What it did
- * meanwhile alone would not tell: the kernel notes it late of a process that does not sleep. */
+/* Did the command do nothing since the count before this one? Then nothing was kept out of the way of this one. What
+ * it did meanwhile alone would not tell: the kernel notes it late of a process that does not sleep. */
 static bool was_idle(const struct disk_watch *watch)
 {
 	const struct processes *now = &watch->processes;

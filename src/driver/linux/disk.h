@@ -15,9 +15,9 @@
  * long as it does anything.
  *
  * What the command holds open but has removed is found by way of its processes. Where it has made places that cannot be
- * looked into, what the filesystem has lost and was not found counts as its own. Otherwise files may have been moved out of
- * the way of the count: it is suspect, and repeated, in another order, until it finds them or the command did nothing
- * meanwhile; then others have what is missing. Of a processor that takes a hundredth. */
+ * looked into, what the filesystem has lost and was not found counts as its own. Otherwise files may have been moved
+ * out of the way of the count: it is suspect, and repeated, in another order, until it finds them or the command did
+ * nothing meanwhile; then others have what is missing. Of a processor that takes a hundredth. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ struct disk_watch {
 	int pause_ms;
 	uint64_t looked_us;
 	uint64_t asked_us, ask_us;      /* when it was asked what the processes did, and when it may be asked again */
-	uint64_t taken;                 /* since the last count, by anybody */
+	uint64_t taken;                 /* since the last count, by any process */
 	uint64_t others;                /* of what is gone since the start: what is not the command's for sure */
 	bool suspect;                   /* the last count may have missed so much that the limit is passed */
 
@@ -89,8 +89,8 @@ struct disk_watch {
 
 /* To be called before the command starts. Afterwards `prompt` is known. */
 void disk_watch_begin(struct disk_watch *watch, const struct disk_options *options);
-/* Looks, and counts for a few milliseconds if that must be; in how many ms it wants to be called again, or -1: the limit
- * is passed. `pidfd` is the command's first process. */
+/* Looks, and counts for a few milliseconds if that must be; in how many ms it wants to be called again, or -1: the
+ * limit is passed. `pidfd` is the command's first process. */
 int disk_watch_look(struct disk_watch *watch, int pidfd);
 /* The command has ended: had it passed the limit? Counts for a few milliseconds at most. */
 bool disk_watch_settle(struct disk_watch *watch);

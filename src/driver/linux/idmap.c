@@ -37,15 +37,15 @@ static int write_map(long pid, const char *file, unsigned owner)
 	return fd >= 0 && write(fd, map, (size_t)length) == length ? 0 : -1;
 }
 
-/* It has no descriptors of its own: what we close is closed, though it may be about to end for a while. */
+/* It shares our descriptor table: what we close is closed for it, though it may take a while to end. */
 static long start_process(int *ret_pidfd)
 {
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	__atomic_store_n(&on_stack, getpid(), __ATOMIC_RELEASE);
-	long pid = sys_clone(CLONE_VM | CLONE_FILES | CLONE_NEWUSER | CLONE_PIDFD | CLONE_CHILD_CLEARTID, stack + STACK_SIZE, ret_pidfd,
-	                     &on_stack, launch_wait, (void *)(intptr_t)getpid());
+	long pid = sys_clone(CLONE_VM | CLONE_FILES | CLONE_NEWUSER | CLONE_PIDFD | CLONE_CHILD_CLEARTID,
+	                     stack + STACK_SIZE, ret_pidfd, &on_stack, launch_wait, (void *)(intptr_t)getpid());
 	if (pid < 0)
 		on_stack = 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -55,7 +55,7 @@ static long start_process(int *ret_pidfd)
 static int make(uid_t uid, gid_t gid)
 {
 	int fd = -1, pidfd = -1;
-	/* In a copy of the process nobody is on its copy of the stack. */
+	/* In a copy of the process its copy of the stack is unused. */
 	while (__atomic_load_n(&on_stack, __ATOMIC_ACQUIRE) == getpid())
 		sys_4(SYS_futex, &on_stack, FUTEX_WAIT, getpid(), NULL);
 	long pid = start_process(&pidfd);
@@ -65,7 +65,7 @@ static int make(uid_t uid, gid_t gid)
 	snprintf(path, sizeof(path), "/proc/%ld/ns/user", pid);
 	if (write_map(pid, "uid_map", uid) == 0 && write_map(pid, "gid_map", gid) == 0)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-	/* It may not have had a turn yet; nobody waits for it to be gone before the stack is needed again. */
+	/* It may not have been scheduled yet; it must be gone only before the stack is used again. */
 	kill((pid_t)pid, SIGKILL);
 	linger_add(pidfd, &(struct cgroup){ .ops = NULL });
 	return fd;

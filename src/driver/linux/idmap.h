@@ -2,8 +2,8 @@
 #pragma once
 #include <sys/types.h>
 
-/* Who a root caller's command is, on the host and as seen inside. The former is from the range Debian and systemd leave
- * unassigned; nothing on the host belongs to it. */
+/* The ids of a root caller's command, on the host and as seen inside. The former is from the range that Debian and
+ * systemd leave unassigned; nothing on the host belongs to it. */
 #define IDMAP_OUTSIDE 65530u
 #define IDMAP_INSIDE 1000u
 

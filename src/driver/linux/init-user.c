@@ -1,7 +1,6 @@
 /* Init's half of user.h. Its memory has nothing of the caller's in it. */
 #include <fcntl.h>
 #include <linux/sched.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
@@ -10,19 +9,6 @@
 #include "driver/linux/order.h"
 #include "driver/linux/sys.h"
 #include "driver/linux/user.h"
-
-static void hand_out(int fd)
-{
-	const int32_t kind = REPLY_READY;
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec part = { (void *)(uintptr_t)&kind, offsetof(struct reply, error) };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control) };
-	*(int *)(void *)CMSG_DATA(&control.header) = fd;
-	sys_3(SYS_sendmsg, CONTROL_FD, &header, MSG_NOSIGNAL);
-}
 
 static long make(struct launch *launch)
 {
@@ -35,7 +21,9 @@ static long make(struct launch *launch)
 	if (launch_map_identity(launch) < 0)
 		return -1;
 	result = sys_4(SYS_openat, AT_FDCWD, "/proc/self/ns/user", O_RDONLY | O_CLOEXEC, 0);
-	return result < 0 ? launch_unavailable(launch, result, "user_namespaces", "/proc/self/ns/user", "cannot keep a namespace") : result;
+	return result < 0 ? launch_unavailable(launch, result, "user_namespaces", "/proc/self/ns/user",
+	                                       "cannot keep a namespace") :
+	                    result;
 }
 
 void user_serve(void)
@@ -46,7 +34,7 @@ void user_serve(void)
 		sys_exit(1);
 	long fd = make(&launch);
 	if (fd >= 0)
-		hand_out((int)fd);
+		reply_with(CONTROL_FD, &(int){ (int)fd }, 1);
 	else
 		reply_failure(&launch, CONTROL_FD);
 	sys_exit(fd < 0);

@@ -2,10 +2,12 @@
  * started from memory. It reaps every process, passes signals on, and when the command has ended kills what is left of
  * it before it reports, so that a report means: nothing is left.
  *
- * It holds one descriptor, the control socket, and no capability. The supervisor's end of that socket is its lifeline: end of file means that the supervisor is gone, and
- * everything goes with it. It is not dumpable, so that no command of the same user can trace it or read its memory.
+ * It holds the control socket, perhaps the lock of the layers, and no capability. The supervisor's end of that socket
+ * is its lifeline: end of file means that the supervisor is gone, and everything goes with it. It is not dumpable, so
+ * that no command of the same user can trace it or read its memory.
  *
- * The supervisor keeps the command's time. Init has a deadline a little later, for a supervisor that does not come to it.
+ * The supervisor keeps the command's time. Init has a deadline a little later, for a supervisor that does not come to
+ * it.
  *
  * States: WAIT (the command runs) → CLEAN (killing the rest) → REPORT → exit. */
 #include <fcntl.h>
@@ -21,6 +23,7 @@
 #include <time.h>
 
 #include "driver/linux/control.h"
+#include "driver/linux/starter.h"
 #include "driver/linux/sys.h"
 #include "driver/linux/user.h"
 
@@ -46,10 +49,13 @@ void *memset(void *to, int byte, size_t length)
 #define BLOCK_BYTES 512
 
 #define STOPS_MAX 1000                  /* of who is let go on: far more than anybody means to have */
+#define REST_US 1000000                 /* for a reaper to end what its command has left */
 #define ROUNDS 64                       /* of reaping, before it is heard what else there is */
 
 static int events;                      /* a signalfd: children have ended */
+static bool has_lock;                   /* of the layers */
 static uint64_t deadline_us;            /* CLOCK_MONOTONIC; 0: there is none */
+static bool is_reaper; /* others in the sandbox may kill and stop this process; the supervisor ends what it cannot */
 
 static long number(const char *text)
 {
@@ -90,8 +96,8 @@ static bool careless;
 enum { careless = false };
 #endif
 
-/* Reaps what has ended, of which there may be more at any moment: whoever keeps us at it does not keep us from all else. In a pid
- * namespace whoever lives is our child or a descendant of one: where there is none, nobody is left. */
+/* Reaps what has ended, of which there may be more at any moment: whoever keeps us at it does not keep us from all
+ * else. In a pid namespace whoever lives is our child or a descendant of one: where there is none, nobody is left. */
 static bool is_alone(void)
 {
 	long pid = 1;
@@ -115,8 +121,8 @@ static bool everybody_is_ours;
 
 static bool is_everybody_ours(const char *mode)
 {
-	/* A mistake here would cost a person everything that runs: we must be the first in the namespace, or the supervisor, of the same
-	 * user, out of reach. */
+	/* A mistake here would cost a person everything that runs: we must be the first in the namespace, or the
+	 * supervisor, of the same user, out of reach. */
 	if (*mode != *INIT_SCOPED)
 		return *mode == *INIT_PID_NAMESPACE && sys_0(SYS_getpid) == 1;
 	return sys_2(SYS_kill, sys_0(SYS_getppid), 0) == -EPERM;
@@ -131,14 +137,18 @@ static void await_all_deaths(void)
 			await_deaths(NULL);
 }
 
-/* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without need. */
-static void kill_rest(void)
+/* To kill everybody the kernel looks at each process of the machine, of which there may be thousands: so not without
+ * need. False: a reaper gave up. */
+static bool kill_rest(void)
 {
+	uint64_t begun_us = is_reaper ? now_us() : 0;
 	while (!careless && !is_alone()) {
+		if (is_reaper && now_us() - begun_us > REST_US)
+			return false;
 		if (everybody_is_ours) {
 			sys_2(SYS_kill, -1, SIGKILL);
 			await_all_deaths();
-			return;
+			return true;
 		}
 		/* Those of them then become ours, until none is left. */
 		kill_children();
@@ -146,10 +156,11 @@ static void kill_rest(void)
 		if (!is_alone())
 			await_deaths(&pause);
 	}
+	return true;
 }
 
-/* execve() counts the memory that a process leaves as its own: the caller's, with its peak. Ours was that, too, a moment before or
- * after; but the caller's may grow meanwhile, and the kernel counts in lots. */
+/* execve() counts the memory that a process leaves as its own: the caller's, with its peak. Ours was that, too, a
+ * moment before or after; but the caller's may grow meanwhile, and the kernel counts in lots. */
 static uint64_t known_rss_kb(uint64_t peak_kb)
 {
 	struct rusage usage;
@@ -163,10 +174,15 @@ static uint64_t known_rss_kb(uint64_t peak_kb)
 static __attribute__((noreturn)) void report(int status, uint64_t end_us, bool late)
 {
 	struct rusage usage;
-	kill_rest();
+	bool rest = !kill_rest();
+	/* Whoever gets the report may have the next sandbox on the same layers. */
+	if (has_lock)
+		sys_1(SYS_close, LAYERS_FD);
 	memset(&usage, 0, sizeof(usage));
 	sys_2(SYS_getrusage, RUSAGE_CHILDREN, &usage);
-	struct control_message message = { .kind = CONTROL_REPORT, .value = status, .end_us = end_us, .late = late };
+	struct control_message message = {
+		.kind = CONTROL_REPORT, .value = status, .end_us = end_us, .late = late, .rest = rest
+	};
 	message.cpu_us = (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
 	                 (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 	message.max_rss_kb = known_rss_kb((uint64_t)usage.ru_maxrss);
@@ -182,8 +198,8 @@ static void obey(bool pid_namespace, long command)
 	struct control_message message = { .kind = 0 };
 	long length = sys6(SYS_recvfrom, CONTROL_FD, (long)&message, sizeof(message), MSG_DONTWAIT, 0, 0);
 	if (length == 0 || (length < 0 && length != -EAGAIN && length != -EINTR)) {
-		/* With its pid 1 the kernel ends a pid namespace by itself. */
-		if (!pid_namespace)
+		/* With its pid 1 the kernel ends a pid namespace by itself; but after the lock is gone. */
+		if (!pid_namespace || has_lock)
 			kill_rest();
 		sys_exit(1);
 	}
@@ -210,7 +226,8 @@ static struct timespec *time_left(struct timespec *left)
 	return left;
 }
 
-/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. But nobody has us do that for ever. */
+/* Whoever asks to be traced by its parent, which traces nobody, is let go on: it has not ended. But nobody has us do
+ * that for ever. */
 static void let_go(long pid, int signal)
 {
 	static unsigned stops;
@@ -235,20 +252,23 @@ static bool reap(long command)
 	return pid > 0;
 }
 
-static __attribute__((noreturn)) void serve(const char *mode, long command)
+void init_serve(const char *mode, long command)
 {
 	const unsigned long default_action[4] = { (unsigned long)SIG_DFL };
 	bool pid_namespace = *mode == *INIT_PID_NAMESPACE;
 	everybody_is_ours = is_everybody_ours(mode);
+	is_reaper = *mode == *INIT_REAPER;
 #ifdef CORDON_UNWALL
 	careless = mode[1] == *INIT_CARELESS;
 #endif
 	sys_5(SYS_prctl, PR_SET_DUMPABLE, careless, 0, 0, 0);
-	sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
+	if (!is_reaper)
+		sys_5(SYS_prctl, PR_SET_NAME, "cordon-init", 0, 0, 0);
 	/* Also of those that stop. */
 	sys_4(SYS_rt_sigaction, SIGCHLD, default_action, NULL, sizeof(uint64_t));
 	uint64_t all = ~0ULL, child = 1ULL << (SIGCHLD - 1);
 	sys_4(SYS_rt_sigprocmask, SIG_BLOCK, &all, NULL, sizeof(all));
+	has_lock = pid_namespace && sys_3(SYS_fcntl, LAYERS_FD, F_GETFD, 0) >= 0;
 	events = (int)sys_4(SYS_signalfd4, -1, &child, sizeof(child), O_CLOEXEC | O_NONBLOCK);
 	if (events < 0)
 		sys_exit(2);
@@ -277,7 +297,9 @@ static __attribute__((noreturn, used)) void init_main(const long *stack)
 		sys_exit(2);
 	if (*argv[1] == *INIT_USER)
 		user_serve();
-	serve(argv[1], number(argv[2]));
+	if (*argv[1] == *INIT_STARTER)
+		starter_serve((char *)stack[1]);
+	init_serve(argv[1], number(argv[2]));
 }
 
 #if defined(__x86_64__)

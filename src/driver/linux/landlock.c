@@ -2,7 +2,7 @@
  * same profile, held by fewer mechanisms; what cannot be held is "none" in `isolation`. init is an ordinary process
  * that adopts every orphan, so that the whole tree can still be killed. */
 #include "base/text.h"
-#include "driver/driver.h"
+#include "driver/linux/plan.h"
 #include "driver/linux/memory-watch.h"
 #include "driver/linux/control.h"
 
@@ -52,9 +52,13 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	const char *scoped = facts->landlock_abi >= 6 ? "Landlock scopes signals; others are listed in /proc"
 	                                              : "Landlock keeps from tracing; not from listing or signalling";
 	/* The filter refuses root every change of metadata, see SECCOMP_NO_ATTRIBUTES. */
-	const char *landlock = !launch->seal.landlock_abi ? "none"
-	                       : arena_printf(arena, "%s; not metadata: names can be seen%s", driver_landlock_text(arena, launch),
-	                                      facts->caller_is_root ? "" : ", modes, times and xattrs of one's own files changed");
+	const char *landlock =
+		!launch->seal.landlock_abi ?
+			"none" :
+			arena_printf(arena, "%s; not metadata: names can be seen%s",
+	                             driver_landlock_text(arena, launch),
+	                             facts->caller_is_root ? "" :
+	                                                     ", modes, times and xattrs of one's own files changed");
 	const struct driver_mechanism rows[] = {
 		{ CORDON_WALL_FILESYSTEM, landlock ? landlock : "Landlock, contents only" },
 		{ CORDON_WALL_PROTECTED, "a check at the end" },
@@ -81,4 +85,12 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
 }
 
-const struct driver driver_landlock = { .name = "landlock", .holds_writes = true, .prepare = prepare, .describe = describe };
+const struct linux_driver driver_landlock = {
+	.driver = { .name = "landlock",
+	            .holds_writes = true,
+	            .cannot = WALL_BIT(FILESYSTEM_SECOND) | WALL_BIT(MASKED) | WALL_BIT(PROC) | WALL_BIT(HOSTNAME) |
+	                      WALL_BIT(CGROUP_VIEW),
+	            LINUX_FUNCTIONS },
+	.prepare = prepare,
+	.describe = describe,
+};

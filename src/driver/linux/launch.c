@@ -42,9 +42,11 @@ int launch_init_fd(struct cordon_error *err)
 {
 	pthread_once(&init_once, make_init);
 	if (init_fd < 0) {
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, -init_fd, "memfd_create", "cannot keep the init program in memory");
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, -init_fd, "memfd_create",
+		     "cannot keep the init program in memory");
 		fail_boundary(err, "lifetime");
-		return fail_remedy(err, "nothing around cordon may refuse memfd_create(), nor sysctl vm.memfd_noexec be 2");
+		return fail_remedy(err,
+		                   "nothing around cordon may refuse memfd_create(), nor sysctl vm.memfd_noexec be 2");
 	}
 	return init_fd;
 }
@@ -56,7 +58,8 @@ static const struct {
 	const char *reason, *remediation;
 } clone_failures[] = {
 	{ EPERM, "the kernel does not let this user make namespaces",
-	  REMEDY_APPARMOR "; on others allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1); in a "
+	  REMEDY_APPARMOR
+	  "; on others allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1); in a "
 	  "container, lift its seccomp profile; or choose --driver landlock" },
 	{ ENOSPC, "the number of namespaces is limited to what is in use",
 	  "raise sysctl user.max_user_namespaces, or choose --driver landlock" },
@@ -94,15 +97,18 @@ int launch_check(struct cordon_error *err)
 	if (!is_under_valgrind())
 		return 0;
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, ENOSYS, "valgrind",
-	     "this process runs under valgrind, which does not know the system calls that raise walls and start a command");
+	     "this process runs under valgrind, which does not know the system calls that raise walls and start a "
+	     "command");
 	fail_boundary(err, "lifetime");
-	return fail_remedy(err, "run the program without valgrind, or have it start `cordon run`, which valgrind does not follow unless "
+	return fail_remedy(err, "run the program without valgrind, or have it start `cordon run`, which valgrind does "
+	                        "not follow unless "
 	                        "it is told to (--trace-children)");
 }
 
 /* ---- starting --------------------------------------------------------------------------------------------------- */
 
-/* Whether a process is dumpable is a property of its memory, which ours share; one at a time may change it. */
+/* Whether a process is dumpable is a property of its memory, which is shared with the caller; one thread at a time may
+ * change it. */
 static pthread_mutex_t become_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A process may set 0 and 1 only; the kernel's own 2 is nearer to 0. */
@@ -117,8 +123,8 @@ static bool has_become(const struct launch *launch)
 }
 
 /* One more process in between. As root: it becomes an unprivileged user before the namespaces are made, so that they
- * belong to that user. Or it enters the user namespace that was made for a caller that is not dumpable. It shares the table
- * of descriptors, so the pidfd arrives in ours. Its own pid, or a negative errno. */
+ * belong to that user. Or it enters the user namespace that was made for a caller that is not dumpable. It shares the
+ * table of descriptors, so the pidfd arrives in ours. Its own pid, or a negative errno. */
 static long clone_become(struct launch *launch, char *stack)
 {
 	pthread_mutex_lock(&become_lock);
@@ -160,9 +166,9 @@ int launch_visit(struct launch *launch, int user_fd, int network_fd, int maker_f
 	return launch->failed ? child_failed(launch, err) : 0;
 }
 
-/* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that waits for.
- * Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it came now. False: it is to
- * be tried again. */
+/* There is no program, and will be none. In a pid namespace the kernel ends it, with its first process, whatever that
+ * waits for. Elsewhere that waits for nothing, and is told: only init finds all that the program has started if it
+ * came now. False: it is to be tried again. */
 static bool cut_short(struct launch *launch)
 {
 	struct control_message message = { .kind = CONTROL_KILL };
@@ -173,17 +179,18 @@ static bool cut_short(struct launch *launch)
 	return true;
 }
 
-/* What is left of it to who has just waited for a moment. */
+/* What is left of it for a caller that has just waited for a moment. */
 static const struct patience *lose(struct launch *launch, const struct patience *patience)
 {
 	return await_is_over(patience) && cut_short(launch) ? NULL : patience;
 }
 
-/* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the command, on
- * the processor that it was on: init wakes when it has nothing left to do on its own. */
+/* Until init is there, or gone. `first` leaves our memory before that, but who is woken then is put behind the
+ * command, on the processor that it was on: init wakes when it has nothing left to do on its own. */
 static const struct patience *await_init(struct launch *launch, const struct patience *patience)
 {
-	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN }, { .fd = launch->pidfd, .events = POLLIN } };
+	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN },
+		                 { .fd = launch->pidfd, .events = POLLIN } };
 	int count = 0;
 	while (launch->heard_fd >= 0 && launch->pidfd >= 0 && (count == 0 || (count < 0 && errno == EINTR))) {
 		count = poll(news, ARRAY_SIZE(news), await_moment_ms(patience));
@@ -193,7 +200,14 @@ static const struct patience *await_init(struct launch *launch, const struct pat
 	return patience;
 }
 
-/* Until `become` is gone, which as root waits until `first` is init or gone. The pid of `first`, or a negative errno. */
+static void tell_alone(struct launch *launch)
+{
+	__atomic_store_n(&launch->alone, 1, __ATOMIC_RELEASE);
+	sys_3(SYS_futex, &launch->alone, FUTEX_WAKE, 1);
+}
+
+/* Until `become` is gone, which as root waits until `first` is init or gone. The pid of `first`, or a negative
+ * errno. */
 static long await_become(struct launch *launch, long become, const struct patience **patience)
 {
 	struct pollfd gone = { .fd = launch->become_fd, .events = POLLIN };
@@ -210,8 +224,7 @@ static long await_become(struct launch *launch, long become, const struct patien
 		cgroup_file_write_number(launch->group_fd, "pids.max", launch->group_most);
 	while (waitpid((pid_t)become, NULL, __WALL) < 0 && errno == EINTR)
 		;
-	__atomic_store_n(&launch->alone, 1, __ATOMIC_RELEASE);
-	sys_3(SYS_futex, &launch->alone, FUTEX_WAKE, 1);
+	tell_alone(launch);
 	return launch->clone_result;
 }
 
@@ -221,8 +234,8 @@ static void await_first(struct launch *launch)
 		sys_4(SYS_futex, &launch->standing, FUTEX_WAIT, 1, NULL);
 }
 
-/* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was ended
- * leaves it there. In a pid namespace the kernel ends it, with its first process. */
+/* Until it has become the program, or is gone: it is in our memory, on a stack that is about to go. A `first` that was
+ * ended leaves it there. In a pid namespace the kernel ends it, with its first process. */
 static void await_command(struct launch *launch, const struct patience *patience)
 {
 	bool kills = !launch->watched && !(launch->namespaces & CLONE_NEWPID);
@@ -236,24 +249,30 @@ static void await_command(struct launch *launch, const struct patience *patience
 	}
 }
 
-/* Whether a process may make a namespace for itself and enter another's: what refuses that may let it be made by clone(). */
+/* Whether a process may make a namespace for itself and enter another's: what refuses that may let it be made by
+ * clone(). */
 static bool can_be_late(void)
 {
-	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF && sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
+	return sys_1(SYS_unshare, 0) >= 0 && sys_2(SYS_setns, -1, 0) == -EBADF &&
+	       sys_2(SYS_pidfd_open, -1, 0) == -EINVAL;
+}
+
+static void prepare_clone(struct launch *launch)
+{
+	launch->pidfd = launch->become_fd = -1;
+	launch->clone_result = 0;
+	launch->command = launch->loading = launch->standing = launch->alone = 0;
+	launch->watched = launch->cut_short = false;
+	launch->group_entered = !launch->in_group;
+	launch->command_stack = (char *)launch->first_stack + STACK_SIZE;
+	launch->stack_size = STACK_SIZE;
 }
 
 /* A pid, of `become` where there is that, or a negative errno. */
 static long clone_first(struct launch *launch)
 {
 	char *stacks = launch->first_stack;
-	launch->pidfd = launch->become_fd = -1;
-	launch->clone_result = 0;
-	launch->command = launch->loading = launch->standing = launch->alone = 0;
-	launch->watched = launch->cut_short = false;
-	launch->group_entered = !launch->in_group;
-	launch->command_stack = stacks + STACK_SIZE;
-	launch->stack_size = STACK_SIZE;
-
+	prepare_clone(launch);
 	/* A handler of the caller's must not run in the child, which shares its memory. */
 	sigset_t all, before;
 	sigfillset(&all);
@@ -283,22 +302,56 @@ static int await_start(struct launch *launch, long pid, const struct patience *p
 	return launch->clone_result < 0 ? clone_failed((int)-launch->clone_result, err) : child_failed(launch, err);
 }
 
+static bool map_stacks(struct launch *launch, struct cordon_error *err)
+{
+	void *stacks =
+		mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	launch->first_stack = stacks;
+	if (stacks == MAP_FAILED)
+		fail_oom(err);
+	return stacks != MAP_FAILED;
+}
+
 int launch_start(struct launch *launch, struct cordon_error *err)
 {
 	auto_close int user_fd = -1;
 	if (user_is_needed(launch) && user_make(launch, &user_fd, err) < 0)
 		return -1;
 	launch->joined_fd = user_fd;
-	launch->first_stack = mmap(NULL, 3 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK,
-	                           -1, 0);
-	if (launch->first_stack == MAP_FAILED)
-		return fail_oom(err);
+	launch->joined = CLONE_NEWUSER;
+	if (!map_stacks(launch, err))
+		return -1;
 	bool has_command = *launch->init_mode != *INIT_USER;
-	/* To enter another process's namespace its memory must be open to us. */
-	launch->late = has_command && user_fd < 0 && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
+	/* To enter another process's namespaces, its memory must be accessible. */
+	launch->late = has_command && launch->joined_fd < 0 && can_be_late() ? launch->namespaces & CLONE_NEWNET : 0;
 	const struct patience *patience = launch->patience;
 	long pid = clone_first(launch);
 	if (has_become(launch) && pid >= 0)
 		pid = await_become(launch, pid, &patience);
 	return await_start(launch, pid, patience, err);
+}
+
+int launch_start_inside(struct launch *launch, int sandbox_fd, struct cordon_error *err)
+{
+	launch->joined_fd = sandbox_fd;
+	launch->joined = LAUNCH_SANDBOX_SHARED & ~(launch->other_network ? (uint64_t)CLONE_NEWNET : 0);
+	launch->late = 0;
+	if (!map_stacks(launch, err))
+		return -1;
+	prepare_clone(launch);
+	launch->group_entered = true;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	long pid = launch_clone_at(launch, CLONE_FILES, (char *)launch->first_stack + 2 * STACK_SIZE, NULL,
+	                           launch_become);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	while (pid > 0 && waitpid((pid_t)pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	tell_alone(launch);
+	munmap(launch->first_stack, 3 * STACK_SIZE);
+	if (pid > 0 && launch->pidfd >= 0)
+		return 0;
+	return launch->failed ? child_failed(launch, err)
+	                      : clone_failed((int)-(pid < 0 ? pid : launch->clone_result), err);
 }

@@ -57,7 +57,7 @@ void linger_add(int pidfd, struct cgroup *group)
 
 void linger_close(int *const fds[], size_t size)
 {
-	/* Who has it may be waiting for the end of another command: then they are closed now. */
+	/* The owner may be waiting for the end of another command: then they are closed now. */
 	if (pthread_mutex_trylock(&lock) == 0) {
 		for (size_t i = 0; i < size; i++)
 			if (*fds[i] >= 0 && heap_count < DESCRIPTORS)
@@ -70,7 +70,7 @@ void linger_close(int *const fds[], size_t size)
 
 void linger_sweep(void)
 {
-	/* Else somebody is at it. */
+	/* Otherwise another thread is doing it. */
 	if (pthread_mutex_trylock(&lock) != 0)
 		return;
 	sweep(false);

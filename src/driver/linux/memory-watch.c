@@ -1,5 +1,5 @@
-/* Watching memory: see memory-watch.h. What is read is the kernel's text about processes that come and go: one that cannot be read is
- * gone, or counts by what else is known of it. */
+/* Watching memory: see memory-watch.h. What is read is the kernel's text about processes that come and go: one that
+ * cannot be read is gone, or counts by what else is known of it. */
 #include "driver/linux/memory-watch.h"
 
 #include <dirent.h>
@@ -22,7 +22,8 @@
 #include "driver/linux/cgroup-file.h"
 #include "driver/linux/processes.h"
 
-#define FILES_MAX 4096          /* descriptors of a process, and files without a name of all; what is beyond is not looked at */
+/* Descriptors of one process, and unlinked files of all processes; those beyond are not looked at. */
+#define FILES_MAX 4096
 #define LINE_MAX_SIZE 8192
 #define ROOTS_MAX 8             /* processes by which the mounts are looked for */
 #define SHARE_OF_CPU 20         /* looking takes no more than one part in so many */
@@ -137,7 +138,8 @@ static void add_file(struct nameless_files *files, const struct stat *info)
 		files->items = items;
 		files->capacity = capacity;
 	}
-	files->items[files->count++] = (struct nameless_file){ info->st_dev, info->st_ino, (uint64_t)info->st_blocks * 512 };
+	files->items[files->count++] =
+		(struct nameless_file){ info->st_dev, info->st_ino, (uint64_t)info->st_blocks * 512 };
 }
 
 /* What a link of /proc/PID/fd reads as tells a memfd without opening anything. */

@@ -1,9 +1,9 @@
-/* The default driver: every kind of namespace, a private root, Landlock as a second layer, seccomp. No external program
- * and no privilege is needed.
+/* The default driver: every kind of namespace, a private root, Landlock as a second layer, seccomp. No external
+ * program and no privilege is needed.
  *
- * A root caller's command runs as an unprivileged user: a process in between becomes that user, and what was granted is
- * mounted with its owners mapped, so that files on disk keep the caller's ownership. Where a filesystem cannot be mapped
- * so, the command keeps the caller's user, without its privileges, and `isolation` says so. */
+ * A root caller's command runs as an unprivileged user: a process in between becomes that user, and what was granted
+ * is mounted with its owners mapped, so that files on disk keep the caller's ownership. Where a filesystem cannot be
+ * mapped so, the command keeps the caller's user, without its privileges, and `isolation` says so. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,9 +14,11 @@
 #include <fcntl.h>
 
 #include "base/compat.h"
-#include "driver/driver.h"
+#include "driver/linux/plan.h"
+#include "driver/linux/shared.h"
 #include "driver/linux/memory-watch.h"
 #include "driver/linux/idmap.h"
+#include "driver/linux/layers.h"
 #include "driver/linux/skeleton.h"
 #include "driver/linux/control.h"
 
@@ -28,8 +30,11 @@ static const struct {
 	enum cordon_wall wall;
 	uint64_t flag;
 } namespaces[] = {
-	{ CORDON_WALL_PROCESSES, CLONE_NEWPID }, { CORDON_WALL_NETWORK, CLONE_NEWNET },  { CORDON_WALL_IPC, CLONE_NEWIPC },
-	{ CORDON_WALL_HOSTNAME, CLONE_NEWUTS },  { CORDON_WALL_CGROUP_VIEW, CLONE_NEWCGROUP },
+	{ CORDON_WALL_PROCESSES, CLONE_NEWPID },
+	{ CORDON_WALL_NETWORK, CLONE_NEWNET },
+	{ CORDON_WALL_IPC, CLONE_NEWIPC },
+	{ CORDON_WALL_HOSTNAME, CLONE_NEWUTS },
+	{ CORDON_WALL_CGROUP_VIEW, CLONE_NEWCGROUP },
 	{ CORDON_WALL_FILESYSTEM, CLONE_NEWNS },
 };
 
@@ -45,8 +50,9 @@ static void ask_mount_api(void)
 		const char *name;
 		long number;
 	} calls[] = {
-		{ "open_tree", SYS_open_tree }, { "move_mount", SYS_move_mount }, { "fsopen", SYS_fsopen },
-		{ "fsconfig", SYS_fsconfig },   { "fsmount", SYS_fsmount },       { "mount_setattr", SYS_mount_setattr },
+		{ "open_tree", SYS_open_tree }, { "move_mount", SYS_move_mount },
+		{ "fsopen", SYS_fsopen },       { "fsconfig", SYS_fsconfig },
+		{ "fsmount", SYS_fsmount },     { "mount_setattr", SYS_mount_setattr },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(calls) && !missing_call; i++)
 		if (syscall(calls[i].number, -1L, -1L, -1L, -1L, -1L) < 0 && errno == ENOSYS)
@@ -58,15 +64,17 @@ static int check_mount_api(struct cordon_error *err)
 	pthread_once(&mount_api_once, ask_mount_api);
 	if (!missing_call)
 		return 0;
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, ENOSYS, missing_call, "a private root needs this call of the mount API");
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, ENOSYS, missing_call,
+	     "a private root needs this call of the mount API");
 	fail_boundary(err, "filesystem");
-	return fail_remedy(err, "use Linux 5.14 or later, in a container with a seccomp profile that knows the call, or choose "
-	                        "--driver landlock");
+	return fail_remedy(
+		err, "use Linux 5.14 or later, in a container with a seccomp profile that knows the call, or choose "
+		     "--driver landlock");
 }
 
 /* ---- root callers ------------------------------------------------------------------------------------------------ */
 
-/* Whoever owns the directory: root's own files, or those of the user whose project root was called in. */
+/* The owner of the directory: root's own files, or those of the user whose project root was called in. */
 static int open_one(const char *source)
 {
 	struct stat info;
@@ -86,18 +94,29 @@ bool driver_maps_owners(const struct mount_op *op)
 	return op->kind == MOUNT_BIND && (op->flags & (MOUNT_GRANTED | MOUNT_OWNED));
 }
 
-/* The caller's own files as detached mounts with mapped owners. False where one of them cannot be had. */
-static bool open_mapped(struct arena *arena, struct launch_root *root, struct driver_held *held)
+/* Of a package cache, which a command can do without. */
+static void open_layer(const struct mount_op *op, struct launch_layer *layer, int fds[2])
 {
-	int *trees = arena_alloc(arena, (root->count + 1) * sizeof(*trees));
+	layer->source_tree = fds[0] = open_one(op->source);
+	layer->directory_tree = fds[1] = layer->directory ? open_one(layer->directory) : -1;
+}
+
+/* The caller's own files as detached mounts with mapped owners. False if one of them cannot be had. */
+static bool open_mapped(struct arena *arena, struct launch_root *root, struct launch_layer *layers,
+                        struct driver_held *held)
+{
+	size_t count = root->count + 1 + (layers ? 2 * root->count : 0);
+	int *trees = arena_alloc(arena, count * sizeof(*trees));
 	if (!trees)
 		return false;
-	for (size_t i = 0; i <= root->count; i++)
+	for (size_t i = 0; i < count; i++)
 		trees[i] = -1;
-	*held = (struct driver_held){ trees, root->count + 1 };
+	*held = (struct driver_held){ trees, count };
 	bool all = true;
 	for (size_t i = 0; i < root->count && all; i++) {
 		const struct mount_op *op = &root->ops[i];
+		if (op->kind == MOUNT_LAYER && layers)
+			open_layer(op, &layers[i], &trees[root->count + 1 + 2 * i]);
 		if (!driver_maps_owners(op))
 			continue;
 		trees[i] = open_one(op->source);
@@ -107,6 +126,8 @@ static bool open_mapped(struct arena *arena, struct launch_root *root, struct dr
 		all = (trees[root->count] = open_one(root->skeleton)) >= 0;
 	if (!all) {
 		driver_release(held);
+		for (size_t i = 0; layers && i < root->count; i++)
+			layers[i].source_tree = layers[i].directory_tree = -1;
 		return false;
 	}
 	root->trees = trees;
@@ -120,13 +141,13 @@ static const char *id_map(struct arena *arena, uint32_t inside, uint32_t outside
 }
 
 static int set_identity(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
-                        struct launch *launch, struct launch_root *root, struct driver_held *held,
-                        struct cordon_error *err)
+                        struct launch *launch, struct launch_root *root, struct launch_layer *layers,
+                        struct driver_held *held, struct cordon_error *err)
 {
 	uint32_t inside_uid = facts->uid, inside_gid = facts->gid, outside_uid = facts->uid, outside_gid = facts->gid;
 	if (facts->caller_is_root) {
 		inside_uid = inside_gid = IDMAP_INSIDE;
-		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, root, held)) {
+		if ((profile->walls & WALL_BIT(IDENTITY)) && open_mapped(arena, root, layers, held)) {
 			launch->become = true;
 			outside_uid = outside_gid = launch->uid = launch->gid = IDMAP_OUTSIDE;
 		}
@@ -134,6 +155,22 @@ static int set_identity(struct arena *arena, const struct profile *profile, cons
 	launch->uid_map = id_map(arena, inside_uid, outside_uid);
 	launch->gid_map = id_map(arena, inside_gid, outside_gid);
 	return launch->uid_map && launch->gid_map ? 0 : fail_oom(err);
+}
+
+/* The slot's lock is closed after the start, when init has it. */
+static int hold_lock(struct arena *arena, const struct launch_root *root, struct driver_held *held,
+                     struct cordon_error *err)
+{
+	int *fds = arena_alloc(arena, (held->count + 1) * sizeof(*fds));
+	if (!fds) {
+		cleanup_close(&(int){ root->layers_lock });
+		return fail_oom(err);
+	}
+	if (held->count)
+		memcpy(fds, held->fds, held->count * sizeof(*fds));
+	fds[held->count] = root->layers_lock;
+	*held = (struct driver_held){ fds, held->count + 1 };
+	return 0;
 }
 
 static int prepare(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
@@ -171,7 +208,11 @@ static int prepare(struct arena *arena, const struct profile *profile, const str
 		fail_boundary(err, "programs");
 		return fail_remedy(err, "add landlock to the kernel's lsm= list, or use Linux 5.13 or later");
 	}
-	if (set_identity(arena, profile, facts, launch, root, held, err) < 0)
+	struct launch_layer *layers;
+	if (layers_prepare(arena, profile, root, &layers) < 0)
+		return fail_oom(err);
+	int identity = set_identity(arena, profile, facts, launch, root, layers, held, err);
+	if (hold_lock(arena, root, held, identity < 0 ? NULL : err) < 0 || identity < 0)
 		return -1;
 	return driver_seal(arena, profile, facts, &launch->seal, err);
 }
@@ -192,7 +233,8 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 		{ CORDON_WALL_PROC, "procfs of its own pid namespace" },
 		{ CORDON_WALL_DEVICES, "mounts" },
 		{ CORDON_WALL_PROCESSES, "pid namespace" },
-		{ CORDON_WALL_NETWORK, profile->network == NETWORK_HOSTS ? "network namespace, proxy" : "network namespace" },
+		{ CORDON_WALL_NETWORK,
+		  profile->network == NETWORK_HOSTS ? "network namespace, proxy" : "network namespace" },
 		{ CORDON_WALL_IPC, "ipc namespace" },
 		{ CORDON_WALL_HOSTNAME, "uts namespace" },
 		{ CORDON_WALL_CGROUP_VIEW, "cgroup namespace, no cgroupfs" },
@@ -215,13 +257,22 @@ static void describe(struct arena *arena, const struct profile *profile, const s
 	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
 }
 
-const struct driver driver_namespaces = {
-	.name = "namespaces",
-	.holds_writes = true,
-	.private_root = true,
-	.network_namespace = true,
-	.answers_offline = true,
-	.keeps_names = true,
+const struct linux_driver driver_namespaces = {
+	.driver = {
+		.name = "namespaces",
+		.holds_writes = true,
+		.private_root = true,
+		.network_namespace = true,
+		.answers_offline = true,
+		.keeps_names = true,
+		.layers = true,
+		.tells_renames = true,
+		.required = WALLS_ALL & ~(WALL_BIT(FILESYSTEM_SECOND) | WALL_BIT(LIMIT_MEMORY) |
+		                          WALL_BIT(LIMIT_PROCESSES) | WALL_BIT(LIMIT_CPU)),
+		.keeping = &shared_keeping,
+		.network = linux_network,
+		LINUX_FUNCTIONS,
+	},
 	.own_user = true,
 	.prepare = prepare,
 	.describe = describe,

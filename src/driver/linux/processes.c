@@ -33,8 +33,8 @@ static DIR *open_of(pid_t pid, const char *what)
 
 /* ---- which there are -------------------------------------------------------------------------------------------- */
 
-/* A process or a thread of which something could not be read: who is gone has nothing to be read. What is not there of one
- * that lives, this kernel does not tell. */
+/* A process or thread of which something could not be read: one that has ended has nothing to read. For a living one,
+ * this kernel does not provide it. */
 static bool is_gone(pid_t pid)
 {
 	return (errno == ENOENT || errno == ESRCH) && kill(pid, 0) < 0 && errno == ESRCH;
@@ -99,8 +99,8 @@ static void look_at_thread(struct processes *processes, int tasks, const char *t
 	processes->who = text_hash(processes->who, thread, strlen(thread) + 1);
 }
 
-/* What children wrote that are gone is in it. The first is init, which does not write and which nobody may ask; of the
- * others, one that does not tell may have written if it ran. */
+/* It includes what children wrote that have ended. The first is init, which does not write and cannot be read; of the
+ * others, one that cannot be read may have written if it ran. */
 static void look_at_process(struct processes *processes, pid_t pid, bool is_first)
 {
 	char wrote[512];
@@ -190,8 +190,8 @@ static DIR *open_in(int directory, const char *name)
 /* True: no more. */
 typedef bool thread_fn(void *arg, int thread);
 
-/* Threads may have files of their own, and the first may be gone while others go on: each is looked at whose files are
- * not those of the one before it. */
+/* Threads may have files of their own, and the first may be gone while others continue: each thread whose files are
+ * not those of the one before it is looked at. */
 static bool each_thread(pid_t pid, thread_fn *look, void *arg)
 {
 	DIR *tasks = open_of(pid, "task");
@@ -280,7 +280,8 @@ static bool sends_files(int thread)
 	size_t seen = 0;
 	bool found = false;
 	for (struct dirent *entry; files && about >= 0 && !found && seen++ < FILES_MAX && (entry = readdir(files));)
-		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) && S_ISSOCK(stat.mode)) {
+		if (entry->d_name[0] != '.' && disk_stat(dirfd(files), entry->d_name, true, &stat) &&
+		    S_ISSOCK(stat.mode)) {
 			char text[1024];
 			const char *number = cgroup_file_read(about, entry->d_name, text, sizeof(text)) > 0
 			                             ? strstr(text, "scm_fds:") : NULL;

@@ -1,5 +1,5 @@
-/* The processes of a command, seen from outside by way of /proc: which there are, whether they did anything, and what
- * files they hold that have no name any more. They go on meanwhile: one that is made just now may be missed. */
+/* The processes of a command, seen from outside through /proc: their number, whether they did anything, and the
+ * unlinked files they hold. They are not stopped meanwhile: one that is created just now may be missed. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,6 +33,6 @@ void processes_kill_below(pid_t first);
 typedef void processes_file_fn(void *arg, const struct disk_stat *file);
 /* Calls `each` for every file that it has open and that has no name. */
 void processes_each_nameless(pid_t pid, processes_file_fn *each, void *arg);
-/* Does it hold files without having them open: on one of these devices and nameless, but mapped; or sent to a socket
- * that nobody has received them from? */
+/* Does it hold files without having them open: on one of these devices and unlinked, but mapped; or sent to a socket
+ * and not yet received? */
 bool processes_hides(pid_t pid, const uint64_t *devices, size_t count);

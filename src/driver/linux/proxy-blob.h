@@ -3,3 +3,7 @@
 
 extern const unsigned char cordon_proxy_blob[];
 extern const unsigned int cordon_proxy_blob_size;
+
+/* The same of src/gateway/. */
+extern const unsigned char cordon_gateway_blob[];
+extern const unsigned int cordon_gateway_blob_size;

@@ -1,5 +1,5 @@
-/* The caller's half: see proxy.h. */
-#include "driver/linux/proxy.h"
+/* The caller's half: see driver/proxy.h. */
+#include "driver/proxy.h"
 
 #include <linux/sched.h>
 #include <pthread.h>
@@ -20,6 +20,8 @@
 
 static pthread_once_t program_once = PTHREAD_ONCE_INIT;
 static int program_fd = -1;
+static pthread_once_t gateway_once = PTHREAD_ONCE_INIT;
+static int gateway_fd = -1;
 
 static int unavailable(struct cordon_error *err, int os_errno, const char *subject, const char *reason)
 {
@@ -36,7 +38,20 @@ static void make_program(void)
 int proxy_program_fd(struct cordon_error *err)
 {
 	pthread_once(&program_once, make_program);
-	return program_fd < 0 ? unavailable(err, -program_fd, "memfd_create", "cannot keep the proxy in memory") : program_fd;
+	return program_fd < 0 ? unavailable(err, -program_fd, "memfd_create", "cannot keep the proxy in memory") :
+	                        program_fd;
+}
+
+static void make_gateway(void)
+{
+	gateway_fd = blob_open("cordon-gateway", cordon_gateway_blob, cordon_gateway_blob_size);
+}
+
+int proxy_gateway_fd(struct cordon_error *err)
+{
+	pthread_once(&gateway_once, make_gateway);
+	return gateway_fd < 0 ? unavailable(err, -gateway_fd, "memfd_create", "cannot keep the gateway in memory") :
+	                        gateway_fd;
 }
 
 int proxy_open(struct proxy_process *ret_process, struct cordon_error *err)

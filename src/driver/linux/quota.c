@@ -37,7 +37,7 @@ static bool is_enforced(const struct project *project)
 	return ask(project, Q_XGETQSTAT, &state) && (state.qs_flags & FS_QUOTA_PDQ_ENFD);
 }
 
-/* An id that nobody has used has no figures yet. */
+/* An id without any use has no figures yet. */
 static struct fs_disk_quota figures(const struct project *project)
 {
 	struct fs_disk_quota found = { 0 };
@@ -60,8 +60,8 @@ static bool is_empty(int fd)
 	return empty;
 }
 
-/* It is ours already, or becomes so. A directory that is new may have the number of one that is gone, whose files are still
- * open somewhere: then the project is not empty. */
+/* It is our project already, or becomes one. A new directory may have the inode number of a removed one, whose files
+ * are still open: then the project is not empty. */
 static bool claim(const struct project *project)
 {
 	struct fsxattr attributes;
@@ -70,7 +70,8 @@ static bool claim(const struct project *project)
 	if (attributes.fsx_projid)
 		return attributes.fsx_projid == project->id && (attributes.fsx_xflags & FS_XFLAG_PROJINHERIT);
 	const struct fs_disk_quota others = figures(project);
-	if (others.d_bcount || others.d_icount || !is_empty(openat(project->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
+	if (others.d_bcount || others.d_icount ||
+	    !is_empty(openat(project->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
 		return false;
 	attributes.fsx_projid = project->id;
 	attributes.fsx_xflags |= FS_XFLAG_PROJINHERIT;

@@ -1,12 +1,12 @@
-/* Skeletons: see skeleton.h. A skeleton is named by a hash of everything in it, so it never changes: a new host file, a
- * new grant or another user is another skeleton. It is made under another name and renamed when complete. One that was
- * not used for a month is removed by whoever makes a new one; commands last shorter than that. */
+/* Skeletons: see skeleton.h. A skeleton is named by a hash of everything in it, so it never changes: a new host file,
+ * a new grant or another user is another skeleton. It is made under another name and renamed when complete. One that
+ * was not used for a month is removed when a new one is made; commands do not last that long. Where there are
+ * SKELETONS_MAX nevertheless, no other is made: one that was used since may be the root of a sandbox that is up. */
 #include "driver/linux/skeleton.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sodium/crypto_generichash.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,6 +23,7 @@
 #define ABANDONED_SECONDS 600           /* one that was never completed */
 #define TOUCH_SECONDS (24 * 3600)
 #define NAME_LENGTH 32
+#define SKELETONS_MAX 256               /* each is some hundred files */
 
 /* A small file of the base view is copied; `size` is its stamp. */
 static bool is_copy(const struct mount_op *op)
@@ -32,8 +33,8 @@ static bool is_copy(const struct mount_op *op)
 
 static bool is_fixed(const struct mount_op *op)
 {
-	return op->kind == MOUNT_DIRECTORY || op->kind == MOUNT_FILE || op->kind == MOUNT_LINK || op->kind == MOUNT_TEXT ||
-	       is_copy(op);
+	return op->kind == MOUNT_DIRECTORY || op->kind == MOUNT_FILE || op->kind == MOUNT_LINK ||
+	       op->kind == MOUNT_TEXT || is_copy(op);
 }
 
 static void hash_text(crypto_generichash_state *state, const char *text)
@@ -129,8 +130,8 @@ static int make_one(struct arena *arena, int root, const struct mount_op *op)
 
 static int make_all(struct arena *arena, int root, const struct mount_plan *plan, size_t count)
 {
-	if (fchmod(root, 0755) < 0 || make_directory(root, "proc") < 0 || mknodat(root, LAUNCH_MASK_FILE, S_IFREG, 0) < 0 ||
-	    mkdirat(root, LAUNCH_MASK_DIRECTORY, 0) < 0)
+	if (fchmod(root, 0755) < 0 || make_directory(root, "proc") < 0 ||
+	    mknodat(root, LAUNCH_MASK_FILE, S_IFREG, 0) < 0 || mkdirat(root, LAUNCH_MASK_DIRECTORY, 0) < 0)
 		return -1;
 	for (size_t i = 0; i < count; i++)
 		if (is_fixed(&plan->ops[i]) && make_one(arena, root, &plan->ops[i]) < 0)
@@ -138,36 +139,41 @@ static int make_all(struct arena *arena, int root, const struct mount_plan *plan
 	return 0;
 }
 
-static void remove_unused(int parent)
+/* How many are left. */
+static unsigned remove_unused(int parent)
 {
 	int fd = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
 	time_t now = time(NULL);
+	unsigned left = 0;
 	for (struct dirent *entry; directory && (entry = readdir(directory));) {
 		struct stat info;
 		bool complete = strlen(entry->d_name) == NAME_LENGTH;
-		if (entry->d_name[0] != '.' && fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    now - info.st_mtime > (complete ? UNUSED_SECONDS : ABANDONED_SECONDS))
+		if (entry->d_name[0] == '.' || fstatat(fd, entry->d_name, &info, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (now - info.st_mtime > (complete ? UNUSED_SECONDS : ABANDONED_SECONDS))
 			remove_tree(fd, entry->d_name);
+		else
+			left++;
 	}
 	if (directory)
 		closedir(directory);
+	return left;
 }
 
 static int make_complete(struct arena *arena, int parent, const char *name, const struct mount_plan *plan, size_t count)
 {
 	char temporary[ID_SIZE];
+	if (remove_unused(parent) >= SKELETONS_MAX)
+		return -1;
 	id_make(temporary);
 	int made = mkdirat(parent, temporary, 0755);
-	auto_close int root = made < 0 ? -1 : openat(parent, temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	auto_close int root =
+		made < 0 ? -1 : openat(parent, temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	int result = root < 0 ? -1 : make_all(arena, root, plan, count);
-	/* Another process may have been first: then its skeleton is as good as ours. */
+	/* Another process may have been first: then its skeleton is used. */
 	if (result < 0 || renameat(parent, temporary, parent, name) < 0)
 		remove_tree(parent, temporary);
-	/* There are as many as sessions may be; once is enough for a process that stays. */
-	static atomic_flag done = ATOMIC_FLAG_INIT;
-	if (!atomic_flag_test_and_set(&done))
-		remove_unused(parent);
 	return faccessat(parent, name, F_OK, AT_SYMLINK_NOFOLLOW);
 }
 

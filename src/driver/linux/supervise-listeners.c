@@ -38,14 +38,14 @@ static int receive(int control_fd, struct control_message *message, int fds[CONT
 	return -1;
 }
 
-int supervise_take_listeners(struct supervision *supervision, int *fds, size_t count, struct cordon_error *err)
+int supervise_receive_listeners(int control_fd, int *fds, size_t count, struct cordon_error *err)
 {
 	for (size_t i = 0; i < count; i++)
 		fds[i] = -1;
 	for (size_t at = 0; at < count;) {
 		struct control_message message = { 0 };
 		int received[CONTROL_LISTENERS_MAX] = { 0 }, next = 0;
-		int number = receive(supervision->control_fd, &message, received);
+		int number = receive(control_fd, &message, received);
 		/* Of a visitor's, init was there before. */
 		if (number < 0 && message.kind == CONTROL_STARTED)
 			continue;
@@ -57,7 +57,8 @@ int supervise_take_listeners(struct supervision *supervision, int *fds, size_t c
 		if (number < 0) {
 			int os_errno = errno;
 			close_all(fds, count);
-			return fail(err, CORDON_E_INTERNAL, os_errno, "listeners", "the command's listeners were not handed out");
+			return fail(err, CORDON_E_INTERNAL, os_errno, "listeners",
+			            "the command's listeners were not handed out");
 		}
 		for (int i = 0; i < message.value; i++)
 			if (message.made & (UINT64_C(1) << i))

@@ -1,5 +1,5 @@
-/* The command's output where its reader is slow or gone: held, it is not read, and the pipe's capacity is all that the command can
- * write; closed, it gets what any writer gets whose reader went away. */
+/* The command's output where its reader is slow or gone: held, it is not read, and the pipe's capacity is all that the
+ * command can write; closed, it gets what any writer gets whose reader went away. */
 #include "driver/linux/supervise-parts.h"
 
 #include <sys/epoll.h>

@@ -3,8 +3,17 @@
 #include "driver/linux/supervise.h"
 
 enum source {
-	SOURCE_CONTROL, SOURCE_TIMER, SOURCE_STDOUT, SOURCE_STDERR, SOURCE_STDIN, SOURCE_STDIN_ROOM, SOURCE_DISK, SOURCE_MEMORY,
+	SOURCE_CONTROL,
+	SOURCE_TIMER,
+	SOURCE_STDOUT,
+	SOURCE_STDERR,
+	SOURCE_STDIN,
+	SOURCE_STDIN_ROOM,
+	SOURCE_DISK,
+	SOURCE_MEMORY,
 	SOURCE_RELEASE,
+	SOURCE_RENAMES,
+	SOURCE_WATCHED,                 /* and those after it: options.watched */
 };
 
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events);
@@ -13,14 +22,18 @@ void input_begin(struct supervision *supervision);
 /* `readable`: a read now does not block. */
 void input_pump(struct supervision *supervision, bool readable);
 void input_end(struct supervision *supervision);
-/* The command has ended: how much of its input it read. A regular file is left at that offset, unless another process moved it. */
+/* The command has ended: how much of its input it read. A regular file is left at that offset, unless another process
+ * moved it. */
 void input_settle(struct supervision *supervision);
 
 /* The command has ended: nothing is held any more. */
 void output_release(struct supervision *supervision);
 
+/* Watches the listener for renames, which it takes. */
+void supervise_renames(struct supervision *supervision, int listener_fd);
+
 void supervise_kill(struct supervision *supervision);
-/* Asks whether it is to stand still, and sees to it. For how long there is nothing more to do, in ms; 0: for ever. */
+/* Checks whether it is to be frozen, and freezes or thaws it. Returns the time until the next check in ms; 0: none. */
 uint64_t pause_look(struct supervision *supervision);
-/* It has ended; or is to, whatever becomes of init. */
+/* It has ended; or must, even if init fails. */
 void pause_end(struct supervision *supervision);

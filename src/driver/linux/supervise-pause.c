@@ -1,6 +1,6 @@
-/* A command that is frozen because its session is paused: see supervise-parts.h. Whether it is to be is asked now and then, and
- * never of a command that has just begun. Freezing is the control group's (cgroup.h). Init goes on: it ends everything should we
- * be gone. */
+/* A command that is frozen because its session is paused: see supervise-parts.h. The session's state is checked now
+ * and then, and not of a command that has just begun. Freezing is done by the control group (cgroup.h). Init is not
+ * frozen: it ends everything if the supervisor dies. */
 #include "base/clock.h"
 #include "driver/linux/pidfd.h"
 #include "driver/linux/supervise-parts.h"
@@ -37,15 +37,15 @@ uint64_t pause_look(struct supervision *supervision)
 	if (!options->wish || !options->group || !options->group->ops || !options->group->ops->freeze)
 		return 0;
 	switch (options->wish(options->wish_arg)) {
-	case SUPERVISE_STAND_STILL:
+	case COMMAND_STAND_STILL:
 		stand_still(supervision);
 		break;
-	case SUPERVISE_GO_ON:
+	case COMMAND_GO_ON:
 		if (supervision->still)
 			go_on(supervision);
 		break;
-	case SUPERVISE_END:
-		/* Else it goes on to its end, as it always did. */
+	case COMMAND_END:
+		/* Otherwise it runs to its end, as without a pause. */
 		if (supervision->still)
 			supervise_kill(supervision);
 		break;

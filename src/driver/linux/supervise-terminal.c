@@ -1,6 +1,6 @@
-/* The key that stops a job, Ctrl-Z, at a command with a terminal of its own. A shell there that has job control takes the key for its
- * jobs. A single program cannot be stopped by it: its process group is orphaned, and the kernel stops no such group, because nobody
- * inside would continue it. Then the caller, who can, stops the command as a whole. */
+/* Ctrl-Z at a command with a terminal of its own. A shell there with job control takes the key for its jobs. A single
+ * program cannot be stopped by it: its process group is orphaned, and the kernel stops no such group, because no
+ * process inside would continue it. Then the caller, which can, stops the command as a whole. */
 #include "driver/linux/supervise.h"
 
 #include <sys/ioctl.h>
@@ -9,8 +9,8 @@
 
 #define STOP_KEY 0x1a
 
-/* A program in the foreground that is not the first one was put there by a shell. One that reads keys, not lines, is a shell at its
- * prompt, or draws on the whole screen. */
+/* A program in the foreground that is not the first one was put there by a shell. One that reads keys, not lines, is a
+ * shell at its prompt, or draws on the whole screen. */
 static bool has_job_control(int fd, const struct termios *settings)
 {
 	pid_t foreground, leader;
@@ -25,7 +25,8 @@ bool supervise_press_stop(struct supervision *supervision)
 	char key = STOP_KEY;
 	if (!supervision->options.tty || supervision->stdin_fd < 0 || tcgetattr(supervision->stdin_fd, &settings) < 0)
 		return true;
-	if (settings.c_lflag & ISIG && settings.c_cc[VSUSP] == STOP_KEY && !has_job_control(supervision->stdin_fd, &settings))
+	if (settings.c_lflag & ISIG && settings.c_cc[VSUSP] == STOP_KEY &&
+	    !has_job_control(supervision->stdin_fd, &settings))
 		return true;
 	(void)!write(supervision->stdin_fd, &key, 1);
 	return false;

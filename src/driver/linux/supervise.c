@@ -38,8 +38,8 @@ int supervise_watch(struct supervision *supervision, int fd, enum source source,
 	return epoll_ctl(supervision->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Closing alone would not do: a process that another thread makes meanwhile has the descriptor as well until it is another
- * program, and while anybody has it the kernel goes on telling of it. */
+/* Closing alone would not do: a process that another thread makes meanwhile has the descriptor as well until it is
+ * another program, and while anybody has it the kernel goes on telling of it. */
 static void close_watched(struct supervision *supervision, int *fd)
 {
 	if (*fd >= 0)
@@ -85,9 +85,19 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
                       struct cordon_error *err)
 {
 	*supervision = (struct supervision){
-		.epoll_fd = -1, .timer_fd = -1, .disk_timer_fd = -1, .memory_timer_fd = -1, .control_fd = -1, .pidfd = -1, .stdin_fd = -1,
+		.epoll_fd = -1,
+		.timer_fd = -1,
+		.disk_timer_fd = -1,
+		.memory_timer_fd = -1,
+		.control_fd = -1,
+		.pidfd = -1,
+		.stdin_fd = -1,
 		.release_timer_fd = -1,
-		.stream_fd = { -1, -1, -1 }, .child_fd = { -1, -1, -1, -1 }, .unread_fd = -1, .stdin_offset = -1, .options = *options,
+		.stream_fd = { -1, -1, -1 },
+		.child_fd = { -1, -1, -1, -1 },
+		.unread_fd = -1,
+		.stdin_offset = -1,
+		.options = *options,
 	};
 	pthread_mutex_init(&supervision->stdin_lock, NULL);
 	/* Its time begins before the start, because a short command has ended when that returns. */
@@ -122,21 +132,27 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
 {
 	struct control_message message = { 0 };
-	ssize_t length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT,
-	                              &supervision->stdin_fd);
+	ssize_t length = 0;
+	/* That of a session's command has come already. */
+	if (!supervision->options.sandbox)
+		length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT,
+		                      &supervision->stdin_fd);
 	if (supervision->stdin_fd < 0)
-		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal", "no terminal was handed out");
+		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal",
+		            "no terminal was handed out");
 	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);
 	supervision->stream_fd[CORDON_STDOUT] = fcntl(supervision->stdin_fd, F_DUPFD_CLOEXEC, 3);
 	return supervision->stream_fd[CORDON_STDOUT] < 0
 	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
 }
 
-static int begin_watch(struct supervision *supervision, int *timer_fd, enum source source, uint64_t first_ms, struct cordon_error *err)
+static int begin_watch(struct supervision *supervision, int *timer_fd, enum source source, uint64_t first_ms,
+                       struct cordon_error *err)
 {
 	*timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (*timer_fd < 0 || supervise_watch(supervision, *timer_fd, source, EPOLLIN) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's use of disk space and memory");
+		return fail(err, CORDON_E_INTERNAL, errno, "epoll",
+		            "cannot watch the command's use of disk space and memory");
 	arm(*timer_fd, first_ms);
 	return 0;
 }
@@ -147,15 +163,29 @@ static int begin_watches(struct supervision *supervision, struct cordon_error *e
 	if (options->memory && options->memory->most_bytes &&
 	    begin_watch(supervision, &supervision->memory_timer_fd, SOURCE_MEMORY, MEMORY_WATCH_FIRST_MS, err) < 0)
 		return -1;
-	return options->disk ? begin_watch(supervision, &supervision->disk_timer_fd, SOURCE_DISK, DISK_FIRST_MS, err) : 0;
+	return options->disk ? begin_watch(supervision, &supervision->disk_timer_fd, SOURCE_DISK, DISK_FIRST_MS, err) :
+	                       0;
 }
 
 /* The caller may not step for long, and is then not here to end the command. */
 static void tell_deadline(const struct supervision *supervision)
 {
-	struct control_message message = { .kind = CONTROL_DEADLINE, .end_us = supervision->deadline_us + INIT_GRACE_MS * 1000 };
+	struct control_message message = { .kind = CONTROL_DEADLINE,
+		                           .end_us = supervision->deadline_us + INIT_GRACE_MS * 1000 };
 	if (supervision->deadline_us)
 		(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A reaper by the commands of its sandbox; init where the driver has no pid namespace. */
+static bool init_can_be_stopped(const struct supervision *supervision)
+{
+	return supervision->options.sandbox || !supervision->init_ends_all;
+}
+
+/* The first of these times, in ms; 0 and below 0 are none. */
+static int earlier(int one, int other)
+{
+	return one <= 0 || (other > 0 && other < one) ? other : one;
 }
 
 /* What runs for longer gives way to small commands, unless somebody sits before it. */
@@ -165,8 +195,9 @@ static void arm_wall(struct supervision *supervision)
 	bool can = options->group && options->group->ops && (!options->wall_ms || options->wall_ms > NEW_MS);
 	int left_ms = await_left_ms(supervision->deadline_us);
 	supervision->is_new = can && (!options->tty || options->wish);
-	if (supervision->is_new || left_ms >= 0)
-		arm(supervision->timer_fd, supervision->is_new && (left_ms < 0 || left_ms > NEW_MS) ? NEW_MS : (uint64_t)left_ms);
+	int next_ms = earlier(supervision->is_new ? NEW_MS : 0, init_can_be_stopped(supervision) ? STOPPED_LOOK_MS : 0);
+	if (left_ms >= 0 || next_ms)
+		arm(supervision->timer_fd, left_ms ? (uint64_t)earlier(left_ms, next_ms) : 0);
 }
 
 int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
@@ -176,7 +207,11 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 	supervision->init_ends_all = launch->namespaces & CLONE_NEWPID;
 	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
 		close_fd(&supervision->child_fd[i]);
-	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 && !launch->cut_short)
+	if (supervision->options.sandbox)
+		supervision->stdin_fd =
+			supervision->options.tty ? take_fd(&launch->terminal_fd) : supervision->stdin_fd;
+	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 &&
+	    !launch->cut_short)
 		return -1;
 	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -186,13 +221,19 @@ int supervise_begin(struct supervision *supervision, struct launch *launch, stru
 		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command");
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		if (supervision->stream_fd[stream] >= 0 &&
-		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1, EPOLLIN) < 0)
+		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1,
+		                    EPOLLIN) < 0)
 			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
 	linger_sweep();
+	for (unsigned i = 0; i < supervision->options.watched_count; i++)
+		if (supervise_watch(supervision, supervision->options.watched[i].fd, SOURCE_WATCHED + i, EPOLLIN) < 0)
+			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's network");
 	if (launch->cut_short) {
 		supervise_cut_short(supervision);
 		return 0;
 	}
+	if (supervision->options.sandbox && launch->renames_fd >= 0)
+		supervise_renames(supervision, take_fd(&launch->renames_fd));
 	tell_deadline(supervision);
 	arm_wall(supervision);
 	input_begin(supervision);
@@ -211,7 +252,7 @@ void supervise_deliver(struct supervision *supervision, enum cordon_stream strea
 /* Output that is handed on as it comes is not held for longer than it may be. Without a timer it is not held at all. */
 static void arm_release(struct supervision *supervision)
 {
-	const struct supervise_filter *filter = &supervision->options.filter;
+	const struct output_filter *filter = &supervision->options.filter;
 	uint64_t held_ms = supervision->options.output ? filter->held_ms(filter->arg) : 0;
 	if (!held_ms)
 		return;
@@ -229,7 +270,7 @@ static void arm_release(struct supervision *supervision)
 
 static void release_output(struct supervision *supervision)
 {
-	const struct supervise_filter *filter = &supervision->options.filter;
+	const struct output_filter *filter = &supervision->options.filter;
 	uint64_t expired;
 	if (read(supervision->release_timer_fd, &expired, sizeof(expired)) > 0)
 		filter->release(filter->arg);
@@ -238,7 +279,7 @@ static void release_output(struct supervision *supervision)
 /* Reads what is there, at most a few chunks so that nothing else starves; closes the stream at its end. */
 static void read_output(struct supervision *supervision, int stream, int most)
 {
-	const struct supervise_filter *filter = &supervision->options.filter;
+	const struct output_filter *filter = &supervision->options.filter;
 	char *chunk = supervision->chunk;
 	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
 		ssize_t length = read(supervision->stream_fd[stream], chunk, CHUNK);
@@ -288,22 +329,40 @@ static void start_draining(struct supervision *supervision)
 	close_watched(supervision, &supervision->memory_timer_fd);
 	if (supervision->stdin_open)
 		input_end(supervision);
-	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed its
-	 * output to may go on; that is what the deadline is for. */
+	/* Every writer of the command's own is gone, so what was written is there to be read now. A writer it handed
+	 * its output to may go on; that is what the deadline is for. */
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		read_output(supervision, stream, 64);
 	arm(supervision->timer_fd, DRAIN_MS);
 }
 
+/* What the reaper of a command in a session's sandbox did not end: the group does, if it ends all. Else the sandbox
+ * goes, because nothing else is certain to reach it. */
+static void end_rest(struct supervision *supervision)
+{
+	struct cgroup *group = supervision->options.group;
+	bool ended = group && cgroup_kill(group) && group->ops;
+	if (ended || !supervision->options.sandbox)
+		return;
+	supervision->sandbox_ended = true;
+	pidfd_kill(supervision->options.sandbox->pidfd);
+}
+
 static void read_control(struct supervision *supervision)
 {
-	struct control_message message;
-	ssize_t length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
-	/* Where init ended before it read all that it was sent, the kernel tells of that once, and then gives its report. */
+	struct control_message message = { 0 };
+	int fd;
+	ssize_t length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT, &fd);
+	/* Where init ended before it read all that it was sent, the kernel tells of that once, and then gives its
+	 * report. */
 	if (length < 0 && errno == ECONNRESET)
-		length = recv(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT);
+		length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT, &fd);
 	if (length < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
+	if (fd >= 0) {
+		supervise_renames(supervision, fd);
+		return;
+	}
 	if (length == sizeof(message) && message.kind == CONTROL_REPORT) {
 		supervision->reported = true;
 		supervision->status = message.value;
@@ -314,11 +373,15 @@ static void read_control(struct supervision *supervision)
 		/* A short command may have ended before we came to look at the clock. */
 		supervision->end_us = message.end_us > supervision->start_us ? message.end_us : supervision->start_us;
 		/* One that ended in time and left much behind is over when that is gone. */
-		supervision->timed_out = message.late || (supervision->timed_out && supervision->end_us >= supervision->deadline_us);
+		supervision->timed_out =
+			message.late || (supervision->timed_out && supervision->end_us >= supervision->deadline_us);
+		if (message.rest)
+			end_rest(supervision);
 	} else if (length == sizeof(message)) {
 		return;
 	} else { /* init is gone without a word, and with it everything that has no other parent */
-		cgroup_kill(supervision->options.group);
+		supervision->init_lost |= supervision->state == SUPERVISE_RUNNING;
+		end_rest(supervision);
 		supervision->status = SIGKILL;
 		supervision->end_us = await_now_us();
 	}
@@ -344,7 +407,8 @@ static void look_at_disk(struct supervision *supervision)
 	if (supervision->state != SUPERVISE_RUNNING || read(supervision->disk_timer_fd, &expired, sizeof(expired)) < 0)
 		return;
 	/* What stands still takes no more. */
-	int pause_ms = supervision->still ? DISK_WATCH_MS : disk_watch_look(supervision->options.disk, supervision->pidfd);
+	int pause_ms =
+		supervision->still ? DISK_WATCH_MS : disk_watch_look(supervision->options.disk, supervision->pidfd);
 	if (pause_ms >= 0) {
 		arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
 		return;
@@ -356,7 +420,8 @@ static void look_at_disk(struct supervision *supervision)
 static void look_at_memory(struct supervision *supervision)
 {
 	uint64_t expired;
-	if (supervision->state != SUPERVISE_RUNNING || read(supervision->memory_timer_fd, &expired, sizeof(expired)) < 0)
+	if (supervision->state != SUPERVISE_RUNNING ||
+	    read(supervision->memory_timer_fd, &expired, sizeof(expired)) < 0)
 		return;
 	int pause_ms = memory_watch_look(supervision->options.memory, pidfd_number(supervision->pidfd));
 	if (pause_ms >= 0) {
@@ -375,6 +440,36 @@ static void grow_old(struct supervision *supervision)
 		cgroup_give_way(options->group);
 }
 
+/* Init was told, and takes long: perhaps the others give it no turn. Where the kernel does not end them with it they
+ * go first. */
+static void press(struct supervision *supervision)
+{
+	if (supervision->options.sandbox) {
+		/* A reaper may have been stopped by its command. */
+		end_rest(supervision);
+		pidfd_kill(supervision->pidfd);
+		arm(supervision->timer_fd, KILL_GRACE_MS);
+		return;
+	}
+	cgroup_kill(supervision->options.group);
+	/* It may have been stopped by the command, and does what it was told once it goes on. */
+	pidfd_continue(supervision->pidfd);
+	if (supervision->init_ends_all || supervision->presses++ >= PRESSES_MAX)
+		pidfd_kill(supervision->pidfd);
+	else
+		processes_kill_below(pidfd_number(supervision->pidfd));
+	arm(supervision->timer_fd, KILL_GRACE_MS);
+}
+
+/* Found twice in a row: whoever stops cordon as a whole and lets it go on does not reach all of it at one moment. A
+ * process that is traced is none of the commands' doing, which cannot trace init. */
+static bool init_is_stopped(struct supervision *supervision)
+{
+	bool stopped = init_can_be_stopped(supervision) && pidfd_is_stopped(supervision->pidfd);
+	supervision->stopped_looks = stopped ? supervision->stopped_looks + 1 : 0;
+	return supervision->stopped_looks > 1;
+}
+
 /* Its time goes on while it stands still: who waits for it is told by then. */
 static void read_clock(struct supervision *supervision)
 {
@@ -386,20 +481,15 @@ static void read_clock(struct supervision *supervision)
 		supervise_kill(supervision);
 		return;
 	}
-	uint64_t look_ms = pause_look(supervision);
+	if (init_is_stopped(supervision)) {
+		supervision->init_lost = true;
+		supervise_kill(supervision);
+		press(supervision);
+		return;
+	}
+	int look_ms = earlier((int)pause_look(supervision), init_can_be_stopped(supervision) ? STOPPED_LOOK_MS : 0);
 	if (supervision->state == SUPERVISE_RUNNING && (look_ms || left_ms > 0))
-		arm(supervision->timer_fd, look_ms && (left_ms < 0 || look_ms < (uint64_t)left_ms) ? look_ms : (uint64_t)left_ms);
-}
-
-/* Init was told, and takes long: perhaps the others give it no turn. Where the kernel does not end them with it they go first. */
-static void press(struct supervision *supervision)
-{
-	cgroup_kill(supervision->options.group);
-	if (supervision->init_ends_all || supervision->presses++ >= PRESSES_MAX)
-		pidfd_kill(supervision->pidfd);
-	else
-		processes_kill_below(pidfd_number(supervision->pidfd));
-	arm(supervision->timer_fd, KILL_GRACE_MS);
+		arm(supervision->timer_fd, (uint64_t)earlier(left_ms, look_ms));
 }
 
 static void read_timer(struct supervision *supervision)
@@ -422,10 +512,24 @@ static void read_timer(struct supervision *supervision)
 	}
 }
 
+static void serve_renames(struct supervision *supervision)
+{
+	struct renames *renames = supervision->options.renames;
+	if (!renames_serve(renames))
+		close_watched(supervision, &renames->listener_fd);
+}
+
+static void handle_watched(struct supervision *supervision, unsigned index)
+{
+	const struct watched *watched = &supervision->options.watched[index];
+	watched->handle(watched->arg);
+}
+
 static void handle(struct supervision *supervision, enum source source)
 {
 	switch (source) {
 	case SOURCE_CONTROL: read_control(supervision); break;
+	case SOURCE_RENAMES: serve_renames(supervision); break;
 	case SOURCE_TIMER: read_timer(supervision); break;
 	case SOURCE_DISK: look_at_disk(supervision); break;
 	case SOURCE_RELEASE: release_output(supervision); break;
@@ -434,6 +538,7 @@ static void handle(struct supervision *supervision, enum source source)
 	case SOURCE_STDERR: read_output(supervision, CORDON_STDERR, 8); break;
 	case SOURCE_STDIN: input_pump(supervision, true); break;
 	case SOURCE_STDIN_ROOM: input_pump(supervision, false); break;
+	default: handle_watched(supervision, source - SOURCE_WATCHED); break;
 	}
 }
 
@@ -495,11 +600,19 @@ static void await_end(struct supervision *supervision)
 
 void supervise_free(struct supervision *supervision)
 {
-	int *const owned[] = { &supervision->control_fd, &supervision->timer_fd, &supervision->disk_timer_fd, &supervision->release_timer_fd,
-	                       &supervision->memory_timer_fd,
-	                       &supervision->stdin_fd, &supervision->stream_fd[CORDON_STDOUT],
-	                       &supervision->stream_fd[CORDON_STDERR], &supervision->unread_fd, &supervision->child_fd[0],
-	                       &supervision->child_fd[1], &supervision->child_fd[2], &supervision->child_fd[3] };
+	int *const owned[] = { &supervision->control_fd,
+		               &supervision->timer_fd,
+		               &supervision->disk_timer_fd,
+		               &supervision->release_timer_fd,
+		               &supervision->memory_timer_fd,
+		               &supervision->stdin_fd,
+		               &supervision->stream_fd[CORDON_STDOUT],
+		               &supervision->stream_fd[CORDON_STDERR],
+		               &supervision->unread_fd,
+		               &supervision->child_fd[0],
+		               &supervision->child_fd[1],
+		               &supervision->child_fd[2],
+		               &supervision->child_fd[3] };
 	pause_end(supervision);
 	/* At once: the caller knows its number, and may watch it in a set of its own until it is closed. */
 	close_fd(&supervision->epoll_fd);

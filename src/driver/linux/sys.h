@@ -78,8 +78,8 @@ static inline __attribute__((always_inline)) long sys_clone3(void *args, size_t 
 
 /* The same through the older call, which knows fewer flags; `pidfd` as CLONE_PIDFD wants it, `cleared` as
  * CLONE_CHILD_CLEARTID does. */
-static inline __attribute__((always_inline)) long sys_clone(unsigned long flags, void *stack_top, int *pidfd, int *cleared,
-                                                            void (*enter)(void *), void *arg)
+static inline __attribute__((always_inline)) long sys_clone(unsigned long flags, void *stack_top, int *pidfd,
+                                                            int *cleared, void (*enter)(void *), void *arg)
 {
 #if defined(__x86_64__)
 	long result;

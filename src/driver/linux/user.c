@@ -20,8 +20,17 @@ bool user_is_needed(const struct launch *launch)
 static int start(int control_fd, int *ret_pidfd, struct cordon_error *err)
 {
 	struct launch maker = {
-		.group_fd = -1, .group_joins = { -1, -1, -1 }, .cwd_fd = -1, .stdio = { -1, -1, -1 }, .pass = { -1 },
-		.init_mode = INIT_USER, .control_fd = control_fd, .heard_fd = -1, .report_fd = -1, .ready_fd = -1, .go_fd = -1,
+		.group_fd = -1,
+		.group_joins = { -1, -1, -1 },
+		.cwd_fd = -1,
+		.stdio = { -1, -1, -1 },
+		.pass = { -1 },
+		.init_mode = INIT_USER,
+		.control_fd = control_fd,
+		.heard_fd = -1,
+		.report_fd = -1,
+		.ready_fd = -1,
+		.go_fd = -1,
 	};
 	maker.init_fd = launch_init_fd(err);
 	if (maker.init_fd < 0 || launch_start(&maker, err) < 0)
@@ -51,12 +60,14 @@ int user_make(const struct launch *launch, int *ret_fd, struct cordon_error *err
 	int sockets[2];
 	struct user_maps maps = { 0 };
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make a socket for the command's user namespace");
+		return fail(err, CORDON_E_INTERNAL, errno, "socketpair",
+		            "cannot make a socket for the command's user namespace");
 	auto_close int ours = sockets[0], theirs = sockets[1], pidfd = -1;
 	snprintf(maps.uid_map, sizeof(maps.uid_map), "%s", launch->uid_map);
 	snprintf(maps.gid_map, sizeof(maps.gid_map), "%s", launch->gid_map);
 	if (send(ours, &maps, sizeof(maps), MSG_NOSIGNAL) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "send", "cannot tell the maps of the command's user namespace");
+		return fail(err, CORDON_E_INTERNAL, errno, "send",
+		            "cannot read the id maps of the command's user namespace");
 	if (start(theirs, &pidfd, err) < 0)
 		return -1;
 	/* Without this its end would not be seen. */

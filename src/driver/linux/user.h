@@ -1,7 +1,7 @@
-/* The user namespace of a caller that is not dumpable: one that has set PR_SET_DUMPABLE to 0, or that was root and became
- * another user. The files in /proc of every process in such a caller's memory are root's, so `first` cannot write its own maps;
- * and nobody but the caller may decide that its memory can be read by others, not for a moment either. A process with memory of
- * its own, init in another role, makes the namespace and hands it out; `first` is born in it. */
+/* The user namespace of a caller that is not dumpable: one that has set PR_SET_DUMPABLE to 0, or that was root and
+ * became another user. The files in /proc of every process in such a caller's memory are root's, so `first` cannot
+ * write its own maps; and only the caller may decide to make its memory readable, even for a moment. A process with
+ * memory of its own, init in another role, makes the namespace and hands it out; `first` is born in it. */
 #pragma once
 #include <stdbool.h>
 

@@ -1,5 +1,6 @@
-/* Whether the calling process runs under valgrind, by the request that valgrind defines for this: a sequence of instructions that
- * changes nothing on a processor, and that valgrind answers. Its header is not needed for that alone. */
+/* Whether the calling process runs under valgrind, by the request that valgrind defines for this: a sequence of
+ * instructions that changes nothing on a processor, and that valgrind answers. Its header is not needed for that
+ * alone. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

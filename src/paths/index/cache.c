@@ -1,8 +1,8 @@
 /* The cache file: a header, then the three arrays of the table as they are in memory.
  *
- * It lies where only cordon writes, so the checksum is against accidents (a torn write, a bad disk), not forgers. Still
- * nothing in it is followed unchecked: every index, length and name is validated when it is loaded, since a library must
- * not crash its program. The file comes into place by rename, so a reader never has half of one. */
+ * It lies where only cordon writes, so the checksum is against accidents (a torn write, a bad disk), not forgers.
+ * Still nothing in it is followed unchecked: every index, length and name is validated when it is loaded, since a
+ * library must not crash its program. The file comes into place by rename, so a reader never has half of one. */
 #include "paths/index/cache.h"
 
 #include <errno.h>
@@ -108,8 +108,8 @@ static bool matches_are_sound(const struct names_table *table)
 {
 	for (size_t i = 0; i < table->match_count; i++) {
 		const struct names_match *at = &table->matches[i];
-		if (at->directory >= table->directory_count || at->kind >= NAME_KIND_MAX || at->type >= NAMES_TYPE_MAX ||
-		    !name_is_sound(table, at->name, at->name_length) ||
+		if (at->directory >= table->directory_count || at->kind >= NAME_KIND_MAX ||
+		    at->type >= NAMES_TYPE_MAX || !name_is_sound(table, at->name, at->name_length) ||
 		    names_table_path_length(table, at->directory, at->name_length) > NAMES_PATH_MAX)
 			return false;
 	}
@@ -219,28 +219,35 @@ static int open_temporary(int dir_fd, const char *name)
 	return openat(dir_fd, name, flags, 0600);
 }
 
+void names_cache_put(int dir_fd, const char *name, const void *bytes, size_t size)
+{
+	char temporary[128];
+	if (snprintf(temporary, sizeof(temporary), "%s.tmp", name) >= (int)sizeof(temporary))
+		return;
+	auto_close int fd = open_temporary(dir_fd, temporary);
+	if (fd < 0)
+		return;
+	if (write(fd, bytes, size) != (ssize_t)size) {
+		unlinkat(dir_fd, temporary, 0);
+		return;
+	}
+	/* Renaming over a file makes ext4 write the new one to disk at once, which takes longer than all the rest; an
+	 * exchange does not. At any time there is a file: without one, what lies beyond a bounded search would not be
+	 * known. */
+	bool exchanged = renameat2(dir_fd, temporary, dir_fd, name, RENAME_EXCHANGE) == 0;
+	if (exchanged || renameat(dir_fd, temporary, dir_fd, name) < 0)
+		unlinkat(dir_fd, temporary, 0);
+}
+
 void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table,
                        const struct names_progress *progress)
 {
-	char name[sizeof(key->name) + 4];
 	size_t size = names_cache_size(table);
 	auto_free char *bytes = dir_fd < 0 || size > NAMES_CACHE_SIZE_MAX ? NULL : malloc(size);
 	if (!bytes)
 		return;
 	names_cache_write(bytes, key, table, progress);
-	snprintf(name, sizeof(name), "%s.tmp", key->name);
-	auto_close int fd = open_temporary(dir_fd, name);
-	if (fd < 0)
-		return;
-	if (write(fd, bytes, size) != (ssize_t)size) {
-		unlinkat(dir_fd, name, 0);
-		return;
-	}
-	/* Renaming over a file makes ext4 write the new one to disk there and then, which takes longer than all the rest. In
-	 * between there is no cache, and that is never wrong. */
-	unlinkat(dir_fd, key->name, 0);
-	if (renameat(dir_fd, name, dir_fd, key->name) < 0)
-		unlinkat(dir_fd, name, 0);
+	names_cache_put(dir_fd, key->name, bytes, size);
 }
 
 void names_cache_set_progress(int fd, const struct names_progress *progress)

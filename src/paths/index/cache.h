@@ -1,5 +1,5 @@
-/* The table of a root, kept in a file between commands. The file is a hint about what need not be read again: one that
- * is missing, damaged or not ours costs a full walk and nothing else. */
+/* The table of a root, kept in a file between commands. The file only says which directories need not be read again:
+ * if it is missing, damaged or owned by another user, that costs a full walk and nothing else. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,11 +25,14 @@ int names_cache_place(struct names_place *place);
 int names_cache_load(int dir_fd, const struct names_cache_key *key, struct names_table *ret_table,
                      struct names_progress *ret_progress);
 
+/* Puts a file of this name and content there, all at once. Failing is not an error: what is kept there can be found out
+ * again. */
+void names_cache_put(int dir_fd, const char *name, const void *bytes, size_t size);
 /* Writes the file anew. The table must come from names_table_pack(). Failing is not an error: the next call walks. */
 void names_cache_store(int dir_fd, const struct names_cache_key *key, const struct names_table *table,
                        const struct names_progress *progress);
 
-/* What alone is changed in place, and believed whatever it says. */
+/* The part that is changed in place; any value of it is valid. */
 void names_cache_set_progress(int fd, const struct names_progress *progress);
 
 /* The file's bytes, from malloc(); taken if they are sound, else left to the caller. */

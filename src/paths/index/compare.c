@@ -1,4 +1,4 @@
-/* See names-compare.h. */
+/* See compare.h. */
 #include "paths/index/compare.h"
 
 #include <string.h>
@@ -7,15 +7,16 @@
 
 #define STEPS_MAX (256 * 1024)
 
-/* The match of the same name and kind among `count` from `first` on, looking from where the last one was found: the order is mostly
- * the same. NULL where there is none, or it takes too long. */
+/* The match of the same name and kind among `count` from `first` on, looking from where the last one was found: the
+ * order is mostly the same. NULL where there is none, or it takes too long. */
 static const struct names_match *find_same(const struct names_table *table, size_t first, size_t count,
                                            const struct names_match *like, size_t *near, size_t *steps)
 {
 	for (size_t i = 0; i < count && *steps < STEPS_MAX; i++, ++*steps) {
 		size_t at = (*near + i) % count;
 		const struct names_match *match = &table->matches[first + at];
-		if (match->directory != like->directory || match->name_length != like->name_length || match->kind != like->kind ||
+		if (match->directory != like->directory || match->name_length != like->name_length ||
+		    match->kind != like->kind ||
 		    memcmp(table->pool + match->name, table->pool + like->name, like->name_length))
 			continue;
 		*near = at + 1;

@@ -14,7 +14,7 @@ struct reading {
 	const unsigned char *at, *end;
 	unsigned version;
 	size_t hash_size;
-	char path[GIT_INDEX_PATH_MAX];          /* of the entry before, which version 4 goes on from */
+	char path[GIT_INDEX_PATH_MAX];          /* the path of the previous entry, which version 4 continues */
 	size_t path_length;
 };
 
@@ -62,7 +62,8 @@ static bool read_path(struct reading *reading, const unsigned char *entry)
 	return true;
 }
 
-void git_index_find(const unsigned char *bytes, size_t length, size_t hash_size, struct git_index_entry *entries, size_t count)
+void git_index_find(const unsigned char *bytes, size_t length, size_t hash_size, struct git_index_entry *entries,
+                    size_t count)
 {
 	struct reading reading = { .at = bytes + HEADER_SIZE, .end = bytes + length, .hash_size = hash_size };
 	size_t next = 0;

@@ -1,5 +1,5 @@
-/* The index of a git repository (gitformat-index(5), versions 2 to 4), as far as it tells which blob a path has. It is
- * a file that commands write: what it says is compared with what is in a file, and never believed. */
+/* The index of a git repository (gitformat-index(5), versions 2 to 4), as far as it says which blob a path has.
+ * Commands can write this file: what it says is compared with the contents of the files, and never trusted. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,4 +16,5 @@ struct git_index_entry {
 
 /* Looks the entries up, which are sorted by path (strcmp()), where hashes have so many bytes: 20, or 32. Of an index
  * that is damaged, or not sorted, what was found before that counts. */
-void git_index_find(const unsigned char *bytes, size_t length, size_t hash_size, struct git_index_entry *entries, size_t count);
+void git_index_find(const unsigned char *bytes, size_t length, size_t hash_size, struct git_index_entry *entries,
+                    size_t count);

@@ -1,4 +1,4 @@
-/* Compiled rules: see names-globs.h. */
+/* Compiled rules: see globs.h. */
 #include "paths/index/globs.h"
 
 #include <fcntl.h>
@@ -48,7 +48,8 @@ int names_globs_compile(struct arena *arena, const char *root_path, const struct
 {
 	struct names_globs globs = { .compiled = true };
 	if (compile(arena, rules->deny, false, 0, root_path, &globs.deny, &globs.deny_count, err) < 0 ||
-	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &globs.protect, &globs.protect_count, err) < 0 ||
+	    compile(arena, rules->protect, true, GLOB_FOLD_CASE, root_path, &globs.protect, &globs.protect_count, err) <
+	            0 ||
 	    compile(arena, rules->exempt, true, GLOB_FOLD_CASE, root_path, &globs.exempt, &globs.exempt_count, err) < 0)
 		return -1;
 	*ret_globs = globs;
@@ -75,7 +76,8 @@ static bool any_means(const struct glob *globs, size_t count, const char *path, 
 bool names_globs_hide(const struct names_globs *globs, const char *root_path, const char *path)
 {
 	size_t length = strcmp(root_path, "/") ? strlen(root_path) : 0;
-	return path_within(path, root_path) && path[length] && any_means(globs->deny, globs->deny_count, path, path + length + 1);
+	return path_within(path, root_path) && path[length] &&
+	       any_means(globs->deny, globs->deny_count, path, path + length + 1);
 }
 
 /* As a walk tells it: in a repository, nothing is called as branches are. */
@@ -86,7 +88,8 @@ static bool is_in_repository(const char *path)
 	char part[PATH_MAX];
 	struct names_stat stat;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		if (snprintf(part, sizeof(part), "%.*s/%s", parent, path, parts[i]) < (int)sizeof(part) && names_stat(AT_FDCWD, part, &stat))
+		if (snprintf(part, sizeof(part), "%.*s/%s", parent, path, parts[i]) < (int)sizeof(part) &&
+		    names_stat(AT_FDCWD, part, &stat))
 			return true;
 	return false;
 }
@@ -95,7 +98,8 @@ static bool is_exempt(const struct names_globs *globs, const char *path, bool is
 {
 	for (size_t i = 0; i < globs->exempt_count; i++) {
 		const struct glob *glob = &globs->exempt[i];
-		if ((is_directory || !glob->directory) && any_means(glob, 1, path, path) && (glob->directory || !is_in_repository(path)))
+		if ((is_directory || !glob->directory) && any_means(glob, 1, path, path) &&
+		    (glob->directory || !is_in_repository(path)))
 			return true;
 	}
 	return false;
@@ -109,7 +113,8 @@ bool names_globs_keep(const struct names_globs *globs, const char *path, bool is
 		if (length >= sizeof(above))
 			return true;
 		memcpy(mempcpy(above, path, length), "", 1);
-		if (any_means(globs->protect, globs->protect_count, above, above) && !is_exempt(globs, above, path[length] || is_directory))
+		if (any_means(globs->protect, globs->protect_count, above, above) &&
+		    !is_exempt(globs, above, path[length] || is_directory))
 			return true;
 	}
 	return false;

@@ -39,18 +39,21 @@ int names_add(struct arena *arena, struct names *names, const struct names *more
 	return 0;
 }
 
-/* What lies beneath a path follows it at once: a slash comes before every other byte. Masked before all else, a socket before what
- * is protected, that before what is only judged. */
+/* What lies beneath a path follows it at once: a slash comes before every other byte. Masked before all else, a socket
+ * before what is protected, that before what is only judged. */
 static int by_place(const void *a, const void *b)
 {
-	static const int rank[NAME_KIND_MAX] = { [NAME_MASKED] = 0, [NAME_SOCKET] = 1, [NAME_PROTECTED] = 2, [NAME_JUDGED] = 3,
-	                                         [NAME_FIFO] = 4 };
+	static const int rank[NAME_KIND_MAX] = {
+		[NAME_MASKED] = 0, [NAME_SOCKET] = 1, [NAME_PROTECTED] = 2, [NAME_JUDGED] = 3, [NAME_FIFO] = 4
+	};
 	const struct name *x = a, *y = b;
 	const char *one = x->path, *other = y->path;
 	while (*one && *one == *other)
 		one++, other++;
 	if (*one != *other)
-		return !*one || (*other && (*one == '/' || (*other != '/' && (unsigned char)*one < (unsigned char)*other))) ? -1 : 1;
+		return !*one || (*other &&
+		                 (*one == '/' || (*other != '/' && (unsigned char)*one < (unsigned char)*other)))
+		               ? -1 : 1;
 	return rank[x->kind] - rank[y->kind];
 }
 
@@ -69,9 +72,12 @@ static const char *join_notes(struct arena *arena, const char *one, const char *
 
 int names_join(struct arena *arena, const struct names *one, const struct names *other, struct names *ret_names)
 {
-	struct names all = { .directories = one->directories, .since_ns = one->since_ns, .unchecked = one->unchecked, .unseen = one->unseen || other->unseen,
-	                     .unfinished = one->unfinished || other->unfinished,
-	                     .too_many = one->too_many || other->too_many };
+	struct names all = { .directories = one->directories,
+		             .since_ns = one->since_ns,
+		             .unchecked = one->unchecked,
+		             .unseen = one->unseen || other->unseen,
+		             .unfinished = one->unfinished || other->unfinished,
+		             .too_many = one->too_many || other->too_many };
 	const struct name *last = NULL, *cover = NULL;
 	size_t count = one->count + other->count;
 	struct name *items = arena_alloc(arena, (count + 1) * sizeof(*items));
@@ -84,7 +90,8 @@ int names_join(struct arena *arena, const struct names *one, const struct names 
 		qsort(items, count, sizeof(*items), by_place);
 	for (size_t i = 0; i < count; i++) {
 		const struct name name = items[i];
-		if ((last && is_at_or_beneath(name.path, last, false)) || (cover && is_at_or_beneath(name.path, cover, true)))
+		if ((last && is_at_or_beneath(name.path, last, false)) ||
+		    (cover && is_at_or_beneath(name.path, cover, true)))
 			continue;
 		items[all.count] = name;
 		last = &items[all.count++];

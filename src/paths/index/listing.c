@@ -1,10 +1,11 @@
-/* One directory's entries: see names-listing.h. Names are bytes; nothing but their place in the tree is believed. */
+/* One directory's entries: see listing.h. Names are bytes; only their place in the tree is trusted. */
 #include "paths/index/listing.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
@@ -37,12 +38,13 @@ static bool may_be_repository(const struct names_listing *listing)
 	return names_stat(listing->fd, "objects", &stat) || names_stat(listing->fd, "commondir", &stat);
 }
 
-static bool is_exempt(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length,
-                      bool is_directory)
+static bool is_exempt(const struct names_walk *walk, const struct names_listing *listing, const char *name,
+                      size_t length, bool is_directory)
 {
 	for (size_t i = 0; i < walk->globs.exempt_count; i++) {
 		const struct glob *glob = &walk->globs.exempt[i];
-		if ((is_directory || !glob->directory) && any_matches(walk, listing, walk->path, glob, 1, name, length) &&
+		if ((is_directory || !glob->directory) &&
+		    any_matches(walk, listing, walk->path, glob, 1, name, length) &&
 		    (glob->directory || !may_be_repository(listing)))
 			return true;
 	}
@@ -50,10 +52,24 @@ static bool is_exempt(const struct names_walk *walk, const struct names_listing 
 }
 
 /* By which git would read or write elsewhere. */
-static bool is_link_of_git(const struct names_walk *walk, const struct names_listing *listing, const char *name, size_t length)
+static bool is_link_of_git(const struct names_walk *walk, const struct names_listing *listing, const char *name,
+                           size_t length)
 {
 	memcpy(listing->name_at, name, length + 1);
 	return walk->globs.protect_count && git_file_is_gits_own(walk->path);
+}
+
+/* Such as .claude where .claude/settings.json is protected: what it leads to bears another name. */
+static bool is_link_to_protected(const struct names_walk *walk, const char *name, size_t length)
+{
+	for (size_t i = 0; i < walk->globs.protect_count; i++) {
+		const struct glob *glob = &walk->globs.protect[i];
+		const char *directory = strncmp(glob->pattern, "**/", 3) ? glob->pattern : glob->pattern + 3;
+		if (!strncasecmp(directory, name, length) && directory[length] == '/' &&
+		    !strchr(directory + length + 1, '/'))
+			return true;
+	}
+	return false;
 }
 
 static size_t hash_name(const char *name, size_t length)
@@ -107,8 +123,8 @@ static struct names_directory *find_child(struct names_walk *walk, const char *n
 	return NULL;
 }
 
-static bool is_still(const struct names_walk *walk, const struct names_listing *listing, const struct names_directory *child,
-                     const char *name, uint64_t entry_inode)
+static bool is_still(const struct names_walk *walk, const struct names_listing *listing,
+                     const struct names_directory *child, const char *name, uint64_t entry_inode)
 {
 	struct names_stat stat;
 	/* An entry tells the inode beneath a mount, and on some overlays another number altogether: then ask. */
@@ -129,6 +145,7 @@ static int take_directory(struct names_walk *walk, struct names_listing *listing
 	bool full = table->directory_count >= NAMES_DIRECTORIES_MAX;
 	if (full || table->directories[listing->directory].depth >= NAMES_DEPTH_MAX) {
 		walk->overflowed |= full;
+		listing->crowded |= full;
 		listing->partial = true;
 		return 0;
 	}
@@ -141,8 +158,9 @@ static const struct part {
 	unsigned bit;
 	bool is_read;
 } parts[] = {
-	{ "HEAD", PART_HEAD, false }, { "objects", PART_OBJECTS, false }, { "refs", PART_REFS, false },
-	{ "commondir", PART_COMMONDIR, true }, { "config", PART_CONFIG, true }, { "config.worktree", PART_WORKTREE, true },
+	{ "HEAD", PART_HEAD, false },    { "objects", PART_OBJECTS, false },
+	{ "refs", PART_REFS, false },    { "commondir", PART_COMMONDIR, true },
+	{ "config", PART_CONFIG, true }, { "config.worktree", PART_WORKTREE, true },
 	{ "hooks", PART_HOOKS, true },
 };
 _Static_assert(ARRAY_SIZE(parts) == NAMES_PARTS, "every part has a row");
@@ -166,12 +184,14 @@ static bool is_repository(unsigned parts_found)
 
 static unsigned stored_type(unsigned type)
 {
-	return type == DT_DIR ? NAMES_TYPE_DIRECTORY : type == DT_LNK ? NAMES_TYPE_LINK : type == DT_FIFO ? NAMES_TYPE_FIFO
-	                                                                                  : NAMES_TYPE_OTHER;
+	return type == DT_DIR  ? NAMES_TYPE_DIRECTORY :
+	       type == DT_LNK  ? NAMES_TYPE_LINK :
+	       type == DT_FIFO ? NAMES_TYPE_FIFO :
+	                         NAMES_TYPE_OTHER;
 }
 
-static int add_match(struct names_walk *walk, struct names_listing *listing, const char *name, size_t length, unsigned kind,
-                     unsigned type)
+static int add_match(struct names_walk *walk, struct names_listing *listing, const char *name, size_t length,
+                     unsigned kind, unsigned type)
 {
 	if (walk->matches[kind]++ >= NAMES_MATCHES_MAX) {
 		walk->overflowed = listing->partial = listing->crowded = true;
@@ -187,7 +207,8 @@ static int take_repository(struct names_walk *walk, struct names_listing *listin
 		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (parts[i].is_read && listing->part_types[i] != DT_UNKNOWN &&
-		    add_match(walk, listing, parts[i].name, strlen(parts[i].name), NAME_JUDGED, listing->part_types[i]) < 0)
+		    add_match(walk, listing, parts[i].name, strlen(parts[i].name), NAME_JUDGED,
+		              listing->part_types[i]) < 0)
 			return -1;
 	return 0;
 }
@@ -200,7 +221,8 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	struct names_stat stat;
 	if (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.')))
 		return 0;
-	if (length > NAMES_NAME_MAX || names_table_path_length(&walk->table, listing->directory, length) > NAMES_PATH_MAX) {
+	if (length > NAMES_NAME_MAX ||
+	    names_table_path_length(&walk->table, listing->directory, length) > NAMES_PATH_MAX) {
 		listing->partial = true;
 		return 0;
 	}
@@ -217,7 +239,8 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	else if (any_matches(walk, listing, walk->path, walk->globs.protect, walk->globs.protect_count, name, length) &&
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
-	else if (type == DT_LNK && is_link_of_git(walk, listing, name, length))
+	else if (type == DT_LNK &&
+	         (is_link_of_git(walk, listing, name, length) || is_link_to_protected(walk, name, length)))
 		kind = NAME_JUDGED;
 	else if (type == DT_FIFO)
 		kind = NAME_FIFO;

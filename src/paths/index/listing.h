@@ -19,7 +19,7 @@ struct names_listing {
 	unsigned parts;                 /* of enum names_part: those that are there */
 	uint8_t part_types[NAMES_PARTS];        /* d_type of each; DT_UNKNOWN: not there, or a rule covers it */
 	bool partial;                   /* something in it was left out for good */
-	bool crowded;                   /* so were names, since there are too many */
+	bool crowded;                   /* so were names or subdirectories, since the table is full */
 	bool incomplete;                /* reading stopped before the end */
 };
 

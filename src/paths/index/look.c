@@ -1,4 +1,4 @@
-/* Looking and opening: see names-look.h. */
+/* Looking and opening: see look.h. */
 #include "paths/index/look.h"
 
 #include <errno.h>
@@ -6,7 +6,6 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 
 #include "base/cleanup.h"
@@ -25,7 +24,7 @@ uint64_t names_now_us(void)
 static bool stat_plainly(int fd, const char *path, struct names_stat *ret_stat)
 {
 	struct stat stat;
-	if (fstatat(fd, path, &stat, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (*path ? 0 : AT_EMPTY_PATH)) < 0)
+	if ((*path ? fstatat(fd, path, &stat, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) : fstat(fd, &stat)) < 0)
 		return false;
 	*ret_stat = (struct names_stat){
 		.device = (uint64_t)major(stat.st_dev) << 32 | minor(stat.st_dev),
@@ -43,15 +42,15 @@ bool names_stat(int fd, const char *path, struct names_stat *ret_stat)
 {
 	struct statx stat;
 	int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC | (*path ? 0 : AT_EMPTY_PATH);
-	/* Not libc's: its own emulation does not know all the flags, and says EINVAL. */
-	if (syscall(SYS_statx, fd, path, flags, STATX_BASIC_STATS | STATX_BTIME, &stat) < 0)
+	if (compat_statx(fd, path, flags, STATX_BASIC_STATS | STATX_BTIME, &stat) < 0)
 		return (errno == ENOSYS || errno == EPERM) && stat_plainly(fd, path, ret_stat);
 	*ret_stat = (struct names_stat){
 		.device = (uint64_t)stat.stx_dev_major << 32 | stat.stx_dev_minor,
 		.inode = stat.stx_ino,
 		.size = stat.stx_size,
 		.ctime_ns = stat.stx_ctime.tv_sec * 1000000000 + stat.stx_ctime.tv_nsec,
-		.born_ns = stat.stx_mask & STATX_BTIME ? stat.stx_btime.tv_sec * 1000000000 + stat.stx_btime.tv_nsec : 0,
+		.born_ns =
+			stat.stx_mask & STATX_BTIME ? stat.stx_btime.tv_sec * 1000000000 + stat.stx_btime.tv_nsec : 0,
 		.mode = stat.stx_mode,
 		.user = stat.stx_uid,
 		.links = stat.stx_nlink,
@@ -77,7 +76,8 @@ static int open_stepwise(int root_fd, const char *path, int flags)
 			errno = EXDEV;
 			return -1;
 		}
-		int next = openat(at < 0 ? root_fd : at, name, *path ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC : flags);
+		int next = openat(at < 0 ? root_fd : at, name,
+		                  *path ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC : flags);
 		if (next < 0 || !*path)
 			return next;
 		cleanup_close(&at);
@@ -94,7 +94,7 @@ int names_open(int root_fd, const char *path, int flags)
 	};
 	if (!*path)
 		path = ".";
-	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	int fd = compat_openat2(root_fd, path, &how);
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		return open_stepwise(root_fd, path, (int)how.flags);
 	return fd;

@@ -8,7 +8,7 @@ uint64_t names_now_us(void);
 struct names_stat {
 	uint64_t device, inode, size;
 	int64_t ctime_ns;
-	int64_t born_ns;                /* 0 where nobody knows: a number is used again for the next directory */
+	int64_t born_ns;                /* 0 if unknown: a number is used again for the next directory */
 	uint32_t mode, user, links;
 };
 /* Of `path` in the directory `fd`, not following it; of `fd` itself where the path is empty. False: errno tells why.

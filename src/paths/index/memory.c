@@ -1,16 +1,16 @@
-/* See names-memory.h. A directory is watched from before it is read or compared, by the descriptor that it is read by, so
- * the watch is on the very inode that the table knows. All directories of a tree are: whatever comes, goes or is replaced
- * anywhere in it is told by the directory it lies in. One that cannot be watched is compared each time.
+/* See memory.h. A directory is watched from before it is read or compared, by the descriptor that it is read by,
+ * so the watch is on the very inode in the table. All directories of a tree are watched: whatever is created, removed
+ * or replaced in the tree is reported by its directory. A directory that cannot be watched is compared each time.
  *
- * The first look at a tree watches nothing: many a tree is looked at once. */
+ * The first search of a tree watches nothing: many trees are searched only once. */
 #include "paths/index/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A tree with more directories is left to the cache file; so many trees are kept, the one that was used longest ago makes
- * room. */
+/* A tree with more directories is left to the cache file; so many trees are kept, the one that was used longest ago
+ * makes room. */
 #define DIRECTORIES_MAX 4096
 #define TREES_MAX 128
 
@@ -80,7 +80,8 @@ static bool is_about(const struct kept *kept, const struct names_memory_key *key
 	       same_list(kept->rules.protect, key->rules->protect) && same_list(kept->rules.exempt, key->rules->exempt);
 }
 
-static int copy_list(struct arena *arena, const struct strings *from, struct strings *to, const struct strings **ret_list)
+static int copy_list(struct arena *arena, const struct strings *from, struct strings *to,
+                     const struct strings **ret_list)
 {
 	for (size_t i = 0; from && i < from->count; i++)
 		if (strings_add(arena, to, arena_strdup(arena, from->items[i])) < 0)

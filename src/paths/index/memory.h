@@ -1,5 +1,5 @@
-/* The tables of trees that one process looks at again and again, and which of their directories need no look because
- * nothing was told of them (base/host-watch.h). Shared by threads. */
+/* The tables of trees that one process searches repeatedly, and which of their directories need no check because no
+ * change was reported (base/host-watch.h). Shared by threads. */
 #pragma once
 #include "base/arena.h"
 #include "base/host-watch.h"
@@ -23,12 +23,11 @@ struct names_tree {
 	struct host_watch_set *watches;
 };
 
-/* The tree of this key, alone: nobody else has it until it is given back. NULL: there is none to be had. */
+/* The tree of this key, exclusively until it is given back. NULL: there is none. */
 struct names_tree *names_memory_take(struct names_memory *memory, const struct names_memory_key *key);
 void names_memory_give_back(struct names_memory *memory, struct names_tree *tree);
 
-/* Moves the table to a walk; those of its directories of which nothing was told count as checked. False: it is not
- * known. */
+/* Moves the table to a walk; its directories without a reported change count as checked. False: it is not known. */
 bool names_memory_load(struct names_tree *tree, uint64_t mounts, struct names_walk *walk);
-/* Moves it back. What was told of meanwhile comes up the next time. */
+/* Moves it back. Changes that were reported meanwhile are taken into account the next time. */
 void names_memory_store(struct names_tree *tree, struct names_walk *walk, const struct names_progress *progress);

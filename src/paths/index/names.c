@@ -1,22 +1,21 @@
 /* Finding names, at a bounded cost per command.
  *
- * The first call walks the tree and stores what it found (names-cache.h). A later call compares each known directory with
- * what is there: unchanged since, its matches and subdirectories stand; changed, it alone is read again. So the cost is one
- * statx() per directory, whatever the number of files. That too is bounded, by `budget_us`: what must be read again comes
- * first, then the hot directories (those with matches, and the shallow ones) for at most half of the
- * budget, then all others in turn, from where the last call stopped; so each has its turn within a few commands.
- * Where a masked name has gone, it may have been moved, hidden directory and all, to where this call would not look:
- * then everything is checked, budget or not. */
+ * The first call walks the tree and stores what it found (cache.h). A later call compares each known directory
+ * with the table: if it is unchanged, its matches and subdirectories are valid; if it changed, it alone is read again.
+ * So the cost is one statx() per directory, whatever the number of files. That, too, is bounded, by `budget_us`:
+ * first, what must be read again; then the hot directories (those with matches, and the shallow ones) for at most half
+ * of the budget; then all others in turn, from where the last call stopped, so that each is checked within a few
+ * commands. If a masked name has disappeared, it may have been moved, with its directory, to a place that this call
+ * would not check: then everything is checked, beyond the budget. */
 #include "paths/index/names.h"
 
 #include <inttypes.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/error.h"
+#include "paths/index/answer.h"
 #include "paths/index/cache.h"
 #include "paths/index/compare.h"
 #include "paths/index/look.h"
@@ -28,8 +27,8 @@
 #define CHECKED_MIN 128
 #define LOOKS_PER_CLOCK 8
 
-/* Estimates in microseconds, to tell when storing is worth it. What is stored for the first time saves its cost again and
- * again: so many times, at least. */
+/* Estimates in microseconds, to tell when storing is worth it. What is stored for the first time saves its cost again
+ * and again: so many times, at least. */
 #define FIRST_STORED_SAVES 4
 #define READ_DIRECTORY_US 4
 #define ENTRIES_PER_US 8
@@ -38,10 +37,6 @@
 
 const char *const name_kind_names[] = { "masked", "protected", "socket", "judged", "fifo" };
 _Static_assert(ARRAY_SIZE(name_kind_names) == NAME_KIND_MAX, "every kind has a name");
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
 
 /* One call's own. */
 struct finding {
@@ -102,7 +97,8 @@ static int recheck(struct names_walk *walk, uint64_t start_us, uint64_t budget_u
 	struct pass hot = { 0, loaded, NAMES_HOT, false, start_us + budget_us / 2, 0 };
 	struct pass turn = { *cursor, loaded, 0, false, start_us + budget_us, 0 };
 	struct pass rest = { 0, loaded, 0, false, walk->deadline_us, 0 };
-	if (run_pass(walk, &unread) < 0 || run_pass(walk, &hot) < 0 || run_pass(walk, &turn) < 0 || names_walk_new(walk) < 0)
+	if (run_pass(walk, &unread) < 0 || run_pass(walk, &hot) < 0 || run_pass(walk, &turn) < 0 ||
+	    names_walk_new(walk) < 0)
 		return -1;
 	*cursor = (uint32_t)turn.stopped_at;
 	names_table_bury(&walk->table);
@@ -131,187 +127,65 @@ static int walk_afresh(struct names_walk *walk)
 	return 0;
 }
 
-/* ---- The answer ------------------------------------------------------------------------------------------------- */
-
-static char *copy_path(struct arena *arena, const struct names_table *table, uint32_t directory, const char *name,
-                       size_t length)
+/* The table was full, perhaps of what is dead: a walk with an empty one finds more, unless its time ends before it is
+ * through. */
+static int walk_again(struct names_walk *walk)
 {
-	size_t before = names_table_path_length(table, directory, 0);
-	/* names_table_path() wants no more room than the path takes. */
-	char *path = arena_alloc(arena, before + length + 1);
-	if (!path)
-		return NULL;
-	names_table_path(table, directory, path);
-	if (before && length)
-		path[before - 1] = '/';
-	memcpy(path + before, name, length);
-	return path;
-}
-
-/* Whether the entries of a directory are as they were then: it has not changed since, and each directory above it was known at
- * this place, or has not changed since either, which moving it would have done. */
-static bool is_older(const struct names_table *table, uint32_t directory, int64_t since_ns)
-{
-	if (!since_ns || table->directories[directory].ctime_ns == NAMES_CTIME_NEVER || table->directories[directory].ctime_ns >= since_ns)
-		return false;
-	while (directory) {
-		const struct names_directory *at = &table->directories[directory];
-		bool known = directory < table->loaded_directories && !(at->flags & NAMES_REPLACED);
-		if (!known && (at->ctime_ns == NAMES_CTIME_NEVER || at->ctime_ns >= since_ns))
-			return false;
-		directory = at->parent;
-	}
-	return true;
-}
-
-static int add_matches(struct arena *arena, const struct names_walk *walk, int64_t since_ns, struct names *names)
-{
-	const struct names_table *table = &walk->table;
-	for (size_t i = 0; i < table->match_count; i++) {
-		const struct names_match *match = &table->matches[i];
-		struct names_stat stat = { 0 };
-		if (!names_table_match_counts(table, i))
-			continue;
-		char *path = copy_path(arena, table, match->directory, table->pool + match->name, match->name_length);
-		if (!path)
-			return -1;
-		bool stamped = match->kind == NAME_PROTECTED || match->kind == NAME_JUDGED || match->type == NAMES_TYPE_LINK || match->type == NAMES_TYPE_DIRECTORY;
-		if (stamped && !names_stat(walk->root_fd, path, &stat) && match->kind != NAME_MASKED)
-			continue;
-		names->items[names->count++] = (struct name){
-			.kind = match->kind,
-			.path = path,
-			.is_directory = match->type == NAMES_TYPE_DIRECTORY,
-			.is_link = match->type == NAMES_TYPE_LINK,
-			.is_fifo = match->type == NAMES_TYPE_FIFO,
-			.is_older = stamped && stat.inode && stat.ctime_ns < since_ns && is_older(table, match->directory, since_ns),
-			.device = stat.device,
-			.inode = stat.inode,
-			.ctime_ns = stat.ctime_ns,
-			.born_ns = stat.born_ns,
-			.links = stat.links,
-		};
-	}
-	return 0;
-}
-
-/* Directories that no search has read completely, and one of them as an example. */
-struct unseen {
-	size_t unread, partial;
-	const char *example;
-};
-
-static int note_example(struct arena *arena, const struct names_table *table, uint32_t directory, struct unseen *unseen)
-{
-	if (!unseen->example)
-		unseen->example = copy_path(arena, table, directory, "", 0);
-	return unseen->example ? 0 : -1;
-}
-
-static int add_directories(struct arena *arena, const struct names_walk *walk, struct names *names, struct unseen *unseen)
-{
-	const struct names_table *table = &walk->table;
-	for (size_t i = 0; i < table->directory_count; i++) {
-		const struct names_directory *at = &table->directories[i];
-		if (at->flags & NAMES_DEAD)
-			continue;
-		names->directories++;
-		if (!(at->flags & NAMES_CHECKED) && i < table->loaded_directories && at->ctime_ns != NAMES_CTIME_NEVER)
-			names->unchecked++;
-		else if (!(at->flags & NAMES_CHECKED))
-			unseen->unread++;
-		else if (at->flags & NAMES_PARTIAL)
-			unseen->partial++;
-		if ((unseen->unread || unseen->partial) && note_example(arena, table, (uint32_t)i, unseen) < 0)
-			return -1;
-		if (!(at->flags & NAMES_CLOSED) || !i)
-			continue;
-		char *path = copy_path(arena, table, (uint32_t)i, "", 0);
-		struct names_stat stat = { 0 };
-		if (!path)
-			return -1;
-		names_stat(walk->root_fd, path, &stat);
-		names->items[names->count++] = (struct name){ .kind = NAME_MASKED, .path = path, .is_directory = true, .is_closed = true,
-		                                              .device = stat.device, .inode = stat.inode, .born_ns = stat.born_ns };
-	}
-	return 0;
-}
-
-static int add_note(struct arena *arena, const struct unseen *unseen, struct names *names)
-{
-	const struct {
-		size_t count;
-		const char *text;
-	} rows[] = {
-		{ names->unchecked, "known directories not searched again this time for new names" },
-		{ unseen->unread, "directories not searched yet: the tree is too large for one walk" },
-		{ unseen->partial, "directories searched in part only: too deep, too long or too many names" },
-	};
-	char *note = NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (!rows[i].count)
-			continue;
-		note = arena_printf(arena, "%s%s%zu %s", note ? note : "", note ? "; " : "", rows[i].count, rows[i].text);
-		if (!note)
-			return -1;
-	}
-	if (note && unseen->example && !(note = arena_printf(arena, "%s, such as %s", note, *unseen->example ? unseen->example : ".")))
+	struct names_table known = walk->table;
+	size_t matches[NAME_KIND_MAX];
+	if (walk->stopped)
+		return 0;
+	memcpy(matches, walk->matches, sizeof(matches));
+	walk->table = (struct names_table){ 0 };
+	if (walk_afresh(walk) < 0) {
+		names_table_free(&known);
 		return -1;
-	names->note = note;
-	names->unseen = unseen->unread || unseen->partial;
-	names->unfinished = unseen->unread || names->unchecked;
+	}
+	struct names_table *left_over = walk->stopped ? &walk->table : &known;
+	names_table_free(left_over);
+	if (!walk->stopped)
+		return 0;
+	walk->table = known;
+	memcpy(walk->matches, matches, sizeof(matches));
 	return 0;
 }
 
-/* Where moving a file or directory changes its own change time. */
-static bool moves_are_timed(int root_fd)
-{
-	static const uint32_t known[] = { EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC,
-	                                  OVERLAYFS_SUPER_MAGIC };
-	struct statfs stat;
-	if (fstatfs(root_fd, &stat) < 0)
-		return false;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if ((uint32_t)stat.f_type == known[i])
-			return true;
-	return false;
-}
-
-static int answer(struct arena *arena, const struct names_walk *walk, int64_t since_ns, struct names *ret_names,
-                  struct cordon_error *err)
-{
-	const struct names_table *table = &walk->table;
-	struct names names = { .since_ns = since_ns };
-	struct unseen unseen = { 0 };
-	size_t room = table->match_count;
-	for (size_t i = 1; i < table->directory_count; i++)
-		room += !!(table->directories[i].flags & NAMES_CLOSED);
-	names.items = arena_alloc(arena, room * sizeof(*names.items));
-	if (!names.items || add_matches(arena, walk, since_ns, &names) < 0 || add_directories(arena, walk, &names, &unseen) < 0 ||
-	    add_note(arena, &unseen, &names) < 0)
-		return fail_oom(err);
-	names_sort(&names);
-	names.unfinished |= walk->stopped;
-	for (size_t kind = 0; kind < NAME_KIND_MAX; kind++)
-		names.too_many |= walk->matches[kind] > NAMES_MATCHES_MAX;
-	*ret_names = names;
-	return 0;
-}
+/* ---- Storing ----------------------------------------------------------------------------------------------------- */
 
 static void make_key(const struct names_walk *walk, struct finding *finding)
 {
 	if (!*finding->key.name)
-		names_cache_key_make(finding->root.device, finding->root.inode, walk->root_path, finding->rules, &finding->key);
+		names_cache_key_make(finding->root.device, finding->root.inode, walk->root_path, finding->rules,
+		                     &finding->key);
 }
 
-/* Storing pays where reading the same directories once more would take longer. A small tree is never stored. But where the
- * budget did not reach all, the next call may not reach what this one read: what was found would be forgotten again. */
+/* Was a match found in a directory that the next search may not reach? It reaches the hot ones, if there are not too
+ * many of them, and CHECKED_MIN of all others, however little time it has. */
+static bool found_more(const struct names_table *table)
+{
+	size_t hot = 0;
+	if (table->directory_count <= CHECKED_MIN)
+		return false;
+	for (size_t i = 0; i < table->loaded_directories; i++)
+		hot += !!(table->directories[i].flags & NAMES_HOT);
+	for (size_t i = table->loaded_matches; i < table->match_count; i++) {
+		uint32_t directory = table->matches[i].directory;
+		bool is_reached = directory < table->loaded_directories &&
+		                  table->directories[directory].flags & NAMES_HOT && hot <= CHECKED_MIN;
+		if (!is_reached && names_table_match_counts(table, i))
+			return true;
+	}
+	return false;
+}
+
+/* Storing pays where reading the same directories once more would take longer. A small tree is never stored. But a
+ * match that this search found, and that the next may not reach, is stored whatever it costs: it would be forgotten. */
 static void store(const struct names_walk *walk, struct finding *finding, size_t unchecked)
 {
 	struct names_table packed;
 	uint64_t again_us = (walk->directories * READ_DIRECTORY_US + walk->entries / ENTRIES_PER_US) *
 	                    (finding->known ? 1 : FIRST_STORED_SAVES);
-	bool forgets = unchecked && walk->directories;
+	bool forgets = (unchecked && walk->directories) || found_more(&walk->table);
 	struct names_progress progress = finding->progress;
 	if (forgets || again_us > STORE_US + names_cache_size(&walk->table) / STORED_BYTES_PER_US) {
 		if (names_table_pack(&walk->table, &packed) < 0)
@@ -349,13 +223,12 @@ static int find(struct arena *arena, struct names_walk *walk, struct finding *fi
 	load(walk, finding);
 	if ((finding->known ? recheck(walk, start_us, budget_us, &finding->progress.cursor) : walk_afresh(walk)) < 0)
 		return fail_oom(err);
-	if (finding->known && walk->overflowed && walk_afresh(walk) < 0)
+	if (finding->known && walk->overflowed && walk_again(walk) < 0)
 		return fail_oom(err);
 	if (walk->root_errno)
 		return fail(err, CORDON_E_CAPABILITY_DENIED, walk->root_errno, walk->root_path,
 		            "the directory cannot be searched for names to hide");
-	int64_t since_ns = finding->keep->since_ns && moves_are_timed(walk->root_fd) ? finding->keep->since_ns : 0;
-	if (answer(arena, walk, since_ns, ret_names, err) < 0)
+	if (names_answer(arena, walk, finding->keep->since_ns, ret_names, err) < 0)
 		return -1;
 	if (finding->keep->place)
 		store(walk, finding, ret_names->unchecked);
@@ -386,8 +259,9 @@ int names_find(struct arena *arena, int root_fd, const char *root_path, const st
 	if (names_walk_init(&walk, root_fd, root_path, err) < 0)
 		return -1;
 	if (keep->memory)
-		finding.tree = names_memory_take(keep->memory, &(struct names_memory_key){ root->device, root->inode, walk.user,
-		                                                                           root_path, rules });
+		finding.tree =
+			names_memory_take(keep->memory, &(struct names_memory_key){ root->device, root->inode,
+		                                                                    walk.user, root_path, rules });
 	int status = compile(arena, &walk, root_path, rules, finding.tree, err);
 	if (status == 0)
 		status = find(arena, &walk, &finding, budget_us, ret_names, err);

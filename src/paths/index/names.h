@@ -22,7 +22,8 @@ enum name_kind { NAME_MASKED, NAME_PROTECTED, NAME_SOCKET, NAME_JUDGED, NAME_FIF
 extern const char *const name_kind_names[NAME_KIND_MAX];
 
 struct name {
-	enum name_kind kind;            /* a name that is several things is masked, else a socket, else protected, else judged or a FIFO */
+	enum name_kind kind;            /* a name that is several things is masked, else a socket, else protected,
+	                                   else judged or a FIFO */
 	const char *path;               /* relative to the root */
 	bool is_directory;
 	bool is_link;                   /* a symbolic link: covering it means covering what it leads to */
@@ -30,7 +31,8 @@ struct name {
 	bool is_shown;                  /* masked by its name, but not to be hidden: shown.h */
 	bool is_closed;                 /* a directory masked only because it cannot be looked into */
 	bool is_older;                  /* neither it nor the way to it has changed since names_keep.since_ns */
-	uint64_t device, inode;         /* but for files that are masked, and sockets: what was there when it was found */
+	uint64_t device, inode;         /* but for files that are masked, and sockets: what was there when it was
+	                                   found */
 	int64_t ctime_ns, born_ns;
 	uint32_t links;                 /* how many names it has */
 };
@@ -41,18 +43,19 @@ struct names {
 	size_t directories;             /* known beneath the root, and the root */
 	int64_t since_ns;               /* what is older is older than this; 0: nothing is */
 	size_t unchecked;               /* of those, how many the budget left as they were known before */
-	const char *note;               /* what a bound left unseen, for people; or NULL */
-	bool unseen;                    /* it tells of what no walk has seen yet */
-	bool unfinished;                /* there was not the time for all: another search goes on where this one stopped */
+	const char *note;               /* what a bound left unsearched, for display; or NULL */
+	bool unseen;                    /* parts of the tree have never been searched */
+	bool unfinished;                /* the time did not suffice: the next search continues where this one stopped */
+	size_t late;                    /* of the masked names, files whose content was not read for want of time */
 	bool too_many;                  /* more than the table holds: some are missing */
 };
 
 struct name_rules {
 	const struct strings *deny;     /* globs (base/glob.h); may be NULL */
-	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case, also where the root lies
-	                                   in that `.git`; NULL or none: nor links */
-	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a directory;
-	                                   otherwise unless it lies in what can be a repository */
+	const struct strings *protect;  /* names such as `.git/hooks`, at any depth, whatever the case, also where the
+	                                   root lies  in that `.git`; NULL or none: nor links */
+	const struct strings *exempt;   /* likewise: what `protect` means and yet must stay free; ending in `/`, if a
+	                                   directory;   otherwise unless it lies in what can be a repository */
 };
 
 /* Where what was found is kept. All may be left out. */
@@ -66,7 +69,8 @@ struct names_place {
 };
 struct names_keep {
 	struct names_place *place;      /* of the files; or NULL */
-	struct names_memory *memory;    /* of a process that will look again; what its host_watch has heard by then is what counts */
+	struct names_memory *memory;    /* for a process that will search again; as current as the events its
+	                                   host_watch has read */
 	uint64_t mounts;                /* the version for that */
 	int64_t since_ns;               /* on the clock of change times: see struct name; 0: nothing counts as older */
 };
@@ -81,11 +85,13 @@ void names_memory_free(struct names_memory *memory);
  * directory that the caller cannot look into is masked as a whole if it is its own, since a command could give itself
  * the right to, or if it may be entered all the same. */
 int names_find(struct arena *arena, int root_fd, const char *root_path, const struct name_rules *rules,
-               const struct names_keep *keep, uint64_t budget_us, struct names *ret_names, struct cordon_error *err) must_check;
+               const struct names_keep *keep, uint64_t budget_us, struct names *ret_names,
+               struct cordon_error *err) must_check;
 
 /* Both, of the same root: what lies beneath a masked directory of either is left out, and of a path that both have, the
  * first kind counts. Borrows the paths. -1 when memory is short. */
-int names_join(struct arena *arena, const struct names *one, const struct names *other, struct names *ret_names) must_check;
+int names_join(struct arena *arena, const struct names *one, const struct names *other,
+               struct names *ret_names) must_check;
 
 /* By kind, then by path, as all of them are. */
 void names_sort(struct names *names);

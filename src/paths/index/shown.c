@@ -1,4 +1,4 @@
-/* Names that are shown all the same: see shown.h. */
+/* Masked names that are shown nevertheless: see shown.h. */
 #include "paths/index/shown.h"
 
 #include <errno.h>
@@ -8,18 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/glob.h"
-#include "base/sha1.h"
-#include "base/sha256.h"
+#include "host/git-tree.h"
+#include "paths/index/contents.h"
 #include "paths/index/git-index.h"
 #include "paths/index/look.h"
 
-#define JUDGED_US 50000                 /* for all of a tree; what is left is hidden */
-#define SHORT_SECRET 512                /* a key without any text around it is shorter */
+#define JUDGED_US 250000                /* for reading files of a tree that are not known; later starts read more */
 
 enum lifted { BY_CONTENT_ALONE = 0, BY_NAME = 1 << 0, WITHOUT_KEY = 1 << 1 };
 
@@ -37,20 +34,24 @@ static const struct {
 struct candidate {
 	struct name *name;
 	unsigned lifted;                        /* by every glob that means it */
-	const char *repository;                 /* the directory with `.git` in it, relative to the root, "" for that; or NULL */
-	bool has_content;
-	unsigned char sha1[SHA1_BYTES], sha256[crypto_hash_sha256_BYTES];       /* as git counts them */
+	const char *repository;                 /* the directory with `.git` in it, relative to the root, "" for
+	                                           that; or NULL */
+	bool has_content;                       /* to be compared */
+	struct content content;
 };
 
 struct judging {
 	struct arena *arena;
 	int root_fd;
+	const char *linked;                     /* the last linked worktree or submodule, as `repository`; or NULL */
+	int linked_fd;                          /* what has its index; or -1 */
 	const char *root_path;
 	struct glob *globs;                     /* of `deny` */
-	const unsigned **lifts;                 /* of each: which row; NULL: somebody's own */
+	const unsigned **lifts;                 /* of each: which row; NULL: not one of the default globs */
 	size_t glob_count;
-	uint64_t deadline_us;
-	char *content;
+	struct contents *contents;
+	uint64_t deadline_us;                   /* for reading */
+	size_t late;                            /* files that there was no time to read */
 };
 
 /* ---- by name ---------------------------------------------------------------------------------------------------- */
@@ -104,131 +105,71 @@ static bool is_example(const char *path)
 
 /* ---- by content ------------------------------------------------------------------------------------------------- */
 
-/* Of a block that begins with -----BEGIN: is it known to be public? */
-static bool is_public_block(const char *label, size_t left)
-{
-	static const char *const labels[] = {
-		"CERTIFICATE-----", "TRUSTED CERTIFICATE-----", "X509 CERTIFICATE-----", "X509 CRL-----", "CERTIFICATE REQUEST-----",
-		"NEW CERTIFICATE REQUEST-----", "PUBLIC KEY-----", "RSA PUBLIC KEY-----", "DSA PUBLIC KEY-----", "EC PARAMETERS-----",
-		"DH PARAMETERS-----", "X9.42 DH PARAMETERS-----", "PKCS7-----", "SSH2 PUBLIC KEY ----",
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(labels); i++)
-		if (left >= strlen(labels[i]) && !memcmp(label, labels[i], strlen(labels[i])))
-			return true;
-	return false;
-}
-
-/* What is not known to be public counts as a key: formats that are not listed, keys without a frame around them, ASN.1 as it stands. */
-bool shown_has_private_key(const char *content, size_t length)
-{
-	static const char *const words[] = { "PRIVATE KEY", "PRIVATE-KEY", "SECRET KEY", "SECRET-KEY", "PRIVATE-LINES", "PRIVATEKEY", "PRIVATE_KEY" };
-	bool has_block = false;
-	if (!length)
-		return false;
-	if (memchr(content, 0, length))
-		return true;
-	for (const char *at = content, *end = content + length; at < end; at++) {
-		if (*at == '-' && (size_t)(end - at) >= 11 && !memcmp(at, "-----BEGIN ", 11)) {
-			if (!is_public_block(at + 11, (size_t)(end - at) - 11))
-				return true;
-			has_block = true;
-		}
-		for (size_t i = 0; (*at == 'P' || *at == 'p' || *at == 'S' || *at == 's') && i < ARRAY_SIZE(words); i++)
-			if ((size_t)(end - at) >= strlen(words[i]) && !strncasecmp(at, words[i], strlen(words[i])))
-				return true;
-	}
-	return !has_block;
-}
-
-/* As git names the blob of it. */
-static void hash_blob(struct candidate *candidate, const char *content, size_t length)
-{
-	char header[32];
-	size_t size = (size_t)snprintf(header, sizeof(header), "blob %zu", length) + 1;
-	struct sha1 sha1;
-	crypto_hash_sha256_state sha256;
-	sha1_init(&sha1);
-	sha1_update(&sha1, header, size);
-	sha1_update(&sha1, content, length);
-	sha1_final(&sha1, candidate->sha1);
-	crypto_hash_sha256_init(&sha256);
-	sha256_update(&sha256, header, size);
-	sha256_update(&sha256, content, length);
-	sha256_final(&sha256, candidate->sha256);
-	candidate->has_content = true;
-}
-
-/* Opens a regular file without following a link, and without effect on what is none. */
-static int open_regular(int root_fd, const char *path, struct stat *ret_info)
-{
-	char link[64];
-	auto_close int place = names_open(root_fd, path, O_PATH);
-	if (place < 0 || fstat(place, ret_info) < 0)
-		return -1;
-	if (!S_ISREG(ret_info->st_mode)) {
-		errno = EINVAL;
-		return -1;
-	}
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
-	return open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-}
-
-/* All of it, if that is no more than `max`. */
-static bool read_all(int fd, char *buffer, size_t max, size_t *ret_length)
-{
-	size_t length = 0;
-	for (ssize_t got = 1; got && length <= max;) {
-		got = read(fd, buffer + length, max + 1 - length);
-		if (got < 0 && errno != EINTR)
-			return false;
-		length += got > 0 ? (size_t)got : 0;
-		got = got < 0 ? 1 : got;
-	}
-	*ret_length = length;
-	return length <= max;
-}
-
 /* By what it is and has in it; the index is asked later, for all of a repository at once. */
 static void judge_file(struct judging *judging, struct candidate *candidate)
 {
 	struct stat info;
-	size_t length;
-	if (names_now_us() > judging->deadline_us)
-		return;
-	auto_close int fd = open_regular(judging->root_fd, candidate->name->path, &info);
+	auto_close int fd = contents_open(judging->root_fd, candidate->name->path, &info);
 	if (fd < 0) {
 		/* A file tool may make it. */
-		candidate->name->is_shown = errno == ENOENT && candidate->lifted & BY_NAME && is_example(candidate->name->path);
+		candidate->name->is_shown =
+			errno == ENOENT && candidate->lifted & BY_NAME && is_example(candidate->name->path);
 		return;
 	}
 	if (candidate->lifted & BY_NAME && info.st_nlink == 1 && is_example(candidate->name->path)) {
 		candidate->name->is_shown = true;
 		return;
 	}
-	if (info.st_size > SHOWN_CONTENT_MAX || !read_all(fd, judging->content, SHOWN_CONTENT_MAX, &length))
+	size_t max = candidate->lifted & WITHOUT_KEY ? CONTENT_MAX : SHOWN_CONTENT_MAX;
+	enum content_found found =
+		contents_find(judging->contents, fd, &info, max, judging->deadline_us, &candidate->content);
+	judging->late += found == CONTENT_LATE;
+	if (found != CONTENT_FOUND)
 		return;
-	if (candidate->lifted & WITHOUT_KEY && !shown_has_private_key(judging->content, length))
+	if (candidate->lifted & WITHOUT_KEY && !candidate->content.has_key)
 		candidate->name->is_shown = true;
 	else
-		hash_blob(candidate, judging->content, length);
+		candidate->has_content = info.st_size <= SHOWN_CONTENT_MAX;
 }
 
 /* ---- by the index ----------------------------------------------------------------------------------------------- */
 
-/* The nearest directory above it that has a repository in it. */
+/* Is the directory a linked worktree or a submodule, whose index is elsewhere? A command could have made both that
+ * index and `.git`, and gains no more than by an index of its own making: the content must be known to write its hash.
+ */
+static bool is_linked(struct judging *judging, const char *directory)
+{
+	if (judging->linked && !strcmp(judging->linked, directory))
+		return judging->linked_fd >= 0;
+	const char *top = *directory ? arena_printf(judging->arena, "%s/%.*s", judging->root_path,
+	                                            (int)strlen(directory) - 1, directory)
+	                             : judging->root_path;
+	auto_close int fd = top ? names_open(judging->root_fd, directory, O_PATH | O_DIRECTORY) : -1;
+	close_fd(&judging->linked_fd);
+	judging->linked = arena_strdup(judging->arena, directory);
+	judging->linked_fd = fd < 0 || !judging->linked ? -1 : git_tree_own(judging->arena, fd, top);
+	return judging->linked_fd >= 0;
+}
+
+/* The nearest directory above it that has a repository in it, or a `.git` file that leads to its own. */
 static int find_repository(struct judging *judging, struct candidate *candidate)
 {
 	char path[PATH_MAX];
+	struct stat info;
 	size_t length = strlen(candidate->name->path);
 	while (length) {
 		while (length && candidate->name->path[length - 1] != '/')
 			length--;
 		if (snprintf(path, sizeof(path), "%.*s.git", (int)length, candidate->name->path) >= (int)sizeof(path))
 			return 0;
-		auto_close int fd = names_open(judging->root_fd, path, O_PATH | O_DIRECTORY);
-		if (fd >= 0) {
-			candidate->repository = arena_strndup(judging->arena, candidate->name->path, length);
-			return candidate->repository ? 0 : -1;
+		auto_close int fd = names_open(judging->root_fd, path, O_PATH);
+		const char *directory = fd < 0 ? NULL : arena_strndup(judging->arena, candidate->name->path, length);
+		if (fd >= 0 && !directory)
+			return -1;
+		if (fd >= 0 && fstat(fd, &info) == 0 &&
+		    (S_ISDIR(info.st_mode) || (S_ISREG(info.st_mode) && is_linked(judging, directory)))) {
+			candidate->repository = directory;
+			return 0;
 		}
 		length -= length > 0;
 	}
@@ -243,26 +184,32 @@ static int by_path(const void *one, const void *other)
 
 static bool is_same_blob(const struct candidate *candidate, const struct git_index_entry *entry, size_t hash_size)
 {
-	return entry->found && !memcmp(entry->hash, hash_size == SHA1_BYTES ? candidate->sha1 : candidate->sha256, hash_size);
+	return entry->found &&
+	       !memcmp(entry->hash, hash_size == SHA1_BYTES ? candidate->content.sha1 : candidate->content.sha256,
+	               hash_size);
 }
 
 /* Compares those of one repository with its index. */
-static void compare(const char *index, size_t length, const char *repository, struct candidate *candidates, size_t count,
-                    struct git_index_entry *entries)
+static void compare(const char *index, size_t length, const char *repository, struct candidate *candidates,
+                    size_t count, struct git_index_entry *entries)
 {
-	static const size_t hash_sizes[] = { SHA1_BYTES, crypto_hash_sha256_BYTES };
+	static const size_t hash_sizes[] = { SHA1_BYTES, CONTENT_SHA256_BYTES };
 	for (size_t i = 0; i < ARRAY_SIZE(hash_sizes); i++) {
 		size_t entry_count = 0;
 		for (size_t j = 0; j < count; j++)
-			if (candidates[j].has_content && candidates[j].repository && !strcmp(candidates[j].repository, repository))
-				entries[entry_count++] = (struct git_index_entry){ .path = candidates[j].name->path + strlen(repository) };
+			if (candidates[j].has_content && candidates[j].repository &&
+			    !strcmp(candidates[j].repository, repository))
+				entries[entry_count++] = (struct git_index_entry){ .path = candidates[j].name->path +
+					                                                   strlen(repository) };
 		qsort(entries, entry_count, sizeof(*entries), by_path);
 		git_index_find((const unsigned char *)index, length, hash_sizes[i], entries, entry_count);
 		for (size_t j = 0; j < count; j++) {
-			if (!candidates[j].has_content || !candidates[j].repository || strcmp(candidates[j].repository, repository) != 0)
+			if (!candidates[j].has_content || !candidates[j].repository ||
+			    strcmp(candidates[j].repository, repository) != 0)
 				continue;
 			const struct git_index_entry key = { .path = candidates[j].name->path + strlen(repository) };
-			const struct git_index_entry *entry = bsearch(&key, entries, entry_count, sizeof(*entries), by_path);
+			const struct git_index_entry *entry =
+				bsearch(&key, entries, entry_count, sizeof(*entries), by_path);
 			if (entry && is_same_blob(&candidates[j], entry, hash_sizes[i]))
 				candidates[j].name->is_shown = true;
 		}
@@ -274,16 +221,18 @@ static int judge_repository(struct judging *judging, const char *repository, str
 	char path[PATH_MAX];
 	struct stat info;
 	size_t length;
-	if (names_now_us() > judging->deadline_us || snprintf(path, sizeof(path), "%s.git/index", repository) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s.git/index", repository) >= (int)sizeof(path))
 		return 0;
-	auto_close int fd = open_regular(judging->root_fd, path, &info);
-	if (fd < 0 || info.st_size > GIT_INDEX_BYTES_MAX)
+	auto_close int place = contents_open(judging->root_fd, path, &info);
+	if (place < 0 && is_linked(judging, repository))
+		place = contents_open(judging->linked_fd, "index", &info);
+	if (place < 0 || info.st_size > GIT_INDEX_BYTES_MAX)
 		return 0;
 	auto_free char *index = malloc((size_t)info.st_size + 1);
 	auto_free struct git_index_entry *entries = calloc(count, sizeof(*entries));
 	if (!index || !entries)
 		return -1;
-	if (read_all(fd, index, (size_t)info.st_size, &length))
+	if (contents_read(place, index, (size_t)info.st_size, &length))
 		compare(index, length, repository, candidates, count, entries);
 	return 0;
 }
@@ -297,32 +246,29 @@ static int judge_repositories(struct judging *judging, struct candidate *candida
 		const char *repository = candidates[i].has_content ? candidates[i].repository : NULL;
 		bool done = !repository;
 		for (size_t j = 0; j < i && !done; j++)
-			done = candidates[j].has_content && candidates[j].repository && !strcmp(candidates[j].repository, repository);
+			done = candidates[j].has_content && candidates[j].repository &&
+			       !strcmp(candidates[j].repository, repository);
 		if (!done && judge_repository(judging, repository, candidates, count) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static const char *line_of(struct arena *arena, const struct candidate *candidate, const char *path)
+static const char *line_of(struct arena *arena, const struct content *content, const char *path)
 {
-	char hex[2 * sizeof(candidate->sha256) + 1];
-	return arena_printf(arena, "%s %s", sodium_bin2hex(hex, sizeof(hex), candidate->sha256, sizeof(candidate->sha256)), path);
+	char hex[2 * sizeof(content->sha256) + 1];
+	return arena_printf(arena, "%s %s",
+	                    sodium_bin2hex(hex, sizeof(hex), content->sha256, sizeof(content->sha256)), path);
 }
 
-const char *shown_line(struct arena *arena, int root_fd, const char *path)
+const char *shown_line(struct arena *arena, int root_fd, const char *path, struct contents *contents)
 {
-	struct candidate candidate = { .name = NULL };
+	struct content content;
 	struct stat info;
-	size_t length;
-	auto_close int fd = open_regular(root_fd, path, &info);
-	if (fd < 0 || info.st_size > SHOWN_CONTENT_MAX)
+	auto_close int fd = contents_open(root_fd, path, &info);
+	if (fd < 0 || contents_find(contents, fd, &info, SHOWN_CONTENT_MAX, UINT64_MAX, &content) != CONTENT_FOUND)
 		return NULL;
-	auto_free char *content = malloc((size_t)info.st_size + 1);
-	if (!content || !read_all(fd, content, (size_t)info.st_size, &length))
-		return NULL;
-	hash_blob(&candidate, content, length);
-	return line_of(arena, &candidate, path);
+	return line_of(arena, &content, path);
 }
 
 static int judge_kept(struct judging *judging, const struct strings *kept, struct candidate *candidates, size_t count)
@@ -330,7 +276,7 @@ static int judge_kept(struct judging *judging, const struct strings *kept, struc
 	for (size_t i = 0; kept && kept->count && i < count; i++) {
 		if (!candidates[i].has_content || candidates[i].name->is_shown)
 			continue;
-		const char *line = line_of(judging->arena, &candidates[i], candidates[i].name->path);
+		const char *line = line_of(judging->arena, &candidates[i].content, candidates[i].name->path);
 		if (!line)
 			return -1;
 		candidates[i].name->is_shown = strings_find(kept, line) >= 0;
@@ -338,20 +284,23 @@ static int judge_kept(struct judging *judging, const struct strings *kept, struc
 	return 0;
 }
 
-int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny, const struct strings *kept,
-                struct names *names)
+int shown_judge(struct arena *arena, int root_fd, const char *root_path, const struct strings *deny,
+                const struct strings *kept, struct contents *contents, struct names *names)
 {
-	struct judging judging = { .arena = arena, .root_fd = root_fd, .root_path = strcmp(root_path, "/") ? root_path : "",
-	                           .deadline_us = names_now_us() + JUDGED_US };
+	struct judging judging = { .arena = arena,
+		                   .contents = contents,
+		                   .root_fd = root_fd,
+		                   .linked_fd = -1,
+		                   .root_path = strcmp(root_path, "/") ? root_path : "",
+		                   .deadline_us = names_now_us() + JUDGED_US };
 	size_t count = 0, most = 0;
 	for (size_t i = 0; i < names->count; i++)
-		most += names->items[i].kind == NAME_MASKED && !names->items[i].is_directory && !names->items[i].is_link && !names->items[i].is_fifo;
+		most += names->items[i].kind == NAME_MASKED && !names->items[i].is_directory &&
+		        !names->items[i].is_link && !names->items[i].is_fifo;
 	if (!most)
 		return 0;
 	auto_free struct candidate *candidates = calloc(most, sizeof(*candidates));
-	auto_free char *content = malloc(SHOWN_CONTENT_MAX + 1);
-	judging.content = content;
-	if (!candidates || !content || compile(&judging, deny) < 0)
+	if (!candidates || compile(&judging, deny) < 0)
 		return -1;
 	for (size_t i = 0; i < names->count && count < most; i++) {
 		struct name *name = &names->items[i];
@@ -361,5 +310,8 @@ int shown_judge(struct arena *arena, int root_fd, const char *root_path, const s
 		candidates[count].name = name;
 		judge_file(&judging, &candidates[count++]);
 	}
-	return judge_repositories(&judging, candidates, count) < 0 ? -1 : judge_kept(&judging, kept, candidates, count);
+	names->late = judging.late;
+	int result = judge_repositories(&judging, candidates, count);
+	close_fd(&judging.linked_fd);
+	return result < 0 ? -1 : judge_kept(&judging, kept, candidates, count);
 }

@@ -1,4 +1,4 @@
-/* The table of known directories and matches: see names-table.h. */
+/* The table of known directories and matches: see table.h. */
 #include "paths/index/table.h"
 
 #include <stdlib.h>
@@ -167,6 +167,60 @@ bool names_table_match_counts(const struct names_table *table, size_t match)
 	return !(flags & NAMES_DEAD) && (match >= table->loaded_matches || !(flags & NAMES_REREAD));
 }
 
+/* ---- Matches of a directory that was read in part --------------------------------------------------------------- */
+
+static int compare_matches(const struct names_match *a, const struct names_match *b, const char *pool)
+{
+	if (a->kind != b->kind || a->name_length != b->name_length)
+		return a->kind != b->kind ? a->kind - b->kind : a->name_length - b->name_length;
+	return memcmp(pool + a->name, pool + b->name, a->name_length);
+}
+
+static int by_name(const void *a, const void *b, void *pool)
+{
+	return compare_matches(a, b, pool);
+}
+
+static struct names_match *find_match(struct names_match *sorted, size_t count, const struct names_match *like,
+                                      const char *pool)
+{
+	size_t low = 0, high = count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare_matches(&sorted[middle], like, pool);
+		if (!order)
+			return &sorted[middle];
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+size_t names_table_keep_matches(struct names_table *table, uint32_t directory, size_t first)
+{
+	struct names_match *found = table->matches + first;
+	size_t count = table->match_count - first, kept = 0;
+	if (directory >= table->loaded_directories)
+		return count;
+	table->directories[directory].flags &= (uint16_t)~NAMES_REREAD;
+	if (!count)
+		return 0;
+	qsort_r(found, count, sizeof(*found), by_name, table->pool);
+	for (size_t i = 0; i < table->loaded_matches; i++) {
+		struct names_match *same = table->matches[i].directory != directory ? NULL
+		                           : find_match(found, count, &table->matches[i], table->pool);
+		if (same)
+			same->reserved = 1;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (!found[i].reserved)
+			found[kept++] = found[i];
+	table->match_count = first + kept;
+	return kept;
+}
+
 /* Fills `order` with the living directories breadth first, by way of sibling lists. Returns how many there are. */
 static size_t breadth_first(const struct names_table *table, uint32_t *order, uint32_t *child, uint32_t *sibling)
 {
@@ -190,7 +244,8 @@ static int pack_directories(const struct names_table *table, const uint32_t *ord
 {
 	for (size_t i = 1; i < count; i++) {
 		const struct names_directory *from = &table->directories[order[i]];
-		if (names_table_add_directory(packed, new_index[from->parent], table->pool + from->name, from->name_length) < 0)
+		if (names_table_add_directory(packed, new_index[from->parent], table->pool + from->name,
+		                              from->name_length) < 0)
 			return -1;
 		new_index[order[i]] = (uint32_t)i;
 	}
@@ -216,8 +271,8 @@ static int pack_matches(const struct names_table *table, const uint32_t *new_ind
 		const struct names_match *from = &table->matches[i];
 		if (!names_table_match_counts(table, i))
 			continue;
-		if (names_table_add_match(packed, new_index[from->directory], table->pool + from->name, from->name_length,
-		                          from->kind, from->type) < 0)
+		if (names_table_add_match(packed, new_index[from->directory], table->pool + from->name,
+		                          from->name_length, from->kind, from->type) < 0)
 			return -1;
 		packed->directories[new_index[from->directory]].flags |= NAMES_HOT;
 	}
@@ -231,9 +286,11 @@ int names_table_pack(const struct names_table *table, struct names_table *ret_pa
 	auto_free uint32_t *scratch = calloc(count, 4 * sizeof(*scratch));
 	if (!scratch || names_table_init(&packed) < 0)
 		return -1;
-	uint32_t *order = scratch, *child = scratch + count, *sibling = scratch + 2 * count, *new_index = scratch + 3 * count;
+	uint32_t *order = scratch, *child = scratch + count, *sibling = scratch + 2 * count,
+		 *new_index = scratch + 3 * count;
 	size_t living = breadth_first(table, order, child, sibling);
-	if (pack_directories(table, order, living, new_index, &packed) < 0 || pack_matches(table, new_index, &packed) < 0) {
+	if (pack_directories(table, order, living, new_index, &packed) < 0 ||
+	    pack_matches(table, new_index, &packed) < 0) {
 		names_table_free(&packed);
 		return -1;
 	}

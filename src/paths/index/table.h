@@ -24,7 +24,7 @@
 
 enum names_flag {
 	NAMES_PARTIAL = 1 << 0,         /* a bound left something in it unseen */
-	NAMES_CLOSED = 1 << 1,          /* ours, but not to be looked into: masked as a whole */
+	NAMES_CLOSED = 1 << 1,          /* the caller's, but not readable: masked as a whole */
 	NAMES_HOT = 1 << 2,             /* holds a match, or is shallow: checked first */
 	NAMES_SAVED = NAMES_PARTIAL | NAMES_CLOSED | NAMES_HOT,
 	/* of this call only */
@@ -95,6 +95,10 @@ size_t names_table_children(const struct names_table *table, uint32_t directory,
 /* Whatever lies beneath a dead directory is dead too. */
 void names_table_bury(struct names_table *table);
 bool names_table_match_counts(const struct names_table *table, size_t match);
+
+/* A directory that could not be read to its end keeps its loaded matches. Of those from `first` on, all of which are
+ * its own, the ones that were loaded, too, are removed; returns how many are left. */
+size_t names_table_keep_matches(struct names_table *table, uint32_t directory, size_t first);
 
 /* A copy of what lives, breadth first, flags of this call removed, ready to be stored. */
 int names_table_pack(const struct names_table *table, struct names_table *ret_packed) must_check;

@@ -1,10 +1,10 @@
-/* Reading directories: see names-walk.h.
+/* Reading directories: see walk.h.
  *
  * A directory is known by device, inode and change time. The change time is taken before the entries are read, so a
- * change while reading shows the next time; and a directory that changed so shortly before it was read that a further
- * change could bear the same time stamp is not trusted at all (git calls an index entry of that sort racily clean).
- * A directory that is read again keeps those of its known subdirectories that are still what they were; any other
- * subdirectory is new to us, whatever was known under that name. */
+ * change while reading is seen the next time. A directory that changed so shortly before it was read that a further
+ * change could have the same time stamp is not trusted (git calls such an index entry racily clean). A directory that
+ * is read again keeps those of its known subdirectories that are still the same; any other subdirectory is new,
+ * whatever was known under that name. */
 #include "paths/index/walk.h"
 
 #include <errno.h>
@@ -39,9 +39,10 @@
 
 /* The kernel's own: no project lies there, reading may be endless or start something. */
 static const uint32_t pseudo_filesystems[] = {
-	PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC,
-	TRACEFS_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC, AUTOFS_SUPER_MAGIC,
-	BINFMTFS_MAGIC, MQUEUE_MAGIC, CONFIGFS_MAGIC,
+	PROC_SUPER_MAGIC,   SYSFS_MAGIC,    CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+	DEVPTS_SUPER_MAGIC, DEBUGFS_MAGIC,  TRACEFS_MAGIC,      SECURITYFS_MAGIC,
+	SELINUX_MAGIC,      PSTOREFS_MAGIC, EFIVARFS_MAGIC,     BPF_FS_MAGIC,
+	AUTOFS_SUPER_MAGIC, BINFMTFS_MAGIC, MQUEUE_MAGIC,       CONFIGFS_MAGIC,
 };
 
 static int64_t wall_clock_ns(void)
@@ -122,9 +123,22 @@ static bool is_closed(const struct names_walk *walk, const struct names_stat *st
 	return walk->user && stat->user == walk->user && (stat->mode & (S_IRUSR | S_IXUSR)) != (S_IRUSR | S_IXUSR);
 }
 
-/* What could not be opened: gone, not for us to see, or a failure to be tried again. */
-static void take_unreadable(struct names_walk *walk, uint32_t directory, const char *path, int open_errno)
+/* A directory that was not read to its end: its subdirectories and matches stay known, and it is read again next
+ * time. */
+static void keep_known(struct names_walk *walk, const struct names_listing *listing, size_t first_match)
 {
+	struct names_directory *at = &walk->table.directories[listing->directory];
+	set_children(&walk->table, listing, false);
+	names_table_keep_matches(&walk->table, listing->directory, first_match);
+	at->ctime_ns = NAMES_CTIME_NEVER;
+	at->flags |= NAMES_PARTIAL;
+}
+
+/* A directory that could not be opened: gone, not readable, or a failure to be retried. */
+static void take_unreadable(struct names_walk *walk, const struct names_listing *listing, int open_errno)
+{
+	uint32_t directory = listing->directory;
+	const char *path = listing->relative;
 	struct names_directory *at = &walk->table.directories[directory];
 	struct names_stat stat;
 	int64_t looked_ns = wall_clock_ns();
@@ -134,14 +148,13 @@ static void take_unreadable(struct names_walk *walk, uint32_t directory, const c
 		forget(at);
 	} else if (open_errno == EACCES && names_stat(walk->root_fd, path, &stat) && S_ISDIR(stat.mode)) {
 		remember(at, &stat, looked_ns);
-		/* Whoever may enter it can open what is in it by name. */
+		/* With search permission, files in it can be opened by name. */
 		if (is_closed(walk, &stat) || faccessat(walk->root_fd, *path ? path : ".", X_OK, AT_EACCESS) == 0)
 			at->flags |= NAMES_CLOSED;
 		else if (!directory)
 			walk->root_errno = 0;   /* nor can the command look into it */
 	} else {
-		at->ctime_ns = NAMES_CTIME_NEVER;
-		at->flags |= NAMES_PARTIAL;
+		keep_known(walk, listing, walk->table.match_count);
 	}
 }
 
@@ -163,19 +176,22 @@ static int take_listing(struct names_walk *walk, struct names_listing *listing, 
 		return 0;
 	if (!walk->buffer && !(walk->buffer = malloc(NAMES_BUFFER_SIZE)))
 		return -1;
+	size_t first_match = walk->table.match_count;
 	if (names_listing_read(walk, listing) < 0)
 		return -1;
 	at = &walk->table.directories[listing->directory];
-	if (listing->partial || listing->incomplete)
+	int64_t ctime_ns = at->ctime_ns;
+	if (listing->partial)
 		at->flags |= NAMES_PARTIAL;
-	/* What is known of it would not tell that there are too many. */
+	/* The table would not show that there are too many. */
 	if (listing->crowded)
 		at->ctime_ns = NAMES_CTIME_NEVER;
+	if (!listing->incomplete)
+		return 0;
+	keep_known(walk, listing, first_match);
 	/* One that is too large by itself would never be finished. */
-	if (listing->incomplete && listing->entries < NAMES_ENTRIES_MAX / 2) {
-		at->ctime_ns = NAMES_CTIME_NEVER;
-		set_children(&walk->table, listing, false);
-	}
+	if (listing->entries >= NAMES_ENTRIES_MAX / 2 && !listing->crowded)
+		at->ctime_ns = ctime_ns;
 	return 0;
 }
 
@@ -211,7 +227,7 @@ static int read_directory(struct names_walk *walk, uint32_t directory)
 		return -1;
 	errno = open_errno;
 	if (fd < 0 || !names_stat(fd, "", &stat)) {
-		take_unreadable(walk, directory, listing.relative, errno);
+		take_unreadable(walk, &listing, errno);
 		return 0;
 	}
 	if (directory)
@@ -233,7 +249,8 @@ static bool is_unchanged(struct names_walk *walk, uint32_t directory)
 		auto_close int fd = names_open(walk->root_fd, walk->path, O_PATH | O_DIRECTORY);
 		there = fd >= 0 && begin_watch(walk, directory, fd) == 0 && names_stat(fd, "", &stat);
 	}
-	return there && stat.ctime_ns == at->ctime_ns && stat.inode == at->inode && stat.device == at->device && S_ISDIR(stat.mode);
+	return there && stat.ctime_ns == at->ctime_ns && stat.inode == at->inode && stat.device == at->device &&
+	       S_ISDIR(stat.mode);
 }
 
 int names_walk_check(struct names_walk *walk, uint32_t directory)
@@ -249,7 +266,8 @@ int names_walk_new(struct names_walk *walk)
 {
 	struct names_table *table = &walk->table;
 	for (size_t i = table->loaded_directories; i < table->directory_count && !walk->stopped; i++)
-		if (!(table->directories[i].flags & (NAMES_REREAD | NAMES_DEAD)) && read_directory(walk, (uint32_t)i) < 0)
+		if (!(table->directories[i].flags & (NAMES_REREAD | NAMES_DEAD)) &&
+		    read_directory(walk, (uint32_t)i) < 0)
 			return -1;
 	return 0;
 }

@@ -161,3 +161,116 @@ void git_config_judge(const char *text, size_t length, const struct git_config_c
 		condemn(&judging.verdict, "the file", "is not a git configuration that can be judged");
 	*ret_verdict = judging.verdict;
 }
+
+/* ---- A change ---------------------------------------------------------------------------------------------------- */
+
+#define TAKEN_AWAY "would be taken away"
+
+struct changing {
+	const struct git_config_fact *facts;    /* of the text that is to be */
+	size_t count;
+	struct git_config_fact *remotes;        /* that it names in `branch.*.remote` and the like; sorted */
+	size_t remote_count;
+	bool full;                              /* there are more than GIT_CONFIG_FACTS_MAX */
+	crypto_hash_sha256_state runs;          /* of those that run something, in their order */
+	struct git_config_verdict *verdict;
+};
+
+static bool is_among(const struct git_config_fact *facts, size_t count, struct git_config_fact fact)
+{
+	return count && bsearch(&fact, facts, count, sizeof(fact), compare);
+}
+
+/* Which remote a branch has, and a remote that is gone with all that it had, can be lost: git does so when a branch or
+ * remote is removed or renamed. But for as long as something names the remote, its name would mean something else. */
+static bool may_go(const struct changing *changing, const struct git_setting *setting, enum git_setting_class class)
+{
+	if (class != GIT_SETTING_REDIRECTS_ONE || setting->cut || !setting->subsection)
+		return false;
+	if (!strcmp(setting->section, "branch"))
+		return true;
+	return !strcmp(setting->section, "remote") && !changing->full &&
+	       !is_among(changing->facts, changing->count, object_fact(setting)) &&
+	       !is_among(changing->remotes, changing->remote_count, hash_of('n', setting->subsection, NULL));
+}
+
+static void note_run(struct changing *changing, const struct git_config_fact *fact, enum git_setting_class class)
+{
+	if (class == GIT_SETTING_RUNS)
+		sha256_update(&changing->runs, fact->hash, sizeof(fact->hash));
+}
+
+static void look_at_old(void *arg, const char *name, const struct git_setting *setting)
+{
+	struct changing *changing = arg;
+	enum git_setting_class class = git_setting_find(setting)->class;
+	if (class == GIT_SETTING_HARMLESS)
+		return;
+	struct git_config_fact fact = setting_fact(name, setting);
+	note_run(changing, &fact, class);
+	if (!setting->cut && is_among(changing->facts, changing->count, fact))
+		return;
+	if (!may_go(changing, setting, class))
+		condemn(changing->verdict, name, TAKEN_AWAY);
+	else if (!*changing->verdict->removed && !strcmp(setting->section, "remote"))
+		snprintf(changing->verdict->removed, sizeof(changing->verdict->removed), "%.*s",
+		         (int)sizeof(changing->verdict->removed) - 1, name);
+}
+
+static void look_at_new(void *arg, const char *name, const struct git_setting *setting)
+{
+	struct changing *changing = arg;
+	struct git_config_fact fact = setting_fact(name, setting);
+	note_run(changing, &fact, git_setting_find(setting)->class);
+	bool names_remote = !strcmp(name, "remote.pushdefault") || !strcmp(name, "checkout.defaultremote") ||
+	                    (!strcmp(setting->section, "branch") && setting->subsection &&
+	                     (!strcmp(setting->key, "remote") || !strcmp(setting->key, "pushremote")));
+	if (!names_remote || !setting->value)
+		return;
+	changing->full |= changing->remote_count == GIT_CONFIG_FACTS_MAX;
+	if (!changing->full)
+		changing->remotes[changing->remote_count++] = hash_of('n', setting->value, NULL);
+}
+
+static void look_at_all(const char *text, size_t length, git_syntax_fn *look, struct changing *changing,
+                        unsigned char ret_runs[crypto_hash_sha256_BYTES])
+{
+	crypto_hash_sha256_init(&changing->runs);
+	(void)!git_syntax_read(text, length, look, changing);
+	sha256_final(&changing->runs, ret_runs);
+}
+
+/* `facts` holds three times GIT_CONFIG_FACTS_MAX. False: one of the two cannot be judged. */
+static bool judge_change(const char *before, size_t before_length, const char *text, size_t length,
+                         struct git_config_fact *facts, struct git_config_verdict *ret_verdict)
+{
+	struct git_config_before had_before = { .facts = facts, .known = true };
+	const struct git_config_context context = { .before = &had_before };
+	struct changing changing = { .facts = facts + GIT_CONFIG_FACTS_MAX,
+		                     .remotes = facts + 2 * GIT_CONFIG_FACTS_MAX,
+		                     .verdict = ret_verdict };
+	unsigned char runs[2][crypto_hash_sha256_BYTES];
+	if (!git_config_read(before, before_length, facts, &had_before.count) ||
+	    !git_config_read(text, length, facts + GIT_CONFIG_FACTS_MAX, &changing.count))
+		return false;
+	git_config_judge(text, length, &context, ret_verdict);
+	look_at_all(text, length, look_at_new, &changing, runs[1]);
+	if (changing.remote_count)
+		qsort(changing.remotes, changing.remote_count, sizeof(*changing.remotes), compare);
+	look_at_all(before, before_length, look_at_old, &changing, runs[0]);
+	if (memcmp(runs[0], runs[1], sizeof(runs[0])))
+		condemn(ret_verdict, "a setting that could run a program",
+		        "would come in another place or another number of times");
+	return true;
+}
+
+void git_config_judge_change(const char *before, size_t before_length, const char *text, size_t length,
+                             struct git_config_verdict *ret_verdict)
+{
+	struct git_config_fact *facts = malloc(3 * GIT_CONFIG_FACTS_MAX * sizeof(*facts));
+	struct git_config_verdict verdict = { .reason = NULL };
+	if (!facts || !judge_change(before, before_length, text, length, facts, &verdict))
+		condemn(&verdict, "the file", "is not a git configuration that can be judged");
+	free(facts);
+	*ret_verdict = verdict;
+}

@@ -45,6 +45,12 @@ struct git_config_verdict {
 	const char *reason;                     /* to be put after `key`; a constant; NULL: there is none */
 	char worktree[GIT_CONFIG_WORKTREE_SIZE];        /* `core.worktree`, or "" */
 	bool worktree_is_new;                   /* the caller must judge where it leads */
+	char removed[128]; /* of a change: a setting of a remote that is gone, cut if long; or "" */
 };
 void git_config_judge(const char *text, size_t length, const struct git_config_context *context,
                       struct git_config_verdict *ret_verdict);
+/* May a configuration that was `before` become `text`? The same, and what runs something or leads somewhere is neither
+ * taken away nor put in another order: another command could put a setting of its own in its place. Taken away may be
+ * which remote a branch has, and a whole remote that nothing names any more. */
+void git_config_judge_change(const char *before, size_t before_length, const char *text, size_t length,
+                             struct git_config_verdict *ret_verdict);

@@ -1,5 +1,5 @@
-/* See git-file.h. git reads a `.git` file in setup.c (read_gitfile_gently) and `commondir` in get_common_dir_noenv(): both
- * drop line ends at the end, and take what is left as a path from the directory that the file lies in. */
+/* See git-file.h. git reads a `.git` file in setup.c (read_gitfile_gently) and `commondir` in get_common_dir_noenv():
+ * both drop line ends at the end, and take what is left as a path from the directory that the file lies in. */
 #include "paths/planted/git-file.h"
 
 #include <string.h>
@@ -54,8 +54,8 @@ bool git_file_is_up_two(const char *text, size_t length)
 	return length == 5 && !memcmp(text, "../..", 5);
 }
 
-/* What a path leads to from the directory that a file lies in; that and those above it are no links, so that up from there is
- * the same for the text and for the kernel. `base` is the length of the directory's own path. */
+/* What a path leads to from the directory that a file lies in; that and those above it are no links, so that up from
+ * there is the same for the text and for the kernel. `base` is the length of the directory's own path. */
 static bool follow(const char *text, size_t length, const char *path, size_t base, char *ret_target, size_t size)
 {
 	for (; length > 3 && !memcmp(text, "../", 3); text += 3, length -= 3) {
@@ -104,10 +104,12 @@ bool git_file_target(const char *text, size_t length, const char *path, char *re
 	return (module && *module) || (worktree && *worktree);
 }
 
-/* Directories in a `.git` that git writes into. Knowingly excluded: `hooks`, which is judged by what could run in it. */
+/* Directories in a `.git` that git writes into. Knowingly excluded: `hooks`, which is judged by what could run in
+ * it. */
 static const char *const own_directories[] = {
-	"branches", "info", "logs", "lost-found", "modules", "NOTES_MERGE_WORKTREE", "objects", "rebase-apply", "rebase-merge",
-	"refs", "reftable", "remotes", "rr-cache", "sequencer", "svn", "worktrees",
+	"branches", "info",         "logs",         "lost-found", "modules",  "NOTES_MERGE_WORKTREE",
+	"objects",  "rebase-apply", "rebase-merge", "refs",       "reftable", "remotes",
+	"rr-cache", "sequencer",    "svn",          "worktrees",
 };
 
 static bool is_own(const char *in_git)

@@ -84,8 +84,8 @@ static void keep_read(struct git_look *look, const struct git_read *found)
 	items[look->read_count++] = copy;
 }
 
-/* What a configuration has, by its content alone; its facts are in look->facts, and not in `ret_read`. False: it cannot be read as
- * a regular file, or memory is short. */
+/* What a configuration has, by its content alone; its facts are in look->facts, and not in `ret_read`. False: it
+ * cannot be read as a regular file, or memory is short. */
 static bool read_config(struct git_look *look, const struct git_tree *tree, const char *path, struct git_read *ret_read)
 {
 	static const struct git_config_context by_itself = { .may_have_worktree = true };
@@ -114,7 +114,8 @@ static bool read_config(struct git_look *look, const struct git_tree *tree, cons
 }
 
 /* Where a `.git` file leads. */
-static bool read_git_file(struct git_look *look, const struct git_tree *tree, const char *path, char *ret_target, size_t size)
+static bool read_git_file(struct git_look *look, const struct git_tree *tree, const char *path, char *ret_target,
+                          size_t size)
 {
 	char whole[GIT_LOOK_PATH_SIZE];
 	size_t length;
@@ -130,8 +131,8 @@ static bool lies_in(const char *path, const char *directory)
 	return strlen(directory) == length && !memcmp(directory, path, length);
 }
 
-/* Whether what a submodule's configuration names is really, with no link on the way, the working tree that leads to it: its
- * `.git` is a protected name, by which it cannot be turned into a link later. */
+/* Whether what a submodule's configuration names is really, with no link on the way, the working tree that leads to
+ * it: its `.git` is a protected name, by which it cannot be turned into a link later. */
 static bool has_worktree(struct git_look *look, const char *config, const char *worktree)
 {
 	char directory[GIT_LOOK_PATH_SIZE], file[GIT_LOOK_PATH_SIZE + 8], target[GIT_LOOK_PATH_SIZE];
@@ -140,14 +141,15 @@ static bool has_worktree(struct git_look *look, const char *config, const char *
 	snprintf(file, sizeof(file), "%s/.git", directory);
 	for (size_t i = 0; i < look->trees->count; i++) {
 		const char *path = path_in(&look->trees->items[i], file);
-		if (path && read_git_file(look, &look->trees->items[i], path, target, sizeof(target)) && lies_in(config, target))
+		if (path && read_git_file(look, &look->trees->items[i], path, target, sizeof(target)) &&
+		    lies_in(config, target))
 			return true;
 	}
 	return false;
 }
 
-/* Whether a repository that has a working tree has this one, the directory that `git_file` lies in. `path` is that of its
- * configuration in `tree`, which may be another. */
+/* Whether a repository that has a working tree has this one, the directory that `git_file` lies in. `path` is that of
+ * its configuration in `tree`, which may be another. */
 static bool is_worktree_of(struct git_look *look, const char *git_file, const struct git_tree *tree, const char *path)
 {
 	char config[GIT_LOOK_PATH_SIZE], worktree[GIT_LOOK_PATH_SIZE];
@@ -168,7 +170,7 @@ static bool is_guarded(const struct git_tree *tree, const char *path)
 	return fd >= 0 && names_stat(fd, "", &stat) && S_ISREG(stat.mode);
 }
 
-/* ---- Of the tree that is looked at -------------------------------------------------------------------------------- */
+/* ---- Of the tree that is looked at ----------------------------------------------------------------------------- */
 
 bool git_look_is_anothers(const struct git_look *look, const struct name *name)
 {
@@ -187,7 +189,8 @@ const char *git_look_text(struct git_look *look, const char *path, size_t *ret_l
 	return read_file(look, look->tree, path, ret_length) ? look->buffer : NULL;
 }
 
-int git_look_config_before(struct git_look *look, struct arena *arena, const char *path, struct git_config_before *ret_before)
+int git_look_config_before(struct git_look *look, struct arena *arena, const char *path,
+                           struct git_config_before *ret_before)
 {
 	struct git_read read;
 	*ret_before = (struct git_config_before){ 0 };
@@ -252,8 +255,8 @@ bool git_look_stays_inside(struct git_look *look, const char *path)
 	       git_file_is_up_two(look->buffer, length);
 }
 
-int git_look_each(const struct git_look *look, const char *path, size_t max, int (*take)(void *arg, int fd, const char *leaf),
-                  void *arg)
+int git_look_each(const struct git_look *look, const char *path, size_t max,
+                  int (*take)(void *arg, int fd, const char *leaf), void *arg)
 {
 	int fd = names_open(look->tree->root_fd, path, O_RDONLY | O_DIRECTORY), status = 0;
 	DIR *directory = fd < 0 ? NULL : fdopendir(fd);

@@ -50,8 +50,8 @@ bool git_look_is_anothers(const struct git_look *look, const struct name *name);
 
 /* What a configuration has, for git_look_config() after the command. The facts are allocated in the arena. -1 when
  * memory is short. What cannot be read is not known. */
-int git_look_config_before(struct git_look *look, struct arena *arena, const char *path, struct git_config_before *ret_before)
-	must_check;
+int git_look_config_before(struct git_look *look, struct arena *arena, const char *path,
+                           struct git_config_before *ret_before) must_check;
 /* `before` is NULL for a new file. False: it cannot be read as a regular file. */
 bool git_look_config(struct git_look *look, const char *path, const struct git_config_before *before,
                      struct git_config_verdict *ret_verdict);
@@ -70,8 +70,8 @@ bool git_look_stays_inside(struct git_look *look, const char *path);
 
 /* Calls `take` for each entry of a directory. 1 when there are too many: then it was called for some of them. -1 when
  * it says so. None where it cannot be read. */
-int git_look_each(const struct git_look *look, const char *path, size_t max, int (*take)(void *arg, int fd, const char *leaf),
-                  void *arg);
+int git_look_each(const struct git_look *look, const char *path, size_t max,
+                  int (*take)(void *arg, int fd, const char *leaf), void *arg);
 
 /* Whether git would run a hook that is this, or could be made to by its other name. */
 struct names_stat;

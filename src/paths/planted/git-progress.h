@@ -19,7 +19,7 @@ const char *git_progress_reason(const char *name, const char *text, size_t lengt
 typedef int git_progress_fn(void *arg, const char *name, const struct names_stat *stat, const char *reason);
 
 /* `git_dir_fd` is a git directory: a `.git`, or one of `.git/worktrees/` or `.git/modules/`. The same call before the
- * command tells what was there. Where nothing is in progress, it costs four calls of openat2() and one of statx().
- * After `deadline_us` (of names_now_us()) no file is read, and each that is there counts as not harmless. 0, or what
+ * command says what was there. If no operation is in progress, it costs four calls of openat2() and one of statx().
+ * After `deadline_us` (of names_now_us()) no file is read, and each that exists counts as not harmless. 0, or what
  * `take` returned, or -1 when memory is short. */
 int git_progress_judge(int git_dir_fd, uint64_t deadline_us, git_progress_fn *take, void *arg) must_check;

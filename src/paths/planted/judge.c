@@ -1,4 +1,4 @@
-/* Judging what a command left: see planted-judge.h. */
+/* Judging what a command left: see judge.h. */
 #include "paths/planted/judge.h"
 
 #include <errno.h>
@@ -106,7 +106,8 @@ static int condemn_at(struct check *check, int fd, const char *leaf, const char 
 	if (!why)
 		return -1;
 	enum fate fate = dispose(check, fd, leaf, &file.quarantined_as);
-	file.note = arena_printf(check->arena, "%s; %s%s", why, fates[fate].text, fates[fate].with_reason ? strerror(errno) : "");
+	file.note = arena_printf(check->arena, "%s; %s%s", why, fates[fate].text,
+	                         fates[fate].with_reason ? strerror(errno) : "");
 	file.remains = fate == FATE_LEFT || fate == FATE_STUCK;
 	return report(check, &file);
 }
@@ -132,7 +133,8 @@ static int judge_hook(void *arg, int fd, const char *leaf)
 	struct hooks *hooks = arg;
 	struct names_stat stat;
 	char path[NAMES_ENTRY_SIZE];
-	if (git_look_is_sample(leaf) || hooks->found.count > HOOKS_MAX || !names_stat(fd, leaf, &stat) || !git_look_could_run(&stat))
+	if (git_look_is_sample(leaf) || hooks->found.count > HOOKS_MAX || !names_stat(fd, leaf, &stat) ||
+	    !git_look_could_run(&stat))
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", hooks->directory, leaf);
 	if (stat.ctime_ns < hooks->check->older_ns || seen_is_same(hooks->check->before, path, &stat))
@@ -149,7 +151,8 @@ int condemn_hooks(struct check *check, const char *directory, bool *ret_any)
 	*ret_any = status > 0 || hooks.found.count;
 	if (status > 0 || hooks.found.count > HOOKS_MAX || (hooks.found.count && names_now_us() > check->deadline_us))
 		return condemn(check, directory, "git hooks without number that could run");
-	auto_close int fd = hooks.found.count ? names_open(check->look.tree->root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
+	auto_close int fd =
+		hooks.found.count ? names_open(check->look.tree->root_fd, directory, O_RDONLY | O_DIRECTORY) : -1;
 	for (size_t i = 0; i < hooks.found.count; i++) {
 		const char *path = hooks.found.items[i];
 		if (condemn_at(check, fd, path + strlen(directory) + 1, path, "a git hook that would run") < 0)
@@ -211,11 +214,12 @@ int judge_config(struct check *check, const struct name *name, bool old)
 /* Which repository a further working tree belongs to. */
 int judge_common(struct check *check, const struct name *name, bool old)
 {
-	return !name->is_link && git_look_stays_inside(&check->look, name->path)
-		? keep_named(check, name, old) : condemn(check, name->path, "would make git use the configuration of another directory");
+	return !name->is_link && git_look_stays_inside(&check->look, name->path) ?
+	               keep_named(check, name, old) :
+	               condemn(check, name->path, "would make git use the configuration of another directory");
 }
 
-/* Where a further working tree is: git only tells people, and looks whether it still exists. */
+/* The location of a further working tree: git only displays it, and checks whether it still exists. */
 int judge_back(struct check *check, const struct name *name, bool old)
 {
 	return name->is_link ? condemn(check, name->path, "a symbolic link in place of a working tree's address")
@@ -228,12 +232,14 @@ int judge_git_file(struct check *check, const struct name *name, bool old)
 		return 0;
 	if (name->is_link)
 		return condemn(check, name->path, "a symbolic link in place of a git repository");
-	return git_look_leads_inside(&check->look, name->path)
-		? keep_named(check, name, old) : condemn(check, name->path, "would make git use a repository that is not guarded");
+	return git_look_leads_inside(&check->look, name->path) ?
+	               keep_named(check, name, old) :
+	               condemn(check, name->path, "would make git use a repository that is not guarded");
 }
 
 /* The configuration of another version control system, by its text alone. */
-static int judge_text(struct check *check, const struct name *name, bool old, const char *(*reason_of)(const char *text, size_t length))
+static int judge_text(struct check *check, const struct name *name, bool old,
+                      const char *(*reason_of)(const char *text, size_t length))
 {
 	size_t length;
 	if (name->is_directory)
@@ -241,7 +247,8 @@ static int judge_text(struct check *check, const struct name *name, bool old, co
 	const char *text = name->is_link ? NULL : git_look_text(&check->look, name->path, &length);
 	if (!text)
 		return condemn(check, name->path, "a configuration that cannot be read");
-	const char *reason = length > GIT_CONFIG_SIZE_MAX ? "a configuration that is too large to be judged" : reason_of(text, length);
+	const char *reason = length > GIT_CONFIG_SIZE_MAX ? "a configuration that is too large to be judged" :
+	                                                    reason_of(text, length);
 	return reason ? condemn(check, name->path, reason) : keep_named(check, name, old);
 }
 
@@ -259,7 +266,8 @@ int judge_jj(struct check *check, const struct name *name, bool old)
 int judge_elsewhere(struct check *check, const struct name *name, bool old)
 {
 	(void)old;
-	return name->is_directory ? 0 : condemn(check, name->path, "would make a version control system use another repository");
+	return name->is_directory
+	               ? 0 : condemn(check, name->path, "would make a version control system use another repository");
 }
 
 /* Then it was judged with them. */
@@ -287,17 +295,29 @@ static bool is_usual_link(const struct check *check, const char *path)
 
 int judge_link(struct check *check, const struct name *name, bool old)
 {
+	char path[GIT_LOOK_PATH_SIZE];
 	(void)old;
+	git_look_whole_path(check->look.tree, name->path, path);
+	if (!git_file_is_gits_own(path))
+		return condemn(check, name->path, "a symbolic link in place of a directory that has protected names");
 	return lies_in_hooks(check, name->path) || is_usual_link(check, name->path)
 		? 0 : condemn(check, name->path, "a symbolic link by which git would read or write elsewhere");
 }
 
-/* It could only narrow, but a policy is for people to write: one that is new takes effect with the next command, and what is
- * none, such as a directory, refuses it. One that was there and is changed stays: without it, nothing would be narrowed at
- * all. */
+/* A project's file could only narrow, but a policy is to be written by the owner: a new one takes effect with the next
+ * command, and an invalid one, such as a directory, refuses it. One that existed and was changed stays: without it,
+ * nothing would be narrowed. */
 int judge_policy(struct check *check, const struct name *name, bool old)
 {
-	return old ? keep_named(check, name, old) : condemn(check, name->path, "a policy that the command wrote for itself");
+	return old ? keep_named(check, name, old) :
+	             condemn(check, name->path, "a policy that the command wrote for itself");
+}
+
+/* Of an agent or an editor, which keeps writing its own while a command runs: what was there before stays. */
+int judge_settings(struct check *check, const struct name *name, bool old)
+{
+	return old ? keep_named(check, name, old) :
+	             condemn(check, name->path, "settings by which an agent or editor would run programs outside");
 }
 
 int judge_other(struct check *check, const struct name *name, bool old)

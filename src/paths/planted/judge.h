@@ -13,7 +13,8 @@ struct check {
 	const struct planted_before *before;
 	uint64_t deadline_us;
 	size_t room, owner_room;        /* that is left in quarantine, for what is new and for what was there before */
-	int64_t older_ns;               /* hooks that did not change since then are the owner's; 0: nothing is for that */
+	int64_t older_ns;               /* hooks that did not change since then are the owner's; 0: nothing is for
+	                                   that */
 	bool of_owner;                  /* what is judged was there before */
 	size_t judged;
 	struct planted planted;
@@ -31,4 +32,4 @@ int condemn_config(struct check *check, const char *path, bool *ret_any) must_ch
 /* `old`: it was there before. */
 typedef int judge_fn(struct check *check, const struct name *name, bool old);
 judge_fn judge_hooks, judge_config, judge_common, judge_back, judge_git_file, judge_hgrc, judge_jj, judge_elsewhere;
-judge_fn judge_link, judge_policy, judge_other;
+judge_fn judge_link, judge_policy, judge_settings, judge_other;

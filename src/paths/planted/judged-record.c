@@ -1,7 +1,7 @@
 /* The record of a tree as bytes: see judged.h.
  *
- * A header, then rows of fixed size, then one run of text. Only cordon can write the file, so the checksum is against
- * accidents; all the same no count, offset or type is used unchecked. */
+ * A header, then rows of fixed size, then one block of text. Only cordon can write the file, so the checksum is
+ * against accidents; nevertheless no count, offset or type is used unchecked. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,9 @@ static bool is_kept(const struct name *name)
 
 static struct header measure(const struct judged_record *record)
 {
-	struct header header = { .seen = record->planted.count, .made = record->made_count, .told = record->told_count };
+	struct header header = { .seen = record->planted.count,
+		                 .made = record->made_count,
+		                 .told = record->told_count };
 	memcpy(header.magic, magic, sizeof(magic));
 	for (size_t i = 0; i < record->names.count; i++)
 		if (is_kept(&record->names.items[i])) {
@@ -112,7 +114,8 @@ static struct header measure(const struct judged_record *record)
 static size_t size_of(const struct header *header)
 {
 	return sizeof(*header) + header->names * sizeof(struct name_row) + header->seen * sizeof(struct seen_row) +
-	       header->facts * sizeof(struct git_config_fact) + (header->made + header->told) * sizeof(uint64_t) + header->text;
+	       header->facts * sizeof(struct git_config_fact) + (header->made + header->told) * sizeof(uint64_t) +
+	       header->text;
 }
 
 static uint64_t put_text(char *text, uint64_t *end, const char *path)
@@ -149,8 +152,14 @@ void *judged_write(const struct judged_record *record, size_t *ret_size)
 		const struct planted_seen *at = &record->planted.seen[i];
 		const struct git_config_before *config = at->config;
 		seen[i] = (struct seen_row){
-			.path = put_text(text, &end, at->path), .device = at->device, .inode = at->inode, .size = at->size,
-			.ctime_ns = at->ctime_ns, .config = !config ? CONFIG_NONE : config->known ? CONFIG_KNOWN : CONFIG_UNKNOWN,
+			.path = put_text(text, &end, at->path),
+			.device = at->device,
+			.inode = at->inode,
+			.size = at->size,
+			.ctime_ns = at->ctime_ns,
+			.config = !config       ? CONFIG_NONE :
+			          config->known ? CONFIG_KNOWN :
+			                          CONFIG_UNKNOWN,
 			.facts = config ? (uint32_t)config->count : 0,
 		};
 		if (config && config->count)
@@ -173,18 +182,21 @@ static bool header_is_sound(const struct header *header, const void *bytes, size
 {
 	const uint64_t most = RECORD_SIZE_MAX / sizeof(uint64_t);
 	unsigned char sum[sizeof(header->sum)];
-	if (memcmp(header->magic, magic, sizeof(magic)) || header->names > most || header->seen > most || header->facts > most ||
-	    header->made > JUDGED_MADE_MAX || header->told > JUDGED_MADE_MAX || header->text > RECORD_SIZE_MAX || size_of(header) != size)
+	if (memcmp(header->magic, magic, sizeof(magic)) || header->names > most || header->seen > most ||
+	    header->facts > most || header->made > JUDGED_MADE_MAX || header->told > JUDGED_MADE_MAX ||
+	    header->text > RECORD_SIZE_MAX || size_of(header) != size)
 		return false;
 	sha256(sum, (const char *)bytes + SUMMED, size - SUMMED);
 	return !memcmp(sum, header->sum, sizeof(sum));
 }
 
-static bool read_names(const struct name_row *rows, size_t count, const char *text, uint64_t text_size, struct names *names)
+static bool read_names(const struct name_row *rows, size_t count, const char *text, uint64_t text_size,
+                       struct names *names)
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct name_row *row = &rows[i];
-		if (row->path >= text_size || (row->kind != NAME_PROTECTED && row->kind != NAME_JUDGED) || row->flags & ~(unsigned)FLAGS)
+		if (row->path >= text_size || (row->kind != NAME_PROTECTED && row->kind != NAME_JUDGED) ||
+		    row->flags & ~(unsigned)FLAGS)
 			return false;
 		names->items[names->count++] = (struct name){
 			.kind = row->kind, .path = text + row->path, .is_directory = row->flags & FLAG_DIRECTORY,
@@ -245,7 +257,8 @@ bool judged_parse(struct arena *arena, const void *bytes, size_t size, struct ju
 	record.told = record.made + header.made;
 	record.told_count = header.told;
 	const char *text = (const char *)(record.told + header.told);
-	if ((header.text && text[header.text - 1]) || !read_names(names, header.names, text, header.text, &record.names) ||
+	if ((header.text && text[header.text - 1]) ||
+	    !read_names(names, header.names, text, header.text, &record.names) ||
 	    !read_seen(arena, seen, &header, facts, text, &record.planted))
 		return false;
 	record.planted.capacity = record.planted.count;

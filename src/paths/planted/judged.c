@@ -1,8 +1,8 @@
 /* The files and locks of a tree's record: see judged.h.
  *
- * Byte 0 of the lock file is locked while the record is looked at or changed, byte 1 is locked for reading by each command
- * that runs: none does where it can be locked for writing. The file begins with `struct state`; the root's path follows, for
- * people. Changing the state needs no space on a filesystem that is full. */
+ * Byte 0 of the lock file is locked while the record is read or changed, byte 1 is locked for reading by each running
+ * command: if it can be locked for writing, none runs. The file begins with `struct state`; the root's path follows,
+ * for display. Changing the state needs no space on a full filesystem. */
 #include "paths/planted/judged.h"
 
 #include <errno.h>
@@ -81,7 +81,8 @@ static int open_lock(const struct judged *judged, const char *root_path)
 		return -1;
 	if ((size_t)stat.st_size < sizeof(struct state)) {
 		char text[sizeof(struct state) + 4200] = { '0' };
-		size_t length = sizeof(struct state) + (size_t)snprintf(text + sizeof(struct state), 4200, "\n%.4096s\n", root_path);
+		size_t length = sizeof(struct state) +
+		                (size_t)snprintf(text + sizeof(struct state), 4200, "\n%.4096s\n", root_path);
 		if (pwrite(fd, text, length, 0) != (ssize_t)length) {
 			errno = errno ? errno : ENOSPC;
 			return -1;
@@ -96,7 +97,8 @@ static int fail_state(struct cordon_error *err, int reason, const char *subject,
 	return fail_remedy(err, "free some space, or move cordon's data to another filesystem (XDG_DATA_HOME)");
 }
 
-int judged_open(const char *data_dir, int root_fd, const char *root_path, struct judged **ret_judged, struct cordon_error *err)
+int judged_open(const char *data_dir, int root_fd, const char *root_path, struct judged **ret_judged,
+                struct cordon_error *err)
 {
 	struct names_stat root;
 	if (!names_stat(root_fd, "", &root))
@@ -117,7 +119,8 @@ int judged_open(const char *data_dir, int root_fd, const char *root_path, struct
 	if (judged->lock_fd < 0) {
 		int reason = errno;
 		judged_free(judged);
-		return fail_state(err, reason, data_dir, "the record of what commands may leave behind cannot be opened");
+		return fail_state(err, reason, data_dir,
+		                  "the record of what commands may leave behind cannot be opened");
 	}
 	*ret_judged = judged;
 	return 0;
@@ -149,9 +152,11 @@ int judged_lock(struct judged *judged, struct cordon_error *err)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	for (int64_t waited_ns = 0; !set_lock(judged->lock_fd, F_WRLCK, RANGE_RECORD); waited_ns += PAUSE_NS) {
 		if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-			return fail_state(err, errno, judged->root_path, "the record of what commands may leave behind cannot be locked");
+			return fail_state(err, errno, judged->root_path,
+			                  "the record of what commands may leave behind cannot be locked");
 		if (waited_ns >= LOCK_PATIENCE_MS * INT64_C(1000000))
-			return fail(err, CORDON_E_SESSION_BUSY, 0, judged->root_path, "another command is being judged in the same directory, and does not end");
+			return fail(err, CORDON_E_SESSION_BUSY, 0, judged->root_path,
+			            "another command is being judged in the same directory, and does not end");
 		nanosleep(&pause, NULL);
 	}
 	if (pread(judged->lock_fd, &judged->state, sizeof(judged->state), 0) != sizeof(judged->state))
@@ -188,7 +193,8 @@ int judged_begin(struct judged *judged, struct cordon_error *err)
 	judged->state.pending = '1';
 	judged->number = ++judged->state.begun;
 	if (!set_lock(judged->lock_fd, F_RDLCK, RANGE_RUNNING) || write_state(judged) < 0)
-		return fail_state(err, errno, judged->root_path, "the record of what commands may leave behind cannot be written");
+		return fail_state(err, errno, judged->root_path,
+		                  "the record of what commands may leave behind cannot be written");
 	judged->running = true;
 	return 0;
 }
@@ -209,7 +215,7 @@ int64_t judged_since_ns(const struct judged *judged)
 	struct timespec now, now_boot;
 	if (!judged->taken.tv_sec || judged->state.begun != judged->number)
 		return 0;
-	/* A clock that was set meanwhile tells nothing. */
+	/* If the clock was set meanwhile, the times say nothing. */
 	clock_gettime(CLOCK_REALTIME, &now);
 	clock_gettime(CLOCK_BOOTTIME, &now_boot);
 	int64_t drift = (in_ns(&now) - in_ns(&judged->taken)) - (in_ns(&now_boot) - in_ns(&judged->taken_boot));
@@ -240,8 +246,8 @@ static bool is_same(const struct judged *judged, const void *bytes, size_t size)
 {
 	auto_free char *known = NULL;
 	size_t known_size;
-	return file_read(judged->directory_fd, judged->name, JUDGED_RECORD_MAX, &known, &known_size) == 0 && known_size == size &&
-	       !memcmp(known, bytes, size);
+	return file_read(judged->directory_fd, judged->name, JUDGED_RECORD_MAX, &known, &known_size) == 0 &&
+	       known_size == size && !memcmp(known, bytes, size);
 }
 
 int judged_store(struct judged *judged, const struct judged_record *record, struct cordon_error *err)
@@ -250,7 +256,8 @@ int judged_store(struct judged *judged, const struct judged_record *record, stru
 	size_t size;
 	auto_free void *bytes = judged_write(record, &size);
 	if (!bytes) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, judged->root_path, "there are more repositories and protected names in it than can be recorded");
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, judged->root_path,
+		     "there are more repositories and protected names in it than can be recorded");
 		return fail_remedy(err, "remove those that you do not need, or grant a smaller directory");
 	}
 	if (is_same(judged, bytes, size))
@@ -262,5 +269,6 @@ int judged_store(struct judged *judged, const struct judged_record *record, stru
 		return 0;
 	int reason = created < 0 ? -created : errno;
 	unlinkat(judged->directory_fd, temporary, 0);
-	return fail_state(err, reason, judged->root_path, "the record of what commands may leave behind cannot be written");
+	return fail_state(err, reason, judged->root_path,
+	                  "the record of what commands may leave behind cannot be written");
 }

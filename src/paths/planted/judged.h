@@ -44,16 +44,17 @@ struct judged_record {
 /* Bytes. */
 #define JUDGED_RECORD_MAX (64 * 1024 * 1024)
 
-/* The tree is known by what `root_fd` is, whatever path leads there; `root_path` is for people. Makes the directory
- * `judged` in `data_dir`, and the file. */
-int judged_open(const char *data_dir, int root_fd, const char *root_path, struct judged **ret_judged, struct cordon_error *err) must_check;
+/* The tree is identified by the inode of `root_fd`, whatever path leads there; `root_path` is for display. Makes the
+ * directory `judged` in `data_dir`, and the file. */
+int judged_open(const char *data_dir, int root_fd, const char *root_path, struct judged **ret_judged,
+                struct cordon_error *err) must_check;
 /* NULL is allowed. Without judged_end(), a tree in which a command was begun stays pending. */
 void judged_free(struct judged *judged);
 
 /* An order of trees; 0: they are the same. */
 int judged_compare(const struct judged *one, const struct judged *other);
 
-/* One process or thread at a time, for everything below. Waits, but not for ever. */
+/* One process or thread at a time, for everything below. Waits for a bounded time. */
 int judged_lock(struct judged *judged, struct cordon_error *err) must_check;
 void judged_unlock(struct judged *judged);
 

@@ -1,9 +1,9 @@
 /* Judging what a command planted: see planted.h.
  *
- * One table says how each protected name is written down before and judged after. A name that is the same inode with the same
- * change time as before is not looked into, and names_find() has just asked for both: an unchanged repository costs no call here
- * but one for each hook in it, and those that tell whether it is one.
- * planted-unlock.c opens directories that hide some. */
+ * One table says how each protected name is written down before and judged after. A name that is the same inode with
+ * the same change time as before is not looked into, and names_find() has just asked for both: an unchanged repository
+ * costs no call here but one for each hook in it, and those that tell whether it is one. unlock.c opens
+ * directories that hide some. */
 #include "paths/planted/planted.h"
 
 #include <stdio.h>
@@ -49,6 +49,22 @@ static const struct row {
 	{ "repo", JJ, NULL, judge_elsewhere },
 	{ ".git", NULL, record_git_file, judge_git_file },
 	{ ".cordon.toml", NULL, NULL, judge_policy },
+	/* of agents and editors: door/agent/projects.def */
+	{ "settings.json", "/.claude/", NULL, judge_settings },
+	{ "settings.local.json", "/.claude/", NULL, judge_settings },
+	{ ".mcp.json", NULL, NULL, judge_settings },
+	{ "settings.json", "/.gemini/", NULL, judge_settings },
+	{ "opencode.json", NULL, NULL, judge_settings },
+	{ "opencode.jsonc", NULL, NULL, judge_settings },
+	{ ".opencode", NULL, NULL, judge_settings },
+	{ "mcp.json", "/.vscode/", NULL, judge_settings },
+	{ "tasks.json", "/.vscode/", NULL, judge_settings },
+	{ "settings.json", "/.vscode/", NULL, judge_settings },
+	{ "mcp.json", "/.cursor/", NULL, judge_settings },
+	{ "hooks.json", "/.cursor/", NULL, judge_settings },
+	{ "hooks", "/.github/", NULL, judge_settings },
+	{ ".codex", NULL, NULL, judge_settings },
+	{ ".aider.conf.yml", NULL, NULL, judge_settings },
 	{ NULL, NULL, NULL, judge_other },
 };
 
@@ -59,7 +75,8 @@ static const struct row *find_row(const struct git_tree *tree, const struct name
 	git_look_whole_path(tree, name->path, whole);
 	const struct row *row = rows;
 	for (; row->leaf; row++) {
-		bool is_there = !row->within || strcasestr(whole, row->within) || (name->kind == NAME_JUDGED && !strcmp(row->within, GIT));
+		bool is_there = !row->within || strcasestr(whole, row->within) ||
+		                (name->kind == NAME_JUDGED && !strcmp(row->within, GIT));
 		if (is_there && !strcasecmp(row->leaf, leaf))
 			break;
 	}
@@ -74,7 +91,8 @@ bool planted_is_repository(const struct git_tree *tree, const struct name *name)
 		return false;
 	git_look_whole_path(tree, name->path, path);
 	return strcasestr(path, ".git/modules/") &&
-	       snprintf(path, sizeof(path), "%s/HEAD", name->path) < (int)sizeof(path) && names_stat(tree->root_fd, path, &stat);
+	       snprintf(path, sizeof(path), "%s/HEAD", name->path) < (int)sizeof(path) &&
+	       names_stat(tree->root_fd, path, &stat);
 }
 
 /* ---- Before ------------------------------------------------------------------------------------------------------ */
@@ -176,14 +194,17 @@ static int look_at_hooks(struct check *check, const struct name *name, const str
 	return status < 0 ? fail_oom(err) : 0;
 }
 
-/* In turn: what was there before, which must not drown in what is new; then that; then, when all configurations that had
- * to go are gone, the files that lead to them. */
+/* In turn: what was there before, which must not drown in what is new; then that; then, when all configurations that
+ * had to go are gone, the files that lead to them. */
 enum turn { TURN_OLD, TURN_NEW, TURN_GIT_FILES, TURN_MAX };
 
 static int take_turn(struct check *check, enum turn turn, const struct name *name, struct cordon_error *err)
 {
 	const struct name *was = names_get(check->before->names, name->kind, name->path);
-	if (turn != (is_git_file(name) ? TURN_GIT_FILES : was ? TURN_OLD : TURN_NEW) || git_look_is_anothers(&check->look, name))
+	if (turn != (is_git_file(name) ? TURN_GIT_FILES :
+	             was               ? TURN_OLD :
+	                                 TURN_NEW) ||
+	    git_look_is_anothers(&check->look, name))
 		return 0;
 	/* The owner's, which the search before the command did not come to. */
 	if (!was && name->is_older)
@@ -196,11 +217,17 @@ static int take_turn(struct check *check, enum turn turn, const struct name *nam
 }
 
 int planted_check(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree,
-                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted, struct cordon_error *err)
+                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted,
+                  struct cordon_error *err)
 {
 	const struct names *after = tree->names;
-	struct check check = { .arena = arena, .look = { .trees = trees, .tree = tree }, .quarantine_fd = quarantine_fd, .before = before,
-	                       .deadline_us = names_now_us() + JUDGED_US, .room = QUARANTINE_ROOM, .owner_room = QUARANTINE_ROOM };
+	struct check check = { .arena = arena,
+		               .look = { .trees = trees, .tree = tree },
+		               .quarantine_fd = quarantine_fd,
+		               .before = before,
+		               .deadline_us = names_now_us() + JUDGED_US,
+		               .room = QUARANTINE_ROOM,
+		               .owner_room = QUARANTINE_ROOM };
 	int status = 0;
 	for (enum turn turn = 0; turn < TURN_MAX; turn++)
 		for (size_t i = 0; i < after->count && status == 0; i++)

@@ -80,4 +80,5 @@ void planted_unlock_root(int root_fd);
  * needs no space. Nothing harmful: named as kept. A file that cannot be removed either is no error, its note says so.
  * Where there are more than can be judged in reasonable time, the rest counts as harmful. */
 int planted_check(struct arena *arena, const struct git_trees *trees, const struct git_tree *tree,
-                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted, struct cordon_error *err) must_check;
+                  const struct planted_before *before, int quarantine_fd, struct planted *ret_planted,
+                  struct cordon_error *err) must_check;

@@ -1,5 +1,5 @@
-/* A repository is known by its `config`, that of a further working tree by its `commondir`: both are among the names. What a
- * person had in progress before is recorded, so that it is not held against a command that did not change it. */
+/* A repository is known by its `config`, that of a further working tree by its `commondir`: both are among the names.
+ * What a person had in progress before is recorded, so that it is not held against a command that did not change it. */
 #include "paths/planted/progress.h"
 
 #include <fcntl.h>

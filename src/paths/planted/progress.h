@@ -1,5 +1,5 @@
-/* Operations of git in progress (git-progress.h), in each known repository. Both return 0, or -1 when memory is short.
- */
+/* Operations of git in progress (git-progress.h), in each known repository. Both return 0, or -1 when memory is
+ * short. */
 #pragma once
 #include "base/cleanup.h"
 

@@ -1,16 +1,15 @@
 /* Quarantine: see quarantine.h.
  *
- * A rename is atomic and keeps everything, so a file is renamed where that can be. A file with a second name in the workspace
- * would stay connected to the one taken away, and a file on another filesystem cannot be renamed: these are copied, as far as
- * there is room, and removed. A directory is copied likewise: a command that still runs may hold it open, and would go on
- * writing into what was taken. That a harmful file is gone matters more than what was in it. The workspace may change during
- * all this; the quarantine directory does not. */
+ * A rename is atomic and keeps everything, so a file is renamed if possible. A file with a second name in the
+ * workspace would stay connected to the one that was removed, and a file on another filesystem cannot be renamed:
+ * these are copied, as far as there is space, and removed. A directory is copied, too: a command that still runs may
+ * hold it open, and would continue to write into it. Removing a harmful file matters more than keeping its contents.
+ * The workspace may change during all this; the quarantine directory does not. */
 #include "paths/planted/quarantine.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,10 +30,6 @@
 #define CHECKS_MAX 128                  /* what so many checks took is kept, the newest */
 #define SPARE "spare"
 
-#ifndef RENAME_NOREPLACE
-#define RENAME_NOREPLACE (1 << 0)
-#endif
-
 static char *new_name(struct arena *arena, const char *name, unsigned try)
 {
 	struct timespec now;
@@ -42,8 +37,8 @@ static char *new_name(struct arena *arena, const char *name, unsigned try)
 	size_t length = 0;
 	for (; name[length] && length < LEAF_MAX; length++) {
 		char byte = name[length];
-		bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-		             byte == '-' || byte == '_' || byte == '.';
+		bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+		             (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.';
 		leaf[length] = plain ? byte : '_';
 	}
 	leaf[length] = '\0';
@@ -90,7 +85,10 @@ static int copy(int fd, const char *name, bool is_link, int quarantine_fd, const
 	if (to < 0)
 		return -1;
 	auto_close int from = is_link ? -1 : openat(fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if ((is_link ? copy_link(fd, name, to) : from < 0 ? -1 : copy_content(from, to, left)) < 0 || unlinkat(fd, name, 0) < 0) {
+	if ((is_link  ? copy_link(fd, name, to) :
+	     from < 0 ? -1 :
+	                copy_content(from, to, left)) < 0 ||
+	    unlinkat(fd, name, 0) < 0) {
 		int saved = errno;
 		unlinkat(quarantine_fd, as, 0);
 		errno = saved;
@@ -127,7 +125,8 @@ static int carry(int fd, const char *name, const char *as, int to, size_t *left)
 		return -1;
 	if (is_link || is_file)
 		return copy(fd, name, is_link, to, as, left);
-	return mknodat(to, as, (stat.st_mode & S_IFMT) | S_IRUSR | S_IWUSR, 0) < 0 || unlinkat(fd, name, 0) < 0 ? -1 : 0;
+	return mknodat(to, as, (stat.st_mode & S_IFMT) | S_IRUSR | S_IWUSR, 0) < 0 || unlinkat(fd, name, 0) < 0 ? -1 :
+	                                                                                                          0;
 }
 
 static int carry_tree(int fd, const char *name, const char *as, int to, unsigned depth, size_t *left);
@@ -145,7 +144,8 @@ static void carry_entries(int from, int to, unsigned depth, size_t *left)
 		close(from);
 }
 
-/* A directory to be emptied for good, which its owner may have to be allowed first. -1: none, or something else is mounted there. */
+/* A directory to be emptied for good, which its owner may have to be allowed first. -1: none, or something else is
+ * mounted there. */
 static int open_directory(int fd, const char *name)
 {
 	struct stat stat;
@@ -162,7 +162,8 @@ static int carry_tree(int fd, const char *name, const char *as, int to, unsigned
 	int held = depth < DEPTH_MAX && *left >= ENTRY_BYTES ? open_directory(fd, name) : -1;
 	if (held < 0)
 		return carry(fd, name, as, to, left);
-	auto_close int fresh = mkdirat(to, as, 0700) < 0 ? -1 : openat(to, as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_close int fresh =
+		mkdirat(to, as, 0700) < 0 ? -1 : openat(to, as, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fresh < 0) {
 		close(held);
 		return -1;
@@ -187,7 +188,8 @@ static int take_as(int fd, const char *name, const struct stat *stat, int quaran
 	if (is_link || stat->st_nlink > 1) {
 		*room -= *room < ENTRY_BYTES ? *room : ENTRY_BYTES;
 		int status = *room ? copy(fd, name, is_link, quarantine_fd, as, room) : unlinkat(fd, name, 0);
-		/* One that may be run but not read has to go all the same, its other names' rights with it. */
+		/* A file that may be executed but not read is removed nevertheless, and its mode is cleared for its
+		 * other names. */
 		if (status == 0 || is_link || errno != EACCES)
 			return status;
 	}
@@ -195,9 +197,10 @@ static int take_as(int fd, const char *name, const struct stat *stat, int quaran
 		*room = 0;
 		return unlinkat(fd, name, 0);
 	}
-	if (syscall(SYS_renameat2, fd, name, quarantine_fd, as, RENAME_NOREPLACE) < 0) {
+	if (renameat2(fd, name, quarantine_fd, as, RENAME_NOREPLACE) < 0) {
 		/* EINVAL: a filesystem that cannot promise not to replace */
-		return errno == EXDEV || errno == EINVAL || errno == ENOSYS ? carry(fd, name, as, quarantine_fd, room) : -1;
+		return errno == EXDEV || errno == EINVAL || errno == ENOSYS ? carry(fd, name, as, quarantine_fd, room) :
+		                                                              -1;
 	}
 	*room -= size;
 	/* Another command may have put a directory in its place, and hold that open. */
@@ -258,7 +261,8 @@ static int empty(int fd, const char *name)
 
 int quarantine_disarm(int fd, const char *name)
 {
-	if (unlinkat(fd, name, 0) == 0 || errno == ENOENT || (errno == EACCES && unlock_directory(fd) && unlinkat(fd, name, 0) == 0))
+	if (unlinkat(fd, name, 0) == 0 || errno == ENOENT ||
+	    (errno == EACCES && unlock_directory(fd) && unlinkat(fd, name, 0) == 0))
 		return 0;
 	return errno == EISDIR ? remove_tree(fd, name) : empty(fd, name);
 }

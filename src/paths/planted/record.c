@@ -1,4 +1,4 @@
-/* Writing down what is there: see planted-record.h. */
+/* Writing down what is there: see record.h. */
 #include "paths/planted/record.h"
 
 #include "paths/index/look.h"
@@ -25,8 +25,8 @@ static int record_entry(void *arg, int fd, const char *leaf)
 		recording->before->complete = false;
 		return 0;
 	}
-	return seen_add(recording->arena, recording->before, arena_printf(recording->arena, "%s/%s", directory->path, leaf),
-	                &stat, NULL);
+	return seen_add(recording->arena, recording->before,
+	                arena_printf(recording->arena, "%s/%s", directory->path, leaf), &stat, NULL);
 }
 
 int record_directory(struct recording *recording, const char *path, bool is_hooks)
@@ -45,5 +45,6 @@ int record_config(struct recording *recording, const char *path)
 
 int record_git_file(struct recording *recording, const char *path)
 {
-	return git_look_leads_inside(&recording->look, path) ? seen_add(recording->arena, recording->before, path, NULL, NULL) : 0;
+	return git_look_leads_inside(&recording->look, path)
+	               ? seen_add(recording->arena, recording->before, path, NULL, NULL) : 0;
 }

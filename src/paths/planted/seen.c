@@ -1,4 +1,4 @@
-/* What was there before: see planted-seen.h. */
+/* What was there before: see seen.h. */
 #include "paths/planted/seen.h"
 
 #include <stdlib.h>

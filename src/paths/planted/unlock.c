@@ -53,7 +53,7 @@ static bool open_up(int fd)
 	char self[64];
 	if (!names_stat(fd, "", &stat) || (stat.mode & needed) == needed)
 		return false;
-	/* fchmod() refuses an O_PATH descriptor, and no other can be had */
+	/* fchmod() refuses an O_PATH descriptor, and the file cannot be opened otherwise */
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 	return chmod(self, (stat.mode & 07777) | S_IRWXU) == 0;
 }

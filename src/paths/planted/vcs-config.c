@@ -1,7 +1,7 @@
-/* What Mercurial and Jujutsu may find in a repository's configuration: see vcs-config.h.
+/* Settings of Mercurial and Jujutsu that are allowed in a repository's configuration: see vcs-config.h.
  *
- * hgrc is read by lines, as Mercurial does (its config.py): LF, CR and CR LF end one; a line that begins with a blank
- * goes on with the value before it. Where Mercurial is lenient, the text is not accepted here. */
+ * hgrc is read by lines, as Mercurial does (its config.py): LF, CR and CR LF end a line; a line that begins with a
+ * blank continues the value before it. Where Mercurial is lenient, the text is rejected here. */
 #include "paths/planted/vcs-config.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/toml.h"
-#include "cordon.h"
+#include "cordon-internal.h"
 
 #define UNKNOWN "has settings that are not known to be harmless"
 #define UNJUDGED "is not a configuration that can be judged"

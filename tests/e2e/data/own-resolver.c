@@ -1,5 +1,6 @@
 /* A static program with a resolver of its own, which knows nothing of nsswitch or proxies: asks the first server of
- * /etc/resolv.conf for an IPv4 address, connects there, says a line and prints what comes back. own-resolver NAME PORT */
+ * /etc/resolv.conf for an IPv4 address, connects there, says a line and prints what comes back. own-resolver NAME PORT
+ */
 #include <arpa/inet.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -57,7 +58,8 @@ int main(int argc, char **argv)
 	}
 	peer.sin_port = htons((uint16_t)atoi(argv[2]));
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (fd < 0 || connect(fd, (void *)&peer, sizeof(peer)) < 0 || write(fd, "hello\n", 6) != 6 || read(fd, text, sizeof(text) - 1) <= 0) {
+	if (fd < 0 || connect(fd, (void *)&peer, sizeof(peer)) < 0 || write(fd, "hello\n", 6) != 6 ||
+	    read(fd, text, sizeof(text) - 1) <= 0) {
 		perror(argv[1]);
 		return 1;
 	}

@@ -1,5 +1,6 @@
-/* One library, many sessions: eight threads with a session each run their commands at once, while another thread allocates
- * and signals arrive. Each sees its own files alone; nothing is left of it afterwards, neither descriptor nor child. */
+/* One library, many sessions: eight threads with a session each run their commands at once, while another thread
+ * allocates and signals arrive. Each sees its own files alone; nothing is left of it afterwards, neither descriptor nor
+ * child. */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -23,7 +24,7 @@ static struct cordon_result *run(const char *session, const char *line)
 	if (session)
 		MUST(cordon_request_set(request, "session", session, &err));
 	MUST(cordon_request_command(request, argv, &err));
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	cordon_request_unref(request);
 	return result;
 }
@@ -73,15 +74,16 @@ int main(void)
 	/* Without SA_RESTART: calls that wait are interrupted. */
 	struct sigaction action = { .sa_handler = on_signal }, now;
 	sigaction(SIGUSR1, &action, NULL);
-	/* What the process keeps for good is there after the first command; what a command leaves for a moment is gone with
-	 * the library's state. */
+	/* What the process keeps for good is there after the first command; what a command leaves for a moment is gone
+	 * with the library's state. */
 	MUST(cordon_open(NULL, &cordon, &err));
 	cordon_result_unref(run("first", "true"));
 	cordon_unref(cordon);
 	int descriptors = open_descriptors();
 	MUST(cordon_open(NULL, &cordon, &err));
 
-	CHECK(pthread_create(&others[0], NULL, allocate, NULL) == 0 && pthread_create(&others[1], NULL, send_signals, NULL) == 0);
+	CHECK(pthread_create(&others[0], NULL, allocate, NULL) == 0 &&
+	      pthread_create(&others[1], NULL, send_signals, NULL) == 0);
 	for (long i = 0; i < THREADS; i++)
 		CHECK(pthread_create(&threads[i], NULL, converse, (void *)i) == 0);
 	for (int i = 0; i < THREADS; i++)

@@ -80,7 +80,7 @@ static void check_answer(struct cordon *cordon, struct asked *asked, const char 
 	struct cordon_execution *execution;
 	struct cordon_request *request = get("b.test");
 	asked->count = asked->other_threads = 0;
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	struct cordon_result *result = follow(execution);
 	if (strcmp(result->stdout_data, output) || asked->count != calls) {
 		fprintf(stderr, "%d calls, %s%s", asked->count, result->stdout_data, result->stderr_data);
@@ -102,7 +102,7 @@ static void check_giving_up(struct cordon *cordon, struct asked *asked)
 	asked->waits = true;
 	while (poll(&(struct pollfd){ asked->begun[0], POLLIN, 0 }, 1, 0) == 1)
 		CHECK(read(asked->begun[0], &byte, 1) == 1);
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	while (read(asked->begun[0], &byte, 1) < 0)
 		;
 	cordon_execution_unref(execution);

@@ -1,6 +1,6 @@
 /* What the programs here share: each is a small embedding program, linked with libcordon as anybody's would be. */
 #pragma once
-#include <cordon.h>
+#include <cordon-internal.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>

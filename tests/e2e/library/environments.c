@@ -1,5 +1,5 @@
-/* Requests of several people in one process: each is run with the environment that a file of the command line has, one after
- * the other and then all once more, and the first time is what is printed. */
+/* Requests of several people in one process: each is run with the environment that a file of the command line has, one
+ * after the other and then all once more, and the first time is what is printed. */
 #include "embed.h"
 
 static struct cordon_request *ask(const char *block, size_t length)
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
 		fclose(file);
 		struct cordon_request *request = ask(block, length);
 		memset(block, 'x', length);
-		MUST(cordon_run(cordon, request, &result, &err));
+		MUST(cordon_result_run(cordon, request, &result, &err));
 		if (i < argc - 1)
 			fwrite(result->stdout_data, 1, result->stdout_length, stdout);
 		cordon_result_unref(result);

@@ -45,10 +45,12 @@ static void check_many(struct cordon *cordon)
 	for (int i = 0; i < COUNT; i++) {
 		char line[120];
 		/* None ends before all have begun. */
-		snprintf(line, sizeof(line), ": >up-%d; until [ -e up-0 ] && [ $(ls up-* | wc -l) = %d ]; do sleep 0.02; done; "
-		         "echo %d; exit %d", i, COUNT, i, i);
+		snprintf(line, sizeof(line),
+		         ": >up-%d; until [ -e up-0 ] && [ $(ls up-* | wc -l) = %d ]; do sleep 0.02; done; "
+		         "echo %d; exit %d",
+		         i, COUNT, i, i);
 		requests[i] = shell(line);
-		MUST(cordon_start(cordon, requests[i], &executions[i], &err));
+		MUST(cordon_execution_start(cordon, requests[i], &executions[i], &err));
 	}
 	follow(executions, COUNT);
 	for (int i = 0; i < COUNT; i++) {
@@ -79,9 +81,11 @@ static void check_signal_and_misuse(struct cordon *cordon)
 	bool finished = true;
 	size_t seen = 0;
 	cordon_request_output(request, on_output, &seen);
-	MUST(cordon_start(cordon, request, &execution, &err));
-	CHECK(cordon_execution_result(execution, &result, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST && !result);
-	CHECK(cordon_execution_kept(execution, CORDON_STDOUT) == 1 << 20 && cordon_execution_kept(execution, CORDON_STDERR) == 256 << 10);
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
+	CHECK(cordon_execution_result(execution, &result, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST &&
+	      !result);
+	CHECK(cordon_execution_kept(execution, CORDON_STDOUT) == 1 << 20 &&
+	      cordon_execution_kept(execution, CORDON_STDERR) == 256 << 10);
 	MUST(cordon_execution_step(execution, &finished, &err));
 	CHECK(!finished);
 	while (!seen) {
@@ -111,7 +115,7 @@ static void check_timeout(struct cordon *cordon)
 	struct cordon_request *request = shell("trap '' TERM; echo before; setsid sleep 60 & sleep 60");
 	MUST(cordon_request_set(request, "timeout", "400ms", &err));
 	double begun = now();
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	follow(&execution, 1);
 	CHECK(now() - begun < 30);
 	MUST(cordon_execution_result(execution, &result, &err));
@@ -121,8 +125,8 @@ static void check_timeout(struct cordon *cordon)
 	cordon_request_unref(request);
 }
 
-/* A child of our own that has our descriptors, for as long as the command runs, makes none of them ready again and again
- * after it has been closed here. */
+/* A child of our own that has our descriptors, for as long as the command runs, makes none of them ready again and
+ * again after it has been closed here. */
 static void check_descriptors_that_others_keep(struct cordon *cordon)
 {
 	struct cordon_error err;
@@ -130,7 +134,7 @@ static void check_descriptors_that_others_keep(struct cordon *cordon)
 	struct cordon_request *request = shell("exec >&-; sleep 0.3; echo end >&2");
 	bool finished = false;
 	int steps = 0;
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	pid_t child = fork();
 	CHECK(child >= 0);
 	if (child == 0)
@@ -155,7 +159,7 @@ static void check_giving_up(struct cordon *cordon)
 	struct cordon_request *request = shell("trap '' TERM; setsid sleep 61 & sleep 61");
 	double begun = now();
 	for (int i = 0; i < 5; i++) {
-		MUST(cordon_start(cordon, request, &execution, &err));
+		MUST(cordon_execution_start(cordon, request, &execution, &err));
 		cordon_execution_unref(execution);
 	}
 	CHECK(now() - begun < 30);

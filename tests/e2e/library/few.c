@@ -1,11 +1,11 @@
-/* When few descriptors are left, a command runs or is refused at once, for that reason and with what helps against it; nothing
- * is left open, and all is well when there are enough again. */
+/* When few descriptors are left, a command runs or is refused at once, for that reason and with what helps against it;
+ * nothing is left open, and all is well when there are enough again. */
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "embed.h"
 
-#define ROOMS 76                        /* more than a command ever needs */
+#define ROOMS 160               /* for a root caller each toolchain and each cache takes some */
 #define AT_ONCE_MS 5000
 
 static struct rlimit whole;
@@ -14,7 +14,7 @@ static void run_well(struct cordon *cordon, const struct cordon_request *request
 {
 	struct cordon_error err;
 	struct cordon_result *result = NULL;
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 0 && !strcmp(result->stdout_data, "out\n"));
 	cordon_result_unref(result);
 }
@@ -28,14 +28,15 @@ static bool run_with(struct cordon *cordon, const struct cordon_request *request
 	close(lowest);
 	CHECK(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ (rlim_t)lowest + room, whole.rlim_max }) == 0);
 	uint64_t begun = now_ms();
-	int ran = cordon_run(cordon, request, &result, &err);
+	int ran = cordon_result_run(cordon, request, &result, &err);
 	uint64_t took = now_ms() - begun;
 	CHECK(setrlimit(RLIMIT_NOFILE, &whole) == 0);
-	bool told = ran == 0 || ((err.class == CORDON_E_LIMIT_EXCEEDED || err.class == CORDON_E_AUDIT_UNAVAILABLE) && err.retriable &&
-	                         strstr(err.reason, "open files") && strstr(err.remediation, "open files"));
+	bool told = ran == 0 ||
+	            ((err.class == CORDON_E_RESOURCE_EXHAUSTED || err.class == CORDON_E_AUDIT_UNAVAILABLE) &&
+	             err.retriable && strstr(err.reason, "open files") && strstr(err.remediation, "open files"));
 	if (!told || took > AT_ONCE_MS) {
-		fprintf(stderr, "room %u, %d ms: %s: %s (%s) %s\n", room, (int)took, cordon_class_name(err.class), err.reason,
-		        err.subject, err.remediation);
+		fprintf(stderr, "room %u, %d ms: %s: %s (%s) %s\n", room, (int)took, cordon_class_name(err.class),
+		        err.reason, err.subject, err.remediation);
 		exit(1);
 	}
 	cordon_result_unref(result);

@@ -68,7 +68,7 @@ static void a_session(void)
 	CHECK(says(json, "\"state\":\"ended\"") && says(json, "\"killed\":true"));
 	free(json);
 	MUST(cordon_session_remove(cordon, "s", &err));
-	CHECK(cordon_job_wait(cordon, id, 0, &json, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
+	CHECK(cordon_job_wait(cordon, id, 0, &json, &err) < 0 && err.class == CORDON_E_NOT_FOUND);
 }
 
 static void *race(void *arg)

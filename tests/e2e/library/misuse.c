@@ -21,7 +21,7 @@ static const struct {
 	{ "env", "novalue", CORDON_E_INVALID_REQUEST },
 	{ "session", "", CORDON_E_INVALID_REQUEST },
 	{ "session", "a\nb", CORDON_E_INVALID_REQUEST },
-	{ "net", "host", CORDON_E_INVALID_REQUEST },
+	{ "net", "host.example", CORDON_E_INVALID_REQUEST },
 	{ "net", "a host:443", CORDON_E_INVALID_REQUEST },
 };
 
@@ -56,8 +56,8 @@ static void check_commands(struct cordon *cordon)
 	CHECK(cordon_request_command(request, empty, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
 	CHECK(cordon_request_command(request, NULL, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
 	/* A request without a command. */
-	CHECK(cordon_run(cordon, request, &result, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
-	CHECK(cordon_start(cordon, request, &execution, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
+	CHECK(cordon_result_run(cordon, request, &result, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
+	CHECK(cordon_execution_start(cordon, request, &execution, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
 	CHECK(cordon_profile(cordon, request, &json, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
 	CHECK((void *)result == (void *)&err && (void *)execution == (void *)&err && (void *)json == (void *)&err);
 	char *text = cordon_error_json(&err);
@@ -77,7 +77,7 @@ static void check_reuse(struct cordon *cordon)
 	memset(value, 'x', sizeof(value) - 1);
 	for (int i = 0; i < 3; i++) {
 		struct cordon_result *result;
-		MUST(cordon_run(cordon, request, &result, &err));
+		MUST(cordon_result_run(cordon, request, &result, &err));
 		CHECK(!strcmp(result->stdout_data, "one\n"));
 		cordon_result_unref(result);
 	}
@@ -96,7 +96,8 @@ static void check_opening(void)
 	CHECK(cordon_open(&relative, &cordon, &err) < 0 && !cordon && err.reason[0]);
 	unsetenv("XDG_DATA_HOME");
 	unsetenv("HOME");
-	CHECK(cordon_open(NULL, &cordon, &err) < 0 && err.class == CORDON_E_AUDIT_UNAVAILABLE && err.retriable && !cordon);
+	CHECK(cordon_open(NULL, &cordon, &err) < 0 && err.class == CORDON_E_AUDIT_UNAVAILABLE && err.retriable &&
+	      !cordon);
 }
 
 int main(void)
@@ -114,7 +115,8 @@ int main(void)
 	cordon_result_unref(NULL);
 	cordon_execution_unref(NULL);
 	CHECK(!strcmp(cordon_class_name(CORDON_E_LEAK_BLOCKED), "leak_blocked"));
-	CHECK(cordon_class_name(CORDON_CLASS_MAX) && cordon_step_name(CORDON_STEP_MAX) && cordon_wall_name(CORDON_WALL_MAX));
+	CHECK(cordon_class_name(CORDON_CLASS_MAX) && cordon_step_name(CORDON_STEP_MAX) &&
+	      cordon_wall_name(CORDON_WALL_MAX));
 	puts("fine");
 	return 0;
 }

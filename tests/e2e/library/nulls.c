@@ -1,5 +1,5 @@
-/* NULL where a call needs something is `invalid_request`, never a crash; for `err` it is a caller that does not want to know
- * why. What is optional may be NULL, and so may what is released. */
+/* NULL where a call needs something is `invalid_request`, never a crash; for `err` it is a caller that does not want to
+ * know why. What is optional may be NULL, and so may what is released. */
 #include "embed.h"
 
 static struct cordon *cordon;
@@ -51,17 +51,20 @@ static void check_commands(void)
 	REFUSED(cordon_open(NULL, NULL, &err));
 	REFUSED(cordon_data_dir(NULL, &path, &err));
 	REFUSED(cordon_data_dir(cordon, NULL, &err));
-	REFUSED(cordon_run(NULL, request, &result, &err));
-	REFUSED(cordon_run(cordon, NULL, &result, &err));
-	REFUSED(cordon_run(cordon, request, NULL, &err));
-	REFUSED(cordon_start(NULL, request, &other, &err));
-	REFUSED(cordon_start(cordon, NULL, &other, &err));
-	REFUSED(cordon_start(cordon, request, NULL, &err));
+	REFUSED(cordon_result_run(NULL, request, &result, &err));
+	REFUSED(cordon_result_run(cordon, NULL, &result, &err));
+	REFUSED(cordon_result_run(cordon, request, NULL, &err));
+	REFUSED(cordon_execution_start(NULL, request, &other, &err));
+	REFUSED(cordon_execution_start(cordon, NULL, &other, &err));
+	REFUSED(cordon_execution_start(cordon, request, NULL, &err));
 	REFUSED(cordon_execution_step(NULL, &flag, &err));
 	REFUSED(cordon_execution_step(execution, NULL, &err));
 	REFUSED(cordon_execution_result(NULL, &result, &err));
 	REFUSED(cordon_execution_result(execution, NULL, &err));
 	REFUSED(cordon_profile(NULL, request, &json, &err));
+	REFUSED(cordon_preflight(NULL, request, &json, &err));
+	REFUSED(cordon_preflight(cordon, NULL, &json, &err));
+	REFUSED(cordon_preflight(cordon, request, NULL, &err));
 	REFUSED(cordon_profile(cordon, NULL, &json, &err));
 	REFUSED(cordon_profile(cordon, request, NULL, &err));
 	CHECK(cordon_execution_fd(NULL) == -1 && cordon_execution_kept(NULL, CORDON_STDOUT) == 0);
@@ -93,8 +96,8 @@ static void check_sessions(void)
 	REFUSED(cordon_session_remove(cordon, NULL, &err));
 	REFUSED(cordon_session_enter(NULL, "s", &err));
 	REFUSED(cordon_session_enter(cordon, NULL, &err));
-	REFUSED(cordon_run_current(NULL, &result, &err));
-	REFUSED(cordon_run_current(argv, NULL, &err));
+	REFUSED(cordon_result_run_current(NULL, &result, &err));
+	REFUSED(cordon_result_run_current(argv, NULL, &err));
 	CHECK(!json && !result);
 }
 
@@ -138,10 +141,24 @@ static void check_others(void)
 	REFUSED(cordon_manifest_check(NULL, "/f", &json, &err));
 	REFUSED(cordon_manifest_check(cordon, NULL, &json, &err));
 	REFUSED(cordon_manifest_check(cordon, "/f", NULL, &err));
+	REFUSED(cordon_net_list(NULL, &json, &err));
+	REFUSED(cordon_net_list(cordon, NULL, &err));
+	REFUSED(cordon_cache_list(NULL, &json, &err));
+	REFUSED(cordon_cache_list(cordon, NULL, &err));
+	REFUSED(cordon_cache_clear(NULL, NULL, NULL, &json, &err));
+	REFUSED(cordon_cache_clear(cordon, NULL, NULL, NULL, &err));
 	REFUSED(cordon_url_check(NULL, "http://h/", &json, &flag, &err));
 	REFUSED(cordon_url_check(cordon, NULL, &json, &flag, &err));
 	REFUSED(cordon_url_check(cordon, "http://h/", NULL, &flag, &err));
 	REFUSED(cordon_url_check(cordon, "http://h/", &json, NULL, &err));
+	REFUSED(cordon_wsl_setup(NULL, "/a", "0", NULL, &err));
+	REFUSED(cordon_wsl_setup(cordon, NULL, "0", NULL, &err));
+	REFUSED(cordon_wsl_setup(cordon, "/a", NULL, NULL, &err));
+	REFUSED(cordon_wsl_status(NULL, &json, &flag, &err));
+	REFUSED(cordon_wsl_status(cordon, NULL, &flag, &err));
+	REFUSED(cordon_wsl_status(cordon, &json, NULL, &err));
+	REFUSED(cordon_wsl_reset(NULL, "x", &err));
+	REFUSED(cordon_wsl_reset(cordon, NULL, &err));
 	REFUSED(cordon_audit_read(NULL, NULL, on_row, NULL, &err));
 	REFUSED(cordon_audit_read(cordon, NULL, NULL, NULL, &err));
 	REFUSED(cordon_audit_verify(NULL, &json, &flag, &err));
@@ -159,15 +176,17 @@ static void check_without_error(void)
 	struct cordon_request *wrong = shell("exit 3");
 	struct cordon_result *result = NULL;
 	char *json = NULL;
-	CHECK(cordon_run(cordon, wrong, &result, NULL) == 0 && result->exit_code == 3);
+	CHECK(cordon_result_run(cordon, wrong, &result, NULL) == 0 && result->exit_code == 3);
 	cordon_result_unref(result);
 	CHECK(cordon_request_set(wrong, "timeout", "soon", NULL) < 0);
 	MUST(cordon_request_set(wrong, "read", "/nonexistent/at/all", &err));
 	result = NULL;
-	CHECK(cordon_run(cordon, wrong, &result, NULL) < 0 && !result);
-	CHECK(cordon_session_show(cordon, "missing", &json, NULL) < 0 && cordon_session_end(cordon, "missing", false, NULL) < 0);
-	CHECK(cordon_job_wait(cordon, "missing", 0, &json, NULL) < 0 && cordon_config_check(cordon, "relative", NULL) < 0);
-	CHECK(cordon_run(NULL, NULL, NULL, NULL) < 0 && !json);
+	CHECK(cordon_result_run(cordon, wrong, &result, NULL) < 0 && !result);
+	CHECK(cordon_session_show(cordon, "missing", &json, NULL) < 0 &&
+	      cordon_session_end(cordon, "missing", false, NULL) < 0);
+	CHECK(cordon_job_wait(cordon, "missing", 0, &json, NULL) < 0 &&
+	      cordon_config_check(cordon, "relative", NULL) < 0);
+	CHECK(cordon_result_run(NULL, NULL, NULL, NULL) < 0 && !json);
 	cordon_request_unref(wrong);
 }
 
@@ -175,7 +194,7 @@ int main(void)
 {
 	MUST(cordon_open(NULL, &cordon, &err));
 	request = shell("true");
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	check_requests();
 	check_commands();
 	check_sessions();

@@ -1,4 +1,5 @@
-/* A process that runs one command is not to pay for what the next would have of it: nothing is watched before the second. */
+/* A process that runs one command is not to pay for what the next would have of it: nothing is watched before the
+ * second. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ static void run(struct cordon *cordon)
 	struct cordon_error err;
 	struct cordon_result *result;
 	struct cordon_request *request = shell("echo $COLOUR");
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(!strcmp(result->stdout_data, "red\n"));
 	cordon_result_unref(result);
 	cordon_request_unref(request);

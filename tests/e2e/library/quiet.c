@@ -1,6 +1,6 @@
-/* The embedding program is left alone: no signal handler, mask, umask or working directory is changed, nothing printed. One
- * that ignores SIGCHLD, or reaps every child there is, does no harm. A large program starts a command as fast as a small
- * one. */
+/* The embedding program is left alone: no signal handler, mask, umask or working directory is changed, nothing printed.
+ * One that ignores SIGCHLD, or reaps every child there is, does no harm. A large program starts a command as fast as a
+ * small one. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ static void run(struct cordon *cordon, const char *line, int status)
 	struct cordon_error err;
 	struct cordon_result *result;
 	struct cordon_request *request = shell(line);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == status);
 	cordon_result_unref(result);
 	cordon_request_unref(request);
@@ -47,7 +47,8 @@ static void check_alone(struct cordon *cordon)
 	struct cordon_error err;
 	struct cordon_result *result = NULL;
 	struct cordon_request *refused = shell("true");
-	CHECK(cordon_request_set(refused, "cwd", "..", &err) == 0 && cordon_run(cordon, refused, &result, &err) < 0 && !result);
+	CHECK(cordon_request_set(refused, "cwd", "..", &err) == 0 &&
+	      cordon_result_run(cordon, refused, &result, &err) < 0 && !result);
 	cordon_request_unref(refused);
 	CHECK(getcwd(there, sizeof(there)) && !strcmp(here, there));
 	CHECK(sigaction(SIGCHLD, NULL, &found) == 0 && found.sa_handler == on_child);
@@ -90,7 +91,8 @@ static void check_reaped_by_others(struct cordon *cordon)
 	signal(SIGCHLD, SIG_DFL);
 }
 
-/* The least that starting a command costs this thread: time on a processor, which others on the machine do not add to. */
+/* The least that starting a command costs this thread: time on a processor, which others on the machine do not add to.
+ */
 static double cheapest(struct cordon *cordon)
 {
 	double best = 1e9;

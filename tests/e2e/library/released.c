@@ -14,7 +14,7 @@ static void check_released(struct cordon *cordon, const struct cordon_request *r
 	struct cordon_result *result = NULL;
 	struct epoll_event event = { .events = EPOLLIN };
 	bool finished = false;
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	int fd = cordon_execution_fd(execution);
 	CHECK(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0);
 	while (!finished) {

@@ -18,7 +18,7 @@ static void *allowed_only_inside(void *arg)
 	(void)arg;
 	CHECK(!cordon_session_current());
 	memset(&err, 0, sizeof(err));
-	CHECK(cordon_run_current(argv, &result, &err) < 0 && (void *)result == (void *)&err);
+	CHECK(cordon_result_run_current(argv, &result, &err) < 0 && (void *)result == (void *)&err);
 	CHECK(err.class == CORDON_E_INVALID_REQUEST && strstr(err.reason, "not configured"));
 	/* Leaving what was not entered is nothing. */
 	cordon_session_leave();
@@ -33,7 +33,7 @@ static void run_in(const char *id)
 	const char *const argv[] = { "/bin/sh", "-c", "echo \"$CORDON_SESSION_ID\"", NULL };
 	char wanted[80];
 	snprintf(wanted, sizeof(wanted), "%s\n", id);
-	MUST(cordon_run_current(argv, &result, &err));
+	MUST(cordon_result_run_current(argv, &result, &err));
 	CHECK(!strcmp(result->stdout_data, wanted));
 	cordon_result_unref(result);
 }
@@ -84,7 +84,7 @@ static void check_calls(void)
 	struct cordon_request *settings;
 	const char *const argv[] = { "true", NULL };
 	char *json = (void *)&err;
-	CHECK(cordon_session_show(cordon, "s", &json, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
+	CHECK(cordon_session_show(cordon, "s", &json, &err) < 0 && err.class == CORDON_E_NOT_FOUND);
 	CHECK(cordon_session_new(cordon, "a\nb", NULL, &json, &err) < 0 && err.class == CORDON_E_INVALID_REQUEST);
 	CHECK((void *)json == (void *)&err);
 	MUST(cordon_request_new(&settings, &err));

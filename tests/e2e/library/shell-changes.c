@@ -1,5 +1,5 @@
-/* Shell lines in one session whose walls stay up: whatever changed since the last line, the next one sees it as it is now. A refused
- * line runs nothing. */
+/* Shell lines in one session whose walls stay up: whatever changed since the last line, the next one sees it as it is
+ * now. A refused line runs nothing. */
 #include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static int run(struct asked asked, struct cordon_result **ret_result, struct cor
 	if (asked.env)
 		MUST(cordon_request_set(request, "env", asked.env, &err));
 	MUST(cordon_request_command(request, argv, &err));
-	int result = cordon_run(cordon, request, ret_result, ret_error);
+	int result = cordon_result_run(cordon, request, ret_result, ret_error);
 	cordon_request_unref(request);
 	return result;
 }
@@ -44,7 +44,8 @@ static void says(struct asked asked, int code, const char *output)
 	struct cordon_result *result;
 	MUST(run(asked, &result, &err));
 	if (result->exit_code != code || strcmp(result->stdout_data, output))
-		fprintf(stderr, "%s: %d, %s%s", asked.line, result->exit_code, result->stdout_data, result->stderr_data);
+		fprintf(stderr, "%s: %d, %s%s", asked.line, result->exit_code, result->stdout_data,
+		        result->stderr_data);
 	CHECK(result->exit_code == code && !strcmp(result->stdout_data, output));
 	cordon_result_unref(result);
 }

@@ -17,7 +17,7 @@ static struct cordon_result *run(struct cordon *cordon, const char *name, const 
 	MUST(cordon_request_set(request, "session", "shells", &err));
 	MUST(cordon_request_command(request, argv, &err));
 	cordon_request_stdin(request, input);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	cordon_request_unref(request);
 	close(input);
 	return result;

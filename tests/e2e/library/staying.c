@@ -1,5 +1,6 @@
-/* A process with threads that stays: commands of the same session, its first ones too, and of others at a time, sessions that end
- * meanwhile, and two thousand commands after which there are as many descriptors, and as much memory, as before. */
+/* A process with threads that stays: commands of the same session, its first ones too, and of others at a time,
+ * sessions that end meanwhile, and two thousand commands after which there are as many descriptors, and as much memory,
+ * as before. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +36,7 @@ static void echo(const char *session, const char *word, bool fresh)
 	struct cordon_error err;
 	struct cordon_result *result;
 	struct cordon_request *request = request_in(session, "/bin/echo", word, fresh);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 0 && result->stdout_length == strlen(word) + 1 &&
 	      !memcmp(result->stdout_data, word, strlen(word)));
 	cordon_result_unref(result);
@@ -71,7 +72,7 @@ static void *meet(void *argument)
 	struct cordon_result *result;
 	struct cordon_request *request = request_in(meeting, "/bin/echo", "met", false);
 	pthread_barrier_wait(&together);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 0);
 	cordon_result_unref(result);
 	cordon_request_unref(request);
@@ -94,12 +95,14 @@ static void in_threads(void *(*function)(void *), int count)
 		CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* How many there are once that does not change any more. Of commands that have just ended up to sixteen are not tidied up yet, each
- * of which has a pidfd and, as root, what its control group is held by: more than a leak would have to be. */
+/* How many there are once that does not change any more. Of commands that have just ended up to sixteen are not tidied
+ * up yet, each of which has a pidfd and, as root, what its control group is held by: more than a leak would have to be.
+ */
 static int settled_descriptors(void)
 {
 	int count = open_descriptors();
-	for (uint64_t since = now_ms(), deadline = since + PATIENCE_MS; now_ms() - since < QUIET_MS && now_ms() < deadline;) {
+	for (uint64_t since = now_ms(), deadline = since + PATIENCE_MS;
+	     now_ms() - since < QUIET_MS && now_ms() < deadline;) {
 		pause_ms(50);
 		int now = open_descriptors();
 		if (now != count)

@@ -22,7 +22,7 @@ static void check_result(struct cordon *cordon)
 	struct cordon_result *result;
 	struct cordon_request *request = shell("echo out; echo err >&2; exit 3");
 	cordon_request_output(request, on_output, live);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 3 && result->signal == 0 && !result->timed_out && !result->limit_hit);
 	CHECK(result->stdout_length == 4 && !memcmp(result->stdout_data, "out\n", 5));
 	CHECK(result->stderr_length == 4 && !strcmp(result->stderr_data, "err\n"));
@@ -46,7 +46,7 @@ static void check_input(struct cordon *cordon)
 	int file = open(getenv("INPUT"), O_RDONLY | O_CLOEXEC);
 	CHECK(file >= 0);
 	cordon_request_stdin(request, file);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(!strcmp(result->stdout_data, "300000\n4\n"));
 	CHECK(fcntl(file, F_GETFD) == FD_CLOEXEC && close(file) == 0);
 	cordon_result_unref(result);
@@ -62,7 +62,7 @@ static void check_no_sigpipe(struct cordon *cordon)
 	int file = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	signal(SIGPIPE, SIG_DFL);
 	cordon_request_stdin(request, file);
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->exit_code == 0);
 	sigset_t pending;
 	CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGPIPE));
@@ -80,7 +80,7 @@ static void check_no_leak(struct cordon *cordon)
 		struct cordon_request *request = shell(i % 10 ? "exit 0" : "sleep 9 & exit 0");
 		if (i % 7 == 0)
 			CHECK(cordon_request_set(request, "cwd", "missing", &err) == 0);
-		if (cordon_run(cordon, request, &result, &err) == 0)
+		if (cordon_result_run(cordon, request, &result, &err) == 0)
 			cordon_result_unref(result);
 		else
 			CHECK(i % 7 == 0 && err.class == CORDON_E_CAPABILITY_DENIED && strlen(err.audit_id) == 26);
@@ -88,7 +88,8 @@ static void check_no_leak(struct cordon *cordon)
 		if (i == 20)
 			before = open_descriptors();
 	}
-	/* A few inits may still be on their way out, each with a descriptor and three of its control group; never more. */
+	/* A few inits may still be on their way out, each with a descriptor and three of its control group; never more.
+	 */
 	CHECK(open_descriptors() <= before + 8 * 4);
 }
 
@@ -103,7 +104,7 @@ static void check_memory(struct cordon *cordon)
 	memset(large, 1, LARGE);
 	free(large);
 	struct cordon_request *request = shell("exit 0");
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	CHECK(result->max_rss_kb < SMALL_KB);
 	cordon_result_unref(result);
 	cordon_request_unref(request);
@@ -121,7 +122,8 @@ int main(void)
 	check_no_leak(cordon);
 	check_memory(cordon);
 	cordon_unref(cordon);
-	/* What is kept for the life of the process: the init program, the machine's load, and as root the namespace of mapped owners. */
+	/* What is kept for the life of the process: the init program, the machine's load, and as root the namespace of
+	 * mapped owners. */
 	CHECK(open_descriptors() <= before + 3);
 	CHECK(waitpid(-1, NULL, __WALL | WNOHANG) == -1);
 	puts("fine");

@@ -1,5 +1,5 @@
-/* From programs with threads: a thread that ends right after it started a command, and many that run at once while others
- * allocate, take signals, and wait for children of their own. */
+/* From programs with threads: a thread that ends right after it started a command, and many that run at once while
+ * others allocate, take signals, and wait for children of their own. */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static void *start_and_leave(void *arg)
 {
 	struct cordon_error err;
 	struct cordon_execution **execution = arg;
-	MUST(cordon_start(cordon, shell("sleep 0.4; echo survived"), execution, &err));
+	MUST(cordon_execution_start(cordon, shell("sleep 0.4; echo survived"), execution, &err));
 	return NULL;
 }
 
@@ -49,7 +49,7 @@ static void *run_some(void *arg)
 		snprintf(line, sizeof(line), "echo %ld-%d; exit %ld", self, i, self);
 		snprintf(wanted, sizeof(wanted), "%ld-%d\n", self, i);
 		struct cordon_request *request = shell(line);
-		MUST(cordon_run(cordon, request, &result, &err));
+		MUST(cordon_result_run(cordon, request, &result, &err));
 		CHECK(result->exit_code == self && !strcmp(result->stdout_data, wanted));
 		cordon_result_unref(result);
 		cordon_request_unref(request);

@@ -26,7 +26,7 @@ static struct cordon_execution *run(struct cordon *cordon, const struct cordon_r
 	struct cordon_error err;
 	struct cordon_execution *execution;
 	bool finished = false;
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	while (!finished) {
 		pause_ms(1);
 		MUST(cordon_execution_step(execution, &finished, &err));
@@ -124,13 +124,14 @@ static void check_run(struct cordon *cordon, struct cordon_request *request)
 	const char *data;
 	bool moved = false;
 	cordon_request_output(request, on_output, &moved);
-	CHECK(cordon_run(cordon, request, &result, &err) < 0 && result);
+	CHECK(cordon_result_run(cordon, request, &result, &err) < 0 && result);
 	check_error(result, &err);
 	check_same(result, result);
 	cordon_result_unref(result);
 	/* Refused before it starts: no result. */
 	result = NULL;
-	CHECK(cordon_run(cordon, request, &result, &err) < 0 && !result && err.class == CORDON_E_AUDIT_UNAVAILABLE);
+	CHECK(cordon_result_run(cordon, request, &result, &err) < 0 && !result &&
+	      err.class == CORDON_E_AUDIT_UNAVAILABLE);
 	MUST(cordon_data_dir(cordon, &data, &err));
 	move(data, false);
 	cordon_request_output(request, NULL, NULL);

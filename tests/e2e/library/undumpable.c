@@ -1,5 +1,5 @@
-/* Commands of a caller whose memory nobody may read: one that asked for that, or one that was root and became another user
- * (BECOME), which the kernel treats alike. They run, and at no moment is the caller's memory open to others. */
+/* Commands of a caller whose memory nobody may read: one that asked for that, or one that was root and became another
+ * user (BECOME), which the kernel treats alike. They run, and at no moment is the caller's memory open to others. */
 #include <grp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ static void run(struct cordon *cordon, const struct cordon_request *request)
 	struct cordon_result *result = NULL;
 	char want[32];
 	snprintf(want, sizeof(want), "%u\n", (unsigned)geteuid());
-	MUST(cordon_run(cordon, request, &result, &err));
+	MUST(cordon_result_run(cordon, request, &result, &err));
 	if (result->exit_code)
 		fprintf(stderr, "%s%s", result->stdout_data, result->stderr_data);
 	CHECK(result->exit_code == 0 && (geteuid() == 0 || !strcmp(result->stdout_data, want)));
@@ -51,7 +51,8 @@ int main(void)
 	struct cordon *cordon;
 	pthread_t watcher;
 	close_memory();
-	struct cordon_request *one = shell("echo >made; id -u"), *many = shell("echo >made; id -u"), *few = shell("id -u");
+	struct cordon_request *one = shell("echo >made; id -u"), *many = shell("echo >made; id -u"),
+			      *few = shell("id -u");
 	struct cordon_request *hosts = shell("id -u");
 	const char *driver = getenv("DRIVER");
 	MUST(cordon_request_set(hosts, "net", "example.com:443", &err));

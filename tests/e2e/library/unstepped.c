@@ -1,5 +1,5 @@
-/* A time limit holds while the caller does not step its execution: the command ends a few seconds later at most, and the
- * result says why. The command writes down each tenth of a second that it lives. */
+/* A time limit holds while the caller does not step its execution: the command ends a few seconds later at most, and
+ * the result says why. The command writes down each tenth of a second that it lives. */
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@ static void check_unstepped(struct cordon *cordon, const char *session)
 	bool finished = false;
 	char path[4096];
 	struct stat before, after;
-	struct cordon_request *request =
-		shell("trap '' TERM; (while :; do echo >>alive; sleep 0.1; done) & while :; do echo >>alive; sleep 0.1; done");
+	struct cordon_request *request = shell("trap '' TERM; (while :; do echo >>alive; sleep 0.1; done) & while :; "
+	                                       "do echo >>alive; sleep 0.1; done");
 	snprintf(path, sizeof(path), "%s/alive", getenv("WORKSPACE"));
 	MUST(cordon_request_set(request, "timeout", "1s", &err));
 	if (session)
 		MUST(cordon_request_set(request, "session", session, &err));
-	MUST(cordon_start(cordon, request, &execution, &err));
+	MUST(cordon_execution_start(cordon, request, &execution, &err));
 	sleep(LIVES_S);
 	CHECK(stat(path, &before) == 0);
 	sleep(1);

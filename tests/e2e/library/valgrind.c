@@ -19,11 +19,11 @@ int main(void)
 	free(json);
 	MUST(cordon_config_show(cordon, NULL, &json, &err));
 	free(json);
-	check_refused(cordon_run(cordon, request, &result, &err), &err);
+	check_refused(cordon_result_run(cordon, request, &result, &err), &err);
 	MUST(cordon_request_set(request, "session", "valgrind", &err));
 	/* Where a session may name a driver at all, it comes as far as this. */
 	if (!getenv("DRIVER")) {
-		check_refused(cordon_run(cordon, request, &result, &err), &err);
+		check_refused(cordon_result_run(cordon, request, &result, &err), &err);
 	}
 	CHECK(!result);
 	cordon_request_unref(request);

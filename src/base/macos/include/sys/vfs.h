@@ -1,0 +1,3 @@
+#pragma once
+#include <sys/mount.h>
+#include <sys/param.h>

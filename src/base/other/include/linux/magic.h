@@ -1,0 +1,25 @@
+/* Numbers that fstatfs() tells on Linux. Elsewhere no file system has one of them, so none is taken for one of
+ * these. */
+#pragma once
+#define EXT4_SUPER_MAGIC 0xEF53
+#define BTRFS_SUPER_MAGIC 0x9123683E
+#define F2FS_SUPER_MAGIC 0xF2F52010
+#define TMPFS_MAGIC 0x01021994
+#define RAMFS_MAGIC 0x858458f6
+#define SQUASHFS_MAGIC 0x73717368
+#define AUTOFS_SUPER_MAGIC 0x0187
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#define XFS_SUPER_MAGIC 0x58465342
+#define PROC_SUPER_MAGIC 0x9fa0
+#define SYSFS_MAGIC 0x62656572
+#define CGROUP_SUPER_MAGIC 0x27e0eb
+#define CGROUP2_SUPER_MAGIC 0x63677270
+#define DEVPTS_SUPER_MAGIC 0x1cd1
+#define DEBUGFS_MAGIC 0x64626720
+#define TRACEFS_MAGIC 0x74726163
+#define SECURITYFS_MAGIC 0x73636673
+#define SELINUX_MAGIC 0xf97cff8c
+#define PSTOREFS_MAGIC 0x6165676C
+#define EFIVARFS_MAGIC 0xde5e81e4
+#define BPF_FS_MAGIC 0xcafe4a11
+#define BINFMTFS_MAGIC 0x42494e4d

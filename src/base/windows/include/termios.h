@@ -1,0 +1,3 @@
+/* There is none; nothing here is changed. */
+#pragma once
+struct termios;

@@ -1,0 +1,263 @@
+/* The driver: see macos.h. */
+#include "driver/macos/macos.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "driver/machine.h"
+#include "profile/seatbelt.h"
+
+#define TEXT_AT 2       /* of the arguments: the profile */
+#define PROBE_WORDS 8
+#define PROBE_MS 10000
+#define PROBE_LOOK_MS 2
+
+static int refuse(struct cordon_error *err, const char *wall, const char *what, const char *remedy)
+{
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, SANDBOX_EXEC, "%s", what);
+	fail_boundary(err, wall);
+	return fail_remedy(err, "%s", remedy);
+}
+
+/* ---- probing ----------------------------------------------------------------------------------------------------- */
+
+/* The status it ends with, without output; -1: it could not be started, or did not end by itself. */
+static int run_quietly(const char *const *argv)
+{
+	posix_spawn_file_actions_t actions;
+	pid_t pid, ended = 0;
+	int status = -1;
+	if (posix_spawn_file_actions_init(&actions))
+		return -1;
+	for (int fd = 0; fd < 3; fd++)
+		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+	bool started = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ) == 0;
+	posix_spawn_file_actions_destroy(&actions);
+	if (!started)
+		return -1;
+	for (int waited = 0; waited < PROBE_MS && ended == 0; waited += PROBE_LOOK_MS) {
+		ended = waitpid(pid, &status, WNOHANG);
+		if (ended == 0)
+			poll(NULL, 0, PROBE_LOOK_MS);
+		else if (ended < 0 && errno == EINTR)
+			ended = 0;
+	}
+	if (ended == 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		return -1;
+	}
+	return ended == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int check_program(struct cordon_error *err)
+{
+	struct stat info;
+	if (lstat(SANDBOX_EXEC, &info) < 0)
+		return refuse(err, "filesystem",
+		              "the system's sandbox program is not there; Apple has announced that it will go",
+		              "run the command in a Linux machine");
+	if (!S_ISREG(info.st_mode) || info.st_uid != 0 || info.st_mode & (S_IWGRP | S_IWOTH))
+		return refuse(err, "filesystem", "the system's sandbox program is not root's own",
+		              "put the system's back");
+	return 0;
+}
+
+/* A listener of this process on 127.0.0.1; -1: there is none. */
+static int listen_here(char ret_port[8])
+{
+	struct sockaddr_in address = { .sin_len = sizeof(address),
+		                       .sin_family = AF_INET,
+		                       .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t size = sizeof(address);
+	auto_close int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 ||
+	    listen(fd, 8) < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+		return -1;
+	snprintf(ret_port, 8, "%u", (unsigned)ntohs(address.sin_port));
+	return take_fd(&fd);
+}
+
+/* What is tried, outside and inside. */
+struct attempt {
+	const char *words[PROBE_WORDS];
+	const char *what;               /* it did not deny */
+};
+
+/* Outside it must succeed, or its failing inside says nothing; inside it must end by itself, and fail. `words` are
+ * sandbox-exec's, with room after `count`. */
+static int try_both(const struct attempt *attempt, const char **words, size_t count, struct cordon_error *err)
+{
+	if (run_quietly(attempt->words) != 0)
+		return refuse(err, "filesystem",
+		              "what is tried to see whether walls hold does not work without them either",
+		              "see whether cordon's data directory and the system's programs are whole");
+	memcpy(words + count, attempt->words, sizeof(attempt->words));
+	int inside = run_quietly(words);
+	memset(words + count, 0, sizeof(attempt->words));
+	return inside > 0 ? 0 : refuse(err, "filesystem", attempt->what, "see `cordon doctor`");
+}
+
+/* With this very profile, and programs of the system more: one that does nothing must run; listing cordon's own data,
+ * writing there, and where there is no network connecting, must succeed without it and fail with it. So what fails
+ * later is the command itself, and nothing that it prints is taken for a word of the sandbox program's. `arguments` has
+ * room for PROBE_WORDS more. */
+static int probe(struct arena *arena, const struct profile *profile, struct strings *arguments,
+                 struct cordon_error *err)
+{
+	static const char more[] =
+		"(allow process-exec* file-read* file-test-existence file-map-executable (literal \"/usr/bin/true\")\n"
+		"  (literal \"/bin/ls\") (literal \"/usr/bin/touch\") (literal \"/usr/bin/nc\"))\n";
+	const char **words = arguments->items, *text = words[TEXT_AT];
+	char port[8] = "";
+	const char *file = arena_printf(arena, "%s/probe-write", profile->data_dir);
+	auto_close int listener = profile->network == NETWORK_NONE ? listen_here(port) : -1;
+	const struct attempt attempts[] = {
+		{ { "/bin/ls", profile->data_dir },
+		  "the system's sandbox program did not deny reading what this profile hides" },
+		{ { "/usr/bin/touch", file },
+		  "the system's sandbox program did not deny writing outside of the grants" },
+		{ { "/usr/bin/nc", "-z", "-w", "2", "127.0.0.1", port },
+		  "the system's sandbox program did not deny the network" },
+	};
+	words[TEXT_AT] = arena_printf(arena, "%s%s", text, more);
+	if (!words[TEXT_AT] || !file)
+		return fail_oom(err);
+	words[arguments->count] = "/usr/bin/true";
+	int result = run_quietly(words) == 0 ? 0
+	                                     : refuse(err, "filesystem",
+	                                              "the system's sandbox program starts nothing with this profile",
+	                                              "start cordon outside of another sandbox");
+	words[arguments->count] = NULL;
+	if (result == 0 && profile->network == NETWORK_NONE && listener < 0)
+		result = refuse(err, "network", "nothing can be listened for, to see whether the network is denied",
+		                "see `cordon doctor`");
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(attempts) - (profile->network != NETWORK_NONE); i++)
+		result = try_both(&attempts[i], words, arguments->count, err);
+	unlink(file);
+	words[TEXT_AT] = text;
+	return result;
+}
+
+/* ---- raising ----------------------------------------------------------------------------------------------------- */
+
+static int refuse_what_cannot_be(const struct profile *profile, struct cordon_error *err)
+{
+	if (profile->network == NETWORK_HOSTS)
+		return refuse(err, "network",
+		              "a network of listed hosts needs cordon's proxy, which is not built for macOS",
+		              "choose --net none or --net all");
+	return driver_require_limits(&driver_macos, profile, err);
+}
+
+static int raise_walls(const struct driver *driver, const struct walls *walls, struct sandbox **ret_sandbox,
+                       struct cordon_error *err)
+{
+	const struct seatbelt_facts facts = { 0 };
+	struct seatbelt seatbelt;
+	if (refuse_what_cannot_be(walls->profile, err) < 0 || check_program(err) < 0)
+		return -1;
+	struct macos_sandbox *macos = calloc(1, sizeof(*macos));
+	struct strings arguments = { 0 };
+	int result = macos ? seatbelt_render(walls->arena, walls->profile, &facts, &seatbelt) : -1;
+	if (result == 0)
+		result = strings_add(walls->arena, &arguments, SANDBOX_EXEC) |
+		         strings_add(walls->arena, &arguments, "-p") |
+		         strings_add(walls->arena, &arguments, seatbelt.text);
+	for (size_t i = 0; result == 0 && i < seatbelt.count; i++)
+		result = strings_add(walls->arena, &arguments, "-D") |
+		         strings_add(walls->arena, &arguments,
+		                     arena_printf(walls->arena, "%s=%s", seatbelt.parameters[i].name,
+		                                  seatbelt.parameters[i].value));
+	/* Room for what the probe runs. */
+	size_t count = arguments.count;
+	for (int i = 0; result == 0 && i <= PROBE_WORDS; i++)
+		result = strings_add(walls->arena, &arguments, "");
+	if (result < 0) {
+		free(macos);
+		return fail_oom(err);
+	}
+	arguments.count = count;
+	memset(arguments.items + count, 0, (PROBE_WORDS + 1) * sizeof(*arguments.items));
+	if (probe(walls->arena, walls->profile, &arguments, err) < 0) {
+		free(macos);
+		return -1;
+	}
+	*macos = (struct macos_sandbox){ .sandbox = { driver }, .arguments = arguments.items, .count = count };
+	*ret_sandbox = &macos->sandbox;
+	return 0;
+}
+
+static void lower(struct sandbox *sandbox)
+{
+	struct macos_sandbox *macos = (struct macos_sandbox *)sandbox;
+	if (macos->tree)
+		macos_tree_kill(macos->tree);
+	free(macos);
+}
+
+static void describe(const struct sandbox *sandbox, struct arena *arena, const struct profile *profile,
+                     const char *isolation[CORDON_WALL_MAX])
+{
+	static const struct driver_mechanism rows[] = {
+		{ CORDON_WALL_FILESYSTEM, "seatbelt" },
+		{ CORDON_WALL_PROTECTED, "seatbelt" },
+		{ CORDON_WALL_MASKED, "seatbelt" },
+		{ CORDON_WALL_SOCKETS, "seatbelt" },
+		{ CORDON_WALL_DEVICES, "seatbelt" },
+		{ CORDON_WALL_PROCESSES, "seatbelt: signals and information" },
+		{ CORDON_WALL_NETWORK, "seatbelt" },
+		{ CORDON_WALL_IPC, "seatbelt" },
+		{ CORDON_WALL_SPAWN, "seatbelt" },
+		{ CORDON_WALL_PROGRAMS, "seatbelt" },
+		{ CORDON_WALL_TERMINAL, "own session" },
+		{ CORDON_WALL_DESCRIPTORS, "closed, pipes" },
+		{ CORDON_WALL_LIMIT_MEMORY, "watched" },
+		{ CORDON_WALL_LIMIT_PROCESSES, "watched" },
+		{ CORDON_WALL_LIMIT_TIME, "supervisor" },
+		{ CORDON_WALL_LIMIT_OUTPUT, "supervisor" },
+		{ CORDON_WALL_LIMIT_FILES, "rlimit" },
+	};
+	(void)sandbox;
+	(void)arena;
+	driver_describe(profile, rows, ARRAY_SIZE(rows), isolation);
+}
+
+static const char *fix(enum cordon_wall wall)
+{
+	(void)wall;
+	return "macOS has nothing that would hold it; run the command in a Linux machine";
+}
+
+/* LIFETIME: what a command starts is ended as far as it is seen; a process that leaves its session and its parent
+ * between two looks is not. */
+const struct driver driver_macos = {
+	.name = "seatbelt",
+	.required = WALL_BIT(FILESYSTEM) | WALL_BIT(PROTECTED) | WALL_BIT(MASKED) | WALL_BIT(SOCKETS) |
+	            WALL_BIT(DEVICES) | WALL_BIT(PROCESSES) | WALL_BIT(NETWORK) | WALL_BIT(IPC) | WALL_BIT(SPAWN) |
+	            WALL_BIT(PROGRAMS) | WALL_BIT(TERMINAL) | WALL_BIT(DESCRIPTORS) | WALL_BIT(LIMIT_MEMORY) |
+	            WALL_BIT(LIMIT_PROCESSES) | WALL_BIT(LIMIT_TIME) | WALL_BIT(LIMIT_OUTPUT) | WALL_BIT(LIMIT_FILES),
+	.cannot = WALL_BIT(FILESYSTEM_SECOND) | WALL_BIT(PROC) | WALL_BIT(HOSTNAME) | WALL_BIT(CGROUP_VIEW) |
+	          WALL_BIT(PRIVILEGES) | WALL_BIT(IDENTITY) | WALL_BIT(USER_NAMESPACES) | WALL_BIT(KERNEL_SURFACE) |
+	          WALL_BIT(KEYRING) | WALL_BIT(LIFETIME) | WALL_BIT(LIMIT_CPU) | WALL_BIT(LIMIT_DISK),
+	.fix = fix,
+	.holds_writes = true,
+	.keeps_names = true,
+	.describe = describe,
+	.raise = raise_walls,
+	.start = macos_start,
+	.lower = lower,
+};
+
+const struct driver *const drivers[] = { &driver_macos, NULL };
+
+void driver_sweep(const char *data_dir)
+{
+	(void)data_dir;
+}

@@ -1,0 +1,4 @@
+"""Claude Code: see cases.py."""
+from cases import *  # noqa: F401, F403
+
+AGENT = "claude"

@@ -1,0 +1,120 @@
+/* What the driver's tests start: child.exe WHAT [ARGUMENT...] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <windows.h>
+
+static void put(const wchar_t *text)
+{
+	char bytes[4096];
+	int length = WideCharToMultiByte(CP_UTF8, 0, text, -1, bytes, sizeof(bytes), NULL, NULL);
+	fwrite(bytes, 1, (size_t)(length > 0 ? length - 1 : 0), stdout);
+}
+
+/* A process of our own that sleeps; 0: it was not made. */
+static DWORD start_sleeper(const wchar_t *self, DWORD flags)
+{
+	wchar_t line[1024];
+	STARTUPINFOW startup = { .cb = sizeof(startup) };
+	PROCESS_INFORMATION made;
+	_snwprintf(line, 1024, L"\"%ls\" sleep", self);
+	return CreateProcessW(self, line, NULL, NULL, FALSE, flags, NULL, NULL, &startup, &made) ? made.dwProcessId : 0;
+}
+
+/* Starts a program whose arguments end with the number of a handle that it inherits; its exit status. The number is beyond
+ * those that a process has of itself. */
+static int hand_on(int count, wchar_t **words)
+{
+	SECURITY_ATTRIBUTES inherit = { .nLength = sizeof(inherit), .bInheritHandle = TRUE };
+	for (int i = 0; i < 500; i++)
+		CreateEventW(NULL, TRUE, FALSE, NULL);
+	HANDLE handle = CreateEventW(&inherit, TRUE, FALSE, NULL);
+	wchar_t line[8192] = L"";
+	STARTUPINFOW startup = { .cb = sizeof(startup) };
+	PROCESS_INFORMATION made;
+	DWORD status = 98;
+	for (int i = 0; i < count; i++)
+		_snwprintf(line + wcslen(line), 8192 - wcslen(line), L"\"%ls\" ", words[i]);
+	_snwprintf(line + wcslen(line), 8192 - wcslen(line), L"%llu", (unsigned long long)(ULONG_PTR)handle);
+	if (!handle || !CreateProcessW(words[0], line, NULL, NULL, TRUE, 0, NULL, NULL, &startup, &made))
+		return 97;
+	WaitForSingleObject(made.hProcess, INFINITE);
+	GetExitCodeProcess(made.hProcess, &status);
+	return (int)status;
+}
+
+int wmain(int argc, wchar_t **argv);
+int wmain(int argc, wchar_t **argv)
+{
+	const wchar_t *what = argc > 1 ? argv[1] : L"";
+	wchar_t self[4096];
+	GetModuleFileNameW(NULL, self, 4096);
+	if (!wcscmp(what, L"exit"))
+		return _wtoi(argv[2]);
+	if (!wcscmp(what, L"say")) {
+		for (int i = 2; i < argc; i++) {
+			put(argv[i]);
+			putchar('\n');
+		}
+		fputs("on stderr\n", stderr);
+		return 0;
+	}
+	if (!wcscmp(what, L"copy")) {
+		char bytes[4096];
+		for (size_t got; (got = fread(bytes, 1, sizeof(bytes), stdin)) > 0;)
+			fwrite(bytes, 1, got, stdout);
+		return 0;
+	}
+	if (!wcscmp(what, L"flood")) {
+		for (int i = 0; i < 100000; i++)
+			fputs("0123456789", stdout);
+		return 0;
+	}
+	if (!wcscmp(what, L"sleep"))
+		Sleep(INFINITE);
+	if (!wcscmp(what, L"tree")) {
+		printf("%lu\n", (unsigned long)start_sleeper(self, 0));
+		fflush(stdout);
+		if (argc > 2)
+			Sleep(INFINITE);
+		return 0;
+	}
+	if (!wcscmp(what, L"escape"))
+		return start_sleeper(self, CREATE_BREAKAWAY_FROM_JOB) ? 1 : 0;
+	if (!wcscmp(what, L"handle")) {
+		DWORD flags;
+		return GetHandleInformation((HANDLE)(ULONG_PTR)_wtoi64(argv[2]), &flags) ? 1 : 0;
+	}
+	if (!wcscmp(what, L"drown")) {
+		FILE *file = _wfopen(argv[2], L"wb");
+		if (!file || fprintf(file, "%lu", GetCurrentProcessId()) < 0 || fclose(file) != 0)
+			return 1;
+		for (;;)
+			fputs("0123456789", stdout);
+	}
+	if (!wcscmp(what, L"alive")) {
+		HANDLE process = OpenProcess(SYNCHRONIZE, FALSE, (DWORD)_wtoi(argv[2]));
+		return process && WaitForSingleObject(process, 0) == WAIT_TIMEOUT;
+	}
+	if (!wcscmp(what, L"hand"))
+		return hand_on(argc - 2, argv + 2);
+	if (!wcscmp(what, L"write")) {
+		FILE *file = _wfopen(argv[2], L"wb");
+		return !file || fprintf(file, "%ls", argv[3]) < 0 || fclose(file) != 0;
+	}
+	if (!wcscmp(what, L"variable")) {
+		wchar_t value[256] = L"";
+		GetEnvironmentVariableW(argv[2], value, 256);
+		put(value);
+		return 0;
+	}
+	if (!wcscmp(what, L"where")) {
+		wchar_t here[1024];
+		GetCurrentDirectoryW(1024, here);
+		put(here);
+		return 0;
+	}
+	if (!wcscmp(what, L"crash"))
+		*(volatile int *)8 = 1;
+	return 99;
+}
