@@ -91,7 +91,6 @@ static void take_by_children(void)
 {
 	for (int i = 0; i < 4; i++)
 		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			touch_all(mmap(NULL, SIZE / 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			          SIZE / 4);
 			pause();
@@ -103,10 +102,8 @@ static void take_once_for_four(void)
 {
 	take_private();
 	for (int i = 0; i < 3; i++)
-		if (fork() == 0) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (fork() == 0)
 			pause();
-		}
 }
 
 static void take_file(void)
@@ -121,7 +118,8 @@ static void take_file(void)
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
-/* What is seen of a process that takes memory and then waits, with its children. */
+/* What is seen of a process that takes memory and then waits, with its children. They are a group of their own, and end as
+ * one: a child that has not run yet could not have asked to die with its parent. */
 static uint64_t look_at(void (*take)(void), uint64_t most, int *ret_next)
 {
 	int ready[2];
@@ -130,6 +128,7 @@ static uint64_t look_at(void (*take)(void), uint64_t most, int *ret_next)
 	pid_t pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setpgid(0, 0);
 		take();
 		(void)!write(ready[1], "x", 1);
 		pause();
@@ -145,7 +144,7 @@ static uint64_t look_at(void (*take)(void), uint64_t most, int *ret_next)
 			break;
 		usleep(2000);
 	}
-	kill(pid, SIGKILL);
+	kill(-pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(ready[0]);
 	close(ready[1]);
