@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/after-fork.h"
 #include "base/cleanup.h"
 
 #define TABLE_CHUNK 32768
@@ -34,6 +35,14 @@ static struct {
 	int error;              /* why there are no points; or 0 */
 	char *points;           /* of each a letter for its type, from 'a' on, and its path; ended by an empty one */
 } known = { .fd = -1 };
+
+static void begin_anew(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	known.fd = -1;
+	known.points = NULL;
+}
+AFTER_FORK(begin_anew);
 
 /* Spaces and the like are written as a backslash and three octal digits. */
 static void add_point(FILE *points, size_t type, const char *text, size_t length)

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/after-fork.h"
 #include "base/cleanup.h"
 #include "base/id.h"
 #include "base/text.h"
@@ -149,6 +150,15 @@ static pthread_mutex_t place_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cgroup_place kept = { .parts = { -1, -1, -1 } };
 static struct cgroup_search kept_for;
 static bool is_kept, is_swept;
+
+static void begin_anew(void)
+{
+	place_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	kept = (struct cgroup_place){ .parts = { -1, -1, -1 } };
+	kept_for = (struct cgroup_search){ 0 };
+	is_kept = is_swept = false;
+}
+AFTER_FORK(begin_anew);
 
 /* ---- leaves that nobody owns any more --------------------------------------------------------------------------- */
 

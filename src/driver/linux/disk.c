@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/after-fork.h"
 #include "base/cleanup.h"
 #include "driver/linux/pidfd.h"
 
@@ -122,6 +123,13 @@ static struct {
 	pthread_mutex_t mutex;
 	int fd;
 } dated = { PTHREAD_MUTEX_INITIALIZER, -1 };
+
+static void begin_anew(void)
+{
+	dated.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	dated.fd = -1;
+}
+AFTER_FORK(begin_anew);
 
 /* A date that none of the files bears that are there, and none is older than that is made from now on. No clock tells
  * it: files are dated by that of the last tick, which may be long ago on a busy machine; but since 6.13 by a finer

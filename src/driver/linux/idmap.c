@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/after-fork.h"
 #include "base/cleanup.h"
 #include "driver/linux/cgroup.h"
 #include "driver/linux/launch.h"
@@ -27,6 +28,14 @@ static size_t kept_count;
 static char stack[STACK_SIZE] __attribute__((aligned(16)));
 static int on_stack;                    /* whose child is on it; the kernel clears that when the child is gone */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void begin_anew(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	kept = NULL;
+	kept_count = 0;
+}
+AFTER_FORK(begin_anew);
 
 static int write_map(long pid, const char *file, unsigned owner)
 {

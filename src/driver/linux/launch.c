@@ -111,6 +111,22 @@ int launch_check(struct cordon_error *err)
  * change it. */
 static pthread_mutex_t become_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* A child of fork() has the memory as it is at that moment: not while another thread has changed it. */
+static void hold_become(void)
+{
+	pthread_mutex_lock(&become_lock);
+}
+
+static void release_become(void)
+{
+	pthread_mutex_unlock(&become_lock);
+}
+
+__attribute__((constructor)) static void hold_become_over_fork(void)
+{
+	pthread_atfork(hold_become, release_become, release_become);
+}
+
 /* A process may set 0 and 1 only; the kernel's own 2 is nearer to 0. */
 static void restore_dumpable(int before)
 {

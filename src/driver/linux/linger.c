@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/after-fork.h"
 #include "base/cleanup.h"
 #include "driver/linux/await.h"
 #include "driver/linux/cgroup.h"
@@ -20,6 +21,13 @@ static struct leaving {
 static unsigned count;
 static int heap[DESCRIPTORS];
 static unsigned heap_count;
+
+static void begin_anew(void)
+{
+	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+	count = heap_count = 0;
+}
+AFTER_FORK(begin_anew);
 
 static bool reap(struct leaving *leaving, bool wait)
 {
