@@ -165,15 +165,18 @@ void cordon_request_unref(struct cordon_request *request);
  * from the start: "24x80". Keys that are no option of it:
  *
  *     plain       true: the limits of `cordon run` without --session and --json, see cordon(1). Output for which no
- * limit is named goes to the output function alone: the result has the totals hand-on     true: output without a limit
- * goes to the output function alone, and the result has the totals client-asks true: the approver's function asks
- * through a client that may answer by itself; it counts only where approval.approver of the configuration lets it
+ *                 limit is named goes to the output function alone: the result has the totals
+ *     hand-on     true: output without a limit goes to the output function alone, and the result has the totals
+ *     client-asks true: the approver's function asks through a client that may answer by itself; it counts only where
+ *                 approval.approver of the configuration lets it
  *     one-stream  true: standard error is the very pipe of standard output, which keeps their order, and counts as that
  *     judged      true: the output function gets output once it is known whether it is part of a secret, as the result
- * does; without it, 100 ms later at most, and what was handed to the function is in the result as it was handed on
+ *                 does; without it, 100 ms later at most, and what was handed to the function is in the result as it
+ *                 was handed on
  *     umask       the file mode creation mask of the command, in octal (default: 022)
  *     stdin       stream: the input of a process comes by cordon_process_write(); empty (the default, but for a process
- * with `tty`) ask         true: the questions of a process are events, instead of going to an approver's function
+ *                 with `tty`)
+ *     ask         true: the questions of a process are events, instead of going to an approver's function
  *
  * The strings are copied. */
 int cordon_request_set(struct cordon_request *request, const char *key, const char *value, struct cordon_error *err)
@@ -234,10 +237,11 @@ int cordon_run(struct cordon *cordon, const struct cordon_request *request, stru
  *
  *     started   id, audit_id, session (or null), workspace, cwd
  *     output    stream (stdout, stderr), offset (of its first byte in the stream), data; missed: so many bytes before
- * it are lost to this handle, because they are no longer kept asks      card, hash, question, timeout_ms: a human is
- * asked (with `ask`); answer by cordon_process_answer() settled   card: it was answered, here or elsewhere, or is no
- * longer asked room      cordon_process_write() took less than it was given, and would take more now ended     result
- * (without the output), error, or both as with cordon_run(): the last event
+ *               it are lost to this handle, because they are no longer kept
+ *     asks      card, hash, question, timeout_ms: a human is asked (with `ask`); answer by cordon_process_answer()
+ *     settled   card: it was answered, here or elsewhere, or is no longer asked
+ *     room      cordon_process_write() took less than it was given, and would take more now
+ *     ended     result (without the output), error, or both as with cordon_run(): the last event
  *
  * A command whose events are not taken waits, like one at a full pipe, until it is told to end. */
 struct cordon_process;

@@ -3,8 +3,9 @@
  *
  *     begin ── started: the listeners are there ── join … leave, for each command ── end: its last words ── free
  *     reader    waits until a listener is used, starts the proxy, sends it the rules, reads of connections: rows,
- * counters. One descriptor more in the loop of the command; of a sandbox that stays, a thread asker     a thread of a
- * command, from its first question on: one after the other goes to the gate, which waits for people
+ *               counters. One descriptor more in the loop of the command; of a sandbox that stays, a thread
+ *     asker     a thread of a command, from its first question on: one after the other goes to the gate, which waits
+ *               for people
  *
  * There is no proxy for a sandbox that never uses its network, unless it has many listeners. What a command did just
  * before its end is carried, too, as far as that takes no more than a moment, and has its row. A connection is

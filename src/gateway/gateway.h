@@ -3,9 +3,10 @@
  * (net/proxy-message.h).
  *
  *     main     settings, gateways with their keys, listeners; then a child for each connection. Reads no byte of a
- * command's serve    a child, sealed: one request, judged and written anew, and its response response what comes back,
- * read and written anew without the key tls      the connection to the service, in memory: the sealed child sends and
- * receives the bytes itself
+ *              command's
+ *     serve    a child, sealed: one request, judged and written anew, and its response
+ *     response what comes back, read and written anew without the key
+ *     tls      the connection to the service, in memory: the sealed child sends and receives the bytes itself
  *
  * A response goes back as it comes, but the key in it is masked. */
 #pragma once

@@ -3,12 +3,14 @@
  * (SCM_RIGHTS). Whoever reads checks the size, the kind, what is an enum, and that texts end; neither trusts the other
  * with more than that. When the supervisor's end closes, the proxy ends and all connections with it.
  *
- *     SETTINGS, RULE…, EXEMPTION…, PRIVATE…, NAME…, LISTENER…, NETWORK…, SCAN, SECRET…, BEGIN →     in any order but
- * for BEGIN, the last, and SECRET behind SCAN ← READY                                                      sealed, and
- * accepting from now on ← CONNECTION, NAME_DENIED, QUESTION    ANSWER →              while the command runs TELL →  ←
- * what was counted, TOLD                             when one of the sandbox's commands has ended LEAVE, RULE…, BEGIN →
- * another proxy listens from now on; what these rules no longer cover ends, and with the last connection the proxy, as
- * after END END →   ← what was not told yet, TOTALS                      then the proxy exits */
+ *     SETTINGS, RULE…, EXEMPTION…, PRIVATE…, NAME…, LISTENER…, NETWORK…, SCAN, SECRET…, BEGIN →
+ *                                                      in any order, but SECRET behind SCAN, and BEGIN last
+ *     ← READY                                          sealed, and accepting from now on
+ *     ← CONNECTION, NAME_DENIED, QUESTION    ANSWER →  while the command runs
+ *     TELL →  ← what was counted, TOLD                 when one of the sandbox's commands has ended
+ *     LEAVE, RULE…, BEGIN →                            another proxy listens from now on; what these rules no longer
+ *                                                      cover ends, and with the last connection the proxy, as after END
+ *     END →   ← what was not told yet, TOTALS          then the proxy exits */
 #pragma once
 #include <stdint.h>
 

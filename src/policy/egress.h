@@ -4,8 +4,8 @@
  *     198.18.0.1               the proxy and the name server
  *     198.18.1.0 + i           the i-th exact name of the rules, from 1; 2001:2::1:0 + i in IPv6
  *     198.18.128.0/17          the proxy again: an address for each command of a session, by which it is known whose a
- * connection is 198.19.0.0/16            names that only a wildcard covers, given out when they are asked for;
- * 2001:2::2:0/112
+ *                              connection is
+ *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112
  *
  * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it. */
 #pragma once

@@ -2,7 +2,9 @@
  * the first of them and stays for the next ones, so that they share processes, loopback and memory as well as files.
  *
  *     sandboxes_enter   finds the session's sandbox or raises it, brings its walls up to date, and counts the command
- * in (start)           the driver's, in place->view sandboxes_leave   counts the command out
+ *                       in
+ *     (start)           the driver's, in place->view
+ *     sandboxes_leave   counts the command out
  *
  * Bringing up to date: where the walls of the session differ from those of every view of its sandbox, another view is
  * made; names that are to be hidden or protected are covered where they are not; the network's listeners are made and

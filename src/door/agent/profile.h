@@ -8,7 +8,8 @@
  *     read,write  directories and files, as far as they exist
  *     toolchains  as --toolchain has them; none: all
  *     protect     names in a project that stay as they are, besides the usual (projects.def); after an exclamation
- * mark: one of the usual that does not variables   passed on where they are set; PREFIX_* stands for all that begin so
+ *                 mark: one of the usual that does not
+ *     variables   passed on where they are set; PREFIX_* stands for all that begin so
  *     copy        files and directories beneath the home that the session has a copy of, never written back
  *     [set]       variables that are set
  *     [limits]    as the options of cordon run are called, with _ for -

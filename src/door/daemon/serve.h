@@ -2,7 +2,7 @@
  *
  *     loop (one thread, libevent)                          workers (pool.h)
  *     accepts, reads what clients send, steps      --->    cordon_execution_start(), then the first moments of a
- * command; commands that take longer, writes on         <---    cordon_execution_result(); all that may wait
+ *     commands that take longer, writes on         <---    command; cordon_execution_result(); all that may wait
  *
  * The loop is itself a task of the pool: a thread that finds a command to start in it hands the loop to an idle one and
  * starts the command, so that no thread has to be woken before it. "In the loop" is still one thread at a time.

@@ -2,9 +2,11 @@
  * while it runs, and more than is allowed ends it.
  *
  *     look     the resident memory of each process, which counts what they share once for each, what lies in the
- * sandbox's tmpfs mounts, and the files without a name (memfds) that they have open. No more than the limit: nothing to
- * do count    more: the same by proportional shares, so that what several processes share counts once. Memory of files,
- * which the kernel takes back when it needs it, does not count. Still more than the limit: it is passed
+ *              sandbox's tmpfs mounts, and the files without a name (memfds) that they have open. No more than the
+ *              limit: nothing to do
+ *     count    more: the same by proportional shares, so that what several processes share counts once. Memory of
+ *              files, which the kernel takes back when it needs it, does not count. Still more than the limit: it is
+ *              passed
  *
  * Far below the limit a look comes every 200 ms, above half of it every 50 ms; never so often that looking takes more
  * than a twentieth of a processor. Meanwhile a command can take more than it may. So that the machine survives that,
