@@ -207,6 +207,7 @@ static void fill_command(struct execution *execution)
 		.rows = request->rows,
 		.columns = request->columns,
 		.umask = request->umask,
+		.ulimits = &request->ulimits,
 		.stdout_cap = capture_cap(execution, CORDON_STDOUT),
 		.stderr_cap = capture_cap(execution, CORDON_STDERR),
 		.output = request->output,
@@ -333,6 +334,11 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	const struct driver *driver = execution->verdict.session.driver;
 	struct sandbox *sandbox;
 	struct running *running;
+	if (execution->request->ulimits.given && !driver->sets_ulimits) {
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "ulimit", "this driver sets no resource limits of a command");
+		fail_boundary(err, "request");
+		return fail_remedy(err, "leave --ulimit out");
+	}
 	/* The profile's stays as step 4 decided it: a secret is put into the command's alone. */
 	if (strings_add_all(&execution->arena, &execution->run.environment, &execution->verdict.profile.environment) <
 	    0)

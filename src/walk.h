@@ -69,6 +69,7 @@ struct cordon_request {
 	bool stream_input;                      /* of a process: its input comes by cordon_process_write() */
 	bool ask_events;                        /* of a process: its questions are events */
 	unsigned umask;
+	struct ulimits ulimits;
 	bool find_top;                          /* the workspace is the git working tree that `workspace` lies in, if
 	                                           any */
 	unsigned short rows, columns;           /* of the terminal */

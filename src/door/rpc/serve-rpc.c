@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ulimit.h"
+
 #define PENDING_MAX 64          /* calls and runs of one client */
 #define PROCESSES_MAX 256       /* that end with one client */
 
@@ -164,9 +166,59 @@ static void leave(struct post *post)
 	client_settle(client);
 }
 
+static bool starts_process(const char *method)
+{
+	return !strcmp(method, "process.start") || !strcmp(method, "job.start");
+}
+
+/* A list of settings, with those of the call after them. */
+static int put_ulimits(json_t *settings, json_t *ulimits)
+{
+	json_t *given = json_object_get(settings, "ulimit");
+	if (json_is_array(given))
+		json_array_extend(ulimits, given);
+	else if (given)
+		json_array_append(ulimits, given);
+	return json_object_set_new(settings, "ulimit", ulimits);
+}
+
+/* Where the daemon has less than its client, a command has what the client has. The limits on open files and on core
+ * files are a command's own. */
+static int add_ulimits(const struct client *client, json_t *params, struct cordon_error *err)
+{
+	struct rlimit theirs, ours;
+	json_t *settings = json_object_get(params, "settings"), *ulimits = json_array();
+	for (unsigned i = 0; i < ULIMIT_COUNT; i++) {
+		if (i == RLIMIT_NOFILE || i == RLIMIT_CORE ||
+		    prlimit(client->pid, (__rlimit_resource_t)i, NULL, &theirs) < 0 ||
+		    prlimit(0, (__rlimit_resource_t)i, NULL, &ours) < 0 || theirs.rlim_cur == ours.rlim_cur)
+			continue;
+		unsigned long long soft = theirs.rlim_cur, hard = theirs.rlim_max;
+		if (theirs.rlim_cur > ours.rlim_max) {
+			json_decref(ulimits);
+			fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, ulimit_name(i),
+			     "the daemon's resource limit is below this client's, and cannot be raised");
+			fail_boundary(err, "request");
+			return fail_remedy(err, "start the daemon without that limit, or use cordon run");
+		}
+		if (hard > ours.rlim_max)
+			hard = ours.rlim_max;
+		json_array_append_new(ulimits, json_sprintf("%s=%llu:%llu", ulimit_name(i), soft, hard));
+	}
+	if (!json_array_size(ulimits)) {
+		json_decref(ulimits);
+		return 0;
+	}
+	if (!settings)
+		json_object_set_new(params, "settings", settings = json_object());
+	return put_ulimits(settings, ulimits) < 0 && json_is_object(settings) ? fail_oom(err) : 0;
+}
+
 static int carry_out(struct client *client, const struct rpc_call *call, struct cordon_value **ret_result,
                      struct cordon_error *err)
 {
+	if (starts_process(call->method) && add_ulimits(client, call->params, err) < 0)
+		return -1;
 	auto_free char *params = json_dumps(call->params, JSON_COMPACT);
 	return params ? cordon_call(client->server->cordon, call->method, params, ret_result, err) : fail_oom(err);
 }
@@ -239,8 +291,7 @@ static void call_table(struct client *client, struct rpc_call *call)
 	struct cordon_error err;
 	struct server *server = client->server;
 	unsigned flags = rpc_table_flags(server, call->method);
-	bool starts = !strcmp(call->method, "process.start") || !strcmp(call->method, "job.start");
-	const char *why = starts ? no_start(client) : NULL;
+	const char *why = starts_process(call->method) ? no_start(client) : NULL;
 	if (why) {
 		rpc_reject(client, call, RPC_TOO_MANY, why, NULL);
 		json_decref(call->whole);

@@ -98,8 +98,7 @@ int linux_limits_begin(struct linux_running *running, struct cordon_error *err)
 	cgroup_enter(&running->group, &running->launch);
 	if (profile->walls & ~running->group.held & WALL_BIT(LIMIT_MEMORY))
 		watch_memory(running);
-	return driver_limit(running->command->arena, linux_driver(running->sandbox->sandbox.driver), profile,
-	                    running->group.held, &running->launch, err);
+	return driver_limit(running, &running->launch, err);
 }
 
 void linux_limits_started(struct linux_running *running)

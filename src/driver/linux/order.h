@@ -17,7 +17,7 @@
 #include "driver/linux/launch.h"
 
 #define ORDER_MAX (UINT64_C(8) << 20)   /* more than the kernel lets a program have */
-#define ORDER_RLIMITS_MAX 8
+#define ORDER_RLIMITS_MAX 16
 
 /* The descriptors of an order, in this order. Then those of LAUNCH_JOIN_MAX group files that there are. */
 enum order_fd { ORDER_TEXT, ORDER_CONTROL, ORDER_STDIN, ORDER_STDOUT, ORDER_STDERR, ORDER_JOINS };

@@ -9,6 +9,8 @@
 #include "base/compat.h"
 #include "profile/seccomp.h"
 #include "driver/linux/control.h"
+#include "driver/linux/order.h"
+#include "driver/linux/running.h"
 
 const struct driver *const drivers[] = { &driver_namespaces.driver, &driver_bwrap.driver, &driver_landlock.driver,
 	                                 &driver_local.driver, NULL };
@@ -23,33 +25,73 @@ void driver_release(struct driver_held *held)
 
 /* ---- limits ----------------------------------------------------------------------------------------------------- */
 
-static void add_limit(struct launch_rlimit *limits, size_t *count, int resource, uint64_t most)
+_Static_assert(RLIM_NLIMITS == ULIMIT_COUNT && RLIM_INFINITY == ULIMIT_UNLIMITED && ULIMIT_COUNT == ORDER_RLIMITS_MAX,
+               "limits have the kernel's numbers, and an order has room for each");
+
+/* Of a core file. Not 0: a core_pattern that is a pipe would start its program on the host nevertheless. */
+#define CORE_MOST 1
+
+static bool core_can_be_set(void)
 {
 	struct rlimit now;
-	struct rlimit value = { most, most };
-	/* A hard limit cannot be raised; a lower one that is there already holds as well. */
-	if (getrlimit(resource, &now) == 0 && now.rlim_max != RLIM_INFINITY && now.rlim_max < most)
-		value = (struct rlimit){ now.rlim_max, now.rlim_max };
-	limits[(*count)++] = (struct launch_rlimit){ resource, value };
+	return getrlimit(RLIMIT_CORE, &now) == 0 && now.rlim_max >= CORE_MOST;
 }
 
-int driver_limit(struct arena *arena, const struct linux_driver *driver, const struct profile *profile, uint32_t held,
-                 struct launch *launch, struct cordon_error *err)
+/* At most this, whatever else was asked for. */
+static void bound(struct ulimits *limits, int resource, uint64_t most)
 {
-	struct launch_rlimit *limits = arena_alloc(arena, 8 * sizeof(*limits));
+	struct ulimit *limit = &limits->limits[resource];
+	struct rlimit now;
+	/* A hard limit cannot be raised; a lower one that is there already holds as well. */
+	if (getrlimit(resource, &now) == 0 && now.rlim_max < most)
+		most = now.rlim_max;
+	if (!(limits->given & 1u << resource) || limit->soft > most)
+		limit->soft = most;
+	if (!(limits->given & 1u << resource) || limit->hard > most)
+		limit->hard = most;
+	limits->given |= 1u << resource;
+}
+
+/* Can this process give it? */
+static int check_limit(const struct ulimits *limits, int resource, struct cordon_error *err)
+{
+	struct rlimit now;
+	if (getrlimit(resource, &now) < 0 || limits->limits[resource].hard <= now.rlim_max)
+		return 0;
+	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, ulimit_name((unsigned)resource),
+	     "a command cannot have more of this resource limit than cordon's own hard limit, %llu",
+	     (unsigned long long)now.rlim_max);
+	fail_boundary(err, "request");
+	return fail_remedy(err, "ask for less, or start cordon with a higher limit");
+}
+
+int driver_limit(const struct linux_running *running, struct launch *launch, struct cordon_error *err)
+{
+	const struct command *command = running->command;
+	const struct profile *profile = command->profile;
+	struct launch_rlimit *rlimits = arena_alloc(command->arena, ULIMIT_COUNT * sizeof(*rlimits));
+	struct ulimits limits = command->ulimits ? *command->ulimits : (struct ulimits){ 0 };
 	size_t count = 0;
-	if (!limits)
+	if (!rlimits)
 		return fail_oom(err);
-	uint32_t walls = profile->walls & ~held;
+	for (int resource = 0; resource < ULIMIT_COUNT; resource++)
+		if ((limits.given & 1u << resource) && check_limit(&limits, resource, err) < 0)
+			return -1;
+	uint32_t walls = profile->walls & ~running->group.held;
 	/* One more, for init. */
-	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && driver->own_user)
-		add_limit(limits, &count, RLIMIT_NPROC, profile->limits.processes + 1 + launch->helpers);
+	if ((walls & WALL_BIT(LIMIT_PROCESSES)) && linux_driver(running->sandbox->sandbox.driver)->own_user)
+		bound(&limits, RLIMIT_NPROC, profile->limits.processes + 1 + launch->helpers);
 	if (walls & WALL_BIT(LIMIT_FILES)) {
-		add_limit(limits, &count, RLIMIT_NOFILE, profile->limits.open_files);
-		/* Not 0: a core_pattern that is a pipe would start its program on the host nevertheless. */
-		add_limit(limits, &count, RLIMIT_CORE, 1);
+		bound(&limits, RLIMIT_NOFILE, profile->limits.open_files);
+		limits.given &= ~(1u << RLIMIT_CORE);
+		bound(&limits, RLIMIT_CORE, CORE_MOST);
 	}
-	launch->seal.rlimits = limits;
+	for (int resource = 0; resource < ULIMIT_COUNT; resource++)
+		if (limits.given & 1u << resource)
+			rlimits[count++] = (struct launch_rlimit){
+				resource, { limits.limits[resource].soft, limits.limits[resource].hard }
+			};
+	launch->seal.rlimits = rlimits;
 	launch->seal.rlimit_count = count;
 	return 0;
 }
@@ -77,6 +119,12 @@ int driver_seal(struct arena *arena, const struct profile *profile, const struct
 		if (!seal.filter_length)
 			return fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "seccomp",
 			            "there is no system call table for this architecture");
+	}
+	/* Where the filter stays for later commands, this limit cannot be set for each of them: it refuses to. */
+	static const struct launch_rlimit no_core = { RLIMIT_CORE, { CORE_MOST, CORE_MOST } };
+	if ((profile->walls & WALL_BIT(LIMIT_FILES)) && core_can_be_set()) {
+		seal.rlimits = &no_core;
+		seal.rlimit_count = 1;
 	}
 	seal.drop_privileges = profile->walls & WALL_BIT(PRIVILEGES);
 	seal.new_keyring = profile->walls & WALL_BIT(KEYRING);

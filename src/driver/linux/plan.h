@@ -57,15 +57,16 @@ int linux_start(struct sandbox *sandbox, const struct command *command, struct r
                 struct cordon_error *err);
 void linux_lower(struct sandbox *sandbox);
 const char *linux_fix(enum cordon_wall wall);
-#define LINUX_FUNCTIONS .describe = linux_describe, .raise = linux_raise, .take_listeners = linux_take_listeners, \
+#define LINUX_FUNCTIONS .sets_ulimits = true, .describe = linux_describe, .raise = linux_raise, .take_listeners = linux_take_listeners, \
 	.start = linux_start, .lower = linux_lower, .fix = linux_fix
+
+struct linux_running;
 
 /* ---- parts of a plan ------------------------------------------------------------------------------------------- */
 
 void driver_release(struct driver_held *held);
-/* After prepare: rlimits for what no control group holds; `held` is 1 << enum cordon_wall. */
-int driver_limit(struct arena *arena, const struct linux_driver *driver, const struct profile *profile, uint32_t held,
-                 struct launch *launch, struct cordon_error *err) must_check;
+/* After prepare: rlimits for what no control group holds, and those that were asked for. */
+int driver_limit(const struct linux_running *running, struct launch *launch, struct cordon_error *err) must_check;
 int driver_seal(struct arena *arena, const struct profile *profile, const struct driver_facts *facts,
                 struct launch_seal *ret_seal, struct cordon_error *err) must_check;
 /* Is it mounted with mapped owners for a command that becomes another user? */
