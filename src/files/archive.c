@@ -14,6 +14,8 @@
 #include "files/walk.h"
 #include "files/write.h"
 
+#define LEADS_TO_PROTECTED "a link in the place of a directory that has protected names"
+
 /* ---- putting one entry into place -------------------------------------------------------------------------------- */
 
 /* `path` is canonical. What lies there, opened for a write; a link on the way is refused. */
@@ -36,7 +38,7 @@ static int make_directory(const struct files *files, const char *path, struct co
 	struct files_place place;
 	int result = open_target(files, path, &place, err);
 	if (result == 0)
-		result = place.fd < 0 ? files_mkdir(&place, err) : files_require_directory(&place, err);
+		result = place.fd < 0 ? files_mkdir(files, &place, err) : files_require_directory(&place, err);
 	files_place_close(&place);
 	return result;
 }
@@ -53,15 +55,21 @@ static int make_parents(const struct files *files, const char *base, const char 
 	return 0;
 }
 
-static int put_link(const struct files_place *place, const char *target, struct cordon_error *err)
+static int put_link(const struct files *files, const struct files_place *place, const char *target,
+                    struct cordon_error *err)
 {
 	char now[PATH_MAX];
 	ssize_t length = place->fd >= 0 && S_ISLNK(place->info.st_mode)
 	               ? readlinkat(place->parent_fd, place->name, now, sizeof(now)) : -1;
 	if (length >= 0 && (size_t)length == strlen(target) && !memcmp(now, target, (size_t)length))
 		return 0;
+	if (files_leads_to_protected(files, place->path)) {
+		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "this would be " LEADS_TO_PROTECTED);
+		return fail_boundary(err, "filesystem");
+	}
 	return symlinkat(target, place->parent_fd, place->name) < 0
-	               ? files_fail(err, errno, place->given, "cannot make this link") : 0;
+	               ? files_fail(err, errno, place->given, "cannot make this link")
+	               : files_settle(files, place, 0, err);
 }
 
 static int put_at(const struct files *files, const char *path, const struct tar_entry *entry, struct cordon_error *err)
@@ -74,8 +82,8 @@ static int put_at(const struct files *files, const char *path, const struct tar_
 		return make_directory(files, path, err);
 	int result = open_target(files, path, &place, err);
 	if (result == 0)
-		result = entry->type == TAR_LINK ? put_link(&place, entry->target, err) :
-		                                   files_write(&place, &write, &written, err);
+		result = entry->type == TAR_LINK ? put_link(files, &place, entry->target, err) :
+		                                   files_write(files, &place, &write, &written, err);
 	files_place_close(&place);
 	return result;
 }
@@ -194,6 +202,8 @@ static const char *judge_entry(const struct importing *importing, const struct t
 		return "lies too deep";
 	if (entry->type == TAR_LINK && !stays_inside(clean, entry->target))
 		return "is a link that leads out of the archive";
+	if (entry->type == TAR_LINK && *clean && files_leads_to_protected(importing->files, absolute))
+		return "is " LEADS_TO_PROTECTED;
 	return *clean ? files_refused_name(importing->files, importing->place->root, absolute,
 	                                   entry->type == TAR_DIRECTORY)
 	              : NULL;
@@ -457,7 +467,7 @@ int files_copy(const struct files *files, const struct files_place *from, const 
 		const struct files_write write = { .data = entry.data,
 			                           .length = entry.length,
 			                           .executable = entry.mode & 0100 };
-		result = files_write(to, &write, &written, err);
+		result = files_write(files, to, &write, &written, err);
 	}
 	json_key_uint(json, "copied", copying.count + 1);
 	return result;

@@ -118,7 +118,7 @@ static int act_write(const struct files *files, const struct files_call *call, s
 		                           .screen = files->screen };
 	struct files_written written;
 	(void)ret_result;
-	if (files_write(&call->place, &write, &written, err) < 0)
+	if (files_write(files, &call->place, &write, &written, err) < 0)
 		return -1;
 	write_written(json, call, &written);
 	return 0;
@@ -133,7 +133,7 @@ static int act_edit(const struct files *files, const struct files_call *call, st
 		                   arguments->all };
 	struct files_written written;
 	(void)ret_result;
-	if (files_edit(&call->place, &edit, arguments->version, files->screen, &written, err) < 0)
+	if (files_edit(files, &call->place, &edit, arguments->version, &written, err) < 0)
 		return -1;
 	write_written(json, call, &written);
 	json_key_uint(json, "replaced", written.count);
@@ -220,10 +220,9 @@ static int act_remove(const struct files *files, const struct files_call *call, 
 static int act_mkdir(const struct files *files, const struct files_call *call, struct json *json,
                      struct files_result *ret_result, struct cordon_error *err)
 {
-	(void)files;
 	(void)ret_result;
 	write_path(json, call);
-	return files_mkdir(&call->place, err);
+	return files_mkdir(files, &call->place, err);
 }
 
 static int act_rename(const struct files *files, const struct files_call *call, struct json *json,

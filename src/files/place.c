@@ -130,6 +130,12 @@ bool files_is_protected(const struct files *files, const char *path, bool is_dir
 	return files->globs && names_globs_keep(files->globs, path, is_directory);
 }
 
+bool files_leads_to_protected(const struct files *files, const char *path)
+{
+	const char *name = strrchr(path, '/') + 1;
+	return files->globs && names_globs_keep_link(files->globs, name, strlen(name));
+}
+
 static int refuse_name(const struct files_place *place, const char *why, const char *remedy, struct cordon_error *err)
 {
 	fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->given, "%s", why);
@@ -199,6 +205,12 @@ static bool completes_repository(const struct files_place *place)
 	       (is_there(place->parent_fd, "../objects") || is_there(place->parent_fd, "../commondir"));
 }
 
+static int refuse_repository(const struct files_place *place, struct cordon_error *err)
+{
+	return refuse_name(place, "git would take the directory for a repository and read or run this",
+	                   "a person can make it outside", err);
+}
+
 /* In a repository's own directory nearly every file decides what git does next, outside: a rebase in progress has
  * commands in it, a link at logs/HEAD leads what git appends. What a command changes there is judged at its end; file
  * tools change nothing there. */
@@ -239,10 +251,22 @@ static int judge(const struct files *files, struct files_place *place, unsigned 
 			return -1;
 	}
 	if ((how & FILES_WRITE) && files->globs && completes_repository(place))
-		return refuse_name(place, "git would take the directory for a repository and read or run this",
-		                   "a person can make it outside", err);
+		return refuse_repository(place, err);
 	place->root = root;
 	return 0;
+}
+
+int files_place_again(const struct files *files, const struct files_place *place, struct cordon_error *err)
+{
+	struct files_place now = *place;
+	const char *parent = beneath_path(files->arena, place->parent_fd);
+	now.path = now.named =
+		parent ? arena_printf(files->arena, "%s/%s", strcmp(parent, "/") ? parent : "", place->name) : NULL;
+	if (!now.path)
+		return fail_oom(err);
+	if (strcmp(now.path, place->path) != 0)
+		return judge(files, &now, FILES_WRITE, err);
+	return files->globs && completes_repository(place) ? refuse_repository(place, err) : 0;
 }
 
 const char *files_refused_name(const struct files *files, const struct files_root *root, const char *path,

@@ -93,5 +93,11 @@ const char *files_refused_name(const struct files *files, const struct files_roo
 /* May a tool change what is there? Protected names, whatever the case. */
 bool files_is_protected(const struct files *files, const char *path, bool is_directory);
 
+/* Would a link at this path lead to what is protected, by the name of a directory? */
+bool files_leads_to_protected(const struct files *files, const char *path);
+/* May what was opened to be written still be written where its directory is by now? Others move directories, and make
+ * files beside it, from the moment when it was judged. */
+int files_place_again(const struct files *files, const struct files_place *place, struct cordon_error *err) must_check;
+
 /* The error of a system call on a path of the request. */
 int files_fail(struct cordon_error *err, int os_errno, const char *path, const char *what);

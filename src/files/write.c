@@ -45,6 +45,14 @@ static int rename_if_free(int from_fd, const char *from, int to_fd, const char *
 	return unlinkat(from_fd, from, 0) < 0 ? -errno : 0;
 }
 
+int files_settle(const struct files *files, const struct files_place *place, int flags, struct cordon_error *err)
+{
+	if (files_place_again(files, place, err) == 0)
+		return 0;
+	unlinkat(place->parent_fd, place->name, flags);
+	return -1;
+}
+
 static void sync_directory(int fd)
 {
 	auto_close int opened = files_reopen(fd, O_RDONLY | O_DIRECTORY);
@@ -100,7 +108,7 @@ static bool is_unchanged(const struct files_place *place, const struct stat *bef
 }
 
 /* `before` with `text`: what must still be there; or NULL. */
-static int put(const struct files_place *place, const struct files_write *write, const struct stat *before,
+static int put(const struct files *files, const struct files_place *place, const struct files_write *write, const struct stat *before,
                const char *text, size_t text_length, struct cordon_error *err)
 {
 	char temporary[TEMPORARY_SIZE], id[ID_SIZE];
@@ -113,6 +121,10 @@ static int put(const struct files_place *place, const struct files_write *write,
 		unlinkat(place->parent_fd, temporary, 0);
 		return fail_changed(place, err);
 	}
+	if (files_place_again(files, place, err) < 0) {
+		unlinkat(place->parent_fd, temporary, 0);
+		return -1;
+	}
 	if (place->fd >= 0)
 		result = renameat(place->parent_fd, temporary, place->parent_fd, place->name) < 0 ? -errno : 0;
 	else
@@ -121,6 +133,8 @@ static int put(const struct files_place *place, const struct files_write *write,
 		unlinkat(place->parent_fd, temporary, 0);
 		return files_fail(err, -result, place->given, "cannot put the new content in its place");
 	}
+	if (files_settle(files, place, 0, err) < 0)
+		return -1;
 	if (!write->unsynced)
 		sync_directory(place->parent_fd);
 	return 0;
@@ -146,8 +160,8 @@ static int check_marks(const struct files_place *place, const struct files_write
 	return marks > files_screen_marks(write->screen, old ? old : "", length) ? files_screen_fail(place, err) : 0;
 }
 
-int files_write(const struct files_place *place, const struct files_write *write, struct files_written *ret_written,
-                struct cordon_error *err)
+int files_write(const struct files *files, const struct files_place *place, const struct files_write *write,
+                struct files_written *ret_written, struct cordon_error *err)
 {
 	struct stat before = place->info;
 	auto_free char *text = NULL;
@@ -167,18 +181,18 @@ int files_write(const struct files_place *place, const struct files_write *write
 	                       check_version(place, text, length, write->version, err) < 0))
 		return -1;
 	if (check_marks(place, write, err) < 0 ||
-	    put(place, write, write->version ? &before : NULL, text, length, err) < 0)
+	    put(files, place, write, write->version ? &before : NULL, text, length, err) < 0)
 		return -1;
 	*ret_written = (struct files_written){ .created = place->fd < 0, .size = write->length };
 	files_version(write->data, write->length, ret_written->version);
 	return 0;
 }
 
-int files_replace(const struct files_place *place, const struct stat *before, const char *text, size_t length,
-                  const struct edited *edited, struct cordon_error *err)
+int files_replace(const struct files *files, const struct files_place *place, const struct stat *before,
+                  const char *text, size_t length, const struct edited *edited, struct cordon_error *err)
 {
-	return put(place, &(struct files_write){ .data = edited->data, .length = edited->length }, before, text, length,
-	           err);
+	return put(files, place, &(struct files_write){ .data = edited->data, .length = edited->length }, before, text,
+	           length, err);
 }
 
 /* What the caller read is not what the file has. */
@@ -190,9 +204,10 @@ static int fail_edit(const struct edit *edit, const struct files_screen *screen,
 	return -1;
 }
 
-int files_edit(const struct files_place *place, const struct edit *edit, const char *version,
-               const struct files_screen *screen, struct files_written *ret_written, struct cordon_error *err)
+int files_edit(const struct files *files, const struct files_place *place, const struct edit *edit, const char *version,
+               struct files_written *ret_written, struct cordon_error *err)
 {
+	const struct files_screen *screen = files->screen;
 	struct stat before;
 	struct edited edited;
 	auto_free char *text = NULL;
@@ -210,7 +225,7 @@ int files_edit(const struct files_place *place, const struct edit *edit, const c
 	if (edit_apply(text, length, edit, place->given, &edited, err) < 0)
 		return fail_edit(edit, screen, err);
 	bool loses = files_screen_marks(screen, edited.data, edited.length) > files_screen_marks(screen, text, length);
-	int result = loses ? files_screen_fail(place, err) : files_replace(place, &before, text, length, &edited, err);
+	int result = loses ? files_screen_fail(place, err) : files_replace(files, place, &before, text, length, &edited, err);
 	if (result == 0) {
 		*ret_written =
 			(struct files_written){ .size = edited.length, .count = edited.count, .line = edited.line };
@@ -222,10 +237,12 @@ int files_edit(const struct files_place *place, const struct edit *edit, const c
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-int files_mkdir(const struct files_place *place, struct cordon_error *err)
+int files_mkdir(const struct files *files, const struct files_place *place, struct cordon_error *err)
 {
 	if (mkdirat(place->parent_fd, place->name, 0777) < 0)
 		return files_fail(err, errno, place->given, "cannot make this directory");
+	if (files_settle(files, place, AT_REMOVEDIR, err) < 0)
+		return -1;
 	sync_directory(place->parent_fd);
 	return 0;
 }
@@ -246,20 +263,40 @@ int files_remove(const struct files *files, const struct files_place *place, boo
 	return 0;
 }
 
-int files_rename(const struct files *files, const struct files_place *from, const struct files_place *to, bool replace,
-                 struct cordon_error *err)
+/* What came into a directory while it was looked through, and is protected by the directory's new name. */
+static int check_moved(const struct files *files, const struct files_place *from, const struct files_place *to,
+                       struct cordon_error *err)
+{
+	struct files_place moved = *from;
+	moved.path = moved.named = to->path;
+	if (files_place_again(files, to, err) < 0)
+		return -1;
+	return S_ISDIR(from->info.st_mode) ? files_refuse_kept(files, &moved, NULL, err) : 0;
+}
+
+static int check_rename(const struct files *files, const struct files_place *from, const struct files_place *to,
+                        bool replace, struct cordon_error *err)
 {
 	if (S_ISDIR(from->info.st_mode) && files_refuse_kept(files, from, to->path, err) < 0)
 		return -1;
 	/* A file that becomes a protected name is refused already; a directory of such a name may be free, and a file
 	 * is not. */
-	if (files_is_protected(files, to->path, S_ISDIR(from->info.st_mode))) {
+	if (files_is_protected(files, to->path, S_ISDIR(from->info.st_mode)) ||
+	    (S_ISLNK(from->info.st_mode) && files_leads_to_protected(files, to->path))) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, to->given, "the name is protected");
 		return fail_boundary(err, "filesystem");
 	}
 	if (to->fd >= 0 && !replace)
 		return files_fail(err, EEXIST, to->given, "cannot rename to this");
 	if (to->fd >= 0 && files_require_regular(to, err) < 0)
+		return -1;
+	return files_place_again(files, to, err);
+}
+
+int files_rename(const struct files *files, const struct files_place *from, const struct files_place *to, bool replace,
+                 struct cordon_error *err)
+{
+	if (check_rename(files, from, to, replace, err) < 0)
 		return -1;
 	int result = to->fd >= 0 ? renameat(from->parent_fd, from->name, to->parent_fd, to->name) < 0 ? -errno : 0
 	                         : rename_if_free(from->parent_fd, from->name, to->parent_fd, to->name);
@@ -270,6 +307,10 @@ int files_rename(const struct files *files, const struct files_place *from, cons
 	}
 	if (result < 0)
 		return files_fail(err, -result, from->given, "cannot rename this");
+	if (check_moved(files, from, to, err) < 0) {
+		(void)!rename_if_free(to->parent_fd, to->name, from->parent_fd, from->name);
+		return -1;
+	}
 	sync_directory(to->parent_fd);
 	return 0;
 }

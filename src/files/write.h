@@ -24,17 +24,20 @@ struct files_written {
 };
 
 /* All places were opened with FILES_WRITE, those of the last three with FILES_NO_FOLLOW as well. */
-int files_write(const struct files_place *place, const struct files_write *write, struct files_written *ret_written,
-                struct cordon_error *err) must_check;
-/* `version` and `screen` may be NULL. A file that changes while it is edited is not replaced: `session_busy`. */
-int files_edit(const struct files_place *place, const struct edit *edit, const char *version,
-               const struct files_screen *screen, struct files_written *ret_written,
-               struct cordon_error *err) must_check;
+int files_write(const struct files *files, const struct files_place *place, const struct files_write *write,
+                struct files_written *ret_written, struct cordon_error *err) must_check;
+/* `version` may be NULL. A file that changes while it is edited is not replaced: `session_busy`. */
+int files_edit(const struct files *files, const struct files_place *place, const struct edit *edit, const char *version,
+               struct files_written *ret_written, struct cordon_error *err) must_check;
 /* The second half of it: comes into place only if the file is still as `before` and its content as `text` say. */
-int files_replace(const struct files_place *place, const struct stat *before, const char *text, size_t length,
-                  const struct edited *edited, struct cordon_error *err) must_check;
+int files_replace(const struct files *files, const struct files_place *place, const struct stat *before,
+                  const char *text, size_t length, const struct edited *edited, struct cordon_error *err) must_check;
 
-int files_mkdir(const struct files_place *place, struct cordon_error *err) must_check;
+int files_mkdir(const struct files *files, const struct files_place *place, struct cordon_error *err) must_check;
+/* What has just been made there is taken away again (unlinkat(), with these flags) where it may not be by now: because
+ * its directory has another name, or for what came beside it. */
+int files_settle(const struct files *files, const struct files_place *place, int flags,
+                 struct cordon_error *err) must_check;
 /* A directory must be empty, unless `recursive`; then nothing in it may be hidden or protected. */
 int files_remove(const struct files *files, const struct files_place *place, bool recursive,
                  struct cordon_error *err) must_check;

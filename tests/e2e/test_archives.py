@@ -105,6 +105,7 @@ EVIL = {
     "fifo": [("fifo", tarfile.FIFOTYPE, "")],
     "hook": [(".git/hooks/post-checkout", FILE, b"#!/bin/sh\n")],
     "hook-case": [(".GIT/hooks/post-checkout", FILE, b"#!/bin/sh\n")],
+    "protected-by-a-link": [(".hg", LINK, "plain"), ("plain/hgrc", FILE, b"")],
     "policy": [(".cordon.toml", FILE, b"")],
     "secret-name": [("sub/.env", FILE, b"")],
     "long": [("n" * 300, FILE, b"")],

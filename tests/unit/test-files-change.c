@@ -2,6 +2,7 @@
 #include "files-ground.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -15,6 +16,18 @@
 #include "files/write.h"
 
 static struct files_written written;
+static const char *comes_before_rename;         /* a file that is there when the next rename is made */
+
+/* In the place of libc's. */
+int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)
+{
+	int (*real)(int, const char *, int, const char *, unsigned);
+	*(void **)&real = dlsym(RTLD_NEXT, "renameat2");
+	if (comes_before_rename)
+		put(comes_before_rename, "");
+	comes_before_rename = NULL;
+	return real(from_fd, from, to_fd, to, flags);
+}
 
 static enum cordon_class write_text(const char *path, const struct files_write *write)
 {
@@ -22,7 +35,7 @@ static enum cordon_class write_text(const char *path, const struct files_write *
 	enum cordon_class class = opens(path, FILES_WRITE | FILES_MAY_MISS, &place);
 	if (class != CORDON_OK)
 		return class;
-	int result = files_write(&place, write, &written, &ground_err);
+	int result = files_write(&files, &place, write, &written, &ground_err);
 	files_place_close(&place);
 	return result < 0 ? (enum cordon_class)ground_err.class : CORDON_OK;
 }
@@ -94,7 +107,7 @@ static void a_hard_link_to_an_outside_file_is_never_written(void **state)
 	struct files_place place;
 	assert_int_equal(opens("linked", FILES_WRITE, &place), CORDON_OK);
 	assert_int_equal(
-		files_edit(&place, &(struct edit){ "kept", "gone", 4, 4, false }, NULL, NULL, &written, &ground_err),
+		files_edit(&files, &place, &(struct edit){ "kept", "gone", 4, 4, false }, NULL, &written, &ground_err),
 		0);
 	files_place_close(&place);
 	assert_string_equal(get("outside/kept"), "kept");
@@ -117,7 +130,7 @@ static void versions(void **state)
 	                 CORDON_E_SESSION_BUSY);
 	assert_int_equal(opens("file", FILES_WRITE, &place), CORDON_OK);
 	assert_int_equal(
-		files_edit(&place, &(struct edit){ "two", "2", 3, 1, false }, version, NULL, &written, &ground_err),
+		files_edit(&files, &place, &(struct edit){ "two", "2", 3, 1, false }, version, &written, &ground_err),
 		-1);
 	assert_int_equal(ground_err.class, CORDON_E_SESSION_BUSY);
 	files_place_close(&place);
@@ -141,7 +154,7 @@ static void a_file_that_changes_during_an_edit_is_not_replaced(void **state)
 			put("work/other", "before");
 			assert_int_equal(rename(at("work/other"), at("work/file")), 0);
 		}
-		int result = files_replace(&place, &before, "before", 6, &edited, &ground_err);
+		int result = files_replace(&files, &place, &before, "before", 6, &edited, &ground_err);
 		files_place_close(&place);
 		assert_int_equal(result, round == 2 ? 0 : -1);
 		if (round < 2)
@@ -161,7 +174,7 @@ static void a_large_file_is_not_read_to_be_changed(void **state)
 	assert_int_equal(truncate(at("work/sparse"), INT64_C(5) << 30), 0);
 	assert_int_equal(opens("sparse", FILES_WRITE, &place), CORDON_OK);
 	assert_int_equal(
-		files_edit(&place, &(struct edit){ "some", "more", 4, 4, false }, NULL, NULL, &written, &ground_err),
+		files_edit(&files, &place, &(struct edit){ "some", "more", 4, 4, false }, NULL, &written, &ground_err),
 		-1);
 	assert_int_equal(ground_err.class, CORDON_E_LIMIT_EXCEEDED);
 	files_place_close(&place);
@@ -284,7 +297,7 @@ static void renaming(void **state)
 	assert_int_equal(rename_it("two", ".env", false), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(rename_it("two", ".git", false), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(opens("dir", FILES_WRITE | FILES_NO_FOLLOW | FILES_MAY_MISS, &place), CORDON_OK);
-	assert_int_equal(files_mkdir(&place, &ground_err), 0);
+	assert_int_equal(files_mkdir(&files, &place, &ground_err), 0);
 	files_place_close(&place);
 	/* What is harmless there would run here. */
 	assert_int_equal(mkdir(at("work/dir/hooks"), 0755), 0);
@@ -294,6 +307,70 @@ static void renaming(void **state)
 	put("work/moved/.env", "secret");
 	assert_int_equal(rename_it("moved", "again", false), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(rename_it("moved/.env", "plain", false), CORDON_E_CAPABILITY_DENIED);
+}
+
+/* What a link called .hg leads to has hgrc in it by a name that nothing protects. */
+static void a_link_takes_no_place_of_a_directory_with_protected_names(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(at("work/plain"), 0755), 0);
+	put("work/plain/hgrc", "");
+	assert_int_equal(symlink("plain", at("work/link")), 0);
+	assert_int_equal(rename_it("link", ".hg", false), CORDON_E_CAPABILITY_DENIED);
+	assert_int_equal(rename_it("link", ".HG", false), CORDON_E_CAPABILITY_DENIED);
+	assert_int_equal(rename_it("link", "hg", false), CORDON_OK);
+}
+
+static enum cordon_class write_after(const char *path, const char *from, const char *to)
+{
+	struct files_place place;
+	assert_int_equal(opens(path, FILES_WRITE | FILES_MAY_MISS, &place), CORDON_OK);
+	assert_int_equal(rename(at(from), at(to)), 0);
+	int result = files_write(&files, &place, &(struct files_write){ .data = "" }, &written, &ground_err);
+	files_place_close(&place);
+	return result < 0 ? (enum cordon_class)ground_err.class : CORDON_OK;
+}
+
+static void a_directory_that_gets_another_name_before_the_file_is_there(void **state)
+{
+	struct files_place place;
+	(void)state;
+	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
+	assert_int_equal(write_after("dir/hgrc", "work/dir", "work/moved"), CORDON_OK);
+	assert_int_equal(unlink(at("work/moved/hgrc")), 0);
+	assert_int_equal(write_after("moved/hgrc", "work/moved", "work/.hg"), CORDON_E_CAPABILITY_DENIED);
+	assert_int_equal(count_entries("work/.hg"), 0);
+	/* In the very moment when the file comes into place. */
+	assert_int_equal(rename(at("work/.hg"), at("work/dir")), 0);
+	assert_int_equal(opens("dir/hgrc", FILES_WRITE | FILES_MAY_MISS, &place), CORDON_OK);
+	put("work/dir/hgrc", "");
+	assert_int_equal(rename(at("work/dir"), at("work/.hg")), 0);
+	assert_int_equal(files_settle(&files, &place, 0, &ground_err), -1);
+	files_place_close(&place);
+	assert_int_equal(count_entries("work/.hg"), 0);
+}
+
+static void what_completes_a_repository_meanwhile(void **state)
+{
+	struct files_place place;
+	(void)state;
+	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
+	assert_int_equal(opens("dir/objects", FILES_WRITE | FILES_NO_FOLLOW | FILES_MAY_MISS, &place), CORDON_OK);
+	put("work/dir/HEAD", "ref: refs/heads/main\n");
+	assert_int_equal(files_mkdir(&files, &place, &ground_err), -1);
+	files_place_close(&place);
+	assert_int_equal(count_entries("work/dir"), 1);
+}
+
+static void what_comes_into_a_directory_while_it_is_renamed(void **state)
+{
+	(void)state;
+	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
+	comes_before_rename = "work/dir/hgrc";
+	assert_int_equal(rename_it("dir", ".hg", false), CORDON_E_CAPABILITY_DENIED);
+	assert_null(comes_before_rename);
+	assert_int_equal(count_entries("work/dir"), 1);
+	assert_int_equal(rename_it("dir", "other", false), CORDON_OK);
 }
 
 int main(void)
@@ -311,6 +388,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_content, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(removing, ground_setup, ground_teardown),
 		cmocka_unit_test_setup_teardown(renaming, ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(a_link_takes_no_place_of_a_directory_with_protected_names, ground_setup,
+		                                ground_teardown),
+		cmocka_unit_test_setup_teardown(a_directory_that_gets_another_name_before_the_file_is_there,
+		                                ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(what_completes_a_repository_meanwhile, ground_setup, ground_teardown),
+		cmocka_unit_test_setup_teardown(what_comes_into_a_directory_while_it_is_renamed, ground_setup,
+		                                ground_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,7 +201,7 @@ static void devices_have_no_content(void **state)
 		assert_int_equal(files_send(&place, NULL, &content, &ground_err), -1);
 		assert_non_null(strstr(ground_err.reason, "not a regular file"));
 		assert_int_equal(
-			files_edit(&place, &(struct edit){ "a", "b", 1, 1, false }, NULL, NULL, &written, &ground_err),
+			files_edit(&files, &place, &(struct edit){ "a", "b", 1, 1, false }, NULL, &written, &ground_err),
 			-1);
 		assert_non_null(strstr(ground_err.reason, "not a regular file"));
 		files_place_close(&place);
@@ -212,7 +212,7 @@ static void devices_have_no_content(void **state)
 	if (mknod(at("work/device"), S_IFCHR | 0666, makedev(1, 3)) < 0)
 		return;
 	assert_int_equal(opens("device", FILES_WRITE, &place), CORDON_OK);
-	assert_int_equal(files_write(&place, &(struct files_write){ .data = "a", .length = 1 }, &written, &ground_err),
+	assert_int_equal(files_write(&files, &place, &(struct files_write){ .data = "a", .length = 1 }, &written, &ground_err),
 	                 -1);
 	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
 	files_place_close(&place);

@@ -293,7 +293,8 @@ static void test_rules_about_a_path(void **state)
 		{ "/r/.git/modules/m/refs/heads/config", false, false },
 		{ "/", true, false },
 	};
-	const char *const protect[] = { ".git", ".git/config", ".git/hooks", ".git/modules/**/config" };
+	const char *const protect[] = { ".git", ".git/config", ".git/hooks", ".git/modules/**/config",
+		                        "**/.tool/settings" };
 	const char *const exempt[] = { ".git/", ".git/**/config/", ".git/**/refs/heads/**" };
 	const char *const deny[] = { "**/.env", "a/b", "/w/c" };
 	struct arena arena = { 0 };
@@ -314,6 +315,9 @@ static void test_rules_about_a_path(void **state)
 	assert_true(names_globs_hide(&globs, "/w", "/w/a/b") && names_globs_hide(&globs, "/w", "/w/c"));
 	assert_false(names_globs_hide(&globs, "/w/.env", "/w/.env") || names_globs_hide(&globs, "/v", "/w/.env"));
 	assert_false(names_globs_hide(&globs, "/w/x", "/w/x/y/a/b") || names_globs_hide(&globs, "/w", "/w/b"));
+	/* However the rule is written that makes it one for every depth. */
+	assert_true(names_globs_keep_link(&globs, ".git", 4) && names_globs_keep_link(&globs, ".TOOL", 5));
+	assert_false(names_globs_keep_link(&globs, ".too", 4) || names_globs_keep_link(&globs, "modules", 7));
 	arena_free(&arena);
 }
 

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -100,6 +101,19 @@ static bool is_exempt(const struct names_globs *globs, const char *path, bool is
 		const struct glob *glob = &globs->exempt[i];
 		if ((is_directory || !glob->directory) && any_means(glob, 1, path, path) &&
 		    (glob->directory || !is_in_repository(path)))
+			return true;
+	}
+	return false;
+}
+
+bool names_globs_keep_link(const struct names_globs *globs, const char *name, size_t length)
+{
+	for (size_t i = 0; i < globs->protect_count; i++) {
+		const char *directory = globs->protect[i].pattern;
+		while (!strncmp(directory, "**/", 3))
+			directory += 3;
+		if (!strncasecmp(directory, name, length) && directory[length] == '/' &&
+		    !strchr(directory + length + 1, '/'))
 			return true;
 	}
 	return false;

@@ -25,3 +25,6 @@ bool names_globs_hide(const struct names_globs *globs, const char *root_path, co
 /* Is it, or a directory that it lies in, to be kept as it is? Looks only whether something exempt lies in a
  * repository. */
 bool names_globs_keep(const struct names_globs *globs, const char *path, bool is_directory);
+/* Would a link of this name lead to what is kept by its path, such as one called .claude where .claude/settings.json
+ * is? What it leads to bears another name. */
+bool names_globs_keep_link(const struct names_globs *globs, const char *name, size_t length);

@@ -59,19 +59,6 @@ static bool is_link_of_git(const struct names_walk *walk, const struct names_lis
 	return walk->globs.protect_count && git_file_is_gits_own(walk->path);
 }
 
-/* Such as .claude where .claude/settings.json is protected: what it leads to bears another name. */
-static bool is_link_to_protected(const struct names_walk *walk, const char *name, size_t length)
-{
-	for (size_t i = 0; i < walk->globs.protect_count; i++) {
-		const struct glob *glob = &walk->globs.protect[i];
-		const char *directory = strncmp(glob->pattern, "**/", 3) ? glob->pattern : glob->pattern + 3;
-		if (!strncasecmp(directory, name, length) && directory[length] == '/' &&
-		    !strchr(directory + length + 1, '/'))
-			return true;
-	}
-	return false;
-}
-
 static size_t hash_name(const char *name, size_t length)
 {
 	uint64_t hash = text_hash(TEXT_HASH, name, length);
@@ -240,7 +227,7 @@ static int take_entry(struct names_walk *walk, struct names_listing *listing, co
 	         !is_exempt(walk, listing, name, length, type == DT_DIR))
 		kind = NAME_PROTECTED;
 	else if (type == DT_LNK &&
-	         (is_link_of_git(walk, listing, name, length) || is_link_to_protected(walk, name, length)))
+	         (is_link_of_git(walk, listing, name, length) || names_globs_keep_link(&walk->globs, name, length)))
 		kind = NAME_JUDGED;
 	else if (type == DT_FIFO)
 		kind = NAME_FIFO;
