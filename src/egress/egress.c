@@ -2,11 +2,15 @@
 #include "egress/egress.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define TELL_MS 1000            /* for the proxy to tell of a command that has ended */
 
@@ -23,6 +27,8 @@ static void destroy(struct egress *egress)
 	secret_set_unref(egress->facts.terms.set);
 	free(egress->listeners);
 	free(egress->idle.denied);
+	for (size_t i = 0; i < EGRESS_LEFT_MAX; i++)
+		free(egress->left[i].program);
 	free(egress);
 }
 
@@ -266,6 +272,17 @@ static void await_told(struct egress *egress)
 		;
 }
 
+/* Under the lock. */
+static void remember(struct egress *egress, const struct egress_command_facts *facts)
+{
+	struct egress_left *left = &egress->left[egress->left_count++ % EGRESS_LEFT_MAX];
+	free(left->program);
+	*left = (struct egress_left){ .address = facts->address,
+		                      .program = facts->program ? strdup(facts->program) : NULL,
+		                      .ended_ms = clock_ms() };
+	snprintf(left->audit_id, sizeof(left->audit_id), "%s", facts->audit_id ? facts->audit_id : "");
+}
+
 int egress_leave(struct egress_command *command, struct egress_report *report, struct cordon_error *err)
 {
 	struct egress *egress = command->egress;
@@ -285,6 +302,7 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 			*at = command->next;
 			break;
 		}
+	remember(egress, &command->facts);
 	if (report && egress_report_fill(command, report) < 0)
 		result = fail_oom(err);
 	if (report)

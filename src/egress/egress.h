@@ -21,6 +21,7 @@
 #include "approval/gate.h"
 #include "base/arena.h"
 #include "base/denials.h"
+#include "base/id.h"
 #include "net/proxy-message.h"
 #include "driver/proxy.h"
 #include "egress/counts.h"
@@ -32,6 +33,7 @@ struct egress;
 
 #define EGRESS_ROWS_MAX 10000           /* in the ledger; of what comes after, one row tells how much it was */
 #define EGRESS_DENIED_MAX 256           /* that are told one by one */
+#define EGRESS_LEFT_MAX 32              /* commands that are known after their end */
 #define EGRESS_QUESTIONS_MAX 1024       /* that wait */
 
 struct config;
@@ -162,6 +164,14 @@ struct egress_command {
 	uint64_t denied_more;
 };
 
+/* A command that has ended: what it was connected to may end later, and is reported then. */
+struct egress_left {
+	struct address address;
+	char audit_id[ID_SIZE];                 /* "": there is none in this place */
+	char *program;
+	int64_t ended_ms;
+};
+
 struct egress {
 	struct egress_facts facts;
 	struct egress_plan plan;                /* its own part of the one that was given */
@@ -183,6 +193,8 @@ struct egress {
 	                                           it */
 	struct egress_command *commands;        /* that run, the newest first */
 	struct egress_command idle;             /* stands for them where there is none */
+	struct egress_left left[EGRESS_LEFT_MAX];
+	size_t left_count;                      /* ever; the next is put at this place of the ring */
 
 	int network_fds[2];                     /* a user namespace and a network, which the proxy enters; or -1 */
 	int *listeners;                         /* once they are handed over, the reader's; below 0: there is none */

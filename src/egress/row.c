@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "audit/row.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "egress/egress.h"
 #include "policy/cover.h"
@@ -84,28 +85,68 @@ bool egress_message_is_sound(const struct proxy_message *message)
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
+static bool is_at(const struct address *one, const struct address *other)
+{
+	return one->length && one->length == other->length && !memcmp(one->bytes, other->bytes, one->length);
+}
+
 struct egress_command *egress_sender(struct egress *egress, const struct proxy_message *message)
 {
-	const struct address *inside = &message->connection.inside;
-	for (struct egress_command *each = egress->commands; each && inside->length; each = each->next)
-		if (each->facts.address.length == inside->length &&
-		    !memcmp(each->facts.address.bytes, inside->bytes, inside->length))
+	for (struct egress_command *each = egress->commands; each; each = each->next)
+		if (is_at(&message->connection.inside, &each->facts.address))
 			return each;
 	return NULL;
 }
 
-static void begin(struct json *json, const struct egress_command *command, bool is_known, const char *decision)
+/* The command that dialled the proxy at its own address, and has ended since. */
+static const struct egress_left *find_left(const struct egress *egress, const struct proxy_message *message)
 {
-	const struct egress *egress = command->egress;
-	bool several = !is_known && egress->commands && egress->commands->next;
+	for (size_t i = 0; i < EGRESS_LEFT_MAX; i++)
+		if (*egress->left[i].audit_id && is_at(&message->connection.inside, &egress->left[i].address))
+			return &egress->left[i];
+	return NULL;
+}
+
+/* Whose a row is, as far as that is known. */
+struct whose {
+	bool is_known;
+	const char *audit_id, *program;         /* else of the newest command, which may be the only one */
+	int64_t began_ms;                       /* since then others may have ended whose it is */
+};
+
+static struct whose whose(const struct egress_command *command, bool is_known)
+{
+	return (struct whose){ is_known, command->facts.audit_id, command->facts.program, INT64_MAX };
+}
+
+/* The ids of all that have run since then, into `json` or, where that is NULL, only counted. */
+static size_t write_running(struct json *json, const struct egress *egress, int64_t began_ms)
+{
+	size_t count = 0;
+	for (const struct egress_command *each = egress->commands; each; each = each->next, count++)
+		if (json)
+			json_text(json, each->facts.audit_id);
+	for (const struct egress_left *each = egress->left; each < egress->left + EGRESS_LEFT_MAX; each++) {
+		if (!*each->audit_id || each->ended_ms <= began_ms)
+			continue;
+		count++;
+		if (json)
+			json_text(json, each->audit_id);
+	}
+	return count;
+}
+
+static void begin(struct json *json, const struct egress *egress, const struct whose *whose, const char *decision)
+{
+	size_t running = whose->is_known ? 0 : write_running(NULL, egress, whose->began_ms);
+	bool several = running > 1 || (running && !egress->commands);
 	audit_row_begin(json, "network", NULL, egress->facts.session_id);
-	json_key_string(json, "audit_id", several ? NULL : command->facts.audit_id);
-	json_key_string(json, "program", several ? NULL : command->facts.program);
+	json_key_string(json, "audit_id", several ? NULL : whose->audit_id);
+	json_key_string(json, "program", several ? NULL : whose->program);
 	if (several) {
 		json_key(json, "running");
 		json_array_begin(json);
-		for (const struct egress_command *each = egress->commands; each; each = each->next)
-			json_text(json, each->facts.audit_id);
+		write_running(json, egress, whose->began_ms);
 		json_array_end(json);
 	}
 	json_key_string(json, "decision", decision);
@@ -148,14 +189,14 @@ static bool is_host_service(const struct proxy_message *message)
 	       !host_parse_port(message->host, strlen(message->host), &host) && host_is_loopback(&host);
 }
 
-static int write_row(struct egress_command *command, const struct proxy_message *message, bool is_known,
+static int write_row(struct egress_command *command, const struct proxy_message *message, const struct whose *whose,
                      struct cordon_error *err)
 {
 	char address[ADDRESS_TEXT_SIZE] = "";
 	struct json json;
 	if (message->connection.address.length)
 		address_text(&message->connection.address, address);
-	begin(&json, command, is_known, decisions[message->connection.decision]);
+	begin(&json, command->egress, whose, decisions[message->connection.decision]);
 	write_host(&json, message);
 	json_key_string(&json, "address", *address ? address : NULL);
 	json_key_string(&json, "way", ways[message->connection.way]);
@@ -176,8 +217,9 @@ static int write_row(struct egress_command *command, const struct proxy_message 
 
 int egress_tell_failed(struct egress *egress, const char *why, struct cordon_error *err)
 {
+	const struct whose owner = whose(egress_owner(egress), false);
 	struct json json;
-	begin(&json, egress_owner(egress), false, decisions[PROXY_FAILED]);
+	begin(&json, egress, &owner, decisions[PROXY_FAILED]);
 	json_key_string(&json, "why", why);
 	return end(&json, egress_owner(egress), err);
 }
@@ -185,10 +227,11 @@ int egress_tell_failed(struct egress *egress, const char *why, struct cordon_err
 int egress_tell_rest(struct egress_command *command, struct cordon_error *err)
 {
 	const struct egress_counts *beyond = &command->beyond;
+	const struct whose known = whose(command, true);
 	struct json json;
 	if (!beyond->connections && !beyond->denied && !beyond->failed)
 		return 0;
-	begin(&json, command, true, "more");
+	begin(&json, command->egress, &known, "more");
 	json_key_uint(&json, "connections", beyond->connections);
 	json_key_uint(&json, "denied", beyond->denied);
 	json_key_uint(&json, "failed", beyond->failed);
@@ -282,7 +325,14 @@ static void tell_command(struct egress_command *command, const struct proxy_mess
 
 int egress_tell(struct egress *egress, const struct proxy_message *message, struct cordon_error *err)
 {
-	struct egress_command *sender = egress_sender(egress, message), *owner = sender ? sender : egress_owner(egress);
+	const struct egress_left *left = find_left(egress, message);
+	struct egress_command *sender = left ? &egress->idle : egress_sender(egress, message),
+			      *owner = sender ? sender : egress_owner(egress);
+	struct whose told = whose(owner, sender);
+	if (left)
+		told = (struct whose){ true, left->audit_id, left->program, 0 };
+	else if (message->connection.duration_us)
+		told.began_ms = clock_ms() - (int64_t)(message->connection.duration_us / 1000) - 1;
 	/* What a command makes up must not hide what it reached, whatever it made of that then: of such it may have so
 	 * many, and each has its row, and one while it is open. It is counted when it has ended. */
 	bool is_outside = message->connection.decision == PROXY_ALLOWED || message->connection.outside;
@@ -293,5 +343,5 @@ int egress_tell(struct egress *egress, const struct proxy_message *message, stru
 	tell_command(owner, message, has_row);
 	for (struct egress_command *other = sender ? NULL : owner->next; other; other = other->next)
 		tell_command(other, message, true);
-	return has_row ? write_row(owner, message, sender, err) : 0;
+	return has_row ? write_row(owner, message, &told, err) : 0;
 }

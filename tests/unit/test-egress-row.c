@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "audit/row.h"
 #include "config/config.h"
@@ -73,6 +74,7 @@ static int set_up(void **state)
 	ground->command = (struct egress_command){ .egress = &ground->egress,
 		                                   .facts = { .program = "curl", .audit_id = "AUDIT" } };
 	ground->egress.commands = &ground->command;
+	ground->egress.idle.egress = &ground->egress;
 	broken = false;
 	*state = ground;
 	return 0;
@@ -346,6 +348,39 @@ static void a_command_with_an_address(void **state)
 	assert_non_null(strstr(rows[1], "\"running\":[\"OTHER\",\"AUDIT\"]"));
 }
 
+static void leave(struct egress *egress, const char *audit_id, int64_t ended_ms)
+{
+	struct egress_left *left = &egress->left[egress->left_count++ % EGRESS_LEFT_MAX];
+	*left = (struct egress_left){ .address = egress_command_address(audit_id), .ended_ms = ended_ms };
+	snprintf(left->audit_id, sizeof(left->audit_id), "%s", audit_id);
+}
+
+/* A connection may end after its command: it is not of the one that is left. */
+static void a_command_that_has_ended(void **state)
+{
+	struct ground *ground = *state;
+	struct proxy_message message = connection("a.good.test:80", PROXY_ALLOWED);
+	ground->command.facts.address = egress_command_address("AUDIT");
+	leave(&ground->egress, "ENDED", clock_ms());
+	leave(&ground->egress, "LONGAGO", clock_ms() - 100000);
+	message.connection.inside = egress_command_address("ENDED");
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[0], "\"audit_id\":\"ENDED\",\"program\":null,\"decision\":\"allowed\""));
+	assert_int_equal(ground->command.counts.connections, 0);
+	/* Without an address it may be of any that ran then. */
+	message.connection.inside = (struct address){ .length = 0 };
+	message.connection.duration_us = 5000000;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[1], "\"audit_id\":null,\"program\":null,\"running\":[\"AUDIT\",\"ENDED\"]"));
+	ground->egress.commands = NULL;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[2], "\"audit_id\":null,\"program\":null,\"running\":[\"ENDED\"]"));
+	ground->egress.commands = &ground->command;
+	ground->egress.left[0].ended_ms -= 50000;
+	assert_int_equal(egress_tell(&ground->egress, &message, &ground->err), 0);
+	assert_non_null(strstr(rows[3], "\"audit_id\":\"AUDIT\",\"program\":\"curl\",\"decision\""));
+}
+
 static void a_ledger_that_cannot_be_written(void **state)
 {
 	struct ground *ground = *state;
@@ -371,6 +406,7 @@ int main(void)
 		TEST(what_went_out_has_its_row),
 		TEST(two_commands),
 		TEST(a_command_with_an_address),
+		TEST(a_command_that_has_ended),
 		TEST(a_ledger_that_cannot_be_written),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
