@@ -256,7 +256,9 @@ int live_connect(struct live *live, const struct sandbox_request *request, struc
 	bool same = before && may_go_on(before, request) &&
 	            before->private_hosts.count == request->private_hosts->count &&
 	            is_same_plan(&before->plan, &request->walls.profile->egress);
-	if (same && (!before->egress || !egress_is_over(before->egress))) {
+	/* One that could not be made before is made anew. */
+	bool serves = before && (before->egress ? !egress_is_over(before->egress) : !before->plan.count);
+	if (same && serves) {
 		put_in_force(live, before);
 		return 0;
 	}

@@ -181,6 +181,29 @@ def test_a_host_comes_and_goes_for_a_job(cordon, tmp_path, leftovers, server, by
     world.close()
 
 
+def test_a_port_that_a_job_has_taken(cordon, tmp_path, leftovers, server):  # noqa: F811
+    """It is said, and once the job is gone what was listed before is there again, and the new host, too."""
+    config, other = write(tmp_path / "config/cordon/config.toml", ""), Lines()
+    world = ByDaemon(cordon, config)
+    write(cordon.workspace / "ask.py", "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 20)\n"
+                                       "s.sendall(b'more\\n')\nprint(s.recv(9))\n")
+    write(cordon.workspace / "taken.py", f"import socket, time\ns = socket.create_server(('0.0.0.0', {other.port}))\n"
+                                         "print('up', flush=True)\ntime.sleep(1000)\n")
+    capability(config, hosts(server.port))
+    assert "answer" in say(world.run(f"{PYTHON} ask.py {server.port}"))
+    job = world.job(PYTHON, "taken.py", said="up")
+    capability(config, hosts(server.port, other.port))
+    for _ in range(2):
+        error = world.run(f"{PYTHON} ask.py {server.port}")["error"]
+        assert error["class"] == "session_busy" and "listens at the port of a listed host" in error["reason"], error
+    world.ask_to_end(job)
+    world.ended(job)
+    for port in (server.port, other.port):
+        assert "answer" in say(world.run(f"{PYTHON} ask.py {port}"))
+    world.close()
+    other.close()
+
+
 ASK_PROXY = """
 import os, socket, sys, urllib.parse
 proxy = urllib.parse.urlsplit(os.environ["HTTP_PROXY"])

@@ -369,7 +369,7 @@ static int find_it_taken(const void *arg)
 	int next = dup(0);
 	close(next);
 	bool refused = launch_listen(&launch) < 0 && launch.failed && launch.error.os_errno == EADDRINUSE &&
-	               launch.error.class == CORDON_E_SPAWN_SANDBOX_UNAVAILABLE &&
+	               launch.error.class == CORDON_E_SESSION_BUSY &&
 	               !strcmp(launch.error.boundary, "network");
 	return refused && dup(0) == next ? 0 : 1;
 }

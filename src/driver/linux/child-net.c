@@ -260,6 +260,10 @@ static int listen_from(struct launch *launch, size_t first, bool v6)
 	/* They are out, or of no use; the command must not even begin with them. */
 	for (size_t i = 0; i < count; i++)
 		sys_1(SYS_close, fds[i]);
+	if (result == -EADDRINUSE && !launch->listeners_optional)
+		return launch_fail(launch, CORDON_E_SESSION_BUSY, result, "network", EGRESS_ADDRESS,
+		                   "something that runs in the session's sandbox listens at the port of a listed host",
+		                   "end it, or let it listen at another port: cordon session show says what runs");
 	return result < 0 ? unavailable(launch, result, EGRESS_ADDRESS,
 	                                "cannot listen for the command's connections") : 0;
 }
