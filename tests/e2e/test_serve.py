@@ -461,6 +461,20 @@ def test_a_daemon_that_is_stopped(cordon, daemon):
     assert cordon("run", "--session", "s", "--", "cat", "ran").stdout == "ran\n" and daemon.status()["served"] == 3
 
 
+def test_a_daemon_that_dies_before_it_has_read(cordon, daemon):
+    """What it was not told it does not run: the client does, once."""
+    daemon.start()
+    daemon.process.send_signal(signal.SIGSTOP)
+    assert wait_until(lambda: {state(int(thread)) for thread in os.listdir(f"/proc/{daemon.process.pid}/task")} == {"T"})
+    run = cordon.popen("run", "--session", "s", "-c", "echo ran >> ran", text=True)
+    assert wait_until(lambda: takes_signals(run))
+    daemon.process.kill()
+    daemon.process.communicate()
+    daemon.process = None
+    assert run.communicate(timeout=PATIENCE) == ("", "") and run.returncode == 0
+    assert cordon("run", "--session", "s", "--", "cat", "ran").stdout == "ran\n"
+
+
 def test_broken_pipe(cordon, daemon):
     daemon.start()
     process = cordon.popen("run", "--session", "s", "--quiet", "--timeout", "30s", "--", "yes", own("broken-pipe"))

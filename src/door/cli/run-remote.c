@@ -239,6 +239,8 @@ static int receive(struct remote *remote, struct cordon_error *err)
 		return -1;
 	if (any)
 		note_listens(remote);
+	/* It went away without having read the HELLO, after which nothing was sent. */
+	remote->is_declined |= remote->inbox.is_reset && !remote->is_greeted;
 	return 0;
 }
 
@@ -330,9 +332,11 @@ static int remote_step(struct run *run, bool *ret_finished, struct cordon_error 
 		if (events[i].data.u32 == SOURCE_MOMENT)
 			(void)!read(remote->moment_fd, &times, sizeof(times));
 	}
+	if (!remote->is_declined && receive(remote, err) < 0)
+		return -1;
 	if ((*ret_finished = remote->is_declined))
 		return 0;
-	if (receive(remote, err) < 0 || take_frames(run, ret_finished, err) < 0)
+	if (take_frames(run, ret_finished, err) < 0)
 		return -1;
 	if (*ret_finished)
 		return 0;

@@ -43,10 +43,12 @@ int inbox_receive(struct inbox *inbox, int fd, bool *ret_any, struct cordon_erro
 	if (!make_room(inbox))
 		return fail_oom(err);
 	ssize_t length = recv(fd, inbox->bytes + inbox->to, inbox->size - inbox->to, MSG_DONTWAIT);
-	if (length > 0)
+	if (length > 0) {
 		inbox->to += (size_t)length;
-	else if (length == 0 || (errno != EAGAIN && errno != EINTR))
+	} else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
+		inbox->is_reset |= length < 0 && errno == ECONNRESET;
 		inbox->is_closed = true;
+	}
 	*ret_any = length > 0;
 	return 0;
 }

@@ -9,7 +9,8 @@ struct cordon_error;
 struct inbox {
 	char *bytes;
 	size_t from, to, size;
-	bool is_closed;                 /* nothing more comes */
+	bool is_closed;                 /* nothing more comes... */
+	bool is_reset;                  /* ...and the other end has not read all that it was sent */
 };
 void inbox_free(struct inbox *inbox);
 

@@ -26,7 +26,8 @@
  * signal mask, and writes until everything is written.
  * - It does not read the socket on while more than a megabyte of output waits to be written. Neither does the daemon
  * read the command's then.
- * - The socket ends without END: the daemon is gone, and the command with it.
+ * - The socket ends without END: the daemon is gone, and the command with it. If it ends by ECONNRESET before anything
+ * was heard, the HELLO was not read, and the client runs the command itself.
  * - A daemon that is stopped answers nobody. What it has not read is known by SIOCOUTQ. A HELLO that it has not read
  * within a second, or when a signal comes, is taken back: see below. Later the second signal that ends things is for
  * the client itself, once the first was not read within a second. A client that goes away ends its command: SIGHUP, and
