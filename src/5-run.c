@@ -441,7 +441,7 @@ int run_step_finish(struct execution *execution, struct cordon_error *err)
 	if (tell_lifetime(execution) < 0 ||
 	    (execution->run.place.follows_lost && tell_sandbox_lost(execution) < 0) || tell_others(execution) < 0)
 		status = fail_oom(untold);
-	if (status == 0 && run_failed(execution) && remarks_add(execution) < 0)
+	if (status == 0 && (run_failed(execution) ? remarks_add(execution) : remarks_add_success(execution)) < 0)
 		status = fail_oom(untold);
 	if (status == 0 && execution->verdict.profile.walls & WALL_BIT(MASKED) &&
 	    trees_keep_shown(execution->trees) < 0)

@@ -233,6 +233,15 @@ static int tell_hidden(struct execution *execution, bool any)
 	               ? 0 : trees_tell_hidden(execution->trees, said->data, said->length, any);
 }
 
+int remarks_add_success(struct execution *execution)
+{
+	static const char busy[] = "evice or resource busy";
+	const struct captured *said = remarks_source(execution);
+	return execution->verdict.profile.walls & WALL_BIT(PROTECTED) && said->length &&
+	                       memmem(said->data, said->length, busy, strlen(busy))
+	               ? tell_kept(execution) : 0;
+}
+
 int remarks_add(struct execution *execution)
 {
 	const uint64_t walls = execution->verdict.profile.walls;

@@ -326,6 +326,8 @@ int run_step_refresh(struct execution *execution, struct cordon_error *err) must
 bool run_failed(const struct execution *execution);
 /* Of step 5, remarks.c: what a command that failed was refused, as far as its output tells. -1 when memory is short. */
 int remarks_add(struct execution *execution) must_check;
+/* The same of one that did not fail: git goes on where a file has to stay, and ends with 0. */
+int remarks_add_success(struct execution *execution) must_check;
 /* Where programs complain. */
 const struct captured *remarks_source(const struct execution *execution);
 /* At the end of everything: all that step 5 holds. */

@@ -168,3 +168,19 @@ def test_a_profile_that_is_wrong_refuses(place):
     assert done.returncode == 125 and not (place.project / "x").exists() and "relative" in done.stderr, done
     write(place.home / ".config/cordon/agents/claude.toml", "protect = 3\n")
     assert place.shell("touch x").returncode == 125 and not (place.project / "x").exists()
+
+
+def test_a_branch_with_other_settings(place):
+    """git leaves the file as it is, says so, and ends with 0: it is told why."""
+    git = ["git", "-C", place.project, "-c", "user.name=n", "-c", "user.email=e"]
+    file = place.project / ".vscode/settings.json"
+    for branch, text in (("main", "one"), ("other", "two")):
+        subprocess.run([*git, "init", "-q", "-b", "main"], check=True)
+        subprocess.run([*git, "checkout", "-q", "-B", branch], check=True)
+        write(file, text)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", branch], check=True)
+    done = place.shell("git checkout main")
+    assert done.returncode == 0 and file.read_text() == "two", done
+    assert ".vscode/settings.json" in done.stderr and "it decides what runs later" in done.stderr, done
+    assert "decides what runs later" not in place.shell("echo busy; cat .vscode/settings.json").stderr
