@@ -6,6 +6,7 @@
 
 #include "base/compat.h"
 #include "driver/linux/launch.h"
+#include "driver/linux/starter.h"
 #include "driver/linux/sys.h"
 
 /* ---- the control group ------------------------------------------------------------------------------------------ */
@@ -140,6 +141,10 @@ void launch_become(void *argument)
 		become_user(launch);
 		sys_exit(0);
 	}
+	/* Anyone in a pid namespace may read these of anyone, dumpable or not. */
+	for (size_t i = 0; i < launch->words_length; i++)
+		launch->words[i] = '\0';
+	sys_5(SYS_prctl, PR_SET_NAME, STARTER_NAME, 0, 0, 0);
 	long joined = launch_join(launch);
 	if (joined < 0)
 		launch_unavailable(launch, joined, "user_namespaces", "setns", "cannot enter the sandbox's namespaces");

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -347,8 +349,30 @@ int launch_start(struct launch *launch, struct cordon_error *err)
 	return await_start(launch, pid, patience, err);
 }
 
+/* Where this process's words are: proc_pid_stat(5), the 48th and 49th field. The name before the third may have
+ * anything in it. */
+static int find_words(struct launch *launch, struct cordon_error *err)
+{
+	char line[4096];
+	unsigned long begin, end;
+	auto_close int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd < 0 ? -1 : read(fd, line, sizeof(line) - 1);
+	line[length < 0 ? 0 : length] = '\0';
+	char *at = strrchr(line, ')');
+	for (int field = 2; at && field < 48; field++)
+		at = strchr(at + 1, ' ');
+	if (!at || sscanf(at, "%lu %lu", &begin, &end) != 2 || end < begin)
+		return fail(err, CORDON_E_INTERNAL, fd < 0 ? errno : 0, "/proc/self/stat",
+		            "cannot tell where this process's command line is");
+	launch->words = (char *)begin;
+	launch->words_length = end - begin;
+	return 0;
+}
+
 int launch_start_inside(struct launch *launch, int sandbox_fd, struct cordon_error *err)
 {
+	if (find_words(launch, err) < 0)
+		return -1;
 	launch->joined_fd = sandbox_fd;
 	launch->joined = LAUNCH_SANDBOX_SHARED & ~(launch->other_network ? (uint64_t)CLONE_NEWNET : 0);
 	launch->late = 0;

@@ -92,6 +92,8 @@ struct launch {
 	                                   following; or, where that is -1, in the caller's, or a new one of
 	                                   `namespaces` */
 	int other_network_fd;
+	char *words;                    /* launch_start_inside(): of this process, as /proc/PID/cmdline shows them; */
+	size_t words_length;            /* wiped in the copy of its memory that commands can see */
 	bool starter;                   /* the program is a session's starter (starter.h) */
 	unsigned helpers;               /* cordon's processes besides init that count among the user's in the sandbox */
 	bool narrow;                    /* of a command that a starter starts: it may start no others */
