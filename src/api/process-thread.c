@@ -262,6 +262,10 @@ static void *work(void *arg)
 	struct process *process = arg;
 	run(process);
 	pthread_mutex_lock(&process->lock);
+	/* Hundreds of those that have ended may be kept. Who tells one something has the lock. */
+	close_fd(&process->interrupt_fd);
+	close_fd(&process->poke_fd);
+	close_fd(&process->input_given_fd);
 	process->done = true;
 	pthread_cond_broadcast(&process->changed);
 	pthread_mutex_unlock(&process->lock);

@@ -351,6 +351,24 @@ def test_detached_processes_count_as_their_starters(rpc):
     assert wait_until(lambda: "result" in rpc.call("process.start", argv=["true"], settings={"session": "s"}))
 
 
+def test_what_has_ended_keeps_no_descriptor(rpc):
+    """It is kept for those that attach later, by the hundreds."""
+    pid = rpc.call("status")["result"]["pid"]
+
+    def run_one():
+        process = start(rpc, "true", detached=True, events=False, settings={"stdin": "stream"})
+        assert rpc.call("process.wait", id=process)["result"]["ended"]
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    run_one()
+    before = descriptors()
+    for _ in range(20):
+        run_one()
+    assert len(rpc.call("process.list")["result"]["processes"]) == 21
+    assert wait_until(lambda: descriptors() <= before + 4), descriptors()
+
+
 def rows_told(rpc):
     rpc.call("status")
     return [said["params"] for said in rpc.notices if said.get("method") == "audit.row"]
