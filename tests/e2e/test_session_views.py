@@ -2,11 +2,12 @@
 their pid namespace, and can stop and kill them. That costs the session its sandbox, and nobody else anything."""
 import signal
 import subprocess
+import threading
 
 import pytest
 
 from lab import ROOT, lack, leftovers, missing  # noqa: F401
-from test_session_living import ByLibrary, capability, make, say, world, write  # noqa: F401
+from test_session_living import ByDaemon, ByLibrary, capability, make, say, world, write  # noqa: F401
 
 pytestmark = missing("mount-namespace")
 
@@ -106,6 +107,47 @@ def test_what_makes_a_view_is_stopped_or_killed(world, ambush, tmp_path, how, wh
     assert ended["signal"] == signal.SIGKILL and said[0] == "up" and len(said) <= 2, ended
     assert how == "KILL" or said[1:] == ["there owner 0, 0 found"], said
     assert world.run("true")["denials"] == []
+
+
+# Ends the first starter, and with it the sandbox, so many microseconds after a file is there.
+END = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	puts("up");
+	fflush(stdout);
+	while (access("go", F_OK) < 0)
+		;
+	usleep(atoi(argv[argc - 1]));
+	kill(2, SIGKILL);
+	pause();
+}
+"""
+
+
+def test_a_sandbox_that_ends_while_a_view_is_made(cordon, tmp_path, leftovers):  # noqa: F811
+    """It is one that has ended, whatever cannot be entered just then: the command has another one."""
+    if lack("gcc"):
+        pytest.skip(lack("gcc"))
+    config = write(tmp_path / "config/cordon/config.toml", "")
+    world = ByDaemon(cordon, config)
+    subprocess.run(["cc", "-O1", "-static", "-x", "c", "-", "-o", cordon.workspace / "end"], input=END.encode(), check=True)
+    for attempt in range(40):
+        (cordon.workspace / "go").unlink(missing_ok=True)
+        capability(config, "")
+        say(world.run("true"))
+        world.job("./end", str(attempt % 20 * 100), said="up")
+        capability(config, f'fs_read = ["{write(tmp_path / f"granted{attempt}", "")}"]')
+        # The client takes as long as this to come to the daemon.
+        later = threading.Timer(0.004 + attempt % 4 / 500, (cordon.workspace / "go").touch)
+        later.start()
+        done = world.run("true")
+        later.join()
+        assert "namespaces" not in str(done.get("error")), done
+    world.close()
 
 
 def test_no_view_is_added_without_landlock(cordon, tmp_path, leftovers):  # noqa: F811

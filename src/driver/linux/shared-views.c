@@ -189,6 +189,7 @@ static int add_view(const struct linux_sandbox *sandbox, const struct walls *wal
                     struct cordon_error *err)
 {
 	struct launch launch;
+	struct cordon_error failed;
 	struct driver_held held = { 0 };
 	struct shared *shared = sandbox->shared;
 	struct sandbox_view *view = new_view(walls, key);
@@ -196,7 +197,12 @@ static int add_view(const struct linux_sandbox *sandbox, const struct walls *wal
 	if (result == 0) {
 		launch.other_network = (walls->profile->network == NETWORK_ALL) != shared->begun_in_host;
 		launch.other_network_fd = shared->network_fd;
-		result = shared_add_view(&shared->up, &shared->views->view, &launch, &view->view, err);
+		result = shared_add_view(&shared->up, &shared->views->view, &launch, &view->view, &failed);
+		/* What ended meanwhile cannot be entered. */
+		if (result < 0 && shared_ends(&shared->up))
+			result = 1;
+		if (result < 0)
+			*err = failed;
 	}
 	driver_release(&held);
 	if (result == 0 && launch.other_network && shared->begun_in_host && shared->network_fd < 0)

@@ -32,6 +32,7 @@
 
 #define RAISE_MS 10000          /* for a new one to be there; far more than it takes */
 #define VIEW_MS 1000            /* for another view, whose processes commands can stop */
+#define ENDING_MS 100           /* from when a process cannot be entered any more until it has ended */
 #define VISIT_STACK (32 * 1024)
 
 /* ---- raising ----------------------------------------------------------------------------------------------------- */
@@ -373,6 +374,11 @@ int shared_cover(const struct shared_sandbox *sandbox, const struct shared_view 
 bool shared_is_up(const struct shared_sandbox *sandbox)
 {
 	return sandbox->pidfd >= 0 && !await_message(sandbox->pidfd, -1, 0);
+}
+
+bool shared_ends(const struct shared_sandbox *sandbox)
+{
+	return sandbox->pidfd < 0 || await_message(sandbox->pidfd, -1, ENDING_MS);
 }
 
 bool shared_has_starter(const struct shared_view *view)

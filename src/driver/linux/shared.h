@@ -54,6 +54,8 @@ int shared_cover(const struct shared_sandbox *sandbox, const struct shared_view 
                  size_t count, struct cordon_error *err) must_check;
 
 bool shared_is_up(const struct shared_sandbox *sandbox);
+/* It has ended, or does so at this moment. */
+bool shared_ends(const struct shared_sandbox *sandbox);
 /* Its starter runs. */
 bool shared_has_starter(const struct shared_view *view);
 void shared_close_view(struct shared_view *view);
