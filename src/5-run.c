@@ -335,7 +335,8 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 	struct sandbox *sandbox;
 	struct running *running;
 	if (execution->request->ulimits.given && !driver->sets_ulimits) {
-		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "ulimit", "this driver sets no resource limits of a command");
+		fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "ulimit",
+		     "this driver sets no resource limits of a command");
 		fail_boundary(err, "request");
 		return fail_remedy(err, "leave --ulimit out");
 	}

@@ -1,5 +1,5 @@
-/* What a forked child begins anew. It has none of its parent's other threads: one of them may have held a lock, which it
- * never gives back here, and what that guards may be half done. */
+/* What a forked child begins anew. It has none of its parent's other threads: one of them may have held a lock, which
+ * it never gives back here, and what that guards may be half done. */
 #pragma once
 #include <pthread.h>
 

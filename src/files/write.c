@@ -108,8 +108,8 @@ static bool is_unchanged(const struct files_place *place, const struct stat *bef
 }
 
 /* `before` with `text`: what must still be there; or NULL. */
-static int put(const struct files *files, const struct files_place *place, const struct files_write *write, const struct stat *before,
-               const char *text, size_t text_length, struct cordon_error *err)
+static int put(const struct files *files, const struct files_place *place, const struct files_write *write,
+               const struct stat *before, const char *text, size_t text_length, struct cordon_error *err)
 {
 	char temporary[TEMPORARY_SIZE], id[ID_SIZE];
 	id_make(id);
@@ -225,7 +225,8 @@ int files_edit(const struct files *files, const struct files_place *place, const
 	if (edit_apply(text, length, edit, place->given, &edited, err) < 0)
 		return fail_edit(edit, screen, err);
 	bool loses = files_screen_marks(screen, edited.data, edited.length) > files_screen_marks(screen, text, length);
-	int result = loses ? files_screen_fail(place, err) : files_replace(files, place, &before, text, length, &edited, err);
+	int result = loses ? files_screen_fail(place, err)
+	                   : files_replace(files, place, &before, text, length, &edited, err);
 	if (result == 0) {
 		*ret_written =
 			(struct files_written){ .size = edited.length, .count = edited.count, .line = edited.line };

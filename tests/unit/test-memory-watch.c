@@ -118,8 +118,8 @@ static void take_file(void)
 
 /* ---- looking ---------------------------------------------------------------------------------------------------- */
 
-/* What is seen of a process that takes memory and then waits, with its children. They are a group of their own, and end as
- * one: a child that has not run yet could not have asked to die with its parent. */
+/* What is seen of a process that takes memory and then waits, with its children. They are a group of their own, and end
+ * as one: a child that has not run yet could not have asked to die with its parent. */
 static uint64_t look_at(void (*take)(void), uint64_t most, int *ret_next)
 {
 	int ready[2];

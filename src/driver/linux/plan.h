@@ -57,8 +57,8 @@ int linux_start(struct sandbox *sandbox, const struct command *command, struct r
                 struct cordon_error *err);
 void linux_lower(struct sandbox *sandbox);
 const char *linux_fix(enum cordon_wall wall);
-#define LINUX_FUNCTIONS .sets_ulimits = true, .describe = linux_describe, .raise = linux_raise, .take_listeners = linux_take_listeners, \
-	.start = linux_start, .lower = linux_lower, .fix = linux_fix
+#define LINUX_FUNCTIONS .sets_ulimits = true, .describe = linux_describe, .raise = linux_raise, \
+	.take_listeners = linux_take_listeners, .start = linux_start, .lower = linux_lower, .fix = linux_fix
 
 struct linux_running;
 
