@@ -39,6 +39,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (used <= 0)
 		return 0;
 	check(&request, (size_t)used);
+	/* What is meant for the proxy lies in the head. */
+	if (request.authorization.length)
+		must(request.authorization.at > bytes &&
+		     request.authorization.at + request.authorization.length < bytes + used);
 	/* Without its last byte it was not whole; without what is behind it, it is the same. */
 	must(http_request_parse(bytes, (size_t)used - 1, &other, &why) == 0);
 	must(http_request_parse(bytes, (size_t)used, &other, &why) == used && other.body == request.body);

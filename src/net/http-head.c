@@ -77,7 +77,7 @@ static bool is_nearly(struct http_span text, const char *word)
 enum http_field http_field_kind(struct http_span name)
 {
 	if (name.length > 6 && !strncasecmp(name.at, "proxy-", 6))
-		return HTTP_FIELD_HOP;
+		return http_is_word(name, "proxy-authorization") ? HTTP_FIELD_AUTHORIZATION : HTTP_FIELD_HOP;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (is_nearly(name, kinds[i].name))
 			return http_is_word(name, kinds[i].name) ? kinds[i].kind : HTTP_FIELD_AMBIGUOUS;
@@ -171,7 +171,7 @@ static int read_option(struct http_head *head, struct http_span option, const ch
 	if (!http_is_token(option))
 		return -400;
 	enum http_field kind = http_field_kind(option);
-	if (kind == HTTP_FIELD_HOP)
+	if (kind == HTTP_FIELD_HOP || kind == HTTP_FIELD_AUTHORIZATION)
 		return 0;
 	if (kind != HTTP_FIELD_PLAIN || fields->named_count == HTTP_NAMED_MAX)
 		return -400;
@@ -194,6 +194,15 @@ static int read_connection(struct http_head *head, struct http_span value, const
 	return 0;
 }
 
+/* Whether it is needed, and what it must be, is not known here. */
+static int read_authorization(struct http_head *head, struct http_span value, const char **ret_why)
+{
+	(void)ret_why;
+	head->authorization = value;
+	head->authorization_count++;
+	return 0;
+}
+
 static int refuse_ambiguous(struct http_head *head, struct http_span value, const char **ret_why)
 {
 	(void)head;
@@ -205,7 +214,8 @@ static int refuse_ambiguous(struct http_head *head, struct http_span value, cons
 static int (*const readers[])(struct http_head *, struct http_span, const char **) = {
 	[HTTP_FIELD_CONNECTION] = read_connection, [HTTP_FIELD_HOST] = read_host,
 	[HTTP_FIELD_LENGTH] = read_length,         [HTTP_FIELD_ENCODING] = read_encoding,
-	[HTTP_FIELD_EXPECT] = read_expect,         [HTTP_FIELD_AMBIGUOUS] = refuse_ambiguous,
+	[HTTP_FIELD_EXPECT] = read_expect,         [HTTP_FIELD_AUTHORIZATION] = read_authorization,
+	[HTTP_FIELD_AMBIGUOUS] = refuse_ambiguous,
 };
 
 static struct http_span name_of(struct http_span line)

@@ -5,6 +5,7 @@
 enum http_field {
 	HTTP_FIELD_PLAIN,               /* is sent on */
 	HTTP_FIELD_HOP,                 /* between two neighbours only (RFC 9110, 7.6.1) */
+	HTTP_FIELD_AUTHORIZATION,       /* Proxy-Authorization: HOP as well */
 	HTTP_FIELD_CONNECTION,
 	HTTP_FIELD_HOST,
 	HTTP_FIELD_LENGTH,
@@ -29,6 +30,8 @@ struct http_head {
 	struct http_fields fields;
 	bool has_host, has_length, is_chunked, closes, expects_continue;
 	struct http_span host;
+	struct http_span authorization; /* of the last Proxy-Authorization */
+	unsigned authorization_count;
 	uint64_t length;
 };
 

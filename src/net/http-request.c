@@ -144,6 +144,8 @@ long http_request_parse(const char *bytes, size_t length, struct http_request *r
 	if (rc < 0)
 		return rc;
 	request.fields = head.fields;
+	if (head.authorization_count == 1)
+		request.authorization = head.authorization;
 	/* A proxy keeps no connection of HTTP/1.0: what lies between may not have understood "keep-alive". */
 	request.keep_alive = request.minor && !head.closes;
 	request.expects_continue = request.minor && head.expects_continue;

@@ -87,7 +87,8 @@ static const struct {
 	unsigned status;
 	const char *reason;
 } reasons[] = {
-	{ 400, "Bad Request" }, { 403, "Forbidden" }, { 405, "Method Not Allowed" }, { 408, "Request Timeout" },
+	{ 400, "Bad Request" }, { 403, "Forbidden" }, { 405, "Method Not Allowed" },
+	{ 407, "Proxy Authentication Required" }, { 408, "Request Timeout" },
 	{ 414, "URI Too Long" }, { 417, "Expectation Failed" }, { 431, "Request Header Fields Too Large" },
 	{ 501, "Not Implemented" }, { 502, "Bad Gateway" }, { 503, "Service Unavailable" }, { 504, "Gateway Timeout" },
 	{ 505, "HTTP Version Not Supported" },
@@ -96,6 +97,7 @@ static const struct {
 size_t http_refusal_write(unsigned status, const char *why, bool is_head, char buffer[HTTP_REFUSAL_SIZE])
 {
 	char text[512];
+	static const char challenge[] = "Proxy-Authenticate: Basic realm=\"cordon\"\r\n";
 	const char *reason = "Refused";
 	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
 		if (reasons[i].status == status)
@@ -109,7 +111,7 @@ size_t http_refusal_write(unsigned status, const char *why, bool is_head, char b
 	text[length++] = '\n';
 	int used = snprintf(buffer, HTTP_REFUSAL_SIZE,
 	                    "HTTP/1.1 %u %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n"
-	                    "Connection: close\r\n\r\n%.*s",
-	                    status, reason, length, is_head ? 0 : length, text);
+	                    "%sConnection: close\r\n\r\n%.*s",
+	                    status, reason, length, status == 407 ? challenge : "", is_head ? 0 : length, text);
 	return (size_t)used;
 }

@@ -50,6 +50,7 @@ struct http_request {
 	uint64_t length;                /* of HTTP_BODY_LENGTH */
 	bool keep_alive;                /* may another request follow on this connection? */
 	bool expects_continue;          /* the body may come only after a 100 */
+	struct http_span authorization; /* of Proxy-Authorization; empty where there is not exactly one */
 	struct http_fields fields;
 };
 
@@ -83,7 +84,7 @@ size_t http_response_write(const struct http_response *response, bool keep_alive
 #define HTTP_CONNECTED "HTTP/1.1 200 Connection established\r\n\r\n"
 
 /* What it answers otherwise: `why` as plain text, closing the connection; of a HEAD without the text. Control
- * characters in `why` become spaces. How long it is; it always fits. */
+ * characters in `why` become spaces; 407 asks for a user and a password. How long it is; it always fits. */
 #define HTTP_REFUSAL_SIZE 1024
 size_t http_refusal_write(unsigned status, const char *why, bool is_head, char buffer[HTTP_REFUSAL_SIZE]);
 

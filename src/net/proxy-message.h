@@ -21,6 +21,8 @@
 
 #define PROXY_FD 3
 #define PROXY_NO_NETWORK "no network access"    /* why everything is refused where there is none */
+#define PROXY_USER "cordon"                     /* whose password a token is */
+#define PROXY_TOKEN_LENGTH 64                   /* characters; longer than a label of a name can be */
 
 enum proxy_kind {
 	/* To the proxy, before it begins. */
@@ -36,6 +38,8 @@ enum proxy_kind {
 	PROXY_SECRET,           /* one of the caller's own, or a piece of it; its name is `host` */
 	PROXY_GATEWAY,          /* to cordon-gateway: a part of what it needs to know of a port, in `secret`; where
 	                           it leads is `host` */
+	PROXY_TOKEN,            /* also later: that of a command, which is told by its number `id`, in `secret`; of
+	                           length 0: it has ended, and what it has open ends */
 	PROXY_BEGIN,
 	/* To the proxy, later. */
 	PROXY_ANSWER,
@@ -87,7 +91,7 @@ enum proxy_gateway_field {
 
 struct proxy_message {
 	uint32_t kind;                          /* enum proxy_kind */
-	uint32_t id;                            /* of a question, and of its answer; of TELL and TOLD */
+	uint32_t id;                            /* of a question, and of its answer; of TELL and TOLD; of a command */
 	union {
 		struct {
 			uint64_t connections;           /* at a time */
@@ -98,6 +102,7 @@ struct proxy_message {
 			uint8_t asks;                   /* about what no rule covers */
 			uint8_t offline;                /* 1: there is no network; everything is refused, and no
 			                                   socket can be made */
+			uint8_t asks_token;             /* who uses the proxy's port must show one */
 		} settings;
 		struct {
 			struct address v4, v6;          /* inside, of an exact name; else of length 0 */
@@ -135,6 +140,7 @@ struct proxy_message {
 			                                   could be found */
 			uint16_t port;
 			uint16_t status;                /* the HTTP status that the client got, or 0 */
+			uint32_t command;               /* whose token was shown; 0: nobody's */
 			struct address address;         /* that was dialled, or refused; else of length 0 */
 			struct address inside;          /* of a client of the proxy: what it dialled to reach that;
 			                                   else of length 0 */

@@ -5,9 +5,9 @@
 
 enum { COMMAND_CONNECT = 1 };
 enum { TYPE_IPV4 = 1, TYPE_NAME = 3, TYPE_IPV6 = 4 };
-enum { METHOD_NONE = 0 };
+enum { LOGIN_VERSION = 1 };
 
-long socks_greeting_parse(const uint8_t *bytes, size_t length, const char **ret_why)
+long socks_greeting_parse(const uint8_t *bytes, size_t length, enum socks_method method, const char **ret_why)
 {
 	if (!length)
 		return 0;
@@ -17,12 +17,35 @@ long socks_greeting_parse(const uint8_t *bytes, size_t length, const char **ret_
 	if (length < 2)
 		return 0;
 	size_t methods = bytes[1];
-	*ret_why = "it does not offer to go without authentication";
+	*ret_why = method == SOCKS_METHOD_NONE ? "it does not offer to go without authentication" :
+	                                         "it does not offer a user and a password";
 	if (!methods)
 		return -1;
 	if (length < 2 + methods)
 		return 0;
-	return memchr(bytes + 2, METHOD_NONE, methods) ? (long)(2 + methods) : -1;
+	return memchr(bytes + 2, method, methods) ? (long)(2 + methods) : -1;
+}
+
+long socks_login_parse(const uint8_t *bytes, size_t length, struct socks_login *ret_login, const char **ret_why)
+{
+	if (!length)
+		return 0;
+	*ret_why = "this is no user and password of SOCKS 5";
+	if (bytes[0] != LOGIN_VERSION)
+		return -1;
+	if (length < 2)
+		return 0;
+	size_t user = bytes[1], password_at = 2 + user + 1;
+	if (length < password_at)
+		return 0;
+	size_t password = bytes[password_at - 1];
+	if (length < password_at + password)
+		return 0;
+	*ret_login = (struct socks_login){ .user = (const char *)bytes + 2,
+		                           .password = (const char *)bytes + password_at,
+		                           .user_length = user,
+		                           .password_length = password };
+	return (long)(password_at + password);
 }
 
 /* How long the address is that begins behind its type; 0 while that is not known, -1 for one that there is not. */

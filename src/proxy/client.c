@@ -13,6 +13,8 @@
 #define HEAD_MS 30000           /* for a head, from its first byte; or from the accept */
 #define STEP 2048
 
+static const char no_token[] = "it shows no token of a command that runs (the password in HTTP_PROXY)";
+
 static uint64_t head_ms(const struct connection *connection)
 {
 	uint64_t idle_ms = connection->proxy->settings.idle_ms;
@@ -54,6 +56,20 @@ static void name_from_address(const struct proxy *proxy, struct host *host)
 
 /* ---- HTTP ------------------------------------------------------------------------------------------------------- */
 
+/* May this client use the proxy? Every request shows whose it is. */
+static bool may_use(struct connection *connection, uint32_t command)
+{
+	connection->command = command;
+	return command || !connection->proxy->settings.asks_token;
+}
+
+static void refuse_http(struct connection *connection, const struct http_request *request)
+{
+	connection->host = (struct host){ 0 };
+	connection->is_head = request->method == HTTP_HEAD;
+	connection_refuse(connection, PROXY_DENIED, 407, no_token);
+}
+
 /* Each: true when the phase has changed, false where more bytes are needed. */
 static bool parse_http(struct connection *connection)
 {
@@ -77,6 +93,10 @@ static bool parse_http(struct connection *connection)
 		malformed(connection, (unsigned)-head, why);
 		return true;
 	}
+	if (!may_use(connection, tokens_find_basic(&connection->proxy->tokens, request.authorization))) {
+		refuse_http(connection, &request);
+		return true;
+	}
 	/* Before the head is rewritten: the server is sent the name. */
 	name_from_address(connection->proxy, &request.host);
 	connection->host = request.host;
@@ -93,10 +113,11 @@ static bool parse_http(struct connection *connection)
 
 /* ---- SOCKS ------------------------------------------------------------------------------------------------------ */
 
-static bool refuse_socks(struct connection *connection, const char *reply, size_t length, const char *why)
+static bool refuse_socks(struct connection *connection, enum proxy_decision decision, const char *reply, size_t length,
+                         const char *why)
 {
 	connection->host = (struct host){ 0 };
-	connection_tell(connection, PROXY_FAILED, 0, why);
+	connection_tell(connection, decision, 0, why);
 	if (buffer_append(&connection->in.head, reply, length) < 0)
 		connection_end(connection, PROXY_FAILED, "out of memory", true);
 	else
@@ -117,7 +138,7 @@ static bool parse_socks_request(struct connection *connection)
 		return false;
 	if (used < 0) {
 		socks_reply_write((enum socks_reply)-used, reply);
-		return refuse_socks(connection, (const char *)reply, sizeof(reply), why);
+		return refuse_socks(connection, PROXY_FAILED, (const char *)reply, sizeof(reply), why);
 	}
 	name_from_address(connection->proxy, &connection->host);
 	buffer_drop(bytes, (size_t)used);
@@ -125,26 +146,56 @@ static bool parse_socks_request(struct connection *connection)
 	return true;
 }
 
+/* False where the connection is over by that. */
+static bool answer_socks(struct connection *connection, const char *reply, size_t length)
+{
+	if (buffer_append(&connection->in.head, reply, length) == 0 &&
+	    relay_flush(&connection->in, &connection->client) >= 0)
+		return true;
+	connection_end(connection, PROXY_FAILED, "", true);
+	return false;
+}
+
+static bool parse_socks_login(struct connection *connection)
+{
+	struct buffer *bytes = &connection->out.bytes;
+	struct socks_login login;
+	const char *why = "";
+	if (!buffer_length(bytes))
+		return false;
+	long used = socks_login_parse((const uint8_t *)buffer_at(bytes), buffer_length(bytes), &login, &why);
+	if (used == 0)
+		return false;
+	if (used < 0)
+		return refuse_socks(connection, PROXY_FAILED, SOCKS_NOT_LOGGED_IN, SOCKS_LOGIN_SIZE, why);
+	if (!may_use(connection, tokens_find_login(&connection->proxy->tokens, &login)))
+		return refuse_socks(connection, PROXY_DENIED, SOCKS_NOT_LOGGED_IN, SOCKS_LOGIN_SIZE, no_token);
+	connection->socks = SOCKS_REQUEST;
+	buffer_drop(bytes, (size_t)used);
+	return !answer_socks(connection, SOCKS_LOGGED_IN, SOCKS_LOGIN_SIZE) || parse_socks_request(connection);
+}
+
 static bool parse_socks(struct connection *connection)
 {
 	struct buffer *bytes = &connection->out.bytes;
+	bool asks_token = connection->proxy->settings.asks_token;
 	const char *why = "";
 	connection->way = PROXY_BY_SOCKS;
-	if (connection->greeted)
+	if (connection->socks == SOCKS_REQUEST)
 		return parse_socks_request(connection);
-	long used = socks_greeting_parse((const uint8_t *)buffer_at(bytes), buffer_length(bytes), &why);
+	if (connection->socks == SOCKS_LOGIN)
+		return parse_socks_login(connection);
+	long used = socks_greeting_parse((const uint8_t *)buffer_at(bytes), buffer_length(bytes),
+	                                 asks_token ? SOCKS_METHOD_PASSWORD : SOCKS_METHOD_NONE, &why);
 	if (used < 0)
-		return refuse_socks(connection, SOCKS_NOT_GREETED, SOCKS_GREETED_SIZE, why);
+		return refuse_socks(connection, PROXY_FAILED, SOCKS_NOT_GREETED, SOCKS_GREETED_SIZE, why);
 	if (used == 0)
 		return false;
-	connection->greeted = true;
+	connection->socks = asks_token ? SOCKS_LOGIN : SOCKS_REQUEST;
 	buffer_drop(bytes, (size_t)used);
-	if (buffer_append(&connection->in.head, SOCKS_GREETED, SOCKS_GREETED_SIZE) < 0 ||
-	    relay_flush(&connection->in, &connection->client) < 0) {
-		connection_end(connection, PROXY_FAILED, "", true);
+	if (!answer_socks(connection, asks_token ? SOCKS_GREETED_PASSWORD : SOCKS_GREETED, SOCKS_GREETED_SIZE))
 		return true;
-	}
-	return parse_socks_request(connection);
+	return asks_token ? parse_socks_login(connection) : parse_socks_request(connection);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
@@ -153,7 +204,7 @@ static bool parse(struct connection *connection)
 {
 	/* No method of HTTP begins with one of these. */
 	unsigned char first = (unsigned char)*buffer_at(&connection->out.bytes);
-	return connection->greeted || first == SOCKS_VERSION || first == 4 ? parse_socks(connection) :
+	return connection->socks != SOCKS_GREETING || first == SOCKS_VERSION || first == 4 ? parse_socks(connection) :
 	                                                                      parse_http(connection);
 }
 

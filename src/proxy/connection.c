@@ -182,6 +182,7 @@ static struct proxy_message row_of(const struct connection *connection, enum pro
 	message.connection.way = connection->way;
 	message.connection.decision = (uint8_t)decision;
 	message.connection.count = 1;
+	message.connection.command = connection->command;
 	if (!connection->host.port)
 		return message;
 	message.connection.port = connection->host.port;
@@ -241,6 +242,16 @@ void connection_end_all(struct proxy *proxy, const char *why)
 	while (proxy->connections)
 		connection_end(proxy->connections,
 		               proxy->connections->server.fd >= 0 ? PROXY_ALLOWED : PROXY_FAILED, why, true);
+}
+
+void connection_end_command(struct proxy *proxy, uint32_t command, const char *why)
+{
+	for (struct connection *connection = proxy->connections, *next; connection; connection = next) {
+		next = connection->next;
+		if (connection->command == command)
+			connection_end(connection,
+			               connection->server.fd >= 0 ? PROXY_ALLOWED : PROXY_FAILED, why, true);
+	}
 }
 
 /* One that waits for its client to say which host is judged by the rules of then. */

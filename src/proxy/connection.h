@@ -69,7 +69,12 @@ struct connection {
 	bool is_head;                   /* a response to it has no body */
 	bool unresolved;                /* its name has no address, or none could be found */
 	const char *option;             /* that would have allowed it, with the host behind it; or NULL */
-	bool greeted;                   /* SOCKS: the greeting was answered */
+	enum {
+		SOCKS_GREETING,
+		SOCKS_LOGIN,            /* the greeting was answered, and a user and a password are to come */
+		SOCKS_REQUEST
+	} socks;                        /* what it says next, once it has spoken SOCKS */
+	uint32_t command;               /* whose token was shown; 0: nobody's */
 	bool was_served;                /* not the first request on this connection */
 	size_t scanned;                 /* how much of a head was looked at */
 	uint64_t deadline_us, started_us;
@@ -108,6 +113,8 @@ void connection_end(struct connection *connection, enum proxy_decision decision,
 /* Ends one that named no host. */
 void connection_drop(struct connection *connection, enum proxy_decision decision, const char *why);
 void connection_end_all(struct proxy *proxy, const char *why);
+/* Those that have shown the token of this command. */
+void connection_end_command(struct proxy *proxy, uint32_t command, const char *why);
 /* Those whose host no rule covers any more. */
 void connection_end_uncovered(struct proxy *proxy, const char *why);
 /* The host is refused, or cannot be reached: a row, and an answer to the client in its protocol. */

@@ -252,6 +252,7 @@ static void ask(struct connection *connection)
 	struct proxy *proxy = connection->proxy;
 	struct proxy_message message = { .kind = PROXY_QUESTION };
 	message.connection.inside = connection->inside;
+	message.connection.command = connection->command;
 	host_text(&connection->host, message.host);
 	connection->phase = PHASE_ASK;
 	connection_expect(connection, 0);

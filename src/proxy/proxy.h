@@ -6,7 +6,7 @@
  *             seal      no file, no program, no privilege from here on
  *             loop      what happened, and whose time is over
  *              ├ accept        listeners → a connection, or an answer of the name service
- *              │  client       HTTP or SOCKS: which host is meant?
+ *              │  client       HTTP or SOCKS: which host is meant? whose token is shown (tokens), where one is asked for?
  *              │  dial         is it allowed? resolve, judge every address, connect to one of them
  *              │  relay        bytes both ways, by splice
  *              │  exchange     one request and its response, where HTTP is spoken in the clear
@@ -23,6 +23,7 @@
 #include "net/proxy-message.h"
 #include "proxy/pipes.h"
 #include "proxy/rules.h"
+#include "proxy/tokens.h"
 #include "secrets/filter.h"
 
 /* What epoll hands back. */
@@ -40,7 +41,7 @@ struct listener {
 
 struct settings {
 	uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes, total_bytes;
-	bool asks, offline;
+	bool asks, offline, asks_token;
 };
 
 /* A message that the supervisor has not taken yet. */
@@ -58,6 +59,7 @@ struct proxy {
 	struct settings settings;
 	struct rules rules;
 	struct secret_terms terms;      /* what is looked for in the bodies of requests */
+	struct tokens tokens;
 	unsigned char *secret;          /* of which the last piece has not come yet */
 	size_t secret_length;
 	struct listener listeners[PROXY_LISTENERS_MAX];

@@ -56,6 +56,7 @@ static int take_settings(struct proxy *proxy, const struct proxy_message *messag
 		.total_bytes = message->settings.total_bytes,
 		.asks = message->settings.asks == 1,
 		.offline = message->settings.offline == 1,
+		.asks_token = message->settings.asks_token == 1,
 	};
 	return 0;
 }
@@ -120,6 +121,11 @@ static int take_secret(struct proxy *proxy, const struct proxy_message *message)
 	return message->secret.more ? 0 : add_secret(proxy, message);
 }
 
+static int take_token(struct proxy *proxy, const struct proxy_message *message)
+{
+	return tokens_add(&proxy->tokens, message->id, message->secret.bytes, message->secret.length);
+}
+
 static int take_listener(struct proxy *proxy, const struct proxy_message *message, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -151,6 +157,7 @@ const char *setup_read(struct proxy *proxy)
 		[PROXY_NAME] = take_name,
 		[PROXY_SCAN] = take_scan,
 		[PROXY_SECRET] = take_secret,
+		[PROXY_TOKEN] = take_token,
 	};
 	static const char *const refused[PROXY_KIND_MAX] = {
 		[PROXY_RULE] = "a rule is none, or there are too many",
@@ -159,6 +166,7 @@ const char *setup_read(struct proxy *proxy)
 		[PROXY_NAME] = "a name is none, or there are too many",
 		[PROXY_SCAN] = "what to look for is said twice, or cannot be done",
 		[PROXY_SECRET] = "a secret is none, or memory is short",
+		[PROXY_TOKEN] = "a token is none, or there are too many",
 	};
 	for (;;) {
 		struct proxy_message message;

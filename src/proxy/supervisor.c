@@ -82,6 +82,7 @@ static bool is_same(const struct proxy_message *a, const struct proxy_message *b
 {
 	return a->kind == b->kind && a->connection.way == b->connection.way &&
 	       a->connection.decision == b->connection.decision && a->connection.status == b->connection.status &&
+	       a->connection.command == b->connection.command &&
 	       !strcmp(a->host, b->host) && !strcmp(a->text, b->text);
 }
 
@@ -161,6 +162,18 @@ static bool receive(struct proxy_message *ret_message)
 	return true;
 }
 
+static void take_token(struct proxy *proxy, struct proxy_message *message)
+{
+	size_t length = message->secret.length;
+	if (!length) {
+		tokens_remove(&proxy->tokens, message->id);
+		connection_end_command(proxy, message->id, "its command has ended");
+	} else if (tokens_add(&proxy->tokens, message->id, message->secret.bytes, length) < 0) {
+		proxy_give_up();
+	}
+	explicit_bzero(&message->secret, sizeof(message->secret));
+}
+
 void supervisor_watch_fn(struct watch *watch, uint32_t events)
 {
 	struct proxy *proxy = (struct proxy *)((char *)watch - offsetof(struct proxy, supervisor_watch));
@@ -184,6 +197,8 @@ void supervisor_watch_fn(struct watch *watch, uint32_t events)
 		} else if (message.kind == PROXY_BEGIN && proxy->leaves == LEAVES_SOON) {
 			connection_end_uncovered(proxy, "the host was taken back");
 			proxy->leaves = LEAVES_LAST;
+		} else if (message.kind == PROXY_TOKEN) {
+			take_token(proxy, &message);
 		} else if (message.kind == PROXY_END) {
 			loop_end(proxy);
 		} else {

@@ -329,6 +329,16 @@ static void give_settings(struct proxy_ground *ground, const struct proxy_option
 	message.settings.total_bytes = options->total_bytes;
 	message.settings.asks = options->asks;
 	message.settings.offline = options->offline;
+	message.settings.asks_token = options->tokens != NULL;
+	proxy_ground_send(ground, &message);
+}
+
+void proxy_ground_give_token(struct proxy_ground *ground, uint32_t command, const char *token)
+{
+	struct proxy_message message = { .kind = PROXY_TOKEN, .id = command };
+	message.secret.length = (uint16_t)strlen(token);
+	assert_true(message.secret.length <= sizeof(message.secret.bytes));
+	memcpy(message.secret.bytes, token, message.secret.length);
 	proxy_ground_send(ground, &message);
 }
 
@@ -353,6 +363,8 @@ struct proxy_message proxy_ground_try(struct proxy_ground *ground, const struct 
 	strcpy(message.host, "127.0.0.0/8");
 	if (!options->no_exemption)
 		proxy_ground_send(ground, &message);
+	for (uint32_t i = 0; options->tokens && options->tokens[i]; i++)
+		proxy_ground_give_token(ground, i + 1, options->tokens[i]);
 	proxy_ground_send(ground, &(struct proxy_message){ .kind = PROXY_BEGIN });
 	return proxy_ground_next(ground);
 }

@@ -16,6 +16,7 @@
 struct proxy_options {
 	uint64_t connections, total_connections, connect_ms, idle_ms, header_bytes, total_bytes;
 	bool asks, offline;
+	const char *const *tokens;      /* of the commands 1, 2, ...; ends with NULL; one must be shown */
 	bool has_v6;                    /* a listener is told to be for IPv6, and a.test is 2001:2::1:1 inside, too */
 	bool no_exemption;              /* the table of addresses stands as it is */
 	const char *const *rules;       /* besides a.test:PORT; ends with NULL; "%" is the server's port */
@@ -51,6 +52,8 @@ bool proxy_ground_has_message(struct proxy_ground *ground);
 /* The next message is a row of this kind; `status` 0: any; `why`: part of the text. */
 struct proxy_message proxy_ground_row(struct proxy_ground *ground, enum proxy_way way, enum proxy_decision decision,
                                       const char *host, unsigned status, const char *why);
+/* That of a command; "": the command has ended. */
+void proxy_ground_give_token(struct proxy_ground *ground, uint32_t command, const char *token);
 void proxy_ground_send(struct proxy_ground *ground, const struct proxy_message *message);
 
 /* Sockets; "%" in a text is the server's port. */

@@ -93,11 +93,56 @@ static void every_greeting(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(greetings); i++) {
 		const char *why = NULL;
 		uint8_t *copy = copy_of(greetings[i].bytes, greetings[i].length);
-		long verdict = socks_greeting_parse(copy, greetings[i].length, &why);
+		long verdict = socks_greeting_parse(copy, greetings[i].length, SOCKS_METHOD_NONE, &why);
 		free(copy);
 		if (verdict != greetings[i].verdict || (verdict < 0 && (!why || !*why)))
 			fail_msg("%s: %ld", greetings[i].what, verdict);
 	}
+}
+
+static const struct {
+	const char *what, *bytes;
+	size_t length;
+	long verdict;
+	const char *user, *password;
+} logins[] = {
+#define LOGIN(what, text, user, password) { what, text, sizeof(text) - 1, sizeof(text) - 1, user, password }
+	LOGIN("both", "\1\2me\3you", "me", "you"),
+	LOGIN("neither", "\1\0\0", "", ""),
+	LOGIN("no password", "\1\1a\0", "a", ""),
+	LOGIN("a NUL in it", "\1\2a\0\1b", "a", "b"),
+	{ "another version", "\5\1a\1b", 5, -1, NULL, NULL },
+	{ "a request", "\5\1\0\1", 4, -1, NULL, NULL },
+};
+
+static void every_login(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(logins); i++)
+		for (size_t length = 0; length <= logins[i].length; length++) {
+			struct socks_login login;
+			const char *why = NULL;
+			uint8_t *copy = copy_of(logins[i].bytes, length);
+			long verdict = socks_login_parse(copy, length, &login, &why);
+			if (verdict != (length && logins[i].verdict < 0 ? -1 : length < logins[i].length ? 0 : logins[i].verdict) ||
+			    (verdict < 0 && (!why || !*why)))
+				fail_msg("%s, %zu bytes: %ld", logins[i].what, length, verdict);
+			if (verdict > 0) {
+				assert_memory_equal(login.user, logins[i].user, strlen(logins[i].user));
+				assert_int_equal(login.password_length, strlen(logins[i].password));
+				assert_memory_equal(login.password, logins[i].password, login.password_length);
+			}
+			free(copy);
+		}
+}
+
+static void greetings_with_a_password(void **state)
+{
+	const char *why = NULL;
+	(void)state;
+	assert_int_equal(socks_greeting_parse((const uint8_t *)"\5\2\0\2", 4, SOCKS_METHOD_PASSWORD, &why), 4);
+	assert_int_equal(socks_greeting_parse((const uint8_t *)"\5\1\0", 3, SOCKS_METHOD_PASSWORD, &why), -1);
+	assert_string_equal(why, "it does not offer a user and a password");
 }
 
 static void every_request(void **state)
@@ -136,6 +181,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_greeting),
+		cmocka_unit_test(every_login),
+		cmocka_unit_test(greetings_with_a_password),
 		cmocka_unit_test(every_request),
 		cmocka_unit_test(replies),
 	};
