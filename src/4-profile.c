@@ -123,12 +123,19 @@ static bool has_proxy(const struct verdict *verdict)
 	return mode == NETWORK_HOSTS || (mode == NETWORK_NONE && verdict->session.driver->answers_offline);
 }
 
+static bool is_on_loopback(const struct verdict *verdict)
+{
+	return verdict->grants.set.network == NETWORK_HOSTS && verdict->session.driver->loopback_port;
+}
+
 static const char *proxy_url(const struct profiling *profiling)
 {
 	const struct verdict *verdict = profiling->verdict;
 	char text[ADDRESS_TEXT_SIZE];
 	if (!has_proxy(verdict))
 		return NULL;
+	if (is_on_loopback(verdict))
+		return EGRESS_LOOPBACK_URL;
 	if (verdict->session.one_off || verdict->grants.set.network != NETWORK_HOSTS)
 		return EGRESS_PROXY_URL;
 	struct address address = egress_command_address(profiling->facts->audit_id);
@@ -185,6 +192,7 @@ static int make_environment(const struct profiling *profiling, const struct stri
 		.network = network_mode_names[profiling->verdict->grants.set.network],
 		.tmpdir = input->scratch,
 		.proxy = proxy_url(profiling),
+		.proxies_all = is_on_loopback(profiling->verdict),
 	};
 	if (env_build(profiling->facts->arena, request_environment(request), &wanted, &input->environment, err) < 0)
 		return -1;
@@ -484,11 +492,13 @@ int profile_step(const struct walk_facts *facts, struct walk_held *held, const s
 	    egress_make(arena, &verdict->grants.set.hosts, &ret->egress, err) < 0 :
 	    has_proxy(verdict) && egress_make_offline(arena, &ret->egress, err) < 0)
 		return -1;
+	if (is_on_loopback(verdict))
+		egress_on_loopback(&ret->egress);
 	if (verdict->grants.set.network == NETWORK_HOSTS &&
 	    egress_add_gateways(arena, &verdict->grants.set.hosts, verdict->session.config->gateways,
 	                        verdict->session.config->gateway_count, &ret->egress) < 0)
 		return fail_oom(err);
-	if (!verdict->session.one_off && verdict->grants.set.network == NETWORK_HOSTS)
+	if (!verdict->session.one_off && verdict->grants.set.network == NETWORK_HOSTS && !is_on_loopback(verdict))
 		egress_share(&ret->egress);
 #ifdef CORDON_UNWALL
 	profile_unwall(ret, request_variable(facts->request, "CORDON_UNWALL"));

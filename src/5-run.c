@@ -275,6 +275,13 @@ static int join_egress(struct execution *execution, struct cordon_error *err)
 	return execution->run.egress ? egress_join(execution->run.egress, &facts, &execution->run.connections, err) : 0;
 }
 
+/* Only what has the command's environment may use a proxy that others can connect to. */
+static int deliver_proxy(struct execution *execution, const struct sandbox *sandbox, struct cordon_error *err)
+{
+	const char *token = execution->run.connections ? egress_command_token(execution->run.connections) : NULL;
+	return !token ? 0 : credentials_deliver_proxy(execution, token, sandbox->driver->loopback_port(sandbox), err);
+}
+
 /* Those of a sandbox that stays have a thread. */
 static void watch(struct execution *execution, struct egress *egress)
 {
@@ -346,6 +353,7 @@ int run_step_start(struct execution *execution, struct cordon_error *err)
 		return fail_oom(err);
 	if (leaks_begin(execution, err) < 0 || get_sandbox(execution, &sandbox, err) < 0 ||
 	    begin_egress(execution, err) < 0 || begin_publish(execution, err) < 0 || join_egress(execution, err) < 0 ||
+	    deliver_proxy(execution, sandbox, err) < 0 ||
 	    git_broker_begin(execution, &execution->run.git_broker, err) < 0)
 		return -1;
 	execution->run.denied_before = execution->denials.count;

@@ -1,11 +1,13 @@
-/* Of steps 3 and 5: credentials of the configuration. Step 3 chooses those that the command gets, by the program that
+/* Of steps 3 and 5: credentials of the configuration, and the token of its proxy. Step 3 chooses those that the command gets, by the program that
  * it executes; step 4 puts their variables into the environment, without values; step 5 reads the values for the
  * start, and wipes them. */
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/config.h"
+#include "policy/egress.h"
 #include "policy/env.h"
 #include "policy/gateway.h"
 #include "secrets/credential.h"
@@ -105,21 +107,30 @@ static int find_reach(struct execution *execution, struct strings *roots)
 	return 0;
 }
 
+/* Of the command's environment; wiped after the start. NULL where memory is short. */
+static char *new_pair(struct execution *execution, size_t size)
+{
+	struct delivered_credential *delivered = arena_alloc(&execution->arena, sizeof(*delivered));
+	char *pair = delivered ? malloc(size) : NULL;
+	if (!pair)
+		return NULL;
+	*delivered = (struct delivered_credential){ .pair = pair, .size = size, .next = execution->run.credentials };
+	execution->run.credentials = delivered;
+	return pair;
+}
+
 /* The variable with its value takes the place of the one without. */
 static int deliver(struct execution *execution, const struct credential *credential,
                    const struct credential_value *value, struct cordon_error *err)
 {
 	struct strings *environment = &execution->run.environment;
 	size_t name = strlen(credential->variable), size = name + 1 + value->length + 1;
-	struct delivered_credential *delivered = arena_alloc(&execution->arena, sizeof(*delivered));
-	char *pair = delivered ? malloc(size) : NULL;
+	char *pair = new_pair(execution, size);
 	if (!pair)
 		return fail_oom(err);
 	memcpy(pair, credential->variable, name);
 	pair[name] = '=';
 	memcpy(pair + name + 1, value->bytes, value->length + 1);
-	*delivered = (struct delivered_credential){ .pair = pair, .size = size, .next = execution->run.credentials };
-	execution->run.credentials = delivered;
 	for (size_t i = 0; i < environment->count; i++)
 		if (!strncmp(environment->items[i], credential->variable, name) && environment->items[i][name] == '=')
 			environment->items[i] = pair;
@@ -173,6 +184,26 @@ int credentials_begin(struct execution *execution, struct cordon_error *err)
 		bool gets_it = strings_find(&execution->verdict.grants.credentials, credential->name) >= 0;
 		if (load(execution, credential, &reach, gets_it, err) < 0)
 			return -1;
+	}
+	return 0;
+}
+
+int credentials_deliver_proxy(struct execution *execution, const char *token, unsigned port, struct cordon_error *err)
+{
+	static const char mark[] = "=" EGRESS_LOOPBACK_URL;
+	struct strings *environment = &execution->run.environment;
+	for (size_t i = 0; i < environment->count; i++) {
+		const char *entry = environment->items[i];
+		size_t name = strcspn(entry, "="), size = name + sizeof(mark) + strlen(token);
+		/* What the caller set by name is the caller's. */
+		if (strcmp(entry + name, mark))
+			continue;
+		char *pair = new_pair(execution, size);
+		if (!pair)
+			return fail_oom(err);
+		snprintf(pair, size, "%.*s=http://" EGRESS_USER ":%s@" EGRESS_LOOPBACK_V4 ":%u", (int)name, entry, token,
+		         port);
+		environment->items[i] = pair;
 	}
 	return 0;
 }

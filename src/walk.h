@@ -361,6 +361,9 @@ int credentials_choose(const struct walk_facts *facts, const struct verdict_sess
                        struct cordon_error *err) must_check;
 int credentials_set_variables(struct arena *arena, const struct verdict *verdict, struct strings *set) must_check;
 int credentials_begin(struct execution *execution, struct cordon_error *err) must_check;
+/* What it shows to a proxy at this port of the machine's loopback, in the variables of its proxy. */
+int credentials_deliver_proxy(struct execution *execution, const char *token, unsigned port,
+                              struct cordon_error *err) must_check;
 void credentials_wipe(struct execution *execution);
 /* Starts the request as a job, that a thread follows to its end (api/job-thread.c). What the request names is kept as
  * long. */

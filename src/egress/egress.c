@@ -2,6 +2,7 @@
 #include "egress/egress.h"
 
 #include <fcntl.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static int begin_gateway(struct egress *egress, struct cordon_error *err)
 {
 	struct egress_facts facts = egress->facts;
 	struct egress_plan plan = {
-		egress->plan.listeners + egress->plan.count, egress->plan.gateway_count, NULL, 0, 0, false
+		egress->plan.listeners + egress->plan.count, egress->plan.gateway_count, NULL, 0, 0, false, false
 	};
 	if (!plan.count || facts.probe)
 		return 0;
@@ -228,6 +229,26 @@ static void add_counts(struct egress_counts *counts, const struct egress_counts 
 
 /* ---- commands ---------------------------------------------------------------------------------------------------- */
 
+static void make_token(struct egress_command *command)
+{
+	unsigned char bytes[PROXY_TOKEN_LENGTH / 2];
+	randombytes_buf(bytes, sizeof(bytes));
+	sodium_bin2hex(command->token, sizeof(command->token), bytes, sizeof(bytes));
+	sodium_memzero(bytes, sizeof(bytes));
+}
+
+const char *egress_command_token(const struct egress_command *command)
+{
+	return *command->token ? command->token : NULL;
+}
+
+/* Is there a proxy that is told of each command? One that is not there yet is told of all of them (process.c). Under the
+ * lock. */
+static bool carries_tokens(const struct egress *egress)
+{
+	return egress->facts.plan->is_on_loopback && egress->state == EGRESS_CARRIES && !egress->ended;
+}
+
 int egress_join(struct egress *egress, const struct egress_command_facts *facts, struct egress_command **ret_command,
                 struct cordon_error *err)
 {
@@ -246,9 +267,14 @@ int egress_join(struct egress *egress, const struct egress_command_facts *facts,
 		free(command);
 		return -1;
 	}
+	if (egress->facts.plan->is_on_loopback)
+		make_token(command);
 	pthread_mutex_lock(&egress->lock);
+	command->number = ++egress->last_number;
 	command->next = egress->commands;
 	egress->commands = command;
+	if (carries_tokens(egress) && egress_send_token(egress, command, false) < 0)
+		proxy_kill(&egress->process);
 	pthread_mutex_unlock(&egress->lock);
 	*ret_command = command;
 	return 0;
@@ -273,13 +299,15 @@ static void await_told(struct egress *egress)
 }
 
 /* Under the lock. */
-static void remember(struct egress *egress, const struct egress_command_facts *facts)
+static void remember(struct egress *egress, const struct egress_command *command)
 {
+	const struct egress_command_facts *facts = &command->facts;
 	struct egress_left *left = &egress->left[egress->left_count++ % EGRESS_LEFT_MAX];
 	free(left->program);
 	*left = (struct egress_left){ .address = facts->address,
 		                      .program = facts->program ? strdup(facts->program) : NULL,
-		                      .ended_ms = clock_ms() };
+		                      .ended_ms = clock_ms(),
+		                      .number = command->number };
 	snprintf(left->audit_id, sizeof(left->audit_id), "%s", facts->audit_id ? facts->audit_id : "");
 }
 
@@ -292,6 +320,9 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 	uint64_t one = 1;
 	int result = command->gateway ? egress_leave(command->gateway, report ? &gateway : NULL, err) : 0;
 	pthread_mutex_lock(&egress->lock);
+	/* What that ends is told before it is over. */
+	if (carries_tokens(egress) && egress_send_token(egress, command, true) < 0)
+		proxy_kill(&egress->process);
 	await_told(egress);
 	command->ended = true;
 	pthread_cond_broadcast(&egress->changed);
@@ -302,7 +333,7 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 			*at = command->next;
 			break;
 		}
-	remember(egress, &command->facts);
+	remember(egress, command);
 	if (report && egress_report_fill(command, report) < 0)
 		result = fail_oom(err);
 	if (report)
@@ -312,6 +343,7 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 	egress_ask_end(command);
 	close(command->ended_fd);
 	free(command->denied);
+	sodium_memzero(command->token, sizeof(command->token));
 	free(command);
 	return result;
 }

@@ -104,6 +104,9 @@ int egress_join(struct egress *egress, const struct egress_command_facts *facts,
                 struct cordon_error *err) must_check;
 /* It has ended. NULL as a report: it is not needed. */
 int egress_leave(struct egress_command *command, struct egress_report *report, struct cordon_error *err) must_check;
+/* Where the proxy is at a port of this machine's loopback, what the command shows to it; NULL elsewhere. It is for the
+ * command's environment alone: it is in no row, no text and no argument. */
+const char *egress_command_token(const struct egress_command *command);
 /* Another egress listens at the same addresses from now on, with this plan: connections of hosts that it has, too, go
  * on here, the others end. False: nothing goes on here, and it is to be ended. */
 bool egress_hand_over(struct egress *egress, const struct egress_plan *next);
@@ -152,6 +155,8 @@ struct egress_command {
 	pthread_t asker;
 	bool has_asker;
 	int ended_fd;                           /* readable once the command has ended */
+	uint32_t number;                        /* by which the proxy knows it; from 1 */
+	char token[PROXY_TOKEN_LENGTH + 1];     /* "": it has none */
 	/* Under the egress's lock. */
 	bool ended;
 	struct egress_question *first, **last;
@@ -170,6 +175,7 @@ struct egress_left {
 	char audit_id[ID_SIZE];                 /* "": there is none in this place */
 	char *program;
 	int64_t ended_ms;
+	uint32_t number;
 };
 
 struct egress {
@@ -195,6 +201,7 @@ struct egress {
 	struct egress_command idle;             /* stands for them where there is none */
 	struct egress_left left[EGRESS_LEFT_MAX];
 	size_t left_count;                      /* ever; the next is put at this place of the ring */
+	uint32_t last_number;
 
 	int network_fds[2];                     /* a user namespace and a network, which the proxy enters; or -1 */
 	int *listeners;                         /* once they are handed over, the reader's; below 0: there is none */
@@ -217,7 +224,7 @@ static inline bool egress_is_offline(const struct egress *egress)
 	return egress->facts.plan->is_offline;
 }
 
-/* The command that dialled the proxy at its own address; NULL: it is not known. */
+/* The command that dialled the proxy at its own address, or showed its token; NULL: it is not known. */
 struct egress_command *egress_sender(struct egress *egress, const struct proxy_message *message);
 
 /* ---- row.c: of the reader, under the lock ---------------------------------------------------------------------- */
@@ -271,9 +278,11 @@ int egress_report_fill(const struct egress_command *command, struct egress_repor
 /* ---- process.c --------------------------------------------------------------------------------------------------- */
 
 int egress_start_proxy(struct egress *egress, struct cordon_error *err) must_check;
-/* All that it must know before it begins. One that does not listen is ended, and found out about by reading like one
+/* All that it must know before it begins; EGRESS_CARRIES then. One that does not listen is ended, and found out about by reading like one
  * that is gone. */
 void egress_brief(struct egress *egress);
+/* What the command has to show from now on, or `ended`, no longer. Under the lock. */
+int egress_send_token(const struct egress *egress, const struct egress_command *command, bool ended) must_check;
 void egress_close_listeners(struct egress *egress);
 int egress_send_rules(const struct egress *egress, const struct egress_plan *plan, bool has_v6) must_check;
 /* All of it is sent, and one descriptor with it unless that is below 0. -1 where the proxy is gone. */

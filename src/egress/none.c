@@ -52,6 +52,12 @@ int egress_join(struct egress *egress, const struct egress_command_facts *facts,
 	return refuse(err);
 }
 
+const char *egress_command_token(const struct egress_command *command)
+{
+	(void)command;
+	return NULL;
+}
+
 int egress_leave(struct egress_command *command, struct egress_report *report, struct cordon_error *err)
 {
 	(void)command;

@@ -1,4 +1,5 @@
 /* The process of an egress: its start, and what it is told. */
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,6 +61,7 @@ static int send_settings(const struct egress *egress)
 		message.settings.idle_ms = message.settings.total_bytes = 0;
 	message.settings.offline = egress_is_offline(egress);
 	message.settings.asks = egress->facts.asks;
+	message.settings.asks_token = egress->facts.plan->is_on_loopback;
 	return egress_send(egress, &message, -1);
 }
 
@@ -151,6 +153,32 @@ static int send_network(struct egress *egress)
 	return result;
 }
 
+int egress_send_token(const struct egress *egress, const struct egress_command *command, bool ended)
+{
+	struct proxy_message message = { .kind = PROXY_TOKEN, .id = command->number };
+	message.secret.length = ended ? 0 : PROXY_TOKEN_LENGTH;
+	memcpy(message.secret.bytes, command->token, message.secret.length);
+	int result = egress_send(egress, &message, -1);
+	sodium_memzero(&message, sizeof(message));
+	return result;
+}
+
+/* Those that join from here on send their tokens themselves. */
+static int begin(struct egress *egress)
+{
+	int result = 0;
+	pthread_mutex_lock(&egress->lock);
+	for (const struct egress_command *each = egress->commands; each && result == 0; each = each->next)
+		if (*each->token)
+			result = egress_send_token(egress, each, false);
+	if (result == 0)
+		result = egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
+	egress->state = EGRESS_CARRIES;
+	pthread_cond_broadcast(&egress->changed);
+	pthread_mutex_unlock(&egress->lock);
+	return result;
+}
+
 void egress_brief(struct egress *egress)
 {
 	bool has_v6;
@@ -159,6 +187,6 @@ void egress_brief(struct egress *egress)
 	    send_names(egress) < 0 ||
 	    (is_gateway ? egress_send_gateways(egress) < 0 :
 	                  egress_send_rules(egress, egress->facts.plan, has_v6) < 0 || egress_send_terms(egress) < 0) ||
-	    egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1) < 0)
+	    begin(egress) < 0)
 		proxy_kill(&egress->process);
 }

@@ -90,19 +90,28 @@ static bool is_at(const struct address *one, const struct address *other)
 	return one->length && one->length == other->length && !memcmp(one->bytes, other->bytes, one->length);
 }
 
+/* Was it this command? By its token at a port of this machine's loopback, else by the address that it dialled. */
+static bool is_of(const struct egress *egress, const struct proxy_message *message, uint32_t number,
+                  const struct address *address)
+{
+	return egress->facts.plan->is_on_loopback ? message->connection.command == number :
+	                                            is_at(&message->connection.inside, address);
+}
+
 struct egress_command *egress_sender(struct egress *egress, const struct proxy_message *message)
 {
 	for (struct egress_command *each = egress->commands; each; each = each->next)
-		if (is_at(&message->connection.inside, &each->facts.address))
+		if (is_of(egress, message, each->number, &each->facts.address))
 			return each;
 	return NULL;
 }
 
-/* The command that dialled the proxy at its own address, and has ended since. */
+/* The same of a command that has ended since. */
 static const struct egress_left *find_left(const struct egress *egress, const struct proxy_message *message)
 {
 	for (size_t i = 0; i < EGRESS_LEFT_MAX; i++)
-		if (*egress->left[i].audit_id && is_at(&message->connection.inside, &egress->left[i].address))
+		if (*egress->left[i].audit_id &&
+		    is_of(egress, message, egress->left[i].number, &egress->left[i].address))
 			return &egress->left[i];
 	return NULL;
 }
@@ -139,7 +148,8 @@ static size_t write_running(struct json *json, const struct egress *egress, int6
 static void begin(struct json *json, const struct egress *egress, const struct whose *whose, const char *decision)
 {
 	size_t running = whose->is_known ? 0 : write_running(NULL, egress, whose->began_ms);
-	bool several = running > 1 || (running && !egress->commands);
+	/* What shows no token may be anybody's. */
+	bool several = running > 1 || (running && (!egress->commands || egress->facts.plan->is_on_loopback));
 	audit_row_begin(json, "network", NULL, egress->facts.session_id);
 	json_key_string(json, "audit_id", several ? NULL : whose->audit_id);
 	json_key_string(json, "program", several ? NULL : whose->program);

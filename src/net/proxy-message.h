@@ -21,7 +21,6 @@
 
 #define PROXY_FD 3
 #define PROXY_NO_NETWORK "no network access"    /* why everything is refused where there is none */
-#define PROXY_USER "cordon"                     /* whose password a token is */
 #define PROXY_TOKEN_LENGTH 64                   /* characters; longer than a label of a name can be */
 
 enum proxy_kind {

@@ -7,7 +7,10 @@
  *                              connection is
  *     198.19.0.0/16            names that only a wildcard covers, given out when they are asked for; 2001:2::2:0/112
  *
- * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it. */
+ * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it.
+ *
+ * Where the driver has no network namespace there is the proxy alone, at a port of this machine's 127.0.0.1 that the
+ * system chooses; every local user can connect there, so that a command shows a token, as the password of EGRESS_USER. */
 #pragma once
 
 #define EGRESS_ADDRESS "198.18.0.1"
@@ -27,6 +30,10 @@
 #define EGRESS_WILD_V6 "2001:2::2:0"
 #define EGRESS_LOOPBACK_V4 "127.0.0.1"
 #define EGRESS_LOOPBACK_V6 "::1"
+
+#define EGRESS_USER "cordon"
+/* Of such a proxy, for display; the command gets the token and the port in their places. */
+#define EGRESS_LOOPBACK_URL "http://" EGRESS_USER ":(token)@" EGRESS_LOOPBACK_V4 ":(port)"
 
 enum egress_use {
 	EGRESS_PROXY,

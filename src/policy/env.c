@@ -267,6 +267,7 @@ static bool is_given(const struct strings *environment, size_t count, const char
 static int inject(struct arena *arena, const struct env_request *request, struct strings *environment,
                   struct cordon_error *err)
 {
+	const char *no_proxy = request->proxy && !request->proxies_all ? NO_PROXY : NULL;
 	const struct {
 		const char *name, *value;
 	} injected[] = {
@@ -283,11 +284,11 @@ static int inject(struct arena *arena, const struct env_request *request, struct
 		{ "HTTP_PROXY", request->proxy },
 		{ "HTTPS_PROXY", request->proxy },
 		{ "ALL_PROXY", request->proxy },
-		{ "NO_PROXY", request->proxy ? NO_PROXY : NULL },
+		{ "NO_PROXY", no_proxy },
 		{ "http_proxy", request->proxy },
 		{ "https_proxy", request->proxy },
 		{ "all_proxy", request->proxy },
-		{ "no_proxy", request->proxy ? NO_PROXY : NULL },
+		{ "no_proxy", no_proxy },
 	};
 	const size_t given = environment->count;
 	for (size_t i = 0; i < ARRAY_SIZE(injected); i++) {

@@ -18,6 +18,7 @@ struct env_request {
 	const char *driver, *network;
 	const char *tmpdir;                     /* NULL: /tmp */
 	const char *proxy;                      /* the URL for HTTP_PROXY and its like; or NULL */
+	bool proxies_all;                       /* also this machine's own services: NO_PROXY is not set */
 };
 
 /* Later sources replace earlier ones: what is always taken from the caller (PATH, LANG, TERM and the like), toolchains,

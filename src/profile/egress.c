@@ -224,6 +224,16 @@ void egress_share(struct egress_plan *plan)
 			plan->listeners[i].address = (struct address){ .length = 4 };
 }
 
+void egress_on_loopback(struct egress_plan *plan)
+{
+	const struct address loopback = address_after(EGRESS_LOOPBACK_V4, 0);
+	plan->count = 0;
+	listen_on(plan, EGRESS_PROXY, &loopback, 0);
+	for (size_t i = 0; i < plan->rule_count; i++)
+		plan->rules[i].v4 = plan->rules[i].v6 = (struct address){ 0 };
+	plan->is_on_loopback = true;
+}
+
 struct address egress_command_address(const char *audit_id)
 {
 	uint32_t hash = 2166136261u;

@@ -37,6 +37,7 @@ struct egress_plan {
 	size_t gateway_count;           /* of the listeners, the last ones: they are not the proxy's but the
 	                                   gateway's */
 	bool is_offline;                /* there is no network: what is asked for at the listeners is refused at once */
+	bool is_on_loopback;            /* of this machine: who uses the proxy shows the token of a command */
 };
 
 extern const char *const egress_use_names[EGRESS_USE_MAX];
@@ -51,6 +52,8 @@ int egress_make(struct arena *arena, const struct strings *hosts, struct egress_
 /* Of a sandbox in which several commands run: the proxy is listened for at all addresses, so that each command can
  * have its own. */
 void egress_share(struct egress_plan *plan);
+/* Without a network namespace: the proxy alone, at a port of this machine's loopback that is not known yet (0). */
+void egress_on_loopback(struct egress_plan *plan);
 /* The address of a session's command. Two commands may have the same one, and every command can use another's: it is a
  * hint. */
 struct address egress_command_address(const char *audit_id);

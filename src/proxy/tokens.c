@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define USER_LENGTH (sizeof(PROXY_USER) - 1)
+#define USER_LENGTH (sizeof(EGRESS_USER) - 1)
 _Static_assert(TOKEN_BASIC_SIZE == sodium_base64_ENCODED_LEN(USER_LENGTH + 1 + PROXY_TOKEN_LENGTH,
                                                              sodium_base64_VARIANT_ORIGINAL), "as long as it becomes");
 
@@ -20,7 +20,7 @@ int tokens_add(struct tokens *tokens, uint32_t command, const void *token, size_
 	struct token *added = &tokens->items[tokens->count++];
 	added->command = command;
 	memcpy(added->password, token, length);
-	memcpy(pair, PROXY_USER ":", USER_LENGTH + 1);
+	memcpy(pair, EGRESS_USER ":", USER_LENGTH + 1);
 	memcpy(pair + USER_LENGTH + 1, token, length);
 	sodium_bin2base64(added->basic, sizeof(added->basic), pair, sizeof(pair), sodium_base64_VARIANT_ORIGINAL);
 	sodium_memzero(pair, sizeof(pair));
@@ -60,7 +60,7 @@ uint32_t tokens_find_basic(const struct tokens *tokens, struct http_span authori
 uint32_t tokens_find_login(const struct tokens *tokens, const struct socks_login *login)
 {
 	uint32_t found = 0;
-	if (login->user_length != USER_LENGTH || memcmp(login->user, PROXY_USER, USER_LENGTH) ||
+	if (login->user_length != USER_LENGTH || memcmp(login->user, EGRESS_USER, USER_LENGTH) ||
 	    login->password_length != PROXY_TOKEN_LENGTH)
 		return 0;
 	for (size_t i = 0; i < tokens->count; i++)

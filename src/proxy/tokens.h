@@ -1,6 +1,6 @@
 /* Tokens: where others than the command can connect to the proxy's port (a port of this machine's loopback), who does so
  * must show the token of a command that runs, which also tells whose a connection is. It is the password of the user
- * PROXY_USER, in HTTP (Basic) and in SOCKS. */
+ * EGRESS_USER, in HTTP (Basic) and in SOCKS. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "net/socks.h"
 
 #define TOKENS_MAX 256                  /* commands at a time */
-#define TOKEN_BASIC_SIZE 97             /* PROXY_USER, a colon and a token, in base64 */
+#define TOKEN_BASIC_SIZE 97             /* EGRESS_USER, a colon and a token, in base64 */
 
 struct token {
 	uint32_t command;

@@ -98,7 +98,8 @@ static int copy(struct live_network *network, const struct sandbox_request *requ
 			return -1;
 	}
 	network->plan = (struct egress_plan){ listeners,        plan->count,         rules,
-		                              plan->rule_count, plan->gateway_count, plan->is_offline };
+		                              plan->rule_count, plan->gateway_count, plan->is_offline,
+		                              plan->is_on_loopback };
 	network->config = config_ref(request->config);
 	if (plan->gateway_count &&
 	    egress_keep_environment(arena, network->config, request->environment, &network->environment) < 0)

@@ -281,6 +281,25 @@ static void test_most_services(void **state)
 	assert_non_null(strstr(err.reason, "65 different ports of localhost"));
 }
 
+static void test_on_loopback(void **state)
+{
+	(void)state;
+	list("a.example.com:443");
+	list("localhost:80");
+	list("*.example.com:80");
+	struct egress_plan plan = make();
+	assert_false(plan.is_on_loopback);
+	egress_on_loopback(&plan);
+	assert_true(plan.is_on_loopback);
+	assert_int_equal(plan.count, 1);
+	assert_memory_equal(plan.listeners[0].address.bytes, "\x7f\0\0\1", 4);
+	assert_int_equal(plan.listeners[0].port, 0);
+	assert_int_equal(plan.listeners[0].use, EGRESS_PROXY);
+	assert_int_equal(plan.rule_count, 3);
+	for (size_t i = 0; i < plan.rule_count; i++)
+		assert_rule(&plan.rules[i], plan.rules[i].text, "", "");
+}
+
 static void test_offline(void **state)
 {
 	(void)state;
@@ -313,6 +332,7 @@ int main(void)
 		ROW(test_services_of_the_host),
 		ROW(test_services_beside_others),
 		ROW(test_most_services),
+		ROW(test_on_loopback),
 		ROW(test_offline),
 		ROW(test_long_list),
 		ROW(test_bounds),

@@ -199,6 +199,11 @@ static void proxy(void **state)
 		assert_string_equal(value(&environment, names[i]), "http://198.18.0.1:3128");
 	assert_string_equal(value(&environment, "NO_PROXY"), "localhost,127.0.0.1,::1");
 	assert_string_equal(value(&environment, "no_proxy"), "localhost,127.0.0.1,::1");
+	request.proxies_all = true;
+	environment = build(caller, &request);
+	assert_string_equal(value(&environment, "all_proxy"), "http://198.18.0.1:3128");
+	assert_null(value(&environment, "NO_PROXY"));
+	assert_null(value(&environment, "no_proxy"));
 }
 
 static void what_is_refused(void **state)

@@ -361,6 +361,31 @@ static void test_the_environment(void **state)
 	assert_string_equal(variable(assert_taken(ground), "TOKEN"), ENV_HIDDEN);
 }
 
+static uint16_t loopback_port(const struct sandbox *sandbox)
+{
+	(void)sandbox;
+	return 0;
+}
+
+/* A port and a token that are known once the walls are raised; nothing has them before. */
+static void test_a_proxy_on_the_machines_loopback(void **state)
+{
+	struct ground *ground = *state;
+	ground->driver.answers_offline = false;
+	ground->driver.loopback_port = loopback_port;
+	assert_null(variable(assert_taken(ground), "HTTP_PROXY"));
+	ground->verdict.grants.set.network = NETWORK_HOSTS;
+	strings_add(&ground->arena, &ground->verdict.grants.set.hosts, "example.com:443");
+	for (int one_off = 0; one_off < 2; one_off++) {
+		ground->verdict.session.one_off = one_off;
+		const struct profile *profile = assert_taken(ground);
+		assert_string_equal(variable(profile, "HTTP_PROXY"), "http://cordon:(token)@127.0.0.1:(port)");
+		assert_null(variable(profile, "NO_PROXY"));
+		assert_true(profile->egress.is_on_loopback);
+		assert_int_equal(profile->egress.count, 1);
+	}
+}
+
 static void test_a_proxy_where_something_answers(void **state)
 {
 	struct ground *ground = *state;
@@ -474,6 +499,7 @@ int main(void)
 		CASE(test_the_order_of_what_is_gathered),
 		CASE(test_parts_of_programs_where_only_these_may_run),
 		CASE(test_the_environment),
+		CASE(test_a_proxy_on_the_machines_loopback),
 		CASE(test_a_proxy_where_something_answers),
 		CASE(test_without_a_private_root),
 		CASE(test_the_tmp_of_a_session),

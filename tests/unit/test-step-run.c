@@ -211,6 +211,22 @@ int egress_join(struct egress *of, const struct egress_command_facts *facts, str
 	return call("join", err);
 }
 
+static const char *token;               /* that the command has to show; or NULL */
+
+const char *egress_command_token(const struct egress_command *command)
+{
+	assert_ptr_equal(command, &connections);
+	return token;
+}
+
+int credentials_deliver_proxy(struct execution *execution, const char *its, unsigned port, struct cordon_error *err)
+{
+	(void)execution;
+	assert_ptr_equal(its, token);
+	assert_int_equal(port, 4711);
+	return call("deliver", err);
+}
+
 int egress_leave(struct egress_command *command, struct egress_report *report, struct cordon_error *err)
 {
 	assert_ptr_equal(command, &connections);
@@ -371,7 +387,15 @@ static void lower(struct sandbox *sandbox)
 	note("lower");
 }
 
+static uint16_t loopback_port(const struct sandbox *sandbox)
+{
+	assert_ptr_equal(sandbox, &own);
+	return 4711;
+}
+
 static const struct driver_keeping keeping;
+static const struct driver on_loopback = { .name = "on loopback", .describe = describe, .raise = raise_walls,
+	.take_listeners = take_listeners, .loopback_port = loopback_port, .start = start_command, .lower = lower };
 static const struct driver one_by_one = { .name = "one by one", .describe = describe, .raise = raise_walls,
 	.take_listeners = take_listeners, .start = start_command, .lower = lower };
 static const struct driver keeps = { .name = "keeps", .keeping = &keeping, .describe = describe, .raise = raise_walls,
@@ -393,6 +417,7 @@ static int set_up(void **state)
 	memset(failing, 0, sizeof(failing));
 	memset(&err, 0, sizeof(err));
 	lost = shares = false;
+	token = NULL;
 	left_as = SANDBOX_STAYS;
 	request = (struct cordon_request){ .argv = { .items = words, .count = 1 }, .stdin_fd = -1 };
 	execution->cordon = &cordon;
@@ -461,6 +486,26 @@ static void test_the_network_of_its_own_sandbox(void **state)
 	failing[0] = "listeners";
 	assert_int_equal(run_step_start(execution, &err), 0);
 	assert_taken("secrets raise egress publish join broker start wipe running deaf published");
+}
+
+/* Once the port is known and before the command is there, it is told both. */
+static void test_the_token_of_its_proxy(void **state)
+{
+	struct execution *execution = *state;
+	execution->verdict.session.driver = &on_loopback;
+	execution->verdict.session.one_off = true;
+	give_network(execution);
+	token = "a token";
+	assert_int_equal(run_step_start(execution, &err), 0);
+	assert_taken("secrets raise egress publish join deliver broker start wipe running listeners published");
+	run_release(execution);
+	assert_taken("part publish-free egress-free free lower wipe");
+	*execution = (struct execution){ .cordon = &cordon, .request = &request, .verdict = execution->verdict };
+	failing[0] = "deliver";
+	assert_int_equal(run_step_start(execution, &err), -1);
+	assert_taken("secrets raise egress publish join deliver");
+	run_release(execution);
+	assert_taken("part publish-free egress-free lower wipe");
 }
 
 static void test_a_command_of_a_session_is_started_in_its_sandbox(void **state)
@@ -657,6 +702,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_a_one_off_raises_starts_and_lowers),
 		CASE(test_the_network_of_its_own_sandbox),
+		CASE(test_the_token_of_its_proxy),
 		CASE(test_a_command_of_a_session_is_started_in_its_sandbox),
 		CASE(test_who_has_a_sandbox_of_its_own),
 		CASE(test_a_sandbox_that_does_not_answer_is_left_as_lost),
