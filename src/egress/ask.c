@@ -50,7 +50,7 @@ static void ask(struct egress_command *command, const struct egress_question *qu
 	asked.excess = &excess;
 	asked.excess_name = "network";
 	asked.excess_subject = question->host;
-	asked.ended_fd = command->ended_fd;
+	asked.ended_fd = command->latch.fd;
 	facts->hold_input(facts->hold_input_arg, true);
 	int result = strings_add(&arena, &excess.hosts, question->host) < 0 ? fail_oom(&err) :
 	             gate_ask(&egress->facts.gate, &arena, egress->facts.config, &asked, &given, &err);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +20,7 @@ static void destroy(struct egress *egress)
 	close_fd(&egress->network_fds[0]);
 	close_fd(&egress->network_fds[1]);
 	proxy_end(&egress->process);
-	close_fd(&egress->ended_fd);
+	latch_close(&egress->latch);
 	close_fd(&egress->poll_fd);
 	pthread_cond_destroy(&egress->changed);
 	pthread_mutex_destroy(&egress->lock);
@@ -57,8 +56,7 @@ static int make_descriptors(struct egress *egress, const struct egress *gateway_
 	bool stays = egress->facts.stays;
 	egress->poll_fd = gateway_of && !stays ? fcntl(gateway_of->poll_fd, F_DUPFD_CLOEXEC, 3)
 	                                       : epoll_create1(EPOLL_CLOEXEC);
-	egress->ended_fd = stays ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	return egress->poll_fd < 0 || (stays && egress->ended_fd < 0) ? -1 : 0;
+	return egress->poll_fd < 0 || (stays && latch_open(&egress->latch) < 0) ? -1 : 0;
 }
 
 static int begin(const struct egress_facts *facts, const struct egress *gateway_of, struct egress **ret_egress,
@@ -72,7 +70,7 @@ static int begin(const struct egress_facts *facts, const struct egress *gateway_
 		                   .process = { -1, -1, -1 },
 		                   .network_fds = { -1, -1 },
 		                   .poll_fd = -1,
-		                   .ended_fd = -1,
+		                   .latch = LATCH_NONE,
 		                   .idle = { .egress = egress } };
 	egress->plan = *facts->plan;
 	egress->plan.count -= egress->plan.gateway_count;
@@ -147,13 +145,12 @@ void egress_started(struct egress *egress, bool listens)
 
 static void join(struct egress *egress)
 {
-	uint64_t one = 1;
 	pthread_mutex_lock(&egress->lock);
 	egress->ended = true;
 	pthread_cond_broadcast(&egress->changed);
 	pthread_mutex_unlock(&egress->lock);
 	if (egress->has_reader) {
-		(void)!write(egress->ended_fd, &one, sizeof(one));
+		latch_set(&egress->latch);
 		pthread_join(egress->reader, NULL);
 	} else if (egress->state != EGRESS_OVER) {
 		egress_conclude(egress);
@@ -256,14 +253,13 @@ int egress_join(struct egress *egress, const struct egress_command_facts *facts,
 	if (!command)
 		return fail_oom(err);
 	*command =
-		(struct egress_command){ .egress = egress, .facts = *facts, .ended_fd = -1, .last = &command->first };
-	command->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (command->ended_fd < 0) {
+		(struct egress_command){ .egress = egress, .facts = *facts, .latch = LATCH_NONE, .last = &command->first };
+	if (latch_open(&command->latch) < 0) {
 		free(command);
-		return fail(err, CORDON_E_INTERNAL, errno, "eventfd", "cannot make what the proxy needs");
+		return fail(err, CORDON_E_INTERNAL, errno, "descriptors", "cannot make what the proxy needs");
 	}
 	if (egress->gateway && egress_join(egress->gateway, facts, &command->gateway, err) < 0) {
-		close(command->ended_fd);
+		latch_close(&command->latch);
 		free(command);
 		return -1;
 	}
@@ -317,7 +313,6 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 	struct cordon_error ignored;
 	struct egress_report gateway = { .arena = report ? report->arena : NULL,
 		                         .denials = report ? report->denials : NULL };
-	uint64_t one = 1;
 	int result = command->gateway ? egress_leave(command->gateway, report ? &gateway : NULL, err) : 0;
 	pthread_mutex_lock(&egress->lock);
 	/* What that ends is told before it is over. */
@@ -339,9 +334,9 @@ int egress_leave(struct egress_command *command, struct egress_report *report, s
 	if (report)
 		add_counts(&report->counts, &gateway.counts);
 	pthread_mutex_unlock(&egress->lock);
-	(void)!write(command->ended_fd, &one, sizeof(one));
+	latch_set(&command->latch);
 	egress_ask_end(command);
-	close(command->ended_fd);
+	latch_close(&command->latch);
 	free(command->denied);
 	sodium_memzero(command->token, sizeof(command->token));
 	free(command);

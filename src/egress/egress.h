@@ -22,7 +22,8 @@
 #include "base/arena.h"
 #include "base/denials.h"
 #include "base/id.h"
-#include "net/proxy-message.h"
+#include "base/latch.h"
+#include "net/proxy-socket.h"
 #include "driver/proxy.h"
 #include "egress/counts.h"
 #include "policy/capability.h"
@@ -154,7 +155,7 @@ struct egress_command {
 	struct egress_command_facts facts;
 	pthread_t asker;
 	bool has_asker;
-	int ended_fd;                           /* readable once the command has ended */
+	struct latch latch;                     /* set once the command has ended */
 	uint32_t number;                        /* by which the proxy knows it; from 1 */
 	char token[PROXY_TOKEN_LENGTH + 1];     /* "": it has none */
 	/* Under the egress's lock. */
@@ -183,10 +184,11 @@ struct egress {
 	struct egress_plan plan;                /* its own part of the one that was given */
 	struct egress *gateway;                 /* the same for the gateways, where the plan has some; or NULL */
 	struct proxy_process process;
+	struct proxy_inbox inbox;
 	int poll_fd;                            /* readable when there is something to read */
 	pthread_t reader;                       /* of one that stays: */
 	bool has_reader;
-	int ended_fd;                           /* readable once it is to end */
+	struct latch latch;                     /* set once it is to end */
 	atomic_bool unrecorded;                 /* the ledger cannot be written */
 
 	pthread_mutex_t lock;

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "egress/egress.h"
+#include "net/proxy-socket.h"
 
 #define PATIENCE_S 10           /* for the proxy to read what it is told */
 #define CROWDED_PAUSE_NS 2000000
@@ -24,21 +25,8 @@ int egress_start_proxy(struct egress *egress, struct cordon_error *err)
 
 int egress_send(const struct egress *egress, const struct proxy_message *message, int fd)
 {
-	struct iovec part = { (void *)(uintptr_t)message, sizeof(*message) };
-	union {
-		struct cmsghdr header;
-		unsigned char space[CMSG_SPACE(sizeof(int))];
-	} control = { .header = {
-			      .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1 };
-	ssize_t sent;
-	if (fd >= 0) {
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-		header.msg_control = &control;
-		header.msg_controllen = sizeof(control);
-	}
 	/* The descriptors that a user may have under way are bounded; those of others will arrive. */
-	for (int rounds = 0; (sent = sendmsg(egress->process.fd, &header, MSG_NOSIGNAL)) < 0; rounds++) {
+	for (int rounds = 0; proxy_socket_put(egress->process.fd, message, fd) < 0; rounds++) {
 		if (errno == ETOOMANYREFS && rounds < CROWDED_ROUNDS)
 			nanosleep(&(struct timespec){ .tv_nsec = CROWDED_PAUSE_NS }, NULL);
 		else if (errno != EINTR)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -72,15 +71,15 @@ static int handle(struct egress *egress, const struct proxy_message *message, st
 /* One message. 0: there is none for now; -1: no more. */
 static int hear(struct egress *egress, struct cordon_error *err)
 {
-	struct proxy_message message;
-	ssize_t length = recv(egress->process.fd, &message, sizeof(message), MSG_DONTWAIT | MSG_TRUNC);
+	const struct proxy_message *message = &egress->inbox.message;
+	int got = proxy_socket_receive(egress->process.fd, &egress->inbox);
 	/* ECONNRESET is said once, where it ended with something unread, and before what it has said itself. */
-	if (length < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
-		return errno != EAGAIN;
-	if (length != (ssize_t)sizeof(message) || !egress_message_is_sound(&message))
+	if (got == 0 || (got < 0 && errno == ECONNRESET))
+		return got != 0;
+	if (got < 0 || !egress_message_is_sound(message))
 		return -1;
 	pthread_mutex_lock(&egress->lock);
-	int result = handle(egress, &message, err);
+	int result = handle(egress, message, err);
 	pthread_mutex_unlock(&egress->lock);
 	return result < 0 ? -1 : 1;
 }
@@ -89,9 +88,10 @@ static int hear(struct egress *egress, struct cordon_error *err)
 static int send_end(struct egress *egress)
 {
 	const struct proxy_message message = { .kind = PROXY_END };
-	ssize_t sent = send(egress->process.fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
-	egress->gave_up = sent < 0 && errno == EAGAIN;
-	return sent == (ssize_t)sizeof(message) ? 0 : -1;
+	size_t sent = 0;
+	int result = proxy_socket_send(egress->process.fd, &message, &sent);
+	egress->gave_up = result == 0;
+	return result > 0 ? 0 : -1;
 }
 
 /* The command has ended. Until the proxy has said its last, or is gone, or has been waited for long enough. What its
@@ -251,7 +251,7 @@ static void *read_all(void *argument)
 		egress_listen(egress);
 	while (egress->state == EGRESS_LISTENS || egress->state == EGRESS_CARRIES) {
 		struct pollfd ready[] = { { .fd = egress->poll_fd, .events = POLLIN },
-			                  { .fd = egress->ended_fd, .events = POLLIN } };
+			                  { .fd = egress->latch.fd, .events = POLLIN } };
 		if (poll(ready, ARRAY_SIZE(ready), -1) < 0 && errno != EINTR)
 			break;
 		if (ready[0].revents)

@@ -3,11 +3,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "net/proxy-socket.h"
 #include "net/resolve.h"
 #include "proxy/loop.h"
 #include "proxy/seal.h"
@@ -49,8 +49,9 @@ static const char *seal(void)
 __attribute__((noreturn)) static void stop(const char *why)
 {
 	struct proxy_message message = { .kind = PROXY_TOTALS };
+	size_t sent = 0;
 	snprintf(message.text, sizeof(message.text), "%s", why);
-	send(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!proxy_socket_send(PROXY_FD, &message, &sent);
 	/* A socket that is closed with unread input is reset, and the supervisor might miss the message. */
 	struct pollfd wait = { .fd = PROXY_FD, .events = POLLIN };
 	while (poll(&wait, 1, FAREWELL_MS) == 1 && recv(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT) > 0)
@@ -62,8 +63,7 @@ int main(void)
 {
 	static const struct proxy_message ready = { .kind = PROXY_READY };
 	/* Other descriptors of the supervisor must not be inherited. */
-	close_range(PROXY_FD + 1, ~0U, 0);
-	prctl(PR_SET_NAME, "cordon-proxy");
+	seal_prepare(PROXY_FD);
 	/* A terminal's signals are for the command and the supervisor; the proxy ends when they have. */
 	setsid();
 	/* Splicing into a socket that was reset sends it. */

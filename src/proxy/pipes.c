@@ -1,8 +1,12 @@
 /* Pipes: see pipes.h. */
 #include "proxy/pipes.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/sock_diag.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define IDLE_MAX 4      /* of each size */
@@ -66,4 +70,25 @@ void pipes_give(struct pipes *pipes, struct pipe *pipe)
 	close(pipe->read_fd);
 	close(pipe->write_fd);
 	free(pipe);
+}
+
+ssize_t pipes_splice(int from, int to, size_t length)
+{
+	ssize_t moved;
+	do
+		moved = splice(from, NULL, to, NULL, length, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	while (moved < 0 && errno == EINTR);
+	return moved < 0 ? -errno : moved;
+}
+
+size_t pipes_room(int socket_fd)
+{
+	uint32_t memory[SK_MEMINFO_VARS];
+	socklen_t length = sizeof(memory);
+	if (getsockopt(socket_fd, SOL_SOCKET, SO_MEMINFO, memory, &length) < 0 ||
+	    length < (SK_MEMINFO_WMEM_QUEUED + 1) * sizeof(*memory))
+		return PIPE_LARGE_SIZE; /* before Linux 4.12 */
+	uint32_t size = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
+	/* Not nothing: only a socket that was offered too much tells when it takes more. */
+	return size > used && size - used > PIPE_SMALL_SIZE ? size - used : PIPE_SMALL_SIZE;
 }

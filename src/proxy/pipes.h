@@ -4,6 +4,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct pipe {
 	struct pipe *next;
@@ -23,7 +24,13 @@ struct pipes {
 	size_t large_count;     /* of all there are */
 };
 
-/* For so many bytes at a time; it may take fewer. NULL where descriptors or memory are short. */
+/* For so many bytes at a time; it may take fewer. NULL where descriptors or memory are short, or there is no splicing
+ * (pipes-none.c): then bytes are copied. */
 struct pipe *pipes_take(struct pipes *pipes, size_t length);
 /* What is still in it is lost. */
 void pipes_give(struct pipes *pipes, struct pipe *pipe);
+
+/* One of these is a pipe's end: how much was moved, 0 at the end of what `from` has, or -errno. */
+ssize_t pipes_splice(int from, int to, size_t length);
+/* How much a socket takes before it is full: more would stay in the pipe, and occupy it. */
+size_t pipes_room(int socket_fd);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "net/proxy-message.h"
+#include "net/proxy-socket.h"
 #include "proxy/pipes.h"
 #include "proxy/rules.h"
 #include "proxy/tokens.h"
@@ -47,6 +48,7 @@ struct settings {
 /* A message that the supervisor has not taken yet. */
 struct outgoing {
 	struct outgoing *next;
+	size_t sent;                    /* bytes of it */
 	struct proxy_message message;
 };
 
@@ -84,6 +86,7 @@ struct proxy {
 	uint32_t next_question;
 	struct pipes pipes;
 
+	struct proxy_inbox inbox;
 	struct outgoing *first_outgoing, **last_outgoing;
 	size_t outgoing_count;
 	bool supervisor_is_full;        /* it does not read as fast as there is to tell */

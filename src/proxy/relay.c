@@ -2,8 +2,6 @@
 #include "proxy/relay.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/sock_diag.h>
 #include <sys/socket.h>
 
 #include "proxy/loop.h"
@@ -50,21 +48,12 @@ int relay_flush(struct flow *flow, struct side *to)
 	return 0;
 }
 
-static ssize_t splice_once(int from, int to, size_t length)
-{
-	ssize_t moved;
-	do
-		moved = splice(from, NULL, to, NULL, length, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-	while (moved < 0 && errno == EINTR);
-	return moved < 0 ? -errno : moved;
-}
-
 /* 0 when the pipe is empty and given back, 1 where the other side does not take it yet, or -errno. */
 static int drain(struct proxy *proxy, struct flow *flow, struct side *to)
 {
 	struct pipe *pipe = flow->pipe;
 	while (pipe && pipe->fill) {
-		ssize_t moved = to->writable ? splice_once(pipe->read_fd, to->fd, pipe->fill) : -EAGAIN;
+		ssize_t moved = to->writable ? pipes_splice(pipe->read_fd, to->fd, pipe->fill) : -EAGAIN;
 		if (moved == -EAGAIN) {
 			to->writable = false;
 			return 1;
@@ -81,19 +70,6 @@ static int drain(struct proxy *proxy, struct flow *flow, struct side *to)
 	return 0;
 }
 
-/* How much a socket takes before it is full: more would stay in the pipe, and occupy it. */
-static size_t room_of(const struct side *to)
-{
-	uint32_t memory[SK_MEMINFO_VARS];
-	socklen_t length = sizeof(memory);
-	if (getsockopt(to->fd, SOL_SOCKET, SO_MEMINFO, memory, &length) < 0 ||
-	    length < (SK_MEMINFO_WMEM_QUEUED + 1) * sizeof(*memory))
-		return PIPE_LARGE_SIZE; /* before Linux 4.12 */
-	uint32_t size = memory[SK_MEMINFO_SNDBUF], used = memory[SK_MEMINFO_WMEM_QUEUED];
-	/* Not nothing: only a socket that was offered too much tells when it takes more. */
-	return size > used && size - used > PIPE_SMALL_SIZE ? size - used : PIPE_SMALL_SIZE;
-}
-
 /* As much as there is, at most `length`, or as the pipe takes: how much, 0 at the end, or -errno. */
 static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from, size_t length)
 {
@@ -102,7 +78,7 @@ static ssize_t fill(struct proxy *proxy, struct flow *flow, struct side *from, s
 	ssize_t got = -EDQUOT;
 	if (pipe) {
 		if (room)
-			got = splice_once(from->fd, pipe->write_fd, room);
+			got = pipes_splice(from->fd, pipe->write_fd, room);
 		if (got > 0) {
 			pipe->fill = (size_t)got;
 			flow->pipe = pipe;
@@ -136,7 +112,7 @@ static int pump(struct proxy *proxy, struct flow *flow, struct side *from, struc
 			return 0;
 		}
 		if (room < PIPE_SMALL_SIZE)
-			room = room_of(to);
+			room = pipes_room(to->fd);
 		ssize_t got = fill(proxy, flow, from, room < PIPE_LARGE_SIZE ? room : PIPE_LARGE_SIZE);
 		if (got == -EAGAIN) {
 			from->readable = false;

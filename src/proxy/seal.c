@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,17 @@
 #include "base/compat.h"
 
 #define SANDBOX_ID 65530        /* as launch.h */
+
+void seal_prepare(int socket_fd)
+{
+	close_range((unsigned)socket_fd + 1, ~0U, 0);
+	prctl(PR_SET_NAME, "cordon-proxy");
+}
+
+int seal_enter_network(int fd, bool is_in_user)
+{
+	return setns(fd, is_in_user ? CLONE_NEWNET : CLONE_NEWUSER);
+}
 
 const char *seal_drop_root(void)
 {

@@ -20,8 +20,13 @@
 
 #include "base/cleanup.h"
 
-/* First of all: root becomes the user that the sandboxes of root have, too. NULL, or what failed. */
+/* First of all: other descriptors of the supervisor's than its socket are closed, and the process gets its name. */
+void seal_prepare(int socket_fd);
+/* Then root becomes the user that the sandboxes of root have, too. NULL, or what failed. */
 const char *seal_drop_root(void) must_check;
+/* Before it, of a proxy of published ports: enters the user namespace that `fd` is of, or where it is in that, the
+ * network. -1 and errno. */
+int seal_enter_network(int fd, bool is_in_user) must_check;
 /* For good. `descriptors`: how many are needed at most; fewer where the system does not give as many, which is
  * returned. `offline`: without the calls that make and connect sockets and relay between them. */
 const char *seal_raise(uint64_t *descriptors, bool offline) must_check;

@@ -1,13 +1,13 @@
 /* The beginning: see setup.h. */
 #include "proxy/setup.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
+
+#include "net/proxy-socket.h"
+#include "proxy/seal.h"
 
 #define CONNECTIONS_MAX 65536
 #define HEADER_MIN 1024
@@ -22,25 +22,7 @@ static uint64_t between(uint64_t value, uint64_t least, uint64_t most)
 /* One message and the descriptor that came with it, or -1. False at the end of the stream, or where it is none. */
 static bool receive(struct proxy_message *ret_message, int *ret_fd)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec part = { ret_message, sizeof(*ret_message) };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control,
-	                          .msg_controllen = sizeof(control) };
-	ssize_t got;
-	do
-		got = recvmsg(PROXY_FD, &message, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
-	*ret_fd = -1;
-	if (got != sizeof(*ret_message))
-		return false;
-	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-	if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-	    header->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(header), sizeof(int));
-	return !(message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) &&
+	return proxy_socket_await(PROXY_FD, ret_message, ret_fd) == 0 &&
 	       memchr(ret_message->host, '\0', sizeof(ret_message->host)) &&
 	       memchr(ret_message->text, '\0', sizeof(ret_message->text));
 }
@@ -141,7 +123,7 @@ static int take_listener(struct proxy *proxy, const struct proxy_message *messag
 /* Published ports alone are served from the inside: by a proxy of their own, which has nothing else to do. */
 static int enter_network(struct proxy *proxy, int fd)
 {
-	int result = setns(fd, proxy->has_user ? CLONE_NEWNET : CLONE_NEWUSER);
+	int result = seal_enter_network(fd, proxy->has_user);
 	proxy->has_user = true;
 	close(fd);
 	return result;

@@ -41,12 +41,10 @@ static void watch_room(struct proxy *proxy, bool wanted)
 static void send_outgoing(struct proxy *proxy)
 {
 	for (struct outgoing *next; (next = proxy->first_outgoing);) {
-		ssize_t sent = send(PROXY_FD, &next->message, sizeof(next->message), MSG_DONTWAIT | MSG_NOSIGNAL);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		int sent = proxy_socket_send(PROXY_FD, &next->message, &next->sent);
+		if (sent == 0)
 			break;
-		if (sent != sizeof(next->message))
+		if (sent < 0)
 			proxy_give_up();
 		proxy->first_outgoing = next->next;
 		if (!proxy->first_outgoing)
@@ -67,6 +65,7 @@ void supervisor_tell(struct proxy *proxy, const struct proxy_message *message)
 	if (!outgoing)
 		proxy_give_up();
 	outgoing->next = NULL;
+	outgoing->sent = 0;
 	outgoing->message = *message;
 	*proxy->last_outgoing = outgoing;
 	proxy->last_outgoing = &outgoing->next;
@@ -145,19 +144,17 @@ void supervisor_end(struct proxy *proxy)
 
 /* ---- receiving -------------------------------------------------------------------------------------------------- */
 
-static bool receive(struct proxy_message *ret_message)
+static bool receive(struct proxy *proxy)
 {
-	ssize_t got;
-	do
-		got = recv(PROXY_FD, ret_message, sizeof(*ret_message), MSG_DONTWAIT | MSG_TRUNC);
-	while (got < 0 && errno == EINTR);
-	if (got < 0 && errno == EAGAIN)
+	const struct proxy_message *message = &proxy->inbox.message;
+	int got = proxy_socket_receive(PROXY_FD, &proxy->inbox);
+	if (got == 0)
 		return false;
 	/* End of file: the supervisor is gone. */
-	if (got == 0)
+	if (got < 0 && errno == 0)
 		_exit(0);
-	if (got != sizeof(*ret_message) || !memchr(ret_message->host, '\0', sizeof(ret_message->host)) ||
-	    !memchr(ret_message->text, '\0', sizeof(ret_message->text)))
+	if (got < 0 || !memchr(message->host, '\0', sizeof(message->host)) ||
+	    !memchr(message->text, '\0', sizeof(message->text)))
 		proxy_give_up();
 	return true;
 }
@@ -172,15 +169,16 @@ static void take_token(struct proxy *proxy, struct proxy_message *message)
 		proxy_give_up();
 	}
 	explicit_bzero(&message->secret, sizeof(message->secret));
+	explicit_bzero(&proxy->inbox.message.secret, sizeof(proxy->inbox.message.secret));
 }
 
 void supervisor_watch_fn(struct watch *watch, uint32_t events)
 {
 	struct proxy *proxy = (struct proxy *)((char *)watch - offsetof(struct proxy, supervisor_watch));
-	struct proxy_message message;
 	if (events & EPOLLOUT)
 		send_outgoing(proxy);
-	while (receive(&message)) {
+	while (receive(proxy)) {
+		struct proxy_message message = proxy->inbox.message;
 		if (message.kind == PROXY_ANSWER) {
 			dial_answered(proxy, &message);
 		} else if (message.kind == PROXY_TELL) {
