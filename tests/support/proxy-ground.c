@@ -191,7 +191,7 @@ void proxy_ground_send(struct proxy_ground *ground, const struct proxy_message *
 static struct proxy_message receive(struct proxy_ground *ground)
 {
 	struct proxy_message message = { 0 };
-	ssize_t got = recv(ground->socket, &message, sizeof(message), 0);
+	ssize_t got = recv(ground->socket, &message, sizeof(message), MSG_WAITALL);
 	if (got != sizeof(message))
 		fail_msg("no message from the proxy: %s", got < 0 ? strerror(errno) : "it is gone");
 	return message;

@@ -9,6 +9,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* A stream where the program was built for one. */
+#ifndef PROXY_SOCKET_TYPE
+#define PROXY_SOCKET_TYPE SOCK_SEQPACKET
+#endif
+
 static _Noreturn void become(const char *program, int socket, void (*prepare)(long arg), long arg)
 {
 	static char *const arguments[] = { (char *)(uintptr_t) "cordon-proxy", NULL };
@@ -25,7 +30,7 @@ static _Noreturn void become(const char *program, int socket, void (*prepare)(lo
 int proxy_process_start(const char *program, void (*prepare)(long arg), long arg, pid_t *ret_pid)
 {
 	int sockets[2];
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
+	if (socketpair(AF_UNIX, PROXY_SOCKET_TYPE | SOCK_CLOEXEC, 0, sockets) < 0)
 		return -1;
 	pid_t pid = vfork();
 	if (pid == 0)
