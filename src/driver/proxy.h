@@ -12,7 +12,7 @@
 struct proxy_process {
 	int fd;                         /* our end of its socket */
 	int child_fd;                   /* the other, until it is started */
-	int pidfd;                      /* -1 before */
+	int pidfd;                      /* -1 before; where there are none, its number, until it is ended */
 };
 
 /* Its socket alone. */

@@ -1,16 +1,13 @@
-/* Where there is no proxy: see egress.h and publish.h. Drivers refuse a network of listed hosts before this is asked,
+/* Where there is no proxy: see egress.h. Drivers refuse a network of listed hosts before this is asked,
  * and what gets here all the same is refused again. */
 #include "egress/egress.h"
-#include "egress/publish.h"
-
-#include "base/json.h"
 
 static int refuse(struct cordon_error *err)
 {
 	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, "network",
-	     "cordon-proxy, which listed hosts and ports need, is not built for this system");
+	     "cordon-proxy, which listed hosts need, is not built for this system");
 	fail_boundary(err, "network");
-	return fail_remedy(err, "choose --net none or --net all, and publish no port");
+	return fail_remedy(err, "choose --net none or --net all");
 }
 
 int egress_begin(const struct egress_facts *facts, struct egress **ret_egress, struct cordon_error *err)
@@ -104,50 +101,4 @@ int egress_keep_environment(struct arena *arena, const struct config *config, ch
 void egress_forget_environment(char **environment)
 {
 	(void)environment;
-}
-
-/* ---- ports ------------------------------------------------------------------------------------------------------- */
-
-int publish_begin(const struct publish_facts *facts, struct publish **ret_publish, struct cordon_error *err)
-{
-	(void)facts;
-	(void)ret_publish;
-	return refuse(err);
-}
-
-void publish_started(struct publish *publish, const struct sandbox *sandbox)
-{
-	(void)publish;
-	(void)sandbox;
-}
-
-unsigned publish_host_port(const struct publish *publish)
-{
-	(void)publish;
-	return 0;
-}
-
-struct egress *publish_egress(const struct publish *publish)
-{
-	(void)publish;
-	return NULL;
-}
-
-bool publish_is_for(const struct publish *publish, const struct strings *ports)
-{
-	(void)publish;
-	return !ports->count;
-}
-
-void publish_write_json(struct json *json, const struct publish *publish)
-{
-	(void)publish;
-	json_key(json, "published");
-	json_array_begin(json);
-	json_array_end(json);
-}
-
-void publish_free(struct publish *publish)
-{
-	(void)publish;
 }

@@ -370,3 +370,30 @@ int seatbelt_render(struct arena *arena, const struct profile *profile, const st
 	*ret_seatbelt = out;
 	return 0;
 }
+
+int seatbelt_render_proxy(struct arena *arena, const char *program, struct seatbelt *ret_seatbelt)
+{
+	static const struct {
+		const char *path;
+		bool is_file;
+	} read[] = {
+		{ "/", true },
+		{ "/System/Library", false },
+		{ "/System/Cryptexes", false },
+		{ "/System/Volumes/Preboot/Cryptexes", false },
+		{ "/usr/lib", false },
+		{ "/private/etc/hosts", true },
+		{ "/private/etc/resolv.conf", true },
+		{ "/private/var/run/resolv.conf", true },
+	};
+	struct landlock_rule rules[ARRAY_SIZE(read)];
+	struct profile profile = { .network = NETWORK_ALL, .view = VIEW_BARE, .landlock = { .rules = rules } };
+	static const struct seatbelt_facts facts = { 0 };
+	for (size_t i = 0; i < ARRAY_SIZE(read); i++)
+		rules[profile.landlock.count++] = (struct landlock_rule){ .path = read[i].path,
+			                                                  .access = LANDLOCK_SEE,
+			                                                  .is_file = read[i].is_file };
+	if (strings_add(arena, &profile.programs, program) < 0)
+		return -1;
+	return seatbelt_render(arena, &profile, &facts, ret_seatbelt);
+}

@@ -26,6 +26,9 @@ struct seatbelt_facts {
  * proxy. */
 int seatbelt_render(struct arena *arena, const struct profile *profile, const struct seatbelt_facts *facts,
                     struct seatbelt *ret_seatbelt);
+/* Of cordon-proxy itself, the file `program`: what the loader and the system's resolver read, the network, and nothing
+ * else; no other program, no child. As seatbelt_render(). */
+int seatbelt_render_proxy(struct arena *arena, const char *program, struct seatbelt *ret_seatbelt);
 /* The same file by the name that has no link of the system's in it; the arena's or `path` itself. NULL when memory is
  * short. */
 const char *seatbelt_canonical(struct arena *arena, const char *path);

@@ -11,7 +11,7 @@ import zipfile
 
 MACH_O, EXECUTE = 0xfeedfacf, 2
 PROCESSORS = {"macos-x86_64": 0x01000007, "macos-arm64": 0x0100000c}
-FILES = [("LICENSE", 0o644), ("README.md", 0o644), ("cordon", 0o755)]
+FILES = [("LICENSE", 0o644), ("README.md", 0o644), ("cordon", 0o755), ("cordon-proxy", 0o755)]
 PLATFORMS = ["linux-x64", "darwin-x64", "darwin-arm64", "win32-x64"]
 
 
@@ -59,10 +59,11 @@ class Release:
             place = f"cordon-{self.version}"
             with tarfile.open(self.out / f"{place}-{name}.tar.gz") as archive:
                 modes = {row.name: row.mode for row in archive}
-                header = struct.unpack("<IIII", archive.extractfile(f"{place}/cordon").read(16))
-            self.check(f"{name}: the program is for that processor (compiled only: nothing here runs it)",
+                headers = [struct.unpack("<IIII", archive.extractfile(f"{place}/{program}").read(16)) for program in ("cordon", "cordon-proxy")]
+            self.check(f"{name}: the programs are for that processor (compiled only: nothing here runs them)",
                        ("files", modes, {f"{place}/{file}": mode for file, mode in FILES}),
-                       ("format", header[0], MACH_O), ("processor", header[1], processor), ("kind", header[3], EXECUTE))
+                       *((what, header[at], wanted) for header in headers
+                         for what, at, wanted in (("format", 0, MACH_O), ("processor", 1, processor), ("kind", 3, EXECUTE))))
 
     def windows(self):
         self.place.mkdir()

@@ -3,6 +3,7 @@
 #undef openat
 #undef readlinkat
 #undef qsort_r
+#undef socket
 #include <limits.h>
 #include <stdarg.h>
 #include <sys/random.h>
@@ -101,6 +102,36 @@ ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 		if (getentropy((char *)bytes + done, size - done < 256 ? size - done : 256) < 0)
 			return -1;
 	return (ssize_t)size;
+}
+
+static int set_flags(int fd, int flags)
+{
+	static const int on = 1;
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on));
+	if (flags & SOCK_CLOEXEC)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	int status = fcntl(fd, F_GETFL);
+	fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? status | O_NONBLOCK : status & ~O_NONBLOCK);
+	return fd;
+}
+
+int system_socket(int domain, int type, int protocol)
+{
+	int flags = type & (SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return set_flags(socket(domain, type & ~flags, protocol), flags);
+}
+
+int accept4(int fd, struct sockaddr *ret_address, socklen_t *length, int flags)
+{
+	return set_flags(accept(fd, ret_address, length), flags);
+}
+
+void explicit_bzero(void *bytes, size_t size)
+{
+	memset(bytes, 0, size);
+	__asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
 void *memrchr(const void *bytes, int c, size_t size)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -48,6 +49,20 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 int fallocate(int fd, int mode, off_t offset, off_t length);
 int fdatasync(int fd);
 int syncfs(int fd);
+
+/* The descriptors are closed in programs that are executed, but not from their first moment on; and no socket that is
+ * made so, or with accept4(), sends SIGPIPE, which is what MSG_NOSIGNAL is for. */
+#define SOCK_CLOEXEC 0x10000000
+#define SOCK_NONBLOCK 0x20000000
+int system_socket(int domain, int type, int protocol);
+#define socket(domain, type, protocol) system_socket(domain, type, protocol)
+int accept4(int fd, struct sockaddr *ret_address, socklen_t *length, int flags);
+#ifndef MSG_NOSIGNAL
+#define MSG_NOSIGNAL 0
+#endif
+#define MSG_CMSG_CLOEXEC 0
+
+void explicit_bzero(void *bytes, size_t size);
 
 #define GRND_NONBLOCK 1
 ssize_t getrandom(void *bytes, size_t size, unsigned flags);

@@ -40,6 +40,8 @@ struct macos_sandbox {
 	const char *const *arguments;   /* of sandbox-exec, but for the program; the arena of raise() */
 	size_t count;
 	struct macos_tree *tree;        /* of its command while that is followed; or NULL */
+	int listener;                   /* the proxy's, until it is taken; or -1 */
+	uint16_t port;                  /* of it; or 0 */
 };
 /* Between fork and exec; async-signal-safe. Writes errno where it fails. */
 _Noreturn void macos_become(const struct command *command, const int theirs[3], char *const *argv, int report_fd);

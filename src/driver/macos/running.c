@@ -325,6 +325,11 @@ static int watch(struct macos_running *macos)
 		EV_SET(&changes[count++], macos->output[CORDON_STDERR], EVFILT_READ, EV_ADD, 0, 0, NULL);
 	if (kevent(macos->queue, changes, count, NULL, 0, NULL) < 0)
 		return -1;
+	/* Where that is not told, the timer looks. */
+	for (unsigned i = 0; i < macos->command->watched_count; i++) {
+		EV_SET(&changes[0], macos->command->watched[i].fd, EVFILT_READ, EV_ADD, 0, 0, NULL);
+		kevent(macos->queue, changes, 1, NULL, 0, NULL);
+	}
 	/* One that has ended already is found by the timer. */
 	EV_SET(&changes[0], macos->pid, EVFILT_PROC, EV_ADD, NOTE_EXIT, 0, NULL);
 	kevent(macos->queue, changes, 1, NULL, 0, NULL);

@@ -10,10 +10,12 @@
 
 #include "base/cleanup.h"
 #include "driver/machine.h"
+#include "driver/proxy.h"
 #include "profile/seatbelt.h"
 
 #define TEXT_AT 2       /* of the arguments: the profile */
 #define PROBE_WORDS 8
+#define BACKLOG 128
 #define PROBE_MS 10000
 #define PROBE_LOOK_MS 2
 
@@ -69,8 +71,8 @@ static int check_program(struct cordon_error *err)
 	return 0;
 }
 
-/* A listener of this process on 127.0.0.1; -1: there is none. */
-static int listen_here(char ret_port[8])
+/* A listener of this process on 127.0.0.1, at a port that the system chooses; -1: there is none. */
+static int listen_here(uint16_t *ret_port)
 {
 	struct sockaddr_in address = { .sin_len = sizeof(address),
 		                       .sin_family = AF_INET,
@@ -78,9 +80,9 @@ static int listen_here(char ret_port[8])
 	socklen_t size = sizeof(address);
 	auto_close int fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 ||
-	    listen(fd, 8) < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+	    listen(fd, BACKLOG) < 0 || getsockname(fd, (struct sockaddr *)&address, &size) < 0)
 		return -1;
-	snprintf(ret_port, 8, "%u", (unsigned)ntohs(address.sin_port));
+	*ret_port = ntohs(address.sin_port);
 	return take_fd(&fd);
 }
 
@@ -104,20 +106,49 @@ static int try_both(const struct attempt *attempt, const char **words, size_t co
 	return inside > 0 ? 0 : refuse(err, "filesystem", attempt->what, "see `cordon doctor`");
 }
 
+/* The one port that the profile lets through. */
+static int try_allowed(struct arena *arena, uint16_t port, const char **words, size_t count, struct cordon_error *err)
+{
+	const char *text = arena_printf(arena, "%u", (unsigned)port);
+	const char *const attempt[PROBE_WORDS] = { "/usr/bin/nc", "-z", "-w", "2", "127.0.0.1", text };
+	if (!text)
+		return fail_oom(err);
+	memcpy(words + count, attempt, sizeof(attempt));
+	int inside = run_quietly(words);
+	memset(words + count, 0, sizeof(attempt));
+	return inside == 0 ? 0 : refuse(err, "network",
+	                                "the system's sandbox program does not let through the port of cordon's proxy",
+	                                "choose --net none or --net all");
+}
+
+/* What connected while that was tried is no client of the proxy's. */
+static int drain(int listener)
+{
+	int flags = fcntl(listener, F_GETFL), fd;
+	if (flags < 0 || fcntl(listener, F_SETFL, flags | O_NONBLOCK) < 0)
+		return -1;
+	while ((fd = accept(listener, NULL, NULL)) >= 0)
+		close(fd);
+	return 0;
+}
+
 /* With this very profile, and programs of the system more: one that does nothing must run; listing cordon's own data,
- * writing there, and where there is no network connecting, must succeed without it and fail with it. So what fails
- * later is the command itself, and nothing that it prints is taken for a word of the sandbox program's. `arguments` has
- * room for PROBE_WORDS more. */
-static int probe(struct arena *arena, const struct profile *profile, struct strings *arguments,
+ * writing there, and where not all of the network is granted connecting, must succeed without it and fail with it; and
+ * where hosts are listed, connecting to the proxy's port (`allowed`, or 0) must succeed. So what fails later is the
+ * command itself, and nothing that it prints is taken for a word of the sandbox program's. `arguments` has room for
+ * PROBE_WORDS more. */
+static int probe(struct arena *arena, const struct profile *profile, struct strings *arguments, uint16_t allowed,
                  struct cordon_error *err)
 {
 	static const char more[] =
 		"(allow process-exec* file-read* file-test-existence file-map-executable (literal \"/usr/bin/true\")\n"
 		"  (literal \"/bin/ls\") (literal \"/usr/bin/touch\") (literal \"/usr/bin/nc\"))\n";
 	const char **words = arguments->items, *text = words[TEXT_AT];
-	char port[8] = "";
+	uint16_t denied = 0;
+	bool is_walled = profile->network != NETWORK_ALL;
 	const char *file = arena_printf(arena, "%s/probe-write", profile->data_dir);
-	auto_close int listener = profile->network == NETWORK_NONE ? listen_here(port) : -1;
+	auto_close int listener = is_walled ? listen_here(&denied) : -1;
+	const char *port = arena_printf(arena, "%u", (unsigned)denied);
 	const struct attempt attempts[] = {
 		{ { "/bin/ls", profile->data_dir },
 		  "the system's sandbox program did not deny reading what this profile hides" },
@@ -127,7 +158,7 @@ static int probe(struct arena *arena, const struct profile *profile, struct stri
 		  "the system's sandbox program did not deny the network" },
 	};
 	words[TEXT_AT] = arena_printf(arena, "%s%s", text, more);
-	if (!words[TEXT_AT] || !file)
+	if (!words[TEXT_AT] || !file || !port)
 		return fail_oom(err);
 	words[arguments->count] = "/usr/bin/true";
 	int result = run_quietly(words) == 0 ? 0
@@ -135,11 +166,13 @@ static int probe(struct arena *arena, const struct profile *profile, struct stri
 	                                              "the system's sandbox program starts nothing with this profile",
 	                                              "start cordon outside of another sandbox");
 	words[arguments->count] = NULL;
-	if (result == 0 && profile->network == NETWORK_NONE && listener < 0)
+	if (result == 0 && is_walled && listener < 0)
 		result = refuse(err, "network", "nothing can be listened for, to see whether the network is denied",
 		                "see `cordon doctor`");
-	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(attempts) - (profile->network != NETWORK_NONE); i++)
+	for (size_t i = 0; result == 0 && i < ARRAY_SIZE(attempts) - !is_walled; i++)
 		result = try_both(&attempts[i], words, arguments->count, err);
+	if (result == 0 && allowed)
+		result = try_allowed(arena, allowed, words, arguments->count, err);
 	unlink(file);
 	words[TEXT_AT] = text;
 	return result;
@@ -149,20 +182,27 @@ static int probe(struct arena *arena, const struct profile *profile, struct stri
 
 static int refuse_what_cannot_be(const struct profile *profile, struct cordon_error *err)
 {
-	if (profile->network == NETWORK_HOSTS)
-		return refuse(err, "network",
-		              "a network of listed hosts needs cordon's proxy, which is not built for macOS",
-		              "choose --net none or --net all");
+	if (profile->egress.gateway_count)
+		return refuse(err, "network", "gateways are not built for macOS",
+		              "leave out the gateway, or its host among those that are granted");
+	if (profile->network == NETWORK_HOSTS && proxy_program_fd(err) < 0)
+		return -1;
 	return driver_require_limits(&driver_macos, profile, err);
 }
 
 static int raise_walls(const struct driver *driver, const struct walls *walls, struct sandbox **ret_sandbox,
                        struct cordon_error *err)
 {
-	const struct seatbelt_facts facts = { 0 };
+	struct seatbelt_facts facts = { 0 };
 	struct seatbelt seatbelt;
 	if (refuse_what_cannot_be(walls->profile, err) < 0 || check_program(err) < 0)
 		return -1;
+	/* Before the profile is written, which has the port in it. */
+	bool has_proxy = walls->profile->network == NETWORK_HOSTS;
+	auto_close int listener = has_proxy ? listen_here(&facts.proxy_port) : -1;
+	if (has_proxy && listener < 0)
+		return refuse(err, "network", "no port of 127.0.0.1 can be listened at for cordon's proxy",
+		              "see `cordon doctor`");
 	struct macos_sandbox *macos = calloc(1, sizeof(*macos));
 	struct strings arguments = { 0 };
 	int result = macos ? seatbelt_render(walls->arena, walls->profile, &facts, &seatbelt) : -1;
@@ -185,11 +225,16 @@ static int raise_walls(const struct driver *driver, const struct walls *walls, s
 	}
 	arguments.count = count;
 	memset(arguments.items + count, 0, (PROBE_WORDS + 1) * sizeof(*arguments.items));
-	if (probe(walls->arena, walls->profile, &arguments, err) < 0) {
+	if (probe(walls->arena, walls->profile, &arguments, facts.proxy_port, err) < 0) {
 		free(macos);
 		return -1;
 	}
-	*macos = (struct macos_sandbox){ .sandbox = { driver }, .arguments = arguments.items, .count = count };
+	if (listener >= 0 && drain(listener) < 0) {
+		free(macos);
+		return refuse(err, "network", "the proxy's port cannot be used", "see `cordon doctor`");
+	}
+	*macos = (struct macos_sandbox){ .sandbox = { driver }, .arguments = arguments.items, .count = count,
+		                         .listener = take_fd(&listener), .port = facts.proxy_port };
 	*ret_sandbox = &macos->sandbox;
 	return 0;
 }
@@ -199,7 +244,22 @@ static void lower(struct sandbox *sandbox)
 	struct macos_sandbox *macos = (struct macos_sandbox *)sandbox;
 	if (macos->tree)
 		macos_tree_kill(macos->tree);
+	close_fd(&macos->listener);
 	free(macos);
+}
+
+static int take_listeners(struct sandbox *sandbox, int *ret_fds)
+{
+	struct macos_sandbox *macos = (struct macos_sandbox *)sandbox;
+	if (macos->listener < 0)
+		return -1;
+	ret_fds[0] = take_fd(&macos->listener);
+	return 0;
+}
+
+static uint16_t loopback_port(const struct sandbox *sandbox)
+{
+	return ((const struct macos_sandbox *)sandbox)->port;
 }
 
 static void describe(const struct sandbox *sandbox, struct arena *arena, const struct profile *profile,
@@ -251,6 +311,8 @@ const struct driver driver_macos = {
 	.keeps_names = true,
 	.describe = describe,
 	.raise = raise_walls,
+	.take_listeners = take_listeners,
+	.loopback_port = loopback_port,
 	.start = macos_start,
 	.lower = lower,
 };

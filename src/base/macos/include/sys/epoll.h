@@ -1,35 +1,30 @@
-/* epoll(7) over kqueue(2): one descriptor that is readable when one of several is. Of the interface only what is
- * used. */
+/* epoll(7) over kqueue(2), in base/macos/epoll.c. Of the interface only what is used: descriptors that can be read and
+ * written, by level or by edge. An event of one descriptor may come as two, one for reading and one for writing. */
 #pragma once
-#include <errno.h>
 #include <stdint.h>
-#include <sys/event.h>
-#include <unistd.h>
-#include <fcntl.h>
 
 #define EPOLL_CLOEXEC 1
 #define EPOLL_CTL_ADD 1
-#define EPOLLIN 1
+#define EPOLL_CTL_DEL 2
+#define EPOLL_CTL_MOD 3
+
+#define EPOLLIN 0x001u
+#define EPOLLOUT 0x004u
+#define EPOLLERR 0x008u                 /* with either of the two */
+#define EPOLLHUP 0x010u
+#define EPOLLRDHUP 0x2000u              /* told whether it was asked for or not */
+#define EPOLLET (1u << 31)
 
 struct epoll_event {
 	uint32_t events;
+	union {
+		void *ptr;
+		int fd;
+		uint64_t u64;
+	} data;
 };
 
-static inline int epoll_create1(int flags)
-{
-	int fd = kqueue();
-	if (fd >= 0 && flags)
-		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return fd;
-}
-
-static inline int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event)
-{
-	struct kevent change;
-	if (operation != EPOLL_CTL_ADD || event->events != EPOLLIN) {
-		errno = EINVAL;
-		return -1;
-	}
-	EV_SET(&change, fd, EVFILT_READ, EV_ADD, 0, 0, NULL);
-	return kevent(epoll_fd, &change, 1, NULL, 0, NULL);
-}
+int epoll_create1(int flags);
+/* `event` of EPOLL_CTL_DEL may be NULL. */
+int epoll_ctl(int epoll_fd, int operation, int fd, struct epoll_event *event);
+int epoll_wait(int epoll_fd, struct epoll_event *ret_events, int max, int timeout_ms);
