@@ -10,6 +10,7 @@ struct seatbelt_request {
 	enum network_mode network;
 	unsigned port;
 	bool no_spawn;
+	const char *proxy;                      /* cordon-proxy itself, which lies there; the rest does not count */
 	const char *reads[5], *writes[4], *masked[4], *protect[4], *programs[3], *sockets[2], *devices[2], *tty;
 };
 
@@ -50,6 +51,8 @@ static const struct seatbelt_request seatbelt_requests[] = {
 	{ .name = "programs-no-spawn", .programs = { "/usr/bin/python3", "/opt/homebrew/bin/git" }, .no_spawn = true },
 	{ .name = "hosts", .network = NETWORK_HOSTS, .port = 53128 },
 	{ .name = "hosts-names", .network = NETWORK_HOSTS, .port = 40001, .masked = { WORK "/.env" } },
+	{ .name = "hosts-spawn", .network = NETWORK_HOSTS, .port = 1, .no_spawn = true, .sockets = { "/var/run/service.sock" } },
+	{ .name = "proxy", .proxy = "/opt/cordon/bin/cordon-proxy" },
 	{ .name = "network", .network = NETWORK_ALL },
 	{ .name = "sockets", .sockets = { "/var/run/service.sock" } },
 	{ .name = "socket-masked", .sockets = { WORK "/s.sock" }, .masked = { WORK "/agent.sock" } },

@@ -45,6 +45,8 @@ static int render(struct arena *arena, const struct seatbelt_request *request, s
 {
 	struct profile profile;
 	const char *argv[] = { "make" };
+	if (request->proxy)
+		return seatbelt_render_proxy(arena, request->proxy, ret_seatbelt);
 	assert_int_equal(capability_baseline(arena, !request->no_spawn, &capabilities), 0);
 	capabilities.network = request->network;
 	capabilities.programs = strings_of(arena, request->programs, ARRAY_SIZE(request->programs));
