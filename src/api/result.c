@@ -90,7 +90,7 @@ static const char *network_hint(struct kept_result *kept, const struct execution
 		return keep(kept, execution->run.offline_hint);
 	if (!run_failed(execution))
 		return NULL;
-	return egress_hint(execution->verdict.grants.set.network, execution->verdict.profile.egress.count,
+	return egress_hint(execution->verdict.grants.set.network, &execution->verdict.profile.egress,
 	                   &execution->run.network, said->data, said->length);
 }
 

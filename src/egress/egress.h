@@ -119,8 +119,8 @@ int egress_end(struct egress *egress, struct cordon_error *err) must_check;
 /* Ends whatever there is. NULL is allowed. */
 void egress_free(struct egress *egress);
 /* What to tell of a command that failed, by what it said, for want of a network; or NULL. */
-const char *egress_hint(enum network_mode mode, bool has_proxy, const struct egress_counts *counts, const char *said,
-                        size_t length);
+const char *egress_hint(enum network_mode mode, const struct egress_plan *plan, const struct egress_counts *counts,
+                        const char *said, size_t length);
 
 /* ---- Between the files of this room ------------------------------------------------------------------------------ */
 

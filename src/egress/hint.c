@@ -25,13 +25,15 @@ static bool complains(const char *said, size_t length)
 	return false;
 }
 
-const char *egress_hint(enum network_mode mode, bool has_proxy, const struct egress_counts *counts, const char *said,
-                        size_t length)
+const char *egress_hint(enum network_mode mode, const struct egress_plan *plan, const struct egress_counts *counts,
+                        const char *said, size_t length)
 {
 	bool used = counts->connections || counts->denied || counts->failed;
 	if (mode == NETWORK_ALL || used || !complains(said, length))
 		return NULL;
-	return mode == NETWORK_HOSTS && has_proxy
+	if (mode == NETWORK_HOSTS && plan->is_on_loopback)
+		return "it seems to have looked for a network and never used its only way out, the proxy in HTTP_PROXY";
+	return mode == NETWORK_HOSTS && plan->count
 	               ? "it seems to have looked for a network and never used its way out: HTTP_PROXY, or the names "
 	                 "that were "
 	                 "granted; these resolve to addresses inside the sandbox, and other addresses are unreachable"

@@ -1,4 +1,5 @@
-/* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline. */
+/* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline; where
+ * it is a file of its own, also with the version that it must have. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cordon.h"
 #include "net/proxy-socket.h"
 #include "net/resolve.h"
 #include "proxy/loop.h"
@@ -59,7 +61,7 @@ __attribute__((noreturn)) static void stop(const char *why)
 	_exit(2);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct proxy_message ready = { .kind = PROXY_READY };
 	/* Other descriptors of the supervisor must not be inherited. */
@@ -69,7 +71,9 @@ int main(void)
 	/* Splicing into a socket that was reset sends it. */
 	signal(SIGPIPE, SIG_IGN);
 	proxy.last_outgoing = &proxy.first_outgoing;
-	const char *why = seal_drop_root();
+	/* One that lies in a file beside cordon may be another's. */
+	bool is_other = argc > 1 && strcmp(argv[1], CORDON_VERSION) != 0;
+	const char *why = is_other ? "the program beside cordon is of another version" : seal_drop_root();
 	if (!why)
 		why = setup_read(&proxy);
 	if (!why)

@@ -10,10 +10,13 @@
 #include <cmocka.h>
 #include <sodium.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cordon.h"
 #include "support/proxy-ground.h"
+#include "support/proxy-process.h"
 
 #define FIRST "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define SECOND "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
@@ -344,6 +347,43 @@ static void none_was_given(void **state)
 	proxy_ground_end(&ground);
 }
 
+/* ---- the program ------------------------------------------------------------------------------------------------- */
+
+static const char *version;             /* that the program is told to have */
+
+static void become(long arg)
+{
+	char *const arguments[] = { (char[]){ "cordon-proxy" }, (char *)(uintptr_t)version, NULL };
+	char *const environment[] = { NULL };
+	(void)arg;
+	execve(PROXY_PROGRAM, arguments, environment);
+}
+
+static struct proxy_message first_of(const char *wanted_version)
+{
+	struct proxy_message message = { .kind = PROXY_BEGIN };
+	pid_t pid;
+	version = wanted_version;
+	int socket = proxy_process_start(PROXY_PROGRAM, become, 0, &pid);
+	assert_true(socket >= 0);
+	assert_int_equal(proxy_process_tell(socket, &message, -1), 0);
+	assert_int_equal(recv(socket, &message, sizeof(message), MSG_WAITALL), sizeof(message));
+	close(socket);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return message;
+}
+
+/* A file beside cordon may be of another version, which reads its messages in another way, or asks for no token. */
+static void another_version(void **state)
+{
+	(void)state;
+	struct proxy_message message = first_of("0.0.0");
+	assert_int_equal(message.kind, PROXY_TOTALS);
+	assert_string_equal(message.text, "the program beside cordon is of another version");
+	message = first_of(CORDON_VERSION);
+	assert_string_equal(message.text, "there are no settings");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +398,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_command_that_has_ended, setup, teardown),
 		cmocka_unit_test(what_is_no_token),
 		cmocka_unit_test(none_was_given),
+		cmocka_unit_test(another_version),
 	};
 	return cmocka_run_group_tests_name("proxy-token", tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "cordon.h"
 #include "driver/macos/macos.h"
 #include "profile/seatbelt.h"
 
@@ -18,7 +19,7 @@
 
 static pthread_once_t program_once = PTHREAD_ONCE_INIT;
 static struct arena arena;              /* of what follows; for as long as this process is there */
-static struct strings arguments;        /* sandbox-exec, its own, the program */
+static struct strings arguments;        /* sandbox-exec, its own, the program, cordon's version */
 static int program_fd = -1, program_error;
 
 static int unavailable(struct cordon_error *err, int os_errno, const char *reason)
@@ -51,7 +52,8 @@ static int make_arguments(const char *path)
 		         strings_add(&arena, &arguments,
 		                     arena_printf(&arena, "%s=%s", seatbelt.parameters[i].name,
 		                                  seatbelt.parameters[i].value));
-	return result == 0 ? strings_add(&arena, &arguments, path) : -1;
+	return result == 0 && strings_add(&arena, &arguments, path) == 0 ?
+	               strings_add(&arena, &arguments, CORDON_VERSION) : -1;
 }
 
 static void make_program(void)
@@ -72,10 +74,14 @@ static void make_program(void)
 int proxy_program_fd(struct cordon_error *err)
 {
 	pthread_once(&program_once, make_program);
-	return program_fd >= 0         ? program_fd :
-	       program_error == EPERM  ? unavailable(err, EPERM, "the program beside cordon can be changed by others") :
-	       program_error == ENOENT ? unavailable(err, ENOENT, "the program that came with cordon is not beside it") :
-	                                 unavailable(err, program_error, "the program beside cordon cannot be read");
+	if (program_fd >= 0)
+		return program_fd;
+	if (program_error != ENOENT)
+		return unavailable(err, program_error == EPERM ? 0 : program_error,
+		                   program_error == EPERM ? "the program beside cordon can be changed by others" :
+		                                            "the program beside cordon cannot be used");
+	unavailable(err, 0, "the program that comes with cordon is not beside it");
+	return fail_remedy(err, "put it there; or use --net none, or --net all for the host's whole network");
 }
 
 int proxy_gateway_fd(struct cordon_error *err)
