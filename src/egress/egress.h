@@ -280,7 +280,7 @@ int egress_report_fill(const struct egress_command *command, struct egress_repor
 /* ---- process.c --------------------------------------------------------------------------------------------------- */
 
 int egress_start_proxy(struct egress *egress, struct cordon_error *err) must_check;
-/* All that it must know before it begins; EGRESS_CARRIES then. One that does not listen is ended, and found out about by reading like one
+/* All that it must know before it begins. One that does not listen is ended, and found out about by reading like one
  * that is gone. */
 void egress_brief(struct egress *egress);
 /* What the command has to show from now on, or `ended`, no longer. Under the lock. */

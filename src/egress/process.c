@@ -151,16 +151,18 @@ int egress_send_token(const struct egress *egress, const struct egress_command *
 	return result;
 }
 
-/* Those that join from here on send their tokens themselves. */
+/* Where there are tokens, those of the commands so far; who joins from here on sends its own. */
 static int begin(struct egress *egress)
 {
+	const struct proxy_message message = { .kind = PROXY_BEGIN };
 	int result = 0;
+	if (!egress->facts.plan->is_on_loopback)
+		return egress_send(egress, &message, -1);
 	pthread_mutex_lock(&egress->lock);
 	for (const struct egress_command *each = egress->commands; each && result == 0; each = each->next)
-		if (*each->token)
-			result = egress_send_token(egress, each, false);
+		result = egress_send_token(egress, each, false);
 	if (result == 0)
-		result = egress_send(egress, &(struct proxy_message){ .kind = PROXY_BEGIN }, -1);
+		result = egress_send(egress, &message, -1);
 	egress->state = EGRESS_CARRIES;
 	pthread_cond_broadcast(&egress->changed);
 	pthread_mutex_unlock(&egress->lock);
