@@ -100,3 +100,11 @@ size_t hosts_find(const struct hosts *hosts, const char *name, struct address *r
 	}
 	return found;
 }
+
+bool hosts_is_localhost(const char *name)
+{
+	static const char localhost[] = "localhost";
+	size_t length = strlen(name), size = sizeof(localhost) - 1;
+	return length >= size && !strcmp(name + length - size, localhost) &&
+	       (length == size || name[length - size - 1] == '.');
+}

@@ -1,6 +1,7 @@
 /* A hosts file: names that this machine knows by itself. Read once and kept as text, so that a process which may open
  * no file later can still look in it. */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -21,3 +22,6 @@ void hosts_free(struct hosts *hosts);
 /* How many addresses a name has there, of which the first `max` are filled in. The name is in lower case and without a
  * trailing dot. Lines that are not understood are skipped. */
 size_t hosts_find(const struct hosts *hosts, const char *name, struct address *ret_addresses, size_t max);
+
+/* `localhost`, or what ends in it: this machine, whatever files and servers say (RFC 6761). */
+bool hosts_is_localhost(const char *name);

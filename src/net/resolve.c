@@ -10,7 +10,6 @@
 #include "net/resolve.h"
 
 #include <ares.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,14 +247,6 @@ static void set_timer(const struct resolver *resolver)
 	timerfd_settime(resolver->timer_fd, 0, &timer, NULL);
 }
 
-static bool is_localhost(const char *name)
-{
-	static const char localhost[] = "localhost";
-	size_t length = strlen(name), size = sizeof(localhost) - 1;
-	return length >= size && !strcmp(name + length - size, localhost) &&
-	       (length == size || name[length - size - 1] == '.');
-}
-
 /* Without asking anyone: true where that is an answer. */
 static bool settle_alone(struct lookup *lookup)
 {
@@ -270,7 +261,7 @@ static bool settle_alone(struct lookup *lookup)
 	} else {
 		add_addresses(lookup, addresses,
 		              hosts_find(&lookup->resolver->hosts, host->name, addresses, RESOLVE_ADDRESSES_MAX));
-		if (!lookup->resolution.count && is_localhost(host->name))
+		if (!lookup->resolution.count && hosts_is_localhost(host->name))
 			add_addresses(lookup, this_machine, ARRAY_SIZE(this_machine));
 	}
 	if (lookup->resolution.count)
@@ -363,38 +354,4 @@ void resolver_step(struct resolver *resolver)
 		fn(lookup->arg, &lookup->resolution);
 	}
 	set_timer(resolver);
-}
-
-/* ---- waiting ---------------------------------------------------------------------------------------------------- */
-
-struct waiting {
-	struct resolution *resolution;
-	bool done;
-};
-
-static void on_resolved(void *arg, const struct resolution *resolution)
-{
-	struct waiting *waiting = arg;
-	*waiting->resolution = *resolution;
-	waiting->done = true;
-}
-
-int resolve_now(const struct resolver_options *options, const struct host *host, struct resolution *ret_resolution,
-                struct cordon_error *err)
-{
-	struct resolver *resolver;
-	struct lookup *lookup;
-	struct waiting waiting = { .resolution = ret_resolution };
-	if (resolver_open(options, &resolver, err) < 0)
-		return -1;
-	int rc = resolver_start(resolver, host, on_resolved, &waiting, &lookup, err);
-	while (rc == 0 && !waiting.done) {
-		struct pollfd poll_fd = { .fd = resolver_fd(resolver), .events = POLLIN };
-		if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
-			rc = fail(err, CORDON_E_INTERNAL, errno, host->name, "waiting for an answer failed");
-		else
-			resolver_step(resolver);
-	}
-	resolver_unref(resolver);
-	return rc;
 }

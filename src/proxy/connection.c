@@ -246,11 +246,10 @@ void connection_end_all(struct proxy *proxy, const char *why)
 
 void connection_end_command(struct proxy *proxy, uint32_t command, const char *why)
 {
-	for (struct connection *connection = proxy->connections, *next; connection; connection = next) {
-		next = connection->next;
-		if (connection->command == command)
-			connection_end(connection,
-			               connection->server.fd >= 0 ? PROXY_ALLOWED : PROXY_FAILED, why, true);
+	for (struct connection *each = proxy->connections, *next; each; each = next) {
+		next = each->next;
+		if (each->command == command)
+			connection_end(each, each->server.fd >= 0 ? PROXY_ALLOWED : PROXY_FAILED, why, true);
 	}
 }
 
