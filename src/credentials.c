@@ -1,6 +1,6 @@
-/* Of steps 3 and 5: credentials of the configuration, and the token of its proxy. Step 3 chooses those that the command gets, by the program that
- * it executes; step 4 puts their variables into the environment, without values; step 5 reads the values for the
- * start, and wipes them. */
+/* Of steps 3 and 5: credentials of the configuration, and the token of the command's proxy. Step 3 chooses those that
+ * the command gets, by the program that it executes; step 4 puts their variables into the environment, without values;
+ * step 5 reads the values for the start, and wipes them. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,8 +201,8 @@ int credentials_deliver_proxy(struct execution *execution, const char *token, un
 		char *pair = new_pair(execution, size);
 		if (!pair)
 			return fail_oom(err);
-		snprintf(pair, size, "%.*s=http://" EGRESS_USER ":%s@" EGRESS_LOOPBACK_V4 ":%u", (int)name, entry, token,
-		         port);
+		snprintf(pair, size, "%.*s=http://" EGRESS_USER ":%s@" EGRESS_LOOPBACK_V4 ":%u", (int)name, entry,
+		         token, port);
 		environment->items[i] = pair;
 	}
 	return 0;

@@ -1,4 +1,4 @@
-/* A descriptor that is readable once the latch is set, and stays so. latch.c is Linux's; macOS has a file of its own. */
+/* A descriptor that is readable once the latch is set, and stays so. latch.c is Linux's; macOS has its own. */
 #pragma once
 #include "base/cleanup.h"
 

@@ -144,9 +144,9 @@ struct driver {
 	/* The listeners of walls->profile->egress that were made with the walls, below 0 for those that were not:
 	 * once, after raise(), or where that left them to start(), after that. -1: none came. */
 	int (*take_listeners)(struct sandbox *sandbox, int *ret_fds);
-	/* Of a driver without a network namespace: the port of 127.0.0.1 that raise() listens at for the proxy, and that
-	 * alone a command of listed hosts can connect to; the first of take_listeners(). NULL: listed hosts have a
-	 * network namespace, or are refused. */
+	/* Of a driver without a network namespace: the port of 127.0.0.1 that raise() listens at for the proxy, the
+	 * only one that a command of listed hosts can connect to; the first of take_listeners(). NULL: listed hosts
+	 * have a network namespace, or are refused. */
 	uint16_t (*loopback_port)(const struct sandbox *sandbox);
 	/* The user namespace and the network in it, once a command or a lasting sandbox is up; 0 or a negative errno.
 	 * NULL: there is no network that a process outside could enter. */

@@ -239,8 +239,8 @@ const char *egress_command_token(const struct egress_command *command)
 	return *command->token ? command->token : NULL;
 }
 
-/* Is there a proxy that is told of each command? One that is not there yet is told of all of them (process.c). Under the
- * lock. */
+/* Is there a proxy that is told of each command? One that is not there yet is told of all of them (process.c). Under
+ * the lock. */
 static bool carries_tokens(const struct egress *egress)
 {
 	return egress->facts.plan->is_on_loopback && egress->state == EGRESS_CARRIES && !egress->ended;
@@ -252,8 +252,8 @@ int egress_join(struct egress *egress, const struct egress_command_facts *facts,
 	struct egress_command *command = calloc(1, sizeof(*command));
 	if (!command)
 		return fail_oom(err);
-	*command =
-		(struct egress_command){ .egress = egress, .facts = *facts, .latch = LATCH_NONE, .last = &command->first };
+	*command = (struct egress_command){ .egress = egress, .facts = *facts, .latch = LATCH_NONE,
+		                            .last = &command->first };
 	if (latch_open(&command->latch) < 0) {
 		free(command);
 		return fail(err, CORDON_E_INTERNAL, errno, "descriptors", "cannot make what the proxy needs");

@@ -1,5 +1,5 @@
-/* Where no port of a sandbox can be published: see publish.h. Step 3 refuses, and what gets here all the same is refused
- * again. */
+/* Where no port of a sandbox can be published: see publish.h. Step 3 refuses, and what gets here all the same is
+ * refused again. */
 #include "egress/publish.h"
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
-/* A stream: see proxy-socket.h. Every message is of the same length, so nothing tells where one ends. A descriptor comes
- * with the first byte of its message. Linux's own flags that macOS lacks are 0 there (base/macos/system.h). */
+/* A stream: see proxy-socket.h. Every message is of the same length, so nothing tells where one ends. A descriptor
+ * comes with the first byte of its message. Linux's own flags that macOS lacks are 0 there (base/macos/system.h). */
 #include "net/proxy-socket.h"
 
 #include <errno.h>

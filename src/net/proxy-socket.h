@@ -1,6 +1,5 @@
-/* Messages on the proxy's socket (proxy-message.h), whole. On Linux a message is one packet: proxy-socket.c. Where there
- * are no such sockets they follow each other on a stream, and each is as long as the other:
- * proxy-socket-stream.c. */
+/* Messages on the proxy's socket (proxy-message.h), whole. On Linux a message is one packet: proxy-socket.c. Where
+ * there are no such sockets they follow each other on a stream, all of the same length: proxy-socket-stream.c. */
 #pragma once
 #include <stddef.h>
 
@@ -13,8 +12,8 @@ struct proxy_inbox {
 	size_t length;
 };
 
-/* Without waiting. 1: inbox->message is one, and the inbox begins anew with the next call; 0: not yet; -1: there will be
- * none: 0 in errno at the end, EBADMSG where what came is none. */
+/* Without waiting. 1: inbox->message is one, and the inbox begins anew with the next call; 0: not yet; -1: there will
+ * be none: 0 in errno at the end, EBADMSG where what came is none. */
 int proxy_socket_receive(int fd, struct proxy_inbox *inbox) must_check;
 /* Waits for one, and the descriptor that came with it, or -1. 0, or -1 where there is none. */
 int proxy_socket_await(int fd, struct proxy_message *ret_message, int *ret_passed) must_check;

@@ -278,7 +278,7 @@ int resolver_fd(const struct resolver *resolver)
 	return resolver->fds[0];
 }
 
-/* ---- starting and stepping ---------------------------------------------------------------------------------------- */
+/* ---- starting and stepping --------------------------------------------------------------------------------------- */
 
 /* Without asking anyone: true where that is an answer. */
 static bool settle_alone(struct lookup *lookup)
@@ -352,7 +352,8 @@ int resolver_start(struct resolver *resolver, const struct host *host, resolved_
 	pthread_mutex_unlock(&resolver->lock);
 	if (error) {
 		free(lookup);
-		return fail(err, CORDON_E_LIMIT_EXCEEDED, error, host->name, "too many names are being resolved already");
+		return fail(err, CORDON_E_LIMIT_EXCEEDED, error, host->name,
+		            "too many names are being resolved already");
 	}
 	*ret_lookup = lookup;
 	return 0;

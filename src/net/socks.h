@@ -1,6 +1,6 @@
-/* SOCKS 5 as a proxy reads it (RFC 1928): no authentication, or a user and a password (RFC 1929); CONNECT only. Data in, data out; every byte comes from
- * someone else. Nothing is kept between calls: each part is parsed from its first byte on until it is whole, and is
- * refused as soon as it cannot become one. */
+/* SOCKS 5 as a proxy reads it (RFC 1928): no authentication, or a user and a password (RFC 1929); CONNECT only. Data
+ * in, data out; every byte comes from someone else. Nothing is kept between calls: each part is parsed from its first
+ * byte on until it is whole, and is refused as soon as it cannot become one. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -10,7 +10,7 @@
  * A service of the host (localhost:PORT) is listened for at 127.0.0.1 and ::1, where clients expect it.
  *
  * Where the driver has no network namespace there is the proxy alone, at a port of this machine's 127.0.0.1 that the
- * system chooses; every local user can connect there, so that a command shows a token, as the password of EGRESS_USER. */
+ * system chooses; every local user can connect there, so a command shows a token, as the password of EGRESS_USER. */
 #pragma once
 
 #define EGRESS_ADDRESS "198.18.0.1"

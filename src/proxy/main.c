@@ -1,5 +1,5 @@
-/* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline; where
- * it is a file of its own, also with the version that it must have. */
+/* cordon-proxy: started by the supervisor with nothing but a socket (proxy-message.h), which is also its lifeline;
+ * where it is a file of its own, also with the version that it must have. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

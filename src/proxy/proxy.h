@@ -6,7 +6,7 @@
  *             seal      no file, no program, no privilege from here on
  *             loop      what happened, and whose time is over
  *              ├ accept        listeners → a connection, or an answer of the name service
- *              │  client       HTTP or SOCKS: which host is meant? whose token is shown (tokens), where one is asked for?
+ *              │  client       HTTP or SOCKS: which host is meant? and whose token is shown, where one must be
  *              │  dial         is it allowed? resolve, judge every address, connect to one of them
  *              │  relay        bytes both ways, by splice
  *              │  exchange     one request and its response, where HTTP is spoken in the clear

@@ -1,5 +1,5 @@
-/* Tokens: where others than the command can connect to the proxy's port (a port of this machine's loopback), who does so
- * must show the token of a command that runs, which also tells whose a connection is. It is the password of the user
+/* Tokens: where others than the command can connect to the proxy's port (of this machine's loopback), a client must
+ * show the token of a command that runs, which also tells whose a connection is. It is the password of the user
  * EGRESS_USER, in HTTP (Basic) and in SOCKS. */
 #pragma once
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* The token of a proxy at this machine's loopback, in the command's environment: in the variables that stand for it, and
- * in nothing else. */
+/* The token of a proxy at this machine's loopback, in the command's environment: in the variables that stand for it,
+ * and in nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "session/beneath.h"
 #include "walk.h"
 
-/* ---- what the file calls besides ---------------------------------------------------------------------------------- */
+/* ---- what the file calls besides --------------------------------------------------------------------------------- */
 
 int beneath_resolve(struct arena *arena, const char *path, struct place *ret_place, int *ret_fd,
                     struct cordon_error *err)

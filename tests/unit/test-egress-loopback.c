@@ -1,5 +1,6 @@
-/* A proxy at a port of this machine's loopback, as on systems without network namespaces: the library's end and the real
- * program. Each command has a token; whose it is has the row, and no row has the token. The ledger is this test's own. */
+/* A proxy at a port of this machine's loopback, as on systems without network namespaces: the library's end and the
+ * real program. Each command has a token; whose it is has the row, and no row has the token. The ledger is this test's
+ * own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -267,7 +267,9 @@ static void socks_is_refused(void **state)
 	struct proxy_ground *ground = *state;
 	static const struct {
 		const char *user, *password;
-	} rows[] = { { "cordon", OTHER }, { "cordon", "" }, { "", FIRST }, { "Cordon", FIRST }, { "cordon", FIRST "0" } };
+	} rows[] = {
+		{ "cordon", OTHER }, { "cordon", "" }, { "", FIRST }, { "Cordon", FIRST }, { "cordon", FIRST "0" },
+	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		int client = log_in(ground, rows[i].user, rows[i].password, false);
 		hear_bytes(client, "\1\1", 2);

@@ -1,5 +1,5 @@
-/* The resolver that asks the system's own, with a getaddrinfo() of this test's: it knows a few names, and one that takes
- * as long as the test likes. */
+/* The resolver that asks the system's own, with a getaddrinfo() of this test's: it knows a few names, and one that
+ * takes as long as the test likes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -124,7 +124,8 @@ static void every_login(void **state)
 			const char *why = NULL;
 			uint8_t *copy = copy_of(logins[i].bytes, length);
 			long verdict = socks_login_parse(copy, length, &login, &why);
-			if (verdict != (length && logins[i].verdict < 0 ? -1 : length < logins[i].length ? 0 : logins[i].verdict) ||
+			long wanted = length < logins[i].length ? 0 : logins[i].verdict;
+			if (verdict != (length && logins[i].verdict < 0 ? -1 : wanted) ||
 			    (verdict < 0 && (!why || !*why)))
 				fail_msg("%s, %zu bytes: %ld", logins[i].what, length, verdict);
 			if (verdict > 0) {
