@@ -69,7 +69,7 @@ static int handle(struct egress *egress, const struct proxy_message *message, st
 }
 
 /* One message. 0: there is none for now; -1: no more. */
-static int hear(struct egress *egress, struct cordon_error *err)
+static int take_message(struct egress *egress, struct cordon_error *err)
 {
 	const struct proxy_message *message = &egress->inbox.message;
 	int got = proxy_socket_receive(egress->process.fd, &egress->inbox);
@@ -97,7 +97,7 @@ static int send_end(struct egress *egress)
 /* The command has ended. Until the proxy has said its last, or is gone, or has been waited for long enough. What its
  * words take us, with a ledger that is slow, is no time of its own; so that it cannot go on for ever, they are
  * counted. It is asked to end when it is ready: until then it has not read what it was told before. */
-static void hear_last(struct egress *egress, struct cordon_error *err)
+static void take_last_messages(struct egress *egress, struct cordon_error *err)
 {
 	uint64_t left = LAST_WORDS_MAX + 2 * egress->facts.config->network.connections, waited_ms = 0;
 	bool asked = false;
@@ -113,17 +113,17 @@ static void hear_last(struct egress *egress, struct cordon_error *err)
 		waited_ms += (uint64_t)(clock_ms() - before_ms);
 		if (ready.revents) {
 			left--;
-			result = hear(egress, err);
+			result = take_message(egress, err);
 		}
 	}
 	egress->gave_up = result >= 0;
 }
 
 /* It is being killed: what it said until then. */
-static void hear_out(struct egress *egress, struct cordon_error *err)
+static void take_remaining(struct egress *egress, struct cordon_error *err)
 {
 	struct pollfd ready = { .fd = egress->process.fd, .events = POLLIN };
-	while (poll(&ready, 1, LAST_WORDS_MS) != 0 && hear(egress, err) >= 0)
+	while (poll(&ready, 1, LAST_WORDS_MS) != 0 && take_message(egress, err) >= 0)
 		;
 }
 
@@ -161,7 +161,7 @@ static void end_proxy(struct egress *egress)
 	struct cordon_error err;
 	proxy_kill(&egress->process);
 	if (!egress->told && !egress->unrecorded)
-		hear_out(egress, &err);
+		take_remaining(egress, &err);
 	finish(egress);
 }
 
@@ -219,7 +219,7 @@ void egress_step(struct egress *egress)
 	if (egress->state != EGRESS_CARRIES)
 		return;
 	for (int i = 0; i < STEP_MAX && result > 0; i++)
-		result = hear(egress, &err);
+		result = take_message(egress, &err);
 	if (result < 0)
 		end_proxy(egress);
 }
@@ -231,7 +231,7 @@ void egress_conclude(struct egress *egress)
 	if (egress->state == EGRESS_LISTENS && is_used(egress))
 		start(egress);
 	if (egress->state == EGRESS_CARRIES) {
-		hear_last(egress, &err);
+		take_last_messages(egress, &err);
 		end_proxy(egress);
 	}
 	set_state(egress, EGRESS_OVER);

@@ -234,7 +234,7 @@ __attribute__((noreturn)) static void end(int *end_pipe)
 	_exit(0);
 }
 
-static void hear(int *end_pipe)
+static void take_message(int *end_pipe)
 {
 	struct proxy_message message;
 	ssize_t got = recv(PROXY_FD, &message, sizeof(message), MSG_DONTWAIT);
@@ -295,7 +295,7 @@ int main(void)
 		if (found <= 0 && !leaves)
 			continue;
 		if (found > 0 && ready_fds[0].revents)
-			hear(end_pipe);
+			take_message(end_pipe);
 		if (leaves && !live)
 			end(end_pipe);
 		for (size_t i = 0; i < listener_count; i++)

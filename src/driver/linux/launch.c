@@ -193,7 +193,7 @@ static bool cut_short(struct launch *launch)
 	launch->cut_short = true;
 	if (launch->namespaces & CLONE_NEWPID)
 		return pidfd_kill(launch->pidfd);
-	send(launch->heard_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
+	send(launch->init_socket_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return true;
 }
 
@@ -207,10 +207,10 @@ static const struct patience *lose(struct launch *launch, const struct patience 
  * command, on the processor that it was on: init wakes when it has nothing left to do on its own. */
 static const struct patience *await_init(struct launch *launch, const struct patience *patience)
 {
-	struct pollfd news[] = { { .fd = launch->heard_fd, .events = POLLIN },
+	struct pollfd news[] = { { .fd = launch->init_socket_fd, .events = POLLIN },
 		                 { .fd = launch->pidfd, .events = POLLIN } };
 	int count = 0;
-	while (launch->heard_fd >= 0 && launch->pidfd >= 0 && (count == 0 || (count < 0 && errno == EINTR))) {
+	while (launch->init_socket_fd >= 0 && launch->pidfd >= 0 && (count == 0 || (count < 0 && errno == EINTR))) {
 		count = poll(news, ARRAY_SIZE(news), await_moment_ms(patience));
 		if (count == 0)
 			patience = lose(launch, patience);

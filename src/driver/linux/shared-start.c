@@ -119,7 +119,7 @@ static int await_program(struct launch *launch, struct cordon_error *err)
 		int fd = -1, moment_ms = await_moment_ms(patience);
 		if (moment_ms < 0 || moment_ms > STOPPED_LOOK_MS)
 			moment_ms = STOPPED_LOOK_MS;
-		if (!await_message(launch->heard_fd, launch->pidfd, moment_ms)) {
+		if (!await_message(launch->init_socket_fd, launch->pidfd, moment_ms)) {
 			stopped = pidfd_is_stopped(launch->pidfd) ? stopped + 1 : 0;
 			launch->cut_short = await_is_over(patience);
 			if (stopped < 2 && !launch->cut_short)
@@ -129,7 +129,7 @@ static int await_program(struct launch *launch, struct cordon_error *err)
 			if (launch->cut_short)
 				return 0;
 		}
-		ssize_t length = receive_with(launch->heard_fd, &message, sizeof(message), MSG_DONTWAIT, &fd);
+		ssize_t length = receive_with(launch->init_socket_fd, &message, sizeof(message), MSG_DONTWAIT, &fd);
 		if (fd >= 0 && length == sizeof(message.control) && message.control.kind == CONTROL_RENAMES)
 			launch->renames_fd = fd;
 		else if (fd >= 0)
@@ -158,8 +158,8 @@ int shared_start(const struct shared_view *view, struct launch *launch, struct c
 	int result = send_order(view, launch, err);
 	if (result != 0)
 		return result < 0 ? -1 : lost(err);
-	if (!await_message(launch->heard_fd, -1, ANSWER_MS) ||
-	    receive_with(launch->heard_fd, &reply, sizeof(reply), MSG_DONTWAIT, &launch->pidfd) <= 0 ||
+	if (!await_message(launch->init_socket_fd, -1, ANSWER_MS) ||
+	    receive_with(launch->init_socket_fd, &reply, sizeof(reply), MSG_DONTWAIT, &launch->pidfd) <= 0 ||
 	    launch->pidfd < 0)
 		return lost(err);
 	result = await_program(launch, err);

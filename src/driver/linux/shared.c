@@ -96,7 +96,7 @@ int shared_raise(struct launch *launch, struct shared_sandbox *ret_sandbox, stru
 	struct raising raising;
 	struct shared_sandbox sandbox = { -1, -1, launch->become };
 	int result = raising_begin(&raising, launch, err);
-	launch->heard_fd = raising.control[0];
+	launch->init_socket_fd = raising.control[0];
 	if (result == 0)
 		result = launch_start(launch, err);
 	if (result == 0) {

@@ -123,7 +123,7 @@ int supervise_prepare(struct supervision *supervision, const struct supervise_op
 		return fail_oom(err);
 	memcpy(launch->stdio, child, sizeof(launch->stdio));
 	launch->control_fd = child[3];
-	launch->heard_fd = supervision->control_fd;
+	launch->init_socket_fd = supervision->control_fd;
 	launch->tty = options->tty;
 	return 0;
 }

@@ -27,7 +27,7 @@ static int start(int control_fd, int *ret_pidfd, struct cordon_error *err)
 		.pass = { -1 },
 		.init_mode = INIT_USER,
 		.control_fd = control_fd,
-		.heard_fd = -1,
+		.init_socket_fd = -1,
 		.report_fd = -1,
 		.ready_fd = -1,
 		.go_fd = -1,
