@@ -115,7 +115,7 @@ struct launch {
 	int init_fd;                    /* the init program */
 	const char *init_mode;          /* one of INIT_… (control.h) */
 	int control_fd;                 /* init's end of the control socket */
-	int init_socket_fd;                   /* the caller's end, by which init reports that it runs; -1: it does not */
+	int init_socket_fd;             /* the caller's end, by which init reports that it runs; -1: it does not */
 	int report_fd;                  /* where an external driver reports to, read at the end; -1 where there is
 	                                   none */
 	int ready_fd, go_fd;            /* where it reports that its namespaces are made, and waits; the same */
