@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from lab import ROOT, lack, leftovers, missing  # noqa: F401
+from lab import ROOT, lack, leftovers, missing, wait_until  # noqa: F401
 from test_session_living import ByDaemon, ByLibrary, capability, make, say, world, write  # noqa: F401
 
 pytestmark = missing("mount-namespace")
@@ -135,19 +135,22 @@ def test_a_sandbox_that_ends_while_a_view_is_made(cordon, tmp_path, leftovers): 
     config = write(tmp_path / "config/cordon/config.toml", "")
     world = ByDaemon(cordon, config)
     subprocess.run(["cc", "-O1", "-static", "-x", "c", "-", "-o", cordon.workspace / "end"], input=END.encode(), check=True)
-    for attempt in range(40):
-        (cordon.workspace / "go").unlink(missing_ok=True)
-        capability(config, "")
-        say(world.run("true"))
-        world.job("./end", str(attempt % 20 * 100), said="up")
-        capability(config, f'fs_read = ["{write(tmp_path / f"granted{attempt}", "")}"]')
-        # The client takes as long as this to come to the daemon.
-        later = threading.Timer(0.004 + attempt % 4 / 500, (cordon.workspace / "go").touch)
-        later.start()
-        done = world.run("true")
-        later.join()
-        assert "namespaces" not in str(done.get("error")), done
-    world.close()
+    try:
+        for attempt in range(40):
+            (cordon.workspace / "go").unlink(missing_ok=True)
+            capability(config, "")
+            # What the attempt before has begun may end this one.
+            assert wait_until(lambda: world.run("true").get("exit_code") == 0)
+            world.job("./end", str(attempt % 20 * 100), said="up")
+            capability(config, f'fs_read = ["{write(tmp_path / f"granted{attempt}", "")}"]')
+            # The client takes as long as this to come to the daemon.
+            later = threading.Timer(0.004 + attempt % 4 / 500, (cordon.workspace / "go").touch)
+            later.start()
+            done = world.run("true")
+            later.join()
+            assert "namespaces" not in str(done.get("error")), done
+    finally:
+        world.close()
 
 
 def test_no_view_is_added_without_landlock(cordon, tmp_path, leftovers):  # noqa: F811
