@@ -11,7 +11,7 @@ import zipfile
 
 MACH_O, EXECUTE = 0xfeedfacf, 2
 PROCESSORS = {"macos-x86_64": 0x01000007, "macos-arm64": 0x0100000c}
-FILES = [("LICENSE", 0o644), ("README.md", 0o644), ("cordon", 0o755), ("cordon-proxy", 0o755)]
+FILES = [("LICENSE", 0o644), ("NOTICES", 0o644), ("README.md", 0o644), ("cordon", 0o755), ("cordon-proxy", 0o755)]
 PLATFORMS = ["linux-x64", "darwin-x64", "darwin-arm64", "win32-x64"]
 
 
@@ -74,7 +74,8 @@ class Release:
         linux = (place / "cordon-linux").read_bytes()[:20]
         self.check("the zip has the program for Linux that WSL takes",
                    ("format", linux[:4], b"\x7fELF"), ("processor", linux[18], 62),
-                   ("files", sorted(os.listdir(place)), ["LICENSE", "README.md", "cordon-linux", "cordon.exe"]))
+                   ("files", sorted(os.listdir(place)), ["LICENSE", "NOTICES", "README.md", "cordon-linux", "cordon.exe"]),
+                   ("notices", (place / "NOTICES").read_text(), re.compile("^======== libsodium$", re.M)))
         words = [self.wine.path(place / "cordon.exe"), "doctor", "--json"]
         status, text, _ = self.wine.streams(words, 120, {}, None, place)
         report = json.loads(text or "{}")
