@@ -954,7 +954,9 @@ def test_memory_of_clients_that_left_is_given_back(cordon, daemon):
     for rpc in begun_by:
         rpc.send("process.wait", "end", id=rpc.process)
         rpc.feed(rpc.process, b"x" * 100000)
-    ended = [(rpc.answer("end")["result"].get("result") or {}).get("stdout_bytes") for rpc in begun_by]
+    # Where too much input waits at once, a call is refused.
+    results = [rpc.answer("end").get("result") or {} for rpc in begun_by]
+    ended = [(result.get("result") or {}).get("stdout_bytes") for result in results]
     assert ended.count(100000) > 100, ended
     most = resident(daemon.process)
     for rpc in clients:
