@@ -20,7 +20,10 @@ static FILE *open_file(const char *name, const char *mode)
 
 static void note_call(unsigned long long input, unsigned hash)
 {
-	FILE *file = open_file("calls", "ab");
+	FILE *file = NULL;
+	/* Who had it last may not have closed it yet. */
+	for (int waited = 0; !(file = open_file("calls", "ab")) && waited < 2000; waited += 10)
+		Sleep(10);
 	if (!file)
 		exit(98);
 	fprintf(file, "%s", words);
