@@ -1,4 +1,4 @@
-/* A descriptor that is readable once the latch is set, and stays so. latch.c is Linux's; macOS has its own. */
+/* A descriptor that is readable once the latch is set, and stays so. latch.c is Linux's; for other systems there is base/other/latch.c. */
 #pragma once
 #include "base/cleanup.h"
 

@@ -64,10 +64,10 @@ static uint64_t now_ms(void)
 	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A byte for each is enough: the pipe is emptied before anything is handed over. */
+/* A byte for each is enough: they are all taken before anything is handed over. */
 static void wake(const struct resolver *resolver)
 {
-	(void)!write(resolver->fds[1], "", 1);
+	(void)!send(resolver->fds[1], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void destroy(struct resolver *resolver)
@@ -244,16 +244,15 @@ int resolver_open(const struct resolver_options *options, struct resolver **ret_
 	resolver->exemption_count = options->exemption_count;
 	pthread_mutex_init(&resolver->lock, NULL);
 	pthread_cond_init(&resolver->changed, NULL);
-	bool has_pipe = pipe(resolver->fds) == 0;
+	bool has_pair = socketpair(AF_UNIX, SOCK_STREAM, 0, resolver->fds) == 0;
 	for (int i = 0; i < 2; i++)
-		if (!has_pipe)
+		if (!has_pair)
 			resolver->fds[i] = -1;
-		else if (fcntl(resolver->fds[i], F_SETFD, FD_CLOEXEC) < 0 ||
-		         fcntl(resolver->fds[i], F_SETFL, O_NONBLOCK) < 0)
-			has_pipe = false;
-	if (!has_pipe)
+		else
+			fcntl(resolver->fds[i], F_SETFD, FD_CLOEXEC);
+	if (!has_pair)
 		fail(err, CORDON_E_INTERNAL, errno, "", "the resolver cannot start");
-	if (!has_pipe || hosts_read(options->hosts ? options->hosts : HOSTS_PATH, &resolver->hosts, err) < 0) {
+	if (!has_pair || hosts_read(options->hosts ? options->hosts : HOSTS_PATH, &resolver->hosts, err) < 0) {
 		destroy(resolver);
 		return -1;
 	}
@@ -392,7 +391,7 @@ static struct lookup *take_settled(struct resolver *resolver)
 void resolver_step(struct resolver *resolver)
 {
 	char woken[64];
-	while (read(resolver->fds[0], woken, sizeof(woken)) > 0)
+	while (recv(resolver->fds[0], woken, sizeof(woken), MSG_DONTWAIT) > 0)
 		;
 	/* Not without end, where each function that is called starts the next lookup. */
 	size_t left = RESOLVE_LOOKUPS_MAX;

@@ -48,19 +48,26 @@ static bool change(struct mount_op *op, uint32_t out)
 	return true;
 }
 
-void profile_unwall(struct profile *profile, const char *names)
+uint32_t profile_unwalled(const char *names)
 {
 	uint32_t out = 0;
 	for (int wall = 0; wall < CORDON_WALL_MAX; wall++)
 		if (listed(names, cordon_wall_name(wall)))
 			out |= UINT32_C(1) << wall;
+	return out;
+}
+
+void profile_unwall(struct profile *profile, const char *names)
+{
+	uint32_t out = profile_unwalled(names);
 	profile->walls &= ~out;
 	if (out & BIT(SPAWN))
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_SPAWN;
-	/* In the host's own network there is no place for the listeners. */
+	/* In the host's own network there is no place for the listeners of a sandbox's. */
 	if (out & BIT(NETWORK)) {
 		profile->seccomp &= ~(unsigned)SECCOMP_NO_NETWORK;
-		profile->egress.count = 0;
+		if (!profile->egress.is_on_loopback)
+			profile->egress.count = 0;
 	}
 	/* No wall: what answers at once where there is no network. The bench suite measures what that costs. */
 	if (listed(names, "offline_answers") && profile->egress.is_offline)

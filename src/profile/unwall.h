@@ -5,4 +5,6 @@
 
 /* `names` is a list of wall names separated by commas, or NULL. */
 void profile_unwall(struct profile *profile, const char *names);
+/* The walls named there, as 1 << enum cordon_wall. */
+uint32_t profile_unwalled(const char *names);
 #endif

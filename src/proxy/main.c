@@ -66,8 +66,6 @@ int main(int argc, char **argv)
 	static const struct proxy_message ready = { .kind = PROXY_READY };
 	/* Other descriptors of the supervisor must not be inherited. */
 	seal_prepare(PROXY_FD);
-	/* A terminal's signals are for the command and the supervisor; the proxy ends when they have. */
-	setsid();
 	/* Splicing into a socket that was reset sends it. */
 	signal(SIGPIPE, SIG_IGN);
 	proxy.last_outgoing = &proxy.first_outgoing;

@@ -18,6 +18,7 @@ void seal_prepare(int socket_fd)
 	int count = getdtablesize();
 	for (int fd = socket_fd + 1; fd < count; fd++)
 		close(fd);
+	setsid();
 }
 
 int seal_enter_network(int fd, bool is_in_user)

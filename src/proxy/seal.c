@@ -29,6 +29,7 @@ void seal_prepare(int socket_fd)
 {
 	close_range((unsigned)socket_fd + 1, ~0U, 0);
 	prctl(PR_SET_NAME, "cordon-proxy");
+	setsid();
 }
 
 int seal_enter_network(int fd, bool is_in_user)

@@ -20,7 +20,8 @@
 
 #include "base/cleanup.h"
 
-/* First of all: other descriptors of the supervisor's than its socket are closed, and the process gets its name. */
+/* First of all: other descriptors of the supervisor's than its socket are closed, and the process gets its name. It
+ * leaves the terminal, whose signals are for the command and the supervisor; it ends when they have. */
 void seal_prepare(int socket_fd);
 /* Then root becomes the user that the sandboxes of root have, too. NULL, or what failed. */
 const char *seal_drop_root(void) must_check;

@@ -1,5 +1,5 @@
 /* Content, locks, directories and waiting: see system.h. */
-#include "base/windows/nt.h"
+#include "base/windows/sockets.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/windows/nt.h"
 #include "base/windows/path.h"
 #include "base/windows/wide.h"
 
@@ -172,6 +173,8 @@ static HANDLE lock_place(int fd, int64_t *ret_at)
 int system_close(int fd)
 {
 	int lock_fd = 0;
+	if (socket_is(fd))
+		return socket_close(fd);
 	if (fd >= 0 && fd < DIRECTORIES_MAX) {
 		pthread_mutex_lock(&directories.lock);
 		lock_fd = directories.fds[fd];
@@ -236,6 +239,8 @@ static int find_lock(HANDLE handle, struct flock *lock)
 
 int fcntl(int fd, int command, ...)
 {
+	if (socket_is(fd))
+		return 0;
 	HANDLE handle = nt_handle(fd), copy;
 	va_list arguments;
 	va_start(arguments, command);
@@ -334,8 +339,10 @@ int closedir(DIR *directory)
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
-static short look(int fd)
+static short look(int fd, short events)
 {
+	if (socket_is(fd))
+		return socket_look(fd, events);
 	HANDLE handle = nt_handle(fd);
 	DWORD there = 0;
 	if (!handle || GetFileType(handle) != FILE_TYPE_PIPE)
@@ -348,7 +355,7 @@ int poll(struct pollfd *fds, unsigned count, int timeout_ms)
 	for (int waited = 0;; waited += 10) {
 		int ready = 0;
 		for (unsigned i = 0; i < count; i++) {
-			fds[i].revents = fds[i].fd < 0 ? 0 : look(fds[i].fd);
+			fds[i].revents = fds[i].fd < 0 ? 0 : look(fds[i].fd, fds[i].events);
 			ready += fds[i].revents != 0;
 		}
 		if (ready || (timeout_ms >= 0 && waited >= timeout_ms))

@@ -9,6 +9,11 @@ NTSTATUS NTAPI RtlGetVersion(RTL_OSVERSIONINFOW *version);
 
 #include "base/windows/wide.h"
 
+void explicit_bzero(void *bytes, size_t size)
+{
+	SecureZeroMemory(bytes, size);
+}
+
 void *memrchr(const void *bytes, int c, size_t size)
 {
 	for (const unsigned char *at = (const unsigned char *)bytes + size; at > (const unsigned char *)bytes;)

@@ -45,6 +45,7 @@ enum { SYSTEM_ROOT = 0, SYSTEM_OTHER = 1, SYSTEM_CALLER = 1000 };
 #define ESTALE 2001
 #define EDQUOT 2002
 #define EKEYREJECTED 2003
+#define ETOOMANYREFS 2004
 #undef EWOULDBLOCK
 #define EWOULDBLOCK EAGAIN
 #ifndef ENOTSUP
@@ -191,6 +192,7 @@ int fcntl(int fd, int command, ...);
 /* ---- libc -------------------------------------------------------------------------------------------------------- */
 
 #define PIPE_BUF 4096
+#define pipe(ends) _pipe(ends, 65536, O_BINARY | O_NOINHERIT)
 #define CLOCK_BOOTTIME CLOCK_MONOTONIC
 #define GRND_NONBLOCK 1
 ssize_t getrandom(void *bytes, size_t size, unsigned flags);
@@ -227,6 +229,7 @@ int setenv(const char *name, const char *value, int replace);
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "OS", "NUMBER_OF_PROCESSORS",                     \
 		"PROCESSOR_ARCHITECTURE"
 
+void explicit_bzero(void *bytes, size_t size);
 void *memrchr(const void *bytes, int c, size_t size);
 void *mempcpy(void *to, const void *from, size_t size);
 void *memmem(const void *bytes, size_t size, const void *wanted, size_t length);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "driver/machine.h"
+#include "driver/proxy.h"
 #include "driver/wsl/wsl.h"
 
 #define END_MS 2000
@@ -13,8 +14,8 @@ static const struct {
 	enum cordon_wall wall;
 	const char *why, *remedy;
 } reasons[] = {
-	{ CORDON_WALL_NETWORK, "a network of listed hosts needs cordon's proxy, which is not built for Windows",
-	  "grant the network, --net all, or start cordon as an administrator with --net none" },
+	{ CORDON_WALL_NETWORK, "the Windows Filtering Platform is not there",
+	  "start cordon as an administrator, or grant the whole network, --net all" },
 	{ CORDON_WALL_PROGRAMS, "which programs start cannot be held here", "leave out the list of programs" },
 	{ CORDON_WALL_FILESYSTEM, "the token's integrity level does not read back as Low", NULL },
 	{ CORDON_WALL_PRIVILEGES, "the token's privileges and groups do not read back as given up", NULL },
@@ -55,8 +56,28 @@ static void lower(struct sandbox *sandbox)
 	windows_filters_end(windows->filters);
 	if (windows->token)
 		CloseHandle(windows->token);
+	close_fd(&windows->listener);
 	windows_labels_restore(&windows->labels);
 	free(windows);
+}
+
+/* Nothing that the command starts connects, but to the proxy where there is one. */
+static int raise_network(struct windows_sandbox *windows, const struct profile *profile, const char **ret_why,
+                         struct cordon_error *err)
+{
+	if (profile->egress.gateway_count)
+		return windows_fail(err, CORDON_WALL_NETWORK, 0, "gateways are not built for Windows");
+	if (profile->network == NETWORK_ALL)
+		return 0;
+	if (profile->network == NETWORK_HOSTS) {
+		if (proxy_program_fd(err) < 0)
+			return -1;
+		if ((windows->listener = windows_proxy_listen(&windows->port)) < 0)
+			return windows_fail(err, CORDON_WALL_NETWORK, 0,
+			                    "no port of 127.0.0.1 can be listened at for cordon's proxy");
+	}
+	windows->filters = windows_filters_set(windows->token, windows->port, ret_why);
+	return 0;
 }
 
 int windows_raise(const struct driver *driver, const struct walls *walls, uint32_t optional,
@@ -67,13 +88,12 @@ int windows_raise(const struct driver *driver, const struct walls *walls, uint32
 	struct windows_sandbox *windows = calloc(1, sizeof(*windows));
 	if (!windows)
 		return fail_oom(err);
-	*windows = (struct windows_sandbox){ .sandbox = { driver }, .labels = WINDOWS_LABELS_NONE };
+	*windows = (struct windows_sandbox){ .sandbox = { driver }, .listener = -1, .labels = WINDOWS_LABELS_NONE };
 	windows_labels_sweep(walls->data_dir);
-	int result = windows_token(&windows->token, &of_token, err);
-	if (result == 0 && walls->profile->network == NETWORK_NONE) {
-		windows->filters = windows_filters_set(windows->token, 0, &no_network);
-		of_token |= windows->filters ? WALL_BIT(NETWORK) : 0;
-	}
+	int result = windows_token(WINDOWS_TOKEN_OF_COMMAND, &windows->token, &of_token, err);
+	if (result == 0)
+		result = raise_network(windows, walls->profile, &no_network, err);
+	of_token |= windows->filters ? WALL_BIT(NETWORK) : 0;
 	if (result < 0 || windows_job(walls->profile, &windows->job, &of_job, err) < 0 ||
 	    require(walls->profile, of_token | of_job, optional, no_network, err) < 0 ||
 	    driver_require_limits(driver, walls->profile, err) < 0 ||
@@ -91,6 +111,20 @@ static int raise_all(const struct driver *driver, const struct walls *walls, str
                      struct cordon_error *err)
 {
 	return windows_raise(driver, walls, 0, ret_sandbox, err);
+}
+
+static int take_listeners(struct sandbox *sandbox, int *ret_fds)
+{
+	struct windows_sandbox *windows = (struct windows_sandbox *)sandbox;
+	if (windows->listener < 0)
+		return -1;
+	ret_fds[0] = take_fd(&windows->listener);
+	return 0;
+}
+
+static uint16_t loopback_port(const struct sandbox *sandbox)
+{
+	return ((const struct windows_sandbox *)sandbox)->port;
 }
 
 static void describe(const struct sandbox *sandbox, struct arena *arena, const struct profile *profile,
@@ -128,7 +162,7 @@ static void survey(const char *isolation[CORDON_WALL_MAX])
 	struct windows_sandbox windows = { .labels = WINDOWS_LABELS_NONE };
 	struct cordon_error untold;
 	uint32_t held = 0;
-	if (windows_token(&windows.token, &held, &untold) == 0)
+	if (windows_token(WINDOWS_TOKEN_OF_COMMAND, &windows.token, &held, &untold) == 0)
 		windows.held |= held;
 	const char *why;
 	windows.filters = windows.token ? windows_filters_set(windows.token, 0, &why) : NULL;
@@ -168,6 +202,8 @@ const struct driver driver_windows = {
 	.describe = describe,
 	.survey = survey,
 	.raise = raise_all,
+	.take_listeners = take_listeners,
+	.loopback_port = loopback_port,
 	.start = windows_start,
 	.lower = lower,
 };

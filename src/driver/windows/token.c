@@ -39,21 +39,23 @@ bool windows_is_low(HANDLE token)
 	return level <= SECURITY_MANDATORY_LOW_RID;
 }
 
-static bool is_kept(const SID_AND_ATTRIBUTES *group)
+static bool is_kept(enum windows_token_use use, const SID_AND_ATTRIBUTES *group)
 {
+	if (use == WINDOWS_TOKEN_OF_PROXY && IsWellKnownSid(group->Sid, WinAuthenticatedUserSid))
+		return true;
 	return IsWellKnownSid(group->Sid, WinWorldSid) || IsWellKnownSid(group->Sid, WinBuiltinUsersSid) ||
 	       (group->Attributes & SE_GROUP_LOGON_ID) == SE_GROUP_LOGON_ID || group->Attributes & SE_GROUP_INTEGRITY;
 }
 
 /* No privilege but passing through directories, and no group that is not for denying only. */
-static bool is_restricted(HANDLE token)
+static bool is_restricted(enum windows_token_use use, HANDLE token)
 {
 	auto_free TOKEN_PRIVILEGES *privileges = windows_token_information(token, TokenPrivileges);
 	auto_free TOKEN_GROUPS *groups = windows_token_information(token, TokenGroups);
 	if (!privileges || !groups || privileges->PrivilegeCount > 1)
 		return false;
 	for (DWORD i = 0; i < groups->GroupCount; i++)
-		if (!is_kept(&groups->Groups[i]) && !(groups->Groups[i].Attributes & SE_GROUP_USE_FOR_DENY_ONLY))
+		if (!is_kept(use, &groups->Groups[i]) && !(groups->Groups[i].Attributes & SE_GROUP_USE_FOR_DENY_ONLY))
 			return false;
 	return true;
 }
@@ -69,7 +71,7 @@ static bool set_low(HANDLE token)
 	return set;
 }
 
-int windows_token(HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *err)
+int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *err)
 {
 	HANDLE own, token = NULL;
 	if (!OpenProcessToken(GetCurrentProcess(),
@@ -79,7 +81,7 @@ int windows_token(HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *er
 	auto_free SID_AND_ATTRIBUTES *denied = groups ? calloc(groups->GroupCount + 1, sizeof(*denied)) : NULL;
 	DWORD count = 0;
 	for (DWORD i = 0; denied && i < groups->GroupCount; i++)
-		if (!is_kept(&groups->Groups[i]))
+		if (!is_kept(use, &groups->Groups[i]))
 			denied[count++].Sid = groups->Groups[i].Sid;
 	BOOL made =
 		denied && CreateRestrictedToken(own, DISABLE_MAX_PRIVILEGE, count, denied, 0, NULL, 0, NULL, &token);
@@ -89,7 +91,7 @@ int windows_token(HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *er
 		return windows_fail(err, CORDON_WALL_PRIVILEGES, error, "a restricted token cannot be made");
 	(void)!set_low(token);
 	*ret_held =
-		(is_restricted(token) ? WALL_BIT(PRIVILEGES) : 0) | (windows_is_low(token) ? WALL_BIT(FILESYSTEM) : 0);
+		(is_restricted(use, token) ? WALL_BIT(PRIVILEGES) : 0) | (windows_is_low(token) ? WALL_BIT(FILESYSTEM) : 0);
 	*ret_token = token;
 	return 0;
 }

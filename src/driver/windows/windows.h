@@ -31,8 +31,11 @@ wchar_t *windows_environment_block(const struct strings *environment);
 /* ---- token.c ----------------------------------------------------------------------------------------------------- */
 
 /* The caller's own with every group denied but Everyone, Users and the logon's, without privileges, at Low integrity.
- * *ret_held gets 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
-int windows_token(HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *err) must_check;
+ * The proxy's has Authenticated Users besides, by which the filters of commands tell it from those. *ret_held gets
+ * 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
+enum windows_token_use { WINDOWS_TOKEN_OF_COMMAND, WINDOWS_TOKEN_OF_PROXY };
+int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held,
+                  struct cordon_error *err) must_check;
 bool windows_is_low(HANDLE token);
 /* The caller's to free(), or NULL. */
 void *windows_token_information(HANDLE token, TOKEN_INFORMATION_CLASS class);
@@ -53,6 +56,11 @@ struct windows_filters;
  * why: this cannot be had, or a filter does not read back. */
 struct windows_filters *windows_filters_set(HANDLE token, uint16_t proxy_port, const char **ret_why);
 void windows_filters_end(struct windows_filters *filters);
+
+/* ---- proxy.c; the rest of it: driver/proxy.h --------------------------------------------------------------------- */
+
+/* A listener at a port of 127.0.0.1 that is free, for the proxy; -1. */
+int windows_proxy_listen(uint16_t *ret_port);
 
 /* ---- labels.c ---------------------------------------------------------------------------------------------------- */
 
@@ -80,6 +88,8 @@ struct windows_sandbox {
 	HANDLE token, job;
 	uint32_t held;                  /* 1 << enum cordon_wall */
 	struct windows_filters *filters;
+	int listener;                   /* of the proxy's, until it is taken; -1 */
+	uint16_t port;
 	struct windows_labels labels;
 };
 extern const struct driver driver_windows;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <winsock2.h>
 #include <windows.h>
 
 static void put(const wchar_t *text)
@@ -41,6 +42,47 @@ static int hand_on(int count, wchar_t **words)
 	WaitForSingleObject(made.hProcess, INFINITE);
 	GetExitCodeProcess(made.hProcess, &status);
 	return (int)status;
+}
+
+static void base64(const char *text, char *ret)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t length = strlen(text);
+	for (size_t i = 0; i < length; i += 3) {
+		unsigned bits = (unsigned)(unsigned char)text[i] << 16 |
+		                (unsigned)(i + 1 < length ? (unsigned char)text[i + 1] : 0) << 8 |
+		                (i + 2 < length ? (unsigned char)text[i + 2] : 0);
+		for (size_t part = 0; part < 4; part++)
+			*ret++ = part <= length - i ? digits[bits >> (18 - 6 * part) & 63] : '=';
+	}
+	*ret = '\0';
+}
+
+/* Sends `text`, in which '|' ends a line and '@' is the line that shows who asks, and prints what comes. To `port` of
+ * 127.0.0.1, or where that is 0 to the proxy that the environment names. 90: there is none, 91: nothing is there. */
+static int talk(int port, const wchar_t *text)
+{
+	char login[256] = "", shown[512] = "", bytes[4096], proxy[512] = "";
+	WSADATA data;
+	GetEnvironmentVariableA("HTTP_PROXY", proxy, sizeof(proxy));
+	if (sscanf(proxy, "http://%255[^@]@127.0.0.1:%d", login, port ? &(int){ 0 } : &port) < 2 && !port)
+		return 90;
+	base64(login, shown);
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons((u_short)port) };
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	WSAStartup(MAKEWORD(2, 2), &data);
+	SOCKET client = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(client, (struct sockaddr *)&address, sizeof(address)) != 0)
+		return 91;
+	for (; *text; text++) {
+		int length = *text == L'|' ? snprintf(bytes, sizeof(bytes), "\r\n") :
+		             *text == L'@' ? snprintf(bytes, sizeof(bytes), "Proxy-Authorization: Basic %s\r\n", shown) :
+		                             snprintf(bytes, sizeof(bytes), "%c", (char)*text);
+		send(client, bytes, length, 0);
+	}
+	for (int got; (got = recv(client, bytes, sizeof(bytes), 0)) > 0;)
+		fwrite(bytes, 1, (size_t)got, stdout);
+	return 0;
 }
 
 int wmain(int argc, wchar_t **argv);
@@ -108,6 +150,8 @@ int wmain(int argc, wchar_t **argv)
 		put(value);
 		return 0;
 	}
+	if (!wcscmp(what, L"talk"))
+		return talk(_wtoi(argv[2]), argv[3]);
 	if (!wcscmp(what, L"where")) {
 		wchar_t here[1024];
 		GetCurrentDirectoryW(1024, here);

@@ -1,0 +1,16 @@
+#pragma once
+#include "base/windows/sockets.h"
+#define socket(...) system_socket(__VA_ARGS__)
+#define socketpair(...) system_socketpair(__VA_ARGS__)
+#define bind(...) system_bind(__VA_ARGS__)
+#define listen(...) system_listen(__VA_ARGS__)
+#define connect(...) system_connect(__VA_ARGS__)
+#define accept4(...) system_accept4(__VA_ARGS__)
+#define recv(...) system_recv(__VA_ARGS__)
+#define send(...) system_send(__VA_ARGS__)
+#define recvfrom(...) system_recvfrom(__VA_ARGS__)
+#define sendto(...) system_sendto(__VA_ARGS__)
+#define shutdown(...) system_shutdown(__VA_ARGS__)
+#define getsockname(...) system_getsockname(__VA_ARGS__)
+#define setsockopt(...) system_setsockopt(__VA_ARGS__)
+#define getsockopt(...) system_getsockopt(__VA_ARGS__)
