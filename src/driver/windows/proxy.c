@@ -75,6 +75,11 @@ int proxy_program_fd(struct cordon_error *err)
 	return fail_remedy(err, "put it there; or use --net none, or --net all for the host's whole network");
 }
 
+const wchar_t *windows_proxy_program(void)
+{
+	return program;
+}
+
 int proxy_gateway_fd(struct cordon_error *err)
 {
 	return unavailable(err, 0, "gateways are not built for Windows");

@@ -61,6 +61,16 @@ static void lower(struct sandbox *sandbox)
 	free(windows);
 }
 
+/* They are kept only if they do what they say. */
+static void set_filters(struct windows_sandbox *windows, const char **ret_why)
+{
+	windows->filters = windows_filters_set(windows->token, windows->port, ret_why);
+	if (!windows->filters || windows_probe(windows->token, windows->listener, windows->port, ret_why))
+		return;
+	windows_filters_end(windows->filters);
+	windows->filters = NULL;
+}
+
 /* Nothing that the command starts connects, but to the proxy where there is one. */
 static int raise_network(struct windows_sandbox *windows, const struct profile *profile, const char **ret_why,
                          struct cordon_error *err)
@@ -69,14 +79,12 @@ static int raise_network(struct windows_sandbox *windows, const struct profile *
 		return windows_fail(err, CORDON_WALL_NETWORK, 0, "gateways are not built for Windows");
 	if (profile->network == NETWORK_ALL)
 		return 0;
-	if (profile->network == NETWORK_HOSTS) {
-		if (proxy_program_fd(err) < 0)
-			return -1;
-		if ((windows->listener = windows_proxy_listen(&windows->port)) < 0)
-			return windows_fail(err, CORDON_WALL_NETWORK, 0,
-			                    "no port of 127.0.0.1 can be listened at for cordon's proxy");
-	}
-	windows->filters = windows_filters_set(windows->token, windows->port, ret_why);
+	if (proxy_program_fd(err) < 0)
+		return -1;
+	if (profile->network == NETWORK_HOSTS && (windows->listener = windows_proxy_listen(&windows->port)) < 0)
+		return windows_fail(err, CORDON_WALL_NETWORK, 0,
+		                    "no port of 127.0.0.1 can be listened at for cordon's proxy");
+	set_filters(windows, ret_why);
 	return 0;
 }
 
@@ -159,13 +167,14 @@ static void survey(const char *isolation[CORDON_WALL_MAX])
 {
 	const struct profile profile = { .walls = WALLS_ALL,
 		                         .limits = { .memory_bytes = 1 << 30, .processes = 64, .cpu_percent = 50 } };
-	struct windows_sandbox windows = { .labels = WINDOWS_LABELS_NONE };
+	struct windows_sandbox windows = { .listener = -1, .labels = WINDOWS_LABELS_NONE };
 	struct cordon_error untold;
 	uint32_t held = 0;
 	if (windows_token(WINDOWS_TOKEN_OF_COMMAND, &windows.token, &held, &untold) == 0)
 		windows.held |= held;
 	const char *why;
-	windows.filters = windows.token ? windows_filters_set(windows.token, 0, &why) : NULL;
+	if (windows.token && proxy_program_fd(&untold) >= 0)
+		set_filters(&windows, &why);
 	windows.held |= windows.filters ? WALL_BIT(NETWORK) : 0;
 	windows_filters_end(windows.filters);
 	if (windows_job(&profile, &windows.job, &held, &untold) == 0)

@@ -61,6 +61,14 @@ void windows_filters_end(struct windows_filters *filters);
 
 /* A listener at a port of 127.0.0.1 that is free, for the proxy; -1. */
 int windows_proxy_listen(uint16_t *ret_port);
+/* Once proxy_program_fd() has found it. */
+const wchar_t *windows_proxy_program(void);
+
+/* ---- probe.c ------------------------------------------------------------------------------------------------------- */
+
+/* Once the filters are set: nothing with this token connects, but to this port where it is not 0, at which `listener`
+ * listens. False, with why. */
+bool windows_probe(HANDLE token, int listener, uint16_t port, const char **ret_why);
 
 /* ---- labels.c ---------------------------------------------------------------------------------------------------- */
 

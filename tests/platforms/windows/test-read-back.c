@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "driver/proxy.h"
 #include "driver/windows/windows.h"
 #include "fake-wfp.h"
 
@@ -167,6 +168,19 @@ static struct ran {
 	(WALL_BIT(FILESYSTEM) | WALL_BIT(PRIVILEGES) | WALL_BIT(LIFETIME) | WALL_BIT(IPC) | WALL_BIT(SPAWN) |          \
 	 WALL_BIT(NETWORK) | WALL_BIT(LIMIT_MEMORY) | WALL_BIT(LIMIT_PROCESSES) | WALL_BIT(LIMIT_CPU))
 
+static enum network_mode network;
+
+/* How the stand-in for cordon-proxy.exe, which is child.exe, ends when it is to see what the filters do. */
+static void say_probe(int status)
+{
+	char path[PATH_MAX + 16];
+	snprintf(path, sizeof(path), "%s/probe-status", here);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	fprintf(file, "%d", status);
+	assert_int_equal(fclose(file), 0);
+}
+
 static int raise_all(void)
 {
 	static const char *environment[] = { "SystemRoot=C:\\windows" };
@@ -179,7 +193,7 @@ static int raise_all(void)
 	ran.profile.driver = "windows";
 	ran.profile.cwd = ran.profile.workspace = here;
 	ran.profile.program = child;
-	ran.profile.network = NETWORK_NONE;
+	ran.profile.network = network;
 	ran.profile.walls = HELD | WALL_BIT(DESCRIPTORS) | WALL_BIT(MASKED);
 	/* No multiple of a page. */
 	ran.profile.limits = (struct limits){ .memory_bytes = (64 << 20) + 100, .processes = 8, .cpu_percent = 50 };
@@ -199,6 +213,8 @@ static int begin(void **state)
 {
 	(void)state;
 	lie = TRUE_WORD;
+	network = NETWORK_NONE;
+	say_probe(0);
 	*wfp = (struct fake_wfp){ 0 };
 	return 0;
 }
@@ -330,14 +346,6 @@ static void a_network_that_is_granted_has_no_filters(void **state)
 	assert_int_equal(driver_windows.raise(&driver_windows, &walls, &ran.sandbox, &ran.err), 0);
 	assert_string_equal(wfp->calls, "");
 	clear();
-	/* Listed hosts: there is no proxy to lead to. */
-	ran.profile = all;
-	ran.profile.network = NETWORK_HOSTS;
-	ran.profile.walls |= WALL_BIT(NETWORK);
-	assert_int_equal(driver_windows.raise(&driver_windows, &walls, &ran.sandbox, &ran.err), -1);
-	assert_string_equal(ran.err.boundary, "network");
-	assert_string_equal(wfp->calls, "");
-	clear();
 }
 
 static void the_proxys_port_is_the_only_way(void **state)
@@ -347,7 +355,7 @@ static void the_proxys_port_is_the_only_way(void **state)
 	uint32_t held;
 	char text[512];
 	(void)state;
-	assert_int_equal(windows_token(&token, &held, &ran.err), 0);
+	assert_int_equal(windows_token(WINDOWS_TOKEN_OF_COMMAND, &token, &held, &ran.err), 0);
 	struct windows_filters *filters = windows_filters_set(token, 3128, &why);
 	assert_non_null(filters);
 	assert_int_equal(wfp->count, 13);
@@ -370,6 +378,84 @@ static void the_proxys_port_is_the_only_way(void **state)
 	assert_int_equal(permits, 1);
 	windows_filters_end(filters);
 	CloseHandle(token);
+}
+
+/* Of listed hosts: the filters are for the port that raise() listens at, and that is handed out once. */
+static void listed_hosts_have_a_port(void **state)
+{
+	int listener = -1, again = -1;
+	(void)state;
+	network = NETWORK_HOSTS;
+	assert_int_equal(raise_all(), 0);
+	uint16_t port = driver_windows.loopback_port(ran.sandbox);
+	assert_int_not_equal(port, 0);
+	assert_int_equal(wfp->count, 13);
+	unsigned found = 0;
+	for (unsigned i = 0; i < wfp->count; i++)
+		found += wfp->filters[i].numFilterConditions == 4 && wfp->conditions[i][3].conditionValue.uint16 == port;
+	assert_int_equal(found, 1);
+	assert_int_equal(driver_windows.take_listeners(ran.sandbox, &listener), 0);
+	assert_true(listener >= 0);
+	assert_int_equal(driver_windows.take_listeners(ran.sandbox, &again), -1);
+	close(listener);
+	clear();
+}
+
+/* That they read back is not taken for that they work. */
+static void filters_that_do_nothing_refuse(void **state)
+{
+	static const char *const words[] = { "deny no connection", "do not let the proxy be reached", "cannot be tried" };
+	(void)state;
+	for (int mode = NETWORK_NONE; mode <= NETWORK_HOSTS; mode++)
+		for (int status = 1; status <= 3; status++) {
+			begin(NULL);
+			network = (enum network_mode)mode;
+			say_probe(status);
+			assert_int_equal(raise_all(), -1);
+			assert_string_equal(ran.err.boundary, "network");
+			assert_non_null(strstr(ran.err.reason, words[status - 1]));
+			assert_false(wfp->open);
+			clear();
+		}
+}
+
+static bool is_denied(WELL_KNOWN_SID_TYPE type)
+{
+	for (DWORD i = 0; i < denied_count; i++)
+		if (IsWellKnownSid(denied[i], type))
+			return true;
+	return false;
+}
+
+/* Its token keeps the group by which filters let it pass, and nothing else that a command's has not. */
+static void the_proxy_has_walls_of_its_own(void **state)
+{
+	static const struct {
+		int lie;
+		enum cordon_wall wall;
+	} rows[] = {
+		{ TOKEN_MEDIUM, CORDON_WALL_FILESYSTEM }, { TOKEN_PRIVILEGES_KEPT, CORDON_WALL_PRIVILEGES },
+		{ JOB_NOT_KILLED, CORDON_WALL_LIFETIME }, { JOB_BREAKAWAY, CORDON_WALL_LIFETIME },
+		{ JOB_PROCESSES_MORE, CORDON_WALL_SPAWN }, { JOB_UI_LESS, CORDON_WALL_IPC },
+	};
+	struct proxy_process process;
+	(void)state;
+	assert_int_equal(raise_all(), 0);
+	assert_true(is_denied(WinAuthenticatedUserSid));
+	DWORD of_command = denied_count;
+	assert_int_equal(proxy_open(&process, &ran.err), 0);
+	assert_int_equal(proxy_start(&process, proxy_program_fd(&ran.err), &ran.err), 0);
+	assert_false(is_denied(WinAuthenticatedUserSid));
+	assert_int_equal(denied_count + 1, of_command);
+	proxy_end(&process);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		lie = rows[i].lie;
+		assert_int_equal(proxy_open(&process, &ran.err), 0);
+		assert_int_equal(proxy_start(&process, proxy_program_fd(&ran.err), &ran.err), -1);
+		assert_string_equal(ran.err.boundary, cordon_wall_name(rows[i].wall));
+		proxy_end(&process);
+	}
+	clear();
 }
 
 static void refused(void)
@@ -422,6 +508,9 @@ int main(void)
 		cmocka_unit_test_setup(the_filters_of_no_network, begin),
 		cmocka_unit_test_setup(a_network_that_is_granted_has_no_filters, begin),
 		cmocka_unit_test_setup(the_proxys_port_is_the_only_way, begin),
+		cmocka_unit_test_setup(listed_hosts_have_a_port, begin),
+		cmocka_unit_test_setup(filters_that_do_nothing_refuse, begin),
+		cmocka_unit_test_setup(the_proxy_has_walls_of_its_own, begin),
 		cmocka_unit_test_setup(whatever_fails_refuses, begin),
 		cmocka_unit_test_setup(whatever_reads_back_otherwise_refuses, begin),
 	};
