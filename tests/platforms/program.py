@@ -17,6 +17,8 @@ MISSING = {"serve": 125, "rpc": 125, "mcp": 125, "exec-server": 125, "agent": 12
 
 
 class Program:
+    OF_WINE = OF_WINE
+
     def __init__(self, wine, target, case):
         self.wine, self.target, self.case = wine, target, case
         self.place = wine.place / "program"
@@ -80,8 +82,6 @@ class Program:
                        ("words", found[2].splitlines()[:1], [f"cordon: cordon {word} is not there on Windows ({word})"]))
         job = self.cordon("job", "start", "--session", "s", "--", "hostname", walled=True)
         self.check("no job is started", ("status", job[0], 125), ("words", job[2], re.compile("there are no jobs on Windows")))
-        check = self.cordon("url", "check", "https://example.org/", walled=True)
-        self.check("no name is resolved", ("status", check[0], 125), ("words", check[2], re.compile("resolver is not built")))
 
     def refusals(self):
         """As it is shipped it starts nothing here; and each setting that does not read back is named, where all others are left out."""

@@ -159,6 +159,14 @@ int wmain(int argc, wchar_t **argv)
 	}
 	if (!wcscmp(what, L"talk"))
 		return talk(_wtoi(argv[2]), argv[3]);
+	if (!wcscmp(what, L"stay")) {
+		wchar_t value[256] = L"";
+		GetEnvironmentVariableW(argv[2], value, 256);
+		put(value);
+		putchar('\n');
+		fflush(stdout);
+		Sleep(INFINITE);
+	}
 	if (!wcscmp(what, L"where")) {
 		wchar_t here[1024];
 		GetCurrentDirectoryW(1024, here);
