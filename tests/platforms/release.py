@@ -35,7 +35,7 @@ class Release:
             self.npm()
 
     def made(self):
-        trouble = self.target.program(self.target.place / "cordon.exe")
+        trouble = self.target.program(self.target.place / "cordon.exe") + self.target.proxy_program(self.target.place / "cordon-proxy.exe")
         for output, umask in ((self.out, 0o022), (self.again, 0o077)):
             shutil.rmtree(output, ignore_errors=True)
             done = subprocess.run([self.root / "packaging/release/build", self.build, output], umask=umask,
@@ -74,7 +74,7 @@ class Release:
         linux = (place / "cordon-linux").read_bytes()[:20]
         self.check("the zip has the program for Linux that WSL takes",
                    ("format", linux[:4], b"\x7fELF"), ("processor", linux[18], 62),
-                   ("files", sorted(os.listdir(place)), ["LICENSE", "NOTICES", "README.md", "cordon-linux", "cordon.exe"]),
+                   ("files", sorted(os.listdir(place)), ["LICENSE", "NOTICES", "README.md", "cordon-linux", "cordon-proxy.exe", "cordon.exe"]),
                    ("notices", (place / "NOTICES").read_text(), re.compile("^======== libsodium$", re.M)))
         words = [self.wine.path(place / "cordon.exe"), "doctor", "--json"]
         status, text, _ = self.wine.streams(words, 120, {}, None, place)

@@ -64,6 +64,10 @@ static void lower(struct sandbox *sandbox)
 /* They are kept only if they do what they say. */
 static void set_filters(struct windows_sandbox *windows, const char **ret_why)
 {
+	struct cordon_error untold;
+	*ret_why = "cordon-proxy, which tries whether connections are denied, is not beside cordon";
+	if (proxy_program_fd(&untold) < 0)
+		return;
 	windows->filters = windows_filters_set(windows->token, windows->port, ret_why);
 	if (!windows->filters || windows_probe(windows->token, windows->listener, windows->port, ret_why))
 		return;
@@ -79,9 +83,10 @@ static int raise_network(struct windows_sandbox *windows, const struct profile *
 		return windows_fail(err, CORDON_WALL_NETWORK, 0, "gateways are not built for Windows");
 	if (profile->network == NETWORK_ALL)
 		return 0;
-	if (proxy_program_fd(err) < 0)
+	bool has_proxy = profile->network == NETWORK_HOSTS;
+	if (has_proxy && proxy_program_fd(err) < 0)
 		return -1;
-	if (profile->network == NETWORK_HOSTS && (windows->listener = windows_proxy_listen(&windows->port)) < 0)
+	if (has_proxy && (windows->listener = windows_proxy_listen(&windows->port)) < 0)
 		return windows_fail(err, CORDON_WALL_NETWORK, 0,
 		                    "no port of 127.0.0.1 can be listened at for cordon's proxy");
 	set_filters(windows, ret_why);
@@ -173,7 +178,7 @@ static void survey(const char *isolation[CORDON_WALL_MAX])
 	if (windows_token(WINDOWS_TOKEN_OF_COMMAND, &windows.token, &held, &untold) == 0)
 		windows.held |= held;
 	const char *why;
-	if (windows.token && proxy_program_fd(&untold) >= 0)
+	if (windows.token)
 		set_filters(&windows, &why);
 	windows.held |= windows.filters ? WALL_BIT(NETWORK) : 0;
 	windows_filters_end(windows.filters);
