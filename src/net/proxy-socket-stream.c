@@ -3,6 +3,8 @@
 #include "net/proxy-socket.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include "net/proxy-descriptor.h"
@@ -47,9 +49,20 @@ int proxy_socket_await(int fd, struct proxy_message *ret_message, int *ret_passe
 	return got <= 0 ? -1 : await_rest(fd, ret_message, (size_t)got);
 }
 
+/* macOS heeds MSG_DONTWAIT where it receives, but not where it sends. Its poll() tells of room from the low-water mark
+ * on, which is 2048 bytes: as much as a message at least, so that sending one does not wait then. */
+static bool has_room(int fd)
+{
+	struct pollfd room = { .fd = fd, .events = POLLOUT };
+	_Static_assert(sizeof(struct proxy_message) <= 2048, "there is room for a message or none");
+	return poll(&room, 1, 0) == 1;
+}
+
 int proxy_socket_send(int fd, const struct proxy_message *message, size_t *sent)
 {
 	while (*sent < sizeof(*message)) {
+		if (!has_room(fd))
+			return 0;
 		ssize_t went = send(fd, (const char *)message + *sent, sizeof(*message) - *sent,
 		                    MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (went < 0 && errno == EINTR)
