@@ -282,8 +282,12 @@ static void await_told(struct egress *egress)
 	struct proxy_message message = { .kind = PROXY_TELL, .id = egress->asked + 1 };
 	struct timespec until;
 	bool is_read = egress->has_reader && egress->ready && egress->state != EGRESS_OVER && !egress->ended;
-	if (!is_read || egress_send(egress, &message, -1) < 0)
+	if (!is_read)
 		return;
+	if (egress_send(egress, &message, -1) < 0) {
+		proxy_kill(&egress->process);
+		return;
+	}
 	egress->asked++;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += TELL_MS * 1000000L;
