@@ -34,8 +34,9 @@ static void answer(struct egress *egress, const struct egress_question *question
 	message.answer.remember = result == 0 || err->class == CORDON_E_CAPABILITY_DENIED;
 	if (result < 0)
 		snprintf(message.text, sizeof(message.text), "%.*s", (int)sizeof(message.text) - 1, err->reason);
-	/* A proxy that is gone needs no answer. */
-	(void)!egress_send(egress, &message, -1);
+	/* One that does not take it would be waited for again with each of its questions. */
+	if (egress_send(egress, &message, -1) < 0)
+		proxy_kill(&egress->process);
 }
 
 static void ask(struct egress_command *command, const struct egress_question *question)

@@ -24,6 +24,7 @@ static void destroy(struct egress *egress)
 	close_fd(&egress->poll_fd);
 	pthread_cond_destroy(&egress->changed);
 	pthread_mutex_destroy(&egress->lock);
+	pthread_mutex_destroy(&egress->sending);
 	secret_set_unref(egress->facts.terms.set);
 	free(egress->listeners);
 	free(egress->idle.denied);
@@ -77,6 +78,7 @@ static int begin(const struct egress_facts *facts, const struct egress *gateway_
 	egress->facts.plan = &egress->plan;
 	secret_set_ref(egress->facts.terms.set);
 	pthread_mutex_init(&egress->lock, NULL);
+	pthread_mutex_init(&egress->sending, NULL);
 	pthread_cond_init(&egress->changed, NULL);
 	egress->listeners = malloc(count * sizeof(*egress->listeners));
 	for (size_t i = 0; egress->listeners && i < count; i++)
@@ -282,8 +284,12 @@ static void await_told(struct egress *egress)
 	struct proxy_message message = { .kind = PROXY_TELL, .id = egress->asked + 1 };
 	struct timespec until;
 	bool is_read = egress->has_reader && egress->ready && egress->state != EGRESS_OVER && !egress->ended;
-	if (!is_read || egress_send(egress, &message, -1) < 0)
+	if (!is_read)
 		return;
+	if (egress_send(egress, &message, -1) < 0) {
+		proxy_kill(&egress->process);
+		return;
+	}
 	egress->asked++;
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += TELL_MS * 1000000L;

@@ -191,7 +191,7 @@ struct egress {
 	struct latch latch;                     /* set once it is to end */
 	atomic_bool unrecorded;                 /* the ledger cannot be written */
 
-	pthread_mutex_t lock;
+	pthread_mutex_t lock, sending;  /* `sending`: a message is on its way whole before the next one begins */
 	pthread_cond_t changed;
 	/* Under the lock. */
 	enum egress_state state;

@@ -25,14 +25,18 @@ int egress_start_proxy(struct egress *egress, struct cordon_error *err)
 
 int egress_send(const struct egress *egress, const struct proxy_message *message, int fd)
 {
+	pthread_mutex_t *sending = (pthread_mutex_t *)(uintptr_t)&egress->sending;
+	int result;
+	pthread_mutex_lock(sending);
 	/* The descriptors that a user may have under way are bounded; those of others will arrive. */
-	for (int rounds = 0; proxy_socket_put(egress->process.fd, message, fd) < 0; rounds++) {
+	for (int rounds = 0; (result = proxy_socket_put(egress->process.fd, message, fd)) < 0; rounds++) {
 		if (errno == ETOOMANYREFS && rounds < CROWDED_ROUNDS)
 			nanosleep(&(struct timespec){ .tv_nsec = CROWDED_PAUSE_NS }, NULL);
 		else if (errno != EINTR)
-			return -1;
+			break;
 	}
-	return 0;
+	pthread_mutex_unlock(sending);
+	return result;
 }
 
 static int send_settings(const struct egress *egress)

@@ -1,4 +1,4 @@
-/* What travels between the supervisor and cordon-proxy, on a SOCK_SEQPACKET socket that is the proxy's descriptor 3.
+/* What travels between the supervisor and cordon-proxy, on a socket (proxy-socket.h) that is the proxy's descriptor 3.
  * One message is one struct proxy_message, all of it, padding zeroed; a listener comes with one descriptor
  * (SCM_RIGHTS). Whoever reads checks the size, the kind, what is an enum, and that texts end; neither trusts the other
  * with more than that. When the supervisor's end closes, the proxy ends and all connections with it.

@@ -308,7 +308,16 @@ static bool settle_alone(struct lookup *lookup)
 	return count > 0;
 }
 
-/* Somebody to ask, and somebody to tell when time is over. Under the lock. */
+static size_t count_waiting(const struct resolver *resolver)
+{
+	size_t count = 0;
+	for (const struct lookup *lookup = resolver->lookups; lookup; lookup = lookup->next)
+		count += lookup->state == WAITING && lookup->fn;
+	return count;
+}
+
+/* Somebody to ask for one lookup more, and somebody to tell when time is over: a thread that is idle takes one of those
+ * that wait, and may be long about it. Under the lock. */
 static int need_threads(struct resolver *resolver)
 {
 	int error = 0;
@@ -317,7 +326,7 @@ static int need_threads(struct resolver *resolver)
 		resolver->has_clock = error == 0;
 	}
 	size_t asking = resolver->threads - resolver->has_clock;
-	if (!error && !resolver->idle && asking < THREADS_MAX) {
+	if (!error && resolver->idle <= count_waiting(resolver) && asking < THREADS_MAX) {
 		error = start_thread(resolver, answer_all);
 		/* One that is there will come to it. */
 		error = asking ? 0 : error;

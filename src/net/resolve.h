@@ -9,7 +9,8 @@
  *
  * A name is looked for in the hosts file, and if it is not there, asked of the name servers of resolv.conf, as it is
  * written: no search domains, no NSS. `localhost` and what ends in it is this machine (RFC 6761). All files are read
- * when the resolver is opened; later it needs its sockets and nothing else.
+ * when the resolver is opened; later it needs its sockets and nothing else. Elsewhere than on Linux it is the system's
+ * resolver that is asked, with what that needs (resolve-system.c); all else holds there, too.
  *
  *     open → start … poll the descriptor, step when it is readable → the lookup's function is called → unref */
 #pragma once

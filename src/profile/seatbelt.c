@@ -34,12 +34,18 @@ static const char basics[] =
 	/* What Python's processes of one program wait for each other with. */
 	"(allow ipc-posix-sem (ipc-posix-name-regex #\"^/mp-\") (ipc-posix-name-regex #\"^/loky-\"))\n";
 
-/* Names to addresses, certificates, the system's settings of both. Knowingly not for a network of listed hosts: trustd
- * fetches what a certificate names, from any host and outside of the sandbox, so a command could send with it. */
-static const char network_services[] =
+/* Names to addresses, and the system's settings of that. */
+static const char name_services[] =
+	"(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n"
 	"(allow mach-lookup\n"
-	"  (global-name \"com.apple.SecurityServer\") (global-name \"com.apple.SystemConfiguration.configd\")\n"
-	"  (global-name \"com.apple.SystemConfiguration.DNSConfiguration\") (global-name \"com.apple.networkd\")\n"
+	"  (global-name \"com.apple.SystemConfiguration.configd\")\n"
+	"  (global-name \"com.apple.SystemConfiguration.DNSConfiguration\") (global-name \"com.apple.networkd\"))\n";
+
+/* Knowingly not for a network of listed hosts: trustd fetches what a certificate names, from any host and outside of
+ * the sandbox, so a command could send with it. */
+static const char certificate_services[] =
+	"(allow mach-lookup\n"
+	"  (global-name \"com.apple.SecurityServer\")\n"
 	"  (global-name \"com.apple.trustd\") (global-name \"com.apple.trustd.agent\"))\n";
 
 /* What of the system programs need: the loader and what it maps, shells and tools, time zones, certificates. */
@@ -280,16 +286,21 @@ static int add_network(struct writing *writing, const struct profile *profile, c
 	case NETWORK_HOSTS:
 		if (!facts->proxy_port)
 			return -2;
-		snprintf(line, sizeof(line), "(allow network-outbound (remote ip \"localhost:%u\"))\n",
+		/* "localhost" is every address of this machine's loopback: at that of IPv6, and by UDP, another
+		 * program may have the port. */
+		snprintf(line, sizeof(line), "(allow network-outbound (remote tcp4 \"localhost:%u\"))\n",
 		         facts->proxy_port);
 		put(writing, line);
 		break;
 	case NETWORK_ALL:
 		put(writing, "(allow system-socket)\n"
-		             "(allow network-outbound (remote ip))\n"
-		             "(allow network-inbound network-bind (local ip))\n"
-		             "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n");
-		put(writing, network_services);
+		             "(allow network-outbound (remote ip))\n");
+		put(writing, name_services);
+		/* The proxy's listener was made before. */
+		put(writing, facts->is_proxy ? "(allow network-inbound (local ip \"localhost:*\"))\n" :
+		                               "(allow network-inbound network-bind (local ip))\n");
+		if (!facts->is_proxy)
+			put(writing, certificate_services);
 		break;
 	case NETWORK_MODE_MAX:
 		return -1;
@@ -388,7 +399,7 @@ int seatbelt_render_proxy(struct arena *arena, const char *program, struct seatb
 	};
 	struct landlock_rule rules[ARRAY_SIZE(read)];
 	struct profile profile = { .network = NETWORK_ALL, .view = VIEW_BARE, .landlock = { .rules = rules } };
-	static const struct seatbelt_facts facts = { 0 };
+	static const struct seatbelt_facts facts = { .is_proxy = true };
 	for (size_t i = 0; i < ARRAY_SIZE(read); i++)
 		rules[profile.landlock.count++] = (struct landlock_rule){ .path = read[i].path,
 			                                                  .access = LANDLOCK_SEE,

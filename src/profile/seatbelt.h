@@ -20,14 +20,15 @@ struct seatbelt {
 struct seatbelt_facts {
 	uint16_t proxy_port;            /* of 127.0.0.1, for a network of listed hosts */
 	const char *tty;                /* its own terminal; or NULL */
+	bool is_proxy;                  /* it is cordon-proxy that is sandboxed */
 };
 
 /* Everything is the arena's. 0; -1 when memory is short; -2 for a network of listed hosts without a port for the
  * proxy. */
 int seatbelt_render(struct arena *arena, const struct profile *profile, const struct seatbelt_facts *facts,
                     struct seatbelt *ret_seatbelt);
-/* Of cordon-proxy itself, the file `program`: what the loader and the system's resolver read, the network, and nothing
- * else; no other program, no child. As seatbelt_render(). */
+/* Of cordon-proxy itself, the file `program`: what the loader and the system's resolver read, the network but for
+ * listening, and nothing else; no other program, no child. As seatbelt_render(). */
 int seatbelt_render_proxy(struct arena *arena, const char *program, struct seatbelt *ret_seatbelt);
 /* The same file by the name that has no link of the system's in it; the arena's or `path` itself. NULL when memory is
  * short. */

@@ -1,6 +1,7 @@
-/* cordon-proxy: the one way out of a sandbox that may reach listed hosts. A process of its own for each command: it
- * accepts on sockets that were made inside, resolves, judges, dials and relays. It has no thread, waits for nothing but
- * epoll, and is sealed (seal.h) before it reads a byte that the command wrote.
+/* cordon-proxy: the one way out of a sandbox that may reach listed hosts. A process of its own for each sandbox: it
+ * accepts on sockets that were made for that, resolves, judges, dials and relays. It waits for nothing but epoll, has
+ * no thread but those that wait for the system's resolver where that is asked (net/resolve-system.c), and is sealed
+ * (seal.h) before it reads a byte that the command wrote.
  *
  *     main ─▶ setup     settings, rules and listeners, from the supervisor
  *             seal      no file, no program, no privilege from here on
@@ -8,7 +9,7 @@
  *              ├ accept        listeners → a connection, or an answer of the name service
  *              │  client       HTTP or SOCKS: which host is meant? and whose token is shown, where one must be
  *              │  dial         is it allowed? resolve, judge every address, connect to one of them
- *              │  relay        bytes both ways, by splice
+ *              │  relay        bytes both ways, by splice where there is that
  *              │  exchange     one request and its response, where HTTP is spoken in the clear
  *              ├ name-service  DNS
  *              └ supervisor    rows, questions, answers

@@ -1,6 +1,6 @@
-/* Relays bytes in both directions. Between two sockets they go by splice through a pipe, never through this process's
- * memory. When one side has ended its output, the other is shut down for writing and may continue to send. If one side
- * does not read, the other is not read from. */
+/* Relays bytes in both directions. Between two sockets they go by splice through a pipe, not through this process's
+ * memory, where there is splicing and a pipe to be had (pipes.h). When one side has ended its output, the other is shut
+ * down for writing and may continue to send. If one side does not read, the other is not read from. */
 #pragma once
 #include "proxy/connection.h"
 

@@ -70,6 +70,25 @@ static bool beneath(const char *path, const char *root)
 	return !strncmp(path, root, length) && (!path[length] || path[length] == '/');
 }
 
+/* After "(remote" or "(local": a protocol, and an address where it is not any. A subject that names no protocol is of
+ * TCP over IPv4; one that is a path, of neither. */
+static bool fits_address(struct reader *reader, const char *subject)
+{
+	char protocol[512], room[512];
+	const char *space = strchr(subject, ' '), *address = space ? space + 1 : subject;
+	take_word(reader, protocol);
+	bool is_any = !strcmp(protocol, "ip");
+	if (!is_any && strcmp(protocol, "tcp4"))
+		reader->broken = true;
+	skip_space(reader);
+	const char *wanted = *reader->at == '"' ? take_value(reader, room) : NULL;
+	if (subject[0] == '/' || !subject[0] || (space && !is_any))
+		return false;
+	size_t length = wanted ? strlen(wanted) : 0;
+	bool any_port = length > 2 && !strcmp(wanted + length - 2, ":*");
+	return !wanted || (any_port ? !strncmp(address, wanted, length - 1) : !strcmp(address, wanted));
+}
+
 /* After "(": one filter, and its ")". */
 static bool take_filter(struct reader *reader, const char *subject)
 {
@@ -94,13 +113,7 @@ static bool take_filter(struct reader *reader, const char *subject)
 			reader->broken = true;
 		fits = !reader->broken && !strncmp(subject, room + 1, strlen(room + 1));
 	} else if (!strcmp(kind, "remote") || !strcmp(kind, "local")) {
-		take_word(reader, room);
-		if (strcmp(room, "ip"))
-			reader->broken = true;
-		skip_space(reader);
-		/* Any address: one that is no path. */
-		fits = *reader->at == '"' ? !strcmp(subject, take_value(reader, room))
-		                          : subject[0] != '/' && subject[0];
+		fits = fits_address(reader, subject);
 	} else {
 		reader->broken = true;
 	}

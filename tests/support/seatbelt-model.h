@@ -7,5 +7,6 @@
 
 enum seatbelt_answer { SEATBELT_DENIED, SEATBELT_ALLOWED, SEATBELT_UNREADABLE };
 
-/* `subject`: a path, "same-sandbox", "localhost:3128", the name of a service or a setting; or "". */
+/* `subject`: a path, "same-sandbox", "localhost:3128" or "udp localhost:3128", the name of a service or a setting; or
+ * "". */
 enum seatbelt_answer seatbelt_decide(const struct seatbelt *seatbelt, const char *operation, const char *subject);

@@ -233,6 +233,31 @@ static void many_at_a_time(void **state)
 	resolver_unref(resolver);
 }
 
+/* A thread that is idle takes one of two that come at once, and not the other behind it. */
+static void beside_one_that_takes_too_long(void **state)
+{
+	const struct resolver_options how = options(20000);
+	struct resolver *resolver;
+	struct lookup *lookup, *slow;
+	struct cordon_error err;
+	struct host host = host_of("good.test"), slow_host = host_of("slow.test");
+	(void)state;
+	done = 0;
+	assert_int_equal(resolver_open(&how, &resolver, &err), 0);
+	assert_int_equal(resolver_start(resolver, &host, on_done, NULL, &lookup, &err), 0);
+	step_until(resolver, 1);
+	await_threads();
+	usleep(20000);
+	pthread_mutex_lock(&gate);
+	assert_int_equal(resolver_start(resolver, &slow_host, not_called, NULL, &slow, &err), 0);
+	assert_int_equal(resolver_start(resolver, &host, on_done, NULL, &lookup, &err), 0);
+	step_until(resolver, 2);
+	lookup_cancel(slow);
+	resolver_step(resolver);
+	pthread_mutex_unlock(&gate);
+	resolver_unref(resolver);
+}
+
 static int write_hosts(void **state)
 {
 	static const char text[] = "10.1.2.3 listed.test\n";
@@ -257,6 +282,7 @@ int main(void)
 		cmocka_unit_test(without_asking),
 		cmocka_unit_test(one_that_takes_too_long),
 		cmocka_unit_test(many_at_a_time),
+		cmocka_unit_test(beside_one_that_takes_too_long),
 	};
 	return cmocka_run_group_tests_name("resolve-system", tests, write_hosts, remove_hosts);
 }

@@ -28,19 +28,33 @@ static int refuse(struct cordon_error *err, const char *wall, const char *what, 
 
 /* ---- probing ----------------------------------------------------------------------------------------------------- */
 
+/* With three descriptors and no other: those that another thread has just made are not marked as closed on exec yet. */
+static bool start_quietly(const char *const *argv, pid_t *ret_pid)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	if (posix_spawn_file_actions_init(&actions))
+		return false;
+	if (posix_spawnattr_init(&attributes)) {
+		posix_spawn_file_actions_destroy(&actions);
+		return false;
+	}
+	bool started = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_CLOEXEC_DEFAULT) == 0;
+	for (int fd = 0; started && fd < 3; fd++)
+		started = posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0) == 0;
+	started = started && posix_spawn(ret_pid, argv[0], &actions, &attributes, (char *const *)(uintptr_t)argv,
+	                                 environ) == 0;
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+	return started;
+}
+
 /* The status it ends with, without output; -1: it could not be started, or did not end by itself. */
 static int run_quietly(const char *const *argv)
 {
-	posix_spawn_file_actions_t actions;
 	pid_t pid, ended = 0;
 	int status = -1;
-	if (posix_spawn_file_actions_init(&actions))
-		return -1;
-	for (int fd = 0; fd < 3; fd++)
-		posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-	bool started = posix_spawn(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ) == 0;
-	posix_spawn_file_actions_destroy(&actions);
-	if (!started)
+	if (!start_quietly(argv, &pid))
 		return -1;
 	for (int waited = 0; waited < PROBE_MS && ended == 0; waited += PROBE_LOOK_MS) {
 		ended = waitpid(pid, &status, WNOHANG);
@@ -121,13 +135,13 @@ static int try_allowed(struct arena *arena, uint16_t port, const char **words, s
 	                                "choose --net none or --net all");
 }
 
-/* What connected while that was tried is no client of the proxy's. */
+/* What connected while that was tried is no client of the proxy's. Not more than fits: others may go on connecting. */
 static int drain(int listener)
 {
 	int flags = fcntl(listener, F_GETFL), fd;
 	if (flags < 0 || fcntl(listener, F_SETFL, flags | O_NONBLOCK) < 0)
 		return -1;
-	while ((fd = accept(listener, NULL, NULL)) >= 0)
+	for (int i = 0; i < BACKLOG && (fd = accept(listener, NULL, NULL)) >= 0; i++)
 		close(fd);
 	return 0;
 }

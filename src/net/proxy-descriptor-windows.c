@@ -1,7 +1,7 @@
-/* Messages of a stream that are waited for: see proxy-socket.h. Windows passes no descriptor beside bytes: behind a
- * message that has one, which is PROXY_LISTENER and no other, come the words by which the process at the other end takes
- * it. */
-#include "net/proxy-socket.h"
+/* See proxy-descriptor.h. Windows passes no descriptor beside bytes: behind a message that has one, which is
+ * PROXY_LISTENER and no other, come the words by which the process at the other end takes it. So a message is taken, and
+ * sent, whole. */
+#include "net/proxy-descriptor.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -30,21 +30,21 @@ static int send_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-int proxy_socket_await(int fd, struct proxy_message *ret_message, int *ret_passed)
+ssize_t proxy_descriptor_receive(int fd, struct proxy_message *ret_message, int *ret_passed)
 {
 	struct socket_passed words;
 	*ret_passed = -1;
 	if (receive_all(fd, ret_message, sizeof(*ret_message)) < 0)
 		return -1;
 	if (ret_message->kind != PROXY_LISTENER)
-		return 0;
+		return sizeof(*ret_message);
 	if (receive_all(fd, &words, sizeof(words)) < 0)
 		return -1;
 	*ret_passed = socket_take_passed(&words);
-	return *ret_passed < 0 ? -1 : 0;
+	return *ret_passed < 0 ? -1 : (ssize_t)sizeof(*ret_message);
 }
 
-int proxy_socket_put(int fd, const struct proxy_message *message, int passed)
+ssize_t proxy_descriptor_send(int fd, const struct proxy_message *message, int passed)
 {
 	struct socket_passed words;
 	bool passes = message->kind == PROXY_LISTENER;
@@ -54,6 +54,7 @@ int proxy_socket_put(int fd, const struct proxy_message *message, int passed)
 	}
 	if (passes && socket_pass(fd, passed, &words) < 0)
 		return -1;
-	return send_all(fd, message, sizeof(*message)) == 0 &&
-	       (!passes || send_all(fd, &words, sizeof(words)) == 0) ? 0 : -1;
+	if (send_all(fd, message, sizeof(*message)) < 0 || (passes && send_all(fd, &words, sizeof(words)) < 0))
+		return -1;
+	return sizeof(*message);
 }
