@@ -4,7 +4,7 @@ MESON ?= meson
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all help run test test-platforms test-everyday test-agents bench soak lint fuzz install uninstall deb tarball release clean deps deps-test
+.PHONY: all help run test test-sanitizers test-platforms test-everyday test-agents bench soak lint fuzz install uninstall deb tarball release clean deps deps-test
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS) $(NINJA_FLAGS)
 
@@ -12,6 +12,7 @@ help:
 	@echo 'make           build build/cordon and the library'
 	@echo 'make run       install what is missing, build, and show a sandboxed command and what it could not do'
 	@echo 'make test      install what is missing, then the suite; as root it also runs as an ordinary user'
+	@echo 'make test-sanitizers  the suite again, built with the address and undefined-behaviour sanitizers'
 	@echo 'make test-platforms   the same on Linux 6.1 and 6.12 and on arm64, in emulated machines; builds for macOS and Windows, wine'
 	@echo 'make test-everyday    installing and removing, in a fresh Debian; programs that people use every day, inside; links swapped for a minute'
 	@echo 'make test-agents      coding agents and MCP clients from npm, offline, with a scripted model (docs/AGENTS.md)'
@@ -43,6 +44,8 @@ run: deps
 
 test: deps-test
 	@tests/run
+test-sanitizers: deps-test
+	@tests/run build asan asan-unit asan-user
 test-platforms: deps-test
 	@packaging/apt-install platforms
 	@tests/run build vm arm64 other-systems
