@@ -1,5 +1,7 @@
-/* epoll(7) over kqueue(2), in base/macos/epoll.c. Of the interface only what is used: descriptors that can be read and
- * written, by level or by edge. An event of one descriptor may come as two, one for reading and one for writing. */
+/* epoll(7) over kqueue(2), in base/macos/epoll.c, and over select(), in base/windows/epoll.c. Of the interface only what
+ * is used: descriptors that can be read and written, by level or by edge. An event of one descriptor may come as two, one
+ * for reading and one for writing. On Windows the end of what there is to read is EPOLLIN, what was told by edge is told
+ * again only once a call has said EAGAIN, and other descriptors than sockets are looked at every 10 ms. */
 #pragma once
 #include <stdint.h>
 
@@ -12,7 +14,7 @@
 #define EPOLLOUT 0x004u
 #define EPOLLERR 0x008u                 /* with either of the two */
 #define EPOLLHUP 0x010u
-#define EPOLLRDHUP 0x2000u              /* told whether it was asked for or not */
+#define EPOLLRDHUP 0x2000u              /* told whether it was asked for or not, or not at all */
 #define EPOLLET (1u << 31)
 
 struct epoll_event {
