@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,19 +56,9 @@ const char *agent_tmp_named(struct arena *arena, enum agent_id agent)
 
 bool agent_tmp_is_private(struct cordon *cordon)
 {
+	struct cordon_driver_facts facts;
 	struct cordon_error untold;
-	auto_free char *text = NULL;
-	size_t index;
-	json_t *each, *shown = cordon_config_show(cordon, NULL, &text, &untold) < 0 ? NULL : json_loads(text, 0, NULL);
-	bool private = true;
-	json_array_foreach(json_object_get(shown, "settings"), index, each) {
-		const char *key = json_string_value(json_object_get(each, "key")),
-			   *driver = json_string_value(json_object_get(each, "value"));
-		if (key && driver && !strcmp(key, "sandbox.driver"))
-			private = strcmp(driver, "landlock") != 0 && strcmp(driver, "local") != 0;
-	}
-	json_decref(shown);
-	return private;
+	return cordon_driver_look(cordon, &facts, &untold) < 0 || facts.private_home;
 }
 
 /* As the agent names a directory after a path. */
