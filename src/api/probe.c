@@ -198,7 +198,7 @@ int cordon_driver_look(struct cordon *cordon, struct cordon_driver_facts *ret_fa
 	config_unref(config);
 	if (result < 0)
 		return -1;
-	*ret_facts = (struct cordon_driver_facts){ .private_home = driver->private_root };
+	*ret_facts = (struct cordon_driver_facts){ driver->private_root, driver->keeps_names };
 	return 0;
 }
 

@@ -61,6 +61,29 @@ bool agent_tmp_is_private(struct cordon *cordon)
 	return cordon_driver_look(cordon, &facts, &untold) < 0 || facts.private_home;
 }
 
+/* Where the agent keeps what is its own, of all its conversations. */
+static const char *own_directory(struct arena *arena, enum agent_id agent)
+{
+	const char *base = agent_tmp(arena, agent);
+	return base && agents[agent].tmp_files ?
+	               arena_printf(arena, "%s/%s-%u", base, agents[agent].name, (unsigned)geteuid()) : NULL;
+}
+
+int agent_tmp_kept(struct arena *arena, struct cordon *cordon, enum agent_id agent, const char **ret_path,
+                   struct cordon_error *err)
+{
+	struct cordon_driver_facts facts;
+	const char *path = own_directory(arena, agent);
+	if (cordon_driver_look(cordon, &facts, err) < 0)
+		return -1;
+	if (!path || !facts.keeps_names)
+		return 0;
+	if (agent_tmp_make(path, err) < 0)
+		return -1;
+	*ret_path = path;
+	return 0;
+}
+
 /* As the agent names a directory after a path. */
 static const char *with_dashes(struct arena *arena, const char *path)
 {
@@ -75,12 +98,10 @@ int agent_tmp_shown(struct arena *arena, enum agent_id agent, const char *id, co
                     const char **ret_path, struct cordon_error *err)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
-	const char *base = agent_tmp(arena, agent), *project = started ? with_dashes(arena, started) : NULL;
-	if (!agents[agent].tmp_files || !base || !project || strlen(project) > NAME_MAX || !id || !*id ||
-	    id[strspn(id, plain)])
+	const char *own = own_directory(arena, agent), *project = started ? with_dashes(arena, started) : NULL;
+	if (!own || !project || strlen(project) > NAME_MAX || !id || !*id || id[strspn(id, plain)])
 		return 0;
-	const char *path =
-		arena_printf(arena, "%s/%s-%u/%s/%s", base, agents[agent].name, (unsigned)geteuid(), project, id);
+	const char *path = arena_printf(arena, "%s/%s/%s", own, project, id);
 	if (!path)
 		return fail_oom(err);
 	if (agent_tmp_make(path, err) < 0)
