@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -50,6 +51,13 @@ int fallocate(int fd, int mode, off_t offset, off_t length);
 int fdatasync(int fd);
 int syncfs(int fd);
 
+/* A file without a name. It lies in the user's directory for temporary files, not in memory. */
+#define MFD_CLOEXEC 1
+int memfd_create(const char *name, unsigned flags);
+
+/* Of this process only. More open files than the system allows are as many as it does. */
+int prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *ret_before);
+
 /* The descriptors are closed in programs that are executed, but not from their first moment on; and no socket that is
  * made so, or with accept4(), sends SIGPIPE, which is what MSG_NOSIGNAL is for. */
 #define SOCK_CLOEXEC 0x10000000
@@ -57,6 +65,7 @@ int syncfs(int fd);
 int system_socket(int domain, int type, int protocol);
 #define socket(domain, type, protocol) system_socket(domain, type, protocol)
 int accept4(int fd, struct sockaddr *ret_address, socklen_t *length, int flags);
+int pipe2(int ret_fds[2], int flags);
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
