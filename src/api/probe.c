@@ -189,7 +189,7 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 int cordon_driver_look(struct cordon *cordon, struct cordon_driver_facts *ret_facts, struct cordon_error *err)
 {
 	const struct config *config;
-	const struct driver *driver;
+	const struct driver *driver = driver_default();
 	if (call_check(err, cordon, ret_facts) < 0 || handle_check(cordon, err) < 0 ||
 	    config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false),
 	                      &config, err) < 0)

@@ -352,20 +352,20 @@ static bool is_inside(const struct profile *profile, const struct landlock_rule 
 static void add_kept(struct writing *writing, const struct profile *profile)
 {
 	const struct landlock_plan *plan = &profile->landlock;
-	const struct landlock_rule **sorted = arena_alloc(writing->arena, (plan->count + 1) * sizeof(*sorted));
+	size_t *sorted = arena_alloc(writing->arena, (plan->count + 1) * sizeof(*sorted));
 	if (!sorted) {
 		writing->failed = true;
 		return;
 	}
 	for (size_t i = 0; i < plan->count; i++) {
 		size_t j = i;
-		for (; j && strlen(sorted[j - 1]->path) > strlen(plan->rules[i].path); j--)
+		for (; j && strlen(plan->rules[sorted[j - 1]].path) > strlen(plan->rules[i].path); j--)
 			sorted[j] = sorted[j - 1];
-		sorted[j] = &plan->rules[i];
+		sorted[j] = i;
 	}
 	writing->ancestors.count = 0;
 	for (size_t i = 0; i < plan->count; i++) {
-		const struct landlock_rule *one = sorted[i];
+		const struct landlock_rule *one = &plan->rules[sorted[i]];
 		bool change = one->access & LANDLOCK_CHANGE, device = one->access & LANDLOCK_USE;
 		if (device || !is_inside(profile, one, true, false))
 			continue;
