@@ -122,22 +122,6 @@ int memfd_create(const char *name, unsigned flags)
 	return fd;
 }
 
-int prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *ret_before)
-{
-	if (pid) {
-		errno = ENOSYS;
-		return -1;
-	}
-	if (ret_before && getrlimit(resource, ret_before) < 0)
-		return -1;
-	if (!limit)
-		return 0;
-	struct rlimit wanted = *limit;
-	if (resource == RLIMIT_NOFILE && wanted.rlim_cur > OPEN_MAX)
-		wanted.rlim_cur = OPEN_MAX;
-	return setrlimit(resource, &wanted);
-}
-
 int pipe2(int ret_fds[2], int flags)
 {
 	int fds[2];

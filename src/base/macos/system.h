@@ -55,8 +55,9 @@ int syncfs(int fd);
 #define MFD_CLOEXEC 1
 int memfd_create(const char *name, unsigned flags);
 
-/* Of this process only. More open files than the system allows are as many as it does. */
-int prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *ret_before);
+/* Of this process only. More open files than the system allows are as many as it does. In driver/macos/means.c. */
+int system_prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *ret_before);
+#define prlimit system_prlimit
 
 /* The descriptors are closed in programs that are executed, but not from their first moment on; and no socket that is
  * made so, or with accept4(), sends SIGPIPE, which is what MSG_NOSIGNAL is for. */
