@@ -67,6 +67,15 @@ int system_socket(int domain, int type, int protocol);
 #define socket(domain, type, protocol) system_socket(domain, type, protocol)
 int accept4(int fd, struct sockaddr *ret_address, socklen_t *length, int flags);
 int pipe2(int ret_fds[2], int flags);
+/* There is none. */
+static inline int close_range(unsigned first, unsigned last, int flags)
+{
+	(void)first;
+	(void)last;
+	(void)flags;
+	errno = ENOSYS;
+	return -1;
+}
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "door/cli/cli.h"
-#include "door/cli/job-start.h"
 #include "door/cli/missing.h"
 #include "door/cli/report.h"
 #include "door/cli/run-remote.h"
@@ -31,19 +30,6 @@ int cli_rpc(char **words)
 {
 	(void)words;
 	return missing_command(COMMAND_RPC, "use cordon run --json", STATUS_REFUSED);
-}
-
-int job_start_here(struct run *run, const struct options *options)
-{
-	struct cordon_error err;
-	struct utsname system = { 0 };
-	(void)run;
-	uname(&system);
-	fail(&err, CORDON_E_INVALID_REQUEST, 0, "job start",
-	     "cordon job start is not there on %.40s: nothing stays to follow the job", system.sysname);
-	fail_remedy(&err, "start the command with cordon run");
-	report_error(&err, options_flag(options, "json"));
-	return STATUS_REFUSED;
 }
 
 json_t *ask_daemon(const char *host, const char *method, const char *id)
