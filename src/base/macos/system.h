@@ -108,6 +108,10 @@ const char *sigabbrev_np(int number);
 #define dirent64 dirent
 ssize_t getdents64(int fd, void *buffer, size_t size);
 
+/* macOS's own knows no terminals; beside one the end of what is not read is told a moment later. */
+int system_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+#define poll system_poll
+
 /* The mask is changed before and after, so a signal between is noticed only when the waiting ends. */
 int system_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask);
 #define ppoll system_ppoll
