@@ -20,6 +20,6 @@
 #define CORDON_DRIVER_HELP "landlock needs no user namespace and holds less; local holds no walls at all."
 #endif
 
-/* The default is the system's own, the first of them; the help says how the others differ. What may be named: `auto` is the strongest that holds here,
- * `disabled` runs nothing. */
+/* The default is the system's own, the first of them; the help says how the others differ. What may be named: `auto` is
+ * the strongest that holds here, `disabled` runs nothing. */
 #define CORDON_DRIVER_WORDS "auto " CORDON_DRIVERS " disabled"

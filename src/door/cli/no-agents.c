@@ -1,5 +1,5 @@
-/* Where agents cannot be set up, start no server of cordon's, and have cordon for no shell: each of these is refused. Agents take the exit status 2
- * of a hook for a refusal, and some of them take any other failure for consent. */
+/* Where agents cannot be set up, start no server of cordon's, and have cordon for no shell: each of these is refused.
+ * Agents take the exit status 2 of a hook for a refusal, and some of them take any other failure for consent. */
 #include "door/cli/cli.h"
 #include "door/cli/missing.h"
 #include "door/cli/report.h"
