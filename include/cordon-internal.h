@@ -417,6 +417,15 @@ int cordon_audit_verify(struct cordon *cordon, char **ret_json, bool *ret_intact
 
 /* ---- What this machine can hold --------------------------------------------------------------------------------- */
 
+/* What the commands of sessions find under the driver that the configuration names. */
+struct cordon_driver_facts {
+	bool private_home;              /* at the path of the user's home there is one of their own */
+	bool keeps_names;               /* a part of what may be written can be kept as it is */
+};
+/* No driver that may be used works here: an error. */
+int cordon_driver_look(struct cordon *cordon, struct cordon_driver_facts *ret_facts, struct cordon_error *err)
+	CORDON_MUST_CHECK;
+
 /* Tries every driver for real and tells what holds, as JSON to be free()d: cordon(1), `doctor`.
  * *ret_holds: whether the default driver holds every wall. */
 int cordon_doctor(struct cordon *cordon, char **ret_json, bool *ret_holds, struct cordon_error *err)

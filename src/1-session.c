@@ -107,12 +107,17 @@ static int hide_others(const struct resolving *resolving, struct cordon_error *e
 	return 0;
 }
 
+const char *session_step_driver(const struct config *config)
+{
+	return config->driver ? config->driver : config->degrade ? "auto" : driver_default()->name;
+}
+
 static int choose_driver(struct resolving *resolving, struct cordon_error *err)
 {
 	const struct cordon_request *request = resolving->facts->request;
 	const struct config *config = resolving->session->config;
 	/* A weaker tier runs only where the configuration names it. */
-	const char *name = config->driver ? config->driver : config->degrade ? "auto" : driver_default()->name;
+	const char *name = session_step_driver(config);
 	const char *weak = resolving->session->one_off ? NULL : weakens(request, config, name);
 	if (weak) {
 		fail(err, CORDON_E_CAPABILITY_DENIED, 0, weak,

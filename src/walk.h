@@ -293,6 +293,8 @@ struct cordon_execution {
  * one-off. session_wish(), while the command of a session runs: paused, it is stopped; ended, it is killed. */
 int session_step(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *ret,
                  struct cordon_error *err) must_check;
+/* The name of the driver that the configuration chooses. */
+const char *session_step_driver(const struct config *config);
 void session_release(const struct walk_facts *facts, struct walk_held *held, struct verdict_session *session);
 enum command_wish session_wish(void *execution);
 /* Step 2. */

@@ -100,8 +100,7 @@ static int name_driver(struct cordon *cordon, struct cordon_request *request, st
 	const struct config *config;
 	if (policy_take(cordon, NULL, &config, err) < 0)
 		return -1;
-	const char *driver = config->driver ? config->driver : config->degrade ? "auto" : driver_default()->name;
-	int result = cordon_request_set(request, "driver", driver, err);
+	int result = cordon_request_set(request, "driver", session_step_driver(config), err);
 	config_unref(config);
 	return result;
 }

@@ -186,6 +186,22 @@ int probe_driver(struct cordon *cordon, const char *name, bool dry, const struct
 	return 0;
 }
 
+int cordon_driver_look(struct cordon *cordon, struct cordon_driver_facts *ret_facts, struct cordon_error *err)
+{
+	const struct config *config;
+	const struct driver *driver = driver_default();
+	if (call_check(err, cordon, ret_facts) < 0 || handle_check(cordon, err) < 0 ||
+	    config_store_take(cordon->config, NULL, -1, NULL, CONFIG_KEEP_NOTHING, handle_mounts(cordon, false),
+	                      &config, err) < 0)
+		return -1;
+	int result = probe_driver(cordon, session_step_driver(config), false, &driver, err);
+	config_unref(config);
+	if (result < 0)
+		return -1;
+	*ret_facts = (struct cordon_driver_facts){ driver->private_root, driver->keeps_names };
+	return 0;
+}
+
 /* ---- doctor ----------------------------------------------------------------------------------------------------- */
 
 /* The mechanism that holds the limits of a whole tree of processes. */

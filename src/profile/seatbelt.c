@@ -346,6 +346,51 @@ static void add_data(struct writing *writing, const struct profile *profile)
 	}
 }
 
+/* Does another path that is granted with this access lie around it, or with `itself` the very path? */
+static bool is_inside(const struct profile *profile, const struct landlock_rule *one, bool change, bool itself)
+{
+	for (size_t i = 0; i < profile->landlock.count; i++) {
+		const struct landlock_rule *other = &profile->landlock.rules[i];
+		bool is_same = !strcmp(one->path, other->path), changes = other->access & LANDLOCK_CHANGE;
+		if (changes == change && (itself ? is_same : !is_same && path_within(one->path, other->path)))
+			return true;
+	}
+	return false;
+}
+
+/* Where grants lie in each other the narrowest counts: what is granted for reading alone, in what may be written, stays
+ * as it is; what may be written in that again, does not. */
+static void add_kept(struct writing *writing, const struct profile *profile)
+{
+	const struct landlock_plan *plan = &profile->landlock;
+	size_t *sorted = arena_alloc(writing->arena, (plan->count + 1) * sizeof(*sorted));
+	if (!sorted) {
+		writing->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < plan->count; i++) {
+		size_t j = i;
+		for (; j && strlen(plan->rules[sorted[j - 1]].path) > strlen(plan->rules[i].path); j--)
+			sorted[j] = sorted[j - 1];
+		sorted[j] = i;
+	}
+	writing->ancestors.count = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		const struct landlock_rule *one = &plan->rules[sorted[i]];
+		bool change = one->access & LANDLOCK_CHANGE, device = one->access & LANDLOCK_USE;
+		if (device || !is_inside(profile, one, true, false))
+			continue;
+		if (!change && !is_inside(profile, one, true, true)) {
+			rule(writing, "deny file-write* file-clone file-link", kind_of(one->is_file), one->path);
+			pin_parents(writing, profile, one->path);
+		} else if (change && is_inside(profile, one, false, false) &&
+		           !(profile->data_dir && path_within(profile->data_dir, one->path))) {
+			add_rule(writing, one);
+		}
+	}
+	writing->ancestors.count = 0;
+}
+
 static void add_names(struct writing *writing, const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->protect.count; i++) {
@@ -372,6 +417,7 @@ int seatbelt_render(struct arena *arena, const struct profile *profile, const st
 	add_programs(&writing, profile);
 	int result = add_network(&writing, profile, facts);
 	add_data(&writing, profile);
+	add_kept(&writing, profile);
 	/* What would make another user of it, or another tree. */
 	put(&writing, "(deny file-write-setugid file-write-mount file-write-umount)\n");
 	add_names(&writing, profile);

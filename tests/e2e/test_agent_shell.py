@@ -182,13 +182,14 @@ def test_many_temporary_files(tmp):
     assert len(tmp.files()) == 8
 
 
-def test_without_a_home_of_its_own_it_is_granted(agent, home):
+@pytest.mark.parametrize("driver", ["landlock", "local"])
+def test_without_a_home_of_its_own_it_is_granted(agent, home, driver):
     """A driver that mounts nothing shows no directory in the place of another."""
     config = home / ".config/cordon/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text('[sandbox]\ndriver = "landlock"\n')
-    if lack("landlock"):
-        pytest.skip(lack("landlock"))
+    config.write_text(f'[sandbox]\ndriver = "{driver}"\n')
+    if driver == "landlock" and lack(driver):
+        pytest.skip(lack(driver))
     own = home / ".cache/cordon/claude"
     done = agent(f"pwd > {own}/claude-1-cwd", env={"CLAUDE_CODE_TMPDIR": str(own), "XDG_CACHE_HOME": "", "XDG_CONFIG_HOME": str(home / ".config")})
     assert done.returncode == 0 and (own / "claude-1-cwd").read_text() == f"{home}/project\n", done

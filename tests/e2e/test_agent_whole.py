@@ -11,7 +11,7 @@ import tomllib
 import pytest
 
 from conftest import PROGRAM, ROOT, Terminal, wait_until
-from lab import rows
+from lab import lack, rows
 
 NAMES = ["aider", "claude", "codex", "gemini", "goose", "opencode"]
 SHIPPED = {name: tomllib.loads((ROOT / f"packaging/agents/{name}.toml").read_text()) for name in NAMES}
@@ -262,6 +262,28 @@ def test_a_profile_says_what_it_may_reach(whole, tmp_path):
     shown = json.loads(whole.cordon("agent", "show", "mine", "--json").stdout)
     assert shown["program"] == str(whole.bin / "claude") and shown["limits"] == {"processes": "77", "memory": "512M"}
     assert shown["profile"] == str(whole.home / ".config/cordon/agents/mine.toml")
+
+
+def test_where_nothing_is_mounted(whole):
+    """A driver that shows no directory in the place of another, as macOS's: the home is elsewhere, and HOME names it."""
+    if lack("landlock"):
+        pytest.skip(lack("landlock"))
+    whole.write(".config/cordon/config.toml", '[sandbox]\ndriver = "landlock"\n', 0o644)
+    whole.profile("claude", 'program = "claude"\ncopy = ["~/.claude/settings.json"]\n[[login]]\nfile = "~/.claude/.credentials.json"\n'
+                  'changes = ["claudeAiOauth"]\n')
+    whole.write(".claude/settings.json", "the user's", 0o644)
+    whole.write("secret", "outside")
+    login = whole.write(CREDENTIALS, json.dumps(LOGIN))
+    first = whole("claude", f"echo $HOME; pwd; cat ~/.claude/settings.json && echo && cat ~/{CREDENTIALS} && echo && echo kept > ~/history; "
+                  f"echo planted > ~/.claude/settings.json; echo '{renewed()}' > ~/new && mv ~/new ~/{CREDENTIALS}; "
+                  f"cat {whole.home}/secret {login}; echo x > {whole.home}/.claude/settings.json; echo x > {login}; echo done > file")
+    home, where, settings, credentials = first.stdout.splitlines()
+    assert pathlib.Path(home).is_dir() and not pathlib.Path(home).is_relative_to(whole.home / ".claude") and home != str(whole.home)
+    assert (where, settings, json.loads(credentials)) == (str(whole.project), "the user's", LOGIN), first.stderr
+    assert first.stderr.count("ermission denied") == 4, first.stderr
+    assert (whole.home / ".claude/settings.json").read_text() == "the user's" and login.read_text() == renewed() + "\n"
+    assert (whole.project / "file").read_text() == "done\n" and not (whole.home / "history").exists()
+    assert whole("claude", "cat ~/history ~/.claude/settings.json").stdout == "kept\nplanted\n"
 
 
 def test_list_and_show(whole):

@@ -57,6 +57,24 @@ def test_a_sandbox_that_nothing_needs_is_lowered(cordon, client):
     assert wait_until(lambda: not processes()) and server.process.poll() is None
 
 
+def test_where_nothing_is_mounted(client, tmp_path):
+    """A driver whose sandbox does not stay and shows no directory in the place of another, as macOS's."""
+    if lack("landlock"):
+        pytest.skip(lack("landlock"))
+    config = tmp_path / "config.toml"
+    config.write_text('[sandbox]\ndriver = "landlock"\n')
+    server = client("--config", str(config))
+    first = server.tool("shell", command="echo kept > $TMPDIR/file; echo one > ~/file; echo line > text; echo x > /tmp/no")["structuredContent"]
+    assert first["exit_code"] == 1 and "ermission denied" in first["stderr"], first
+    assert server.tool("shell", command="cat $TMPDIR/file ~/file")["structuredContent"]["stdout"] == "kept\none\n"
+    edited = server.tool("edit_file", path="text", old_text="line", new_text="other")
+    assert not edited["isError"], edited
+    job = server.tool("job_start", command="cat text; exit 5")["structuredContent"]["id"]
+    assert server.tool("job_wait", id=job)["structuredContent"]["exit_code"] == 5
+    assert server.tool("job_poll", id=job)["structuredContent"]["stdout"]["data"] == "other\n"
+    assert server.close() == (0, b"")
+
+
 def test_exec_takes_arguments_input_and_environment(any_client):
     content = any_client.tool("exec", argv=["sh", "-c", "cat; echo $A"], stdin="given ", env=["A=b"])["structuredContent"]
     assert content["stdout"] == "given b\n"

@@ -81,7 +81,7 @@ class Program:
             self.check(f"{word} is not there, and fails closed", ("status", found[0], status),
                        ("words", found[2].splitlines()[:1], [f"cordon: cordon {word} is not there on Windows ({word})"]))
         job = self.cordon("job", "start", "--session", "s", "--", "hostname", walled=True)
-        self.check("no job is started", ("status", job[0], 125), ("words", job[2], re.compile("there are no jobs on Windows")))
+        self.check("no job is started", ("status", job[0], 125), ("words", job[2], re.compile("job start is not there on Windows")))
 
     def refusals(self):
         """As it is shipped it starts nothing here; and each setting that does not read back is named, where all others are left out."""

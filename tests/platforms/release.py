@@ -11,7 +11,7 @@ import zipfile
 
 MACH_O, EXECUTE = 0xfeedfacf, 2
 PROCESSORS = {"macos-x86_64": 0x01000007, "macos-arm64": 0x0100000c}
-FILES = [("LICENSE", 0o644), ("NOTICES", 0o644), ("README.md", 0o644), ("cordon", 0o755), ("cordon-proxy", 0o755)]
+FILES = [("LICENSE", 0o644), ("NOTICES", 0o644), ("README.md", 0o644), ("cordon", 0o755), ("cordon-proxy", 0o755), ("cordon-shell", 0o777)]
 PLATFORMS = ["linux-x64", "darwin-x64", "darwin-arm64", "win32-x64"]
 
 
@@ -59,9 +59,11 @@ class Release:
             place = f"cordon-{self.version}"
             with tarfile.open(self.out / f"{place}-{name}.tar.gz") as archive:
                 modes = {row.name: row.mode for row in archive}
+                links = {row.name: row.linkname for row in archive if not row.isfile()}
                 headers = [struct.unpack("<IIII", archive.extractfile(f"{place}/{program}").read(16)) for program in ("cordon", "cordon-proxy")]
             self.check(f"{name}: the programs are for that processor (compiled only: nothing here runs them)",
                        ("files", modes, {f"{place}/{file}": mode for file, mode in FILES}),
+                       ("links", links, {f"{place}/cordon-shell": "cordon"}),
                        *((what, header[at], wanted) for header in headers
                          for what, at, wanted in (("format", 0, MACH_O), ("processor", 1, processor), ("kind", 3, EXECUTE))))
 
@@ -118,8 +120,21 @@ class Release:
         self.check("streams and the exit status pass through", ("all of it", found, (7, "out\n", "err\n")))
         found = self.run("npx", "--", "cordon", "run", "--", "printf", "%s|", "a b", "$HOME", "", "*")
         self.check("arguments stay as they are", ("output", found[1], "a b|$HOME||*|"))
+        self.shell(carrier)
         self.signals(modules / ".bin/cordon", carrier / "cordon")
         self.missing(modules / ".bin/cordon", carrier)
+
+    def shell(self, carrier):
+        """What cordon setup writes into an agent's settings, and that it runs."""
+        done = self.run(carrier / "cordon", "setup", "claude")
+        settings = json.loads((self.home / ".claude/settings.json").read_text()) if done[0] == 0 else {}
+        shell = settings.get("env", {}).get("CLAUDE_CODE_SHELL_PREFIX")
+        self.check("an agent is set up with the shell of the package",
+                   ("setup", done[0] and done, 0), ("shell", shell, str(carrier / "cordon-shell")))
+        for words in (["echo $1 \"a  b\"; exit 7"], ["-c", "echo $1 \"a  b\"; exit 7", "sh", "x"], ["-l", "-c", "echo \"a  b\"; exit 7"]):
+            # By a process of the same user: the agent is the one that calls, and its directory is the workspace.
+            found = self.run("sh", "-c", '"$@"; exit $?', "sh", carrier / "cordon-shell", *words)
+            self.check(f"and it runs a script: {' '.join(words)}", ("status", found[0], 7), ("output", found[1][-5:], "a  b\n"))
 
     def signalled(self, program, signal, text):
         started = subprocess.Popen(self.words(program, "run", "-c", text), cwd=self.project, stdin=subprocess.DEVNULL,

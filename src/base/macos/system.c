@@ -104,6 +104,39 @@ ssize_t getrandom(void *bytes, size_t size, unsigned flags)
 	return (ssize_t)size;
 }
 
+int memfd_create(const char *name, unsigned flags)
+{
+	char directory[PATH_MAX], path[PATH_MAX];
+	size_t length = confstr(_CS_DARWIN_USER_TEMP_DIR, directory, sizeof(directory));
+	if (!length || length > sizeof(directory) ||
+	    snprintf(path, sizeof(path), "%s/%s-XXXXXX", directory, name) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	int fd = mkstemp(path);
+	if (fd < 0)
+		return -1;
+	unlink(path);
+	if (flags & MFD_CLOEXEC)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+int pipe2(int ret_fds[2], int flags)
+{
+	int fds[2];
+	if (pipe(fds) < 0)
+		return -1;
+	for (int i = 0; i < 2; i++) {
+		if (flags & O_CLOEXEC)
+			fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+		if (flags & O_NONBLOCK)
+			fcntl(fds[i], F_SETFL, O_NONBLOCK);
+		ret_fds[i] = fds[i];
+	}
+	return 0;
+}
+
 static int set_flags(int fd, int flags)
 {
 	static const int on = 1;

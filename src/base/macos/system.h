@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -50,6 +51,14 @@ int fallocate(int fd, int mode, off_t offset, off_t length);
 int fdatasync(int fd);
 int syncfs(int fd);
 
+/* A file without a name. It lies in the user's directory for temporary files, not in memory. */
+#define MFD_CLOEXEC 1
+int memfd_create(const char *name, unsigned flags);
+
+/* Of this process only. More open files than the system allows are as many as it does. In driver/macos/means.c. */
+int system_prlimit(pid_t pid, int resource, const struct rlimit *limit, struct rlimit *ret_before);
+#define prlimit system_prlimit
+
 /* The descriptors are closed in programs that are executed, but not from their first moment on; and no socket that is
  * made so, or with accept4(), sends SIGPIPE, which is what MSG_NOSIGNAL is for. */
 #define SOCK_CLOEXEC 0x10000000
@@ -57,6 +66,16 @@ int syncfs(int fd);
 int system_socket(int domain, int type, int protocol);
 #define socket(domain, type, protocol) system_socket(domain, type, protocol)
 int accept4(int fd, struct sockaddr *ret_address, socklen_t *length, int flags);
+int pipe2(int ret_fds[2], int flags);
+/* There is none. */
+static inline int close_range(unsigned first, unsigned last, int flags)
+{
+	(void)first;
+	(void)last;
+	(void)flags;
+	errno = ENOSYS;
+	return -1;
+}
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
@@ -88,6 +107,10 @@ const char *sigabbrev_np(int number);
 /* As many entries as there is room for; what readdir() is made of. */
 #define dirent64 dirent
 ssize_t getdents64(int fd, void *buffer, size_t size);
+
+/* macOS's own knows no terminals; beside one the end of what is not read is told a moment later. */
+int system_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+#define poll system_poll
 
 /* The mask is changed before and after, so a signal between is noticed only when the waiting ends. */
 int system_ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask);

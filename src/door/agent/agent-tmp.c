@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,19 +56,32 @@ const char *agent_tmp_named(struct arena *arena, enum agent_id agent)
 
 bool agent_tmp_is_private(struct cordon *cordon)
 {
+	struct cordon_driver_facts facts;
 	struct cordon_error untold;
-	auto_free char *text = NULL;
-	size_t index;
-	json_t *each, *shown = cordon_config_show(cordon, NULL, &text, &untold) < 0 ? NULL : json_loads(text, 0, NULL);
-	bool private = true;
-	json_array_foreach(json_object_get(shown, "settings"), index, each) {
-		const char *key = json_string_value(json_object_get(each, "key")),
-			   *driver = json_string_value(json_object_get(each, "value"));
-		if (key && driver && !strcmp(key, "sandbox.driver"))
-			private = strcmp(driver, "landlock") != 0 && strcmp(driver, "local") != 0;
-	}
-	json_decref(shown);
-	return private;
+	return cordon_driver_look(cordon, &facts, &untold) < 0 || facts.private_home;
+}
+
+/* Where the agent keeps what is its own, of all its conversations. */
+static const char *own_directory(struct arena *arena, enum agent_id agent)
+{
+	const char *base = agent_tmp(arena, agent);
+	return base && agents[agent].tmp_files ?
+	               arena_printf(arena, "%s/%s-%u", base, agents[agent].name, (unsigned)geteuid()) : NULL;
+}
+
+int agent_tmp_kept(struct arena *arena, struct cordon *cordon, enum agent_id agent, const char **ret_path,
+                   struct cordon_error *err)
+{
+	struct cordon_driver_facts facts;
+	const char *path = own_directory(arena, agent);
+	if (cordon_driver_look(cordon, &facts, err) < 0)
+		return -1;
+	if (!path || !facts.keeps_names)
+		return 0;
+	if (agent_tmp_make(path, err) < 0)
+		return -1;
+	*ret_path = path;
+	return 0;
 }
 
 /* As the agent names a directory after a path. */
@@ -86,12 +98,10 @@ int agent_tmp_shown(struct arena *arena, enum agent_id agent, const char *id, co
                     const char **ret_path, struct cordon_error *err)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
-	const char *base = agent_tmp(arena, agent), *project = started ? with_dashes(arena, started) : NULL;
-	if (!agents[agent].tmp_files || !base || !project || strlen(project) > NAME_MAX || !id || !*id ||
-	    id[strspn(id, plain)])
+	const char *own = own_directory(arena, agent), *project = started ? with_dashes(arena, started) : NULL;
+	if (!own || !project || strlen(project) > NAME_MAX || !id || !*id || id[strspn(id, plain)])
 		return 0;
-	const char *path =
-		arena_printf(arena, "%s/%s-%u/%s/%s", base, agents[agent].name, (unsigned)geteuid(), project, id);
+	const char *path = arena_printf(arena, "%s/%s/%s", own, project, id);
 	if (!path)
 		return fail_oom(err);
 	if (agent_tmp_make(path, err) < 0)

@@ -24,6 +24,10 @@ struct agent_tmp {
 const char *agent_tmp_named(struct arena *arena, enum agent_id agent);
 /* Has a session a home of its own at the path of the user's? Not where the driver mounts nothing. */
 bool agent_tmp_is_private(struct cordon *cordon);
+/* Where it has none, commands write to the agent's own directory. The part of it that the agent alone writes to, made
+ * where it is missing, if it can be kept from them; *ret_path stays as it is: there is none, or it cannot. */
+int agent_tmp_kept(struct arena *arena, struct cordon *cordon, enum agent_id agent, const char **ret_path,
+                   struct cordon_error *err) must_check;
 /* What of the agent's is this conversation's, made where it is missing; *ret_path stays as it is: nothing. `started`:
  * where the agent was. */
 int agent_tmp_shown(struct arena *arena, enum agent_id agent, const char *id, const char *started,

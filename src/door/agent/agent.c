@@ -83,17 +83,21 @@ static int grant_reading(struct made *made, enum agent_id agent, struct cordon_e
 }
 
 /* The commands of each conversation have a directory of their own in its place (agent-tmp.c), and see of the agent's
- * what is the conversation's. Only where there is no private home they are granted the agent's itself. */
+ * what is the conversation's. Only where there is no private home they are granted the agent's itself, less what the
+ * agent alone writes there, as far as the driver can keep it. */
 static int grant_tmp(struct made *made, const struct agent_caller *caller, const char *id, const char *started,
                      struct cordon_error *err)
 {
 	const char *path = agent_tmp_named(made->arena, caller->agent), *shown = NULL;
 	if (!path)
 		return 0;
-	if (!agent_tmp_is_private(made->cordon))
-		return agent_tmp_make(path, err) < 0 ? -1 : set(made, "write", path, err);
-	if (agent_tmp_shown(made->arena, caller->agent, id, started, &shown, err) < 0)
+	if (!agent_tmp_is_private(made->cordon)) {
+		if (agent_tmp_make(path, err) < 0 || set(made, "write", path, err) < 0 ||
+		    agent_tmp_kept(made->arena, made->cordon, caller->agent, &shown, err) < 0)
+			return -1;
+	} else if (agent_tmp_shown(made->arena, caller->agent, id, started, &shown, err) < 0) {
 		return -1;
+	}
 	return shown ? set(made, "read", shown, err) : 0;
 }
 

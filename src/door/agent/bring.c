@@ -354,7 +354,7 @@ void bring_watch(struct bring *bring)
 void bring_back(struct bring *bring)
 {
 	if (bring->is_watched) {
-		(void)!write(bring->stop_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+		(void)!eventfd_write(bring->stop_fd, 1);
 		pthread_join(bring->watcher, NULL);
 	}
 	cleanup_close(&bring->stop_fd);

@@ -19,6 +19,7 @@
 #include "door/cli/cli.h"
 #include "door/cli/json-read.h"
 #include "door/cli/report.h"
+#include "door/cli/run.h"
 #include "door/cli/self.h"
 #include "door/setup/setup.h"
 
@@ -176,6 +177,15 @@ static int open_session(struct start *start, struct cordon_error *err)
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+static void add_terminal(struct start *start)
+{
+	if (run_gives_terminals())
+		add_word(start, "--tty");
+	else
+		fprintf(stderr, "cordon: commands have no terminal on this system: %s starts without one\n",
+		        start->found.profile.title);
+}
+
 static void make_words(struct start *start)
 {
 	const struct agent_profile *profile = &start->found.profile;
@@ -195,7 +205,7 @@ static void make_words(struct start *start)
 	if (json)
 		add_word(start, "--json");
 	else if (profile->terminal && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
-		add_word(start, "--tty");
+		add_terminal(start);
 	add_word(start, "--");
 	add_word(start, start->found.program);
 	for (size_t i = 1; i < start->options->operand_count; i++)

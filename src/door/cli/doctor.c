@@ -190,12 +190,14 @@ static const json_t *find_driver(const json_t *drivers, const char *name)
 	return NULL;
 }
 
-/* The strongest that works at all, by the order of the report. */
+/* The strongest that works at all and has walls, by the order of the report. */
 static const char *find_working(const json_t *drivers)
 {
 	for JSON_EACH(driver, drivers)
-		if (json_read_true(driver, "works") && strcmp(json_read_text(driver, "name"), "local") != 0)
-			return json_read_text(driver, "name");
+		for JSON_EACH(wall, json_object_get(driver, "walls"))
+			if (json_read_true(driver, "works") && holds(wall) &&
+			    !strcmp(json_read_text(wall, "wall"), "filesystem"))
+				return json_read_text(driver, "name");
 	return NULL;
 }
 

@@ -14,11 +14,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "door/cli/cli.h"
+#include "door/cli/job-signals.h"
 #include "door/cli/job-text.h"
 #include "door/cli/json-read.h"
 #include "door/cli/prompt.h"
@@ -60,34 +60,15 @@ static int leave_descriptors(int report_fd, struct cordon_error *err)
 	return fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC) < 0 ? fail(err, CORDON_E_INTERNAL, errno, NULL, "fcntl") : 0;
 }
 
-static int open_signals(struct runner *runner, struct cordon_error *err)
-{
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	sigset_t mask;
-	sigemptyset(&mask);
-	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
-		sigaddset(&mask, ending[i]);
-	signal(SIGPIPE, SIG_IGN);
-	sigprocmask(SIG_BLOCK, &mask, NULL);
-	runner->signal_fd = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	return runner->signal_fd < 0 ? fail(err, CORDON_E_INTERNAL, errno, NULL, "signals cannot be received") : 0;
-}
-
 static int start(struct runner *runner, const struct options *options, char **ret_json, struct cordon_error *err)
 {
 	const struct options after = options_after_action(options);
-	if (open_signals(runner, err) < 0 || request_build(&after, NULL, &runner->request, err) < 0 ||
+	if (job_signals_open(&runner->signal_fd, err) < 0 || request_build(&after, NULL, &runner->request, err) < 0 ||
 	    cli_open(options, &runner->cordon, err) < 0)
 		return -1;
 	bool asks = !options_flag(options, "no-ask") && prompt_open(&runner->prompt, runner->signal_fd);
 	cordon_request_approver(runner->request, asks ? prompt_ask : NULL, &runner->prompt, runner->signal_fd, 0);
 	return cordon_job_start(runner->cordon, runner->request, ret_json, err);
-}
-
-static bool is_told_to_end(const struct runner *runner)
-{
-	struct signalfd_siginfo info;
-	return read(runner->signal_fd, &info, sizeof(info)) == sizeof(info);
 }
 
 static void follow(struct runner *runner, const char *json)
@@ -97,7 +78,7 @@ static void follow(struct runner *runner, const char *json)
 	const char *id = json_read_text(started, "id");
 	for (bool ended = false; !ended;) {
 		auto_free char *now = NULL;
-		if (is_told_to_end(runner) && cordon_job_kill(runner->cordon, id, 0, &err) < 0)
+		if (job_signals_take(runner->signal_fd) && cordon_job_kill(runner->cordon, id, 0, &err) < 0)
 			return;
 		if (cordon_job_wait(runner->cordon, id, LOOK_MS, &now, &err) < 0)
 			return;

@@ -1,11 +1,12 @@
-/* Where agents cannot be set up, and cordon is nobody's shell: each of these is refused. Agents take the exit status 2
- * of a hook for a refusal, and some of them take any other failure for consent. */
+/* Where agents cannot be set up, start no server of cordon's, and have cordon for no shell: each of these is refused.
+ * Agents take the exit status 2 of a hook for a refusal, and some of them take any other failure for consent. */
+#include "door/cli/cli.h"
 #include "door/cli/missing.h"
 #include "door/cli/report.h"
 #include "door/cli/shell.h"
 #include "door/setup/setup.h"
 
-#define ELSEWHERE "set the agent up on Linux, or in a Linux machine"
+#define ELSEWHERE "run the agent on Linux, or in a Linux machine"
 
 int cli_agent(char **words)
 {
@@ -29,6 +30,18 @@ int cli_shell(char **words)
 {
 	(void)words;
 	return missing_command(COMMAND_SHELL, ELSEWHERE, STATUS_REFUSED);
+}
+
+int cli_mcp(char **words)
+{
+	(void)words;
+	return missing_command(COMMAND_MCP, ELSEWHERE, STATUS_REFUSED);
+}
+
+int cli_exec_server(char **words)
+{
+	(void)words;
+	return missing_command(COMMAND_EXEC_SERVER, ELSEWHERE, STATUS_REFUSED);
 }
 
 json_t *setup_look(struct arena *arena, const char *home, const char *here)

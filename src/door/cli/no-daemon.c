@@ -1,9 +1,8 @@
-/* Where there is no daemon and no server: `cordon run` carries everything out itself, and what needs one is refused. */
+/* Where there is no daemon: `cordon run` carries everything out itself, and what needs one is refused. */
 #include <sys/utsname.h>
 
 #include "base/error.h"
 #include "door/cli/cli.h"
-#include "door/cli/job-start.h"
 #include "door/cli/missing.h"
 #include "door/cli/report.h"
 #include "door/cli/run-remote.h"
@@ -31,31 +30,6 @@ int cli_rpc(char **words)
 {
 	(void)words;
 	return missing_command(COMMAND_RPC, "use cordon run --json", STATUS_REFUSED);
-}
-
-int cli_mcp(char **words)
-{
-	(void)words;
-	return missing_command(COMMAND_MCP, "run it on Linux, or in a Linux machine", STATUS_REFUSED);
-}
-
-int cli_exec_server(char **words)
-{
-	(void)words;
-	return missing_command(COMMAND_EXEC_SERVER, "run it on Linux, or in a Linux machine", STATUS_REFUSED);
-}
-
-int job_start_here(struct run *run, const struct options *options)
-{
-	struct cordon_error err;
-	struct utsname system = { 0 };
-	(void)run;
-	uname(&system);
-	fail(&err, CORDON_E_INVALID_REQUEST, 0, "job start", "there are no jobs on %.40s: nothing stays to follow them",
-	     system.sysname);
-	fail_remedy(&err, "start the command with cordon run");
-	report_error(&err, options_flag(options, "json"));
-	return STATUS_REFUSED;
 }
 
 json_t *ask_daemon(const char *host, const char *method, const char *id)

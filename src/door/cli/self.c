@@ -7,14 +7,15 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/pid.h"
 
 int self_path(struct arena *arena, const char **ret_path, struct cordon_error *err)
 {
 	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
-	if (length <= 0 || length == sizeof(path))
-		return fail(err, CORDON_E_INTERNAL, errno, "/proc/self/exe", "cannot tell where this program lies");
-	*ret_path = arena_strndup(arena, path, (size_t)length);
+	int number = -pid_own_program(path, sizeof(path));
+	if (number)
+		return fail(err, CORDON_E_INTERNAL, number, "", "cannot tell where this program lies");
+	*ret_path = arena_strdup(arena, path);
 	return *ret_path ? 0 : fail_oom(err);
 }
 

@@ -302,7 +302,7 @@ int exec_serve(struct cordon *cordon, const char *session, const char *cwd, stru
 	signal(SIGPIPE, SIG_IGN);
 	id_make(server.client);
 	serve(&server);
-	(void)!write(server.ending_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	(void)!eventfd_write(server.ending_fd, 1);
 	exec_process_end_all(&server);
 	exec_file_close_all(&server);
 	close_fd(&server.ending_fd);

@@ -174,7 +174,7 @@ void exec_start_cancel(struct exec_process *process)
 	if (process->state != EXEC_STARTING)
 		return;
 	process->starting->cancelled = true;
-	(void)!write(process->starting->cancel_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	(void)!eventfd_write(process->starting->cancel_fd, 1);
 }
 
 void exec_start_free(struct exec_process *process)

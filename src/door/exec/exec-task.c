@@ -14,7 +14,7 @@ static void *work(void *arg)
 {
 	struct exec_task *task = arg;
 	task->act(task);
-	(void)!write(task->done_fd, &(uint64_t){ 1 }, sizeof(uint64_t));
+	(void)!eventfd_write(task->done_fd, 1);
 	return NULL;
 }
 

@@ -41,8 +41,7 @@ static void unlink_call(struct mcp_call *call)
 
 static void wake(int fd)
 {
-	uint64_t one = 1;
-	if (write(fd, &one, sizeof(one)) < 0)
+	if (eventfd_write(fd, 1) < 0)
 		return; /* it is readable already */
 }
 

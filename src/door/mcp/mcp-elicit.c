@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -123,10 +124,11 @@ static enum cordon_answer await_answer(struct mcp_call *call, const struct cordo
 		struct pollfd fds[] = { { .fd = call->answer_fd, .events = POLLIN },
 			                { .fd = call->cancel_fd, .events = POLLIN },
 			                { .fd = card->settled_fd, .events = POLLIN } };
-		uint64_t count, now = mcp_now_ms(), left = now < until_ms ? until_ms - now : 0;
+		eventfd_t count;
+		uint64_t now = mcp_now_ms(), left = now < until_ms ? until_ms - now : 0;
 		if (poll(fds, ARRAY_SIZE(fds), left < INT_MAX ? (int)left : INT_MAX) < 0 && errno != EINTR)
 			break;
-		if (fds[0].revents && read(call->answer_fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		if (fds[0].revents && eventfd_read(call->answer_fd, &count) < 0 && errno != EAGAIN)
 			break;
 		pthread_mutex_lock(&server->lock);
 		over = call->asked == MCP_ANSWERED || call->cancelled || fds[2].revents || !left;
@@ -214,10 +216,9 @@ static enum cordon_answer read_result(json_t *result, char reason[256])
 
 void mcp_elicit_take(struct mcp_call *call, json_t *result)
 {
-	uint64_t one = 1;
 	call->answer = result ? read_result(result, call->reason) : CORDON_UNANSWERED;
 	call->asked = MCP_ANSWERED;
-	if (write(call->answer_fd, &one, sizeof(one)) < 0)
+	if (eventfd_write(call->answer_fd, 1) < 0)
 		call->cancelled = true;
 }
 

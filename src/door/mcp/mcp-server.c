@@ -199,11 +199,9 @@ static int stop_fd = -1;
 
 static void stop(int signal)
 {
-	uint64_t one = 1;
 	int kept = errno;
 	(void)signal;
-	if (write(stop_fd, &one, sizeof(one)) < 0)
-		errno = kept;
+	(void)!eventfd_write(stop_fd, 1);
 	errno = kept;
 }
 
