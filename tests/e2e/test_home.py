@@ -198,7 +198,10 @@ def test_a_directory_of_the_path_is_no_workspace(cordon, home, entry):
     assert not list(home.rglob("ls"))
 
 
-@pytest.mark.parametrize("line", ["echo x >bin/ls", "touch bin/ls", "cp file bin/ls", "echo x >~/tools/bin/ls", "mv bin b"])
+@pytest.mark.parametrize("line", [
+    "echo x >bin/ls", "touch bin/ls", "cp file bin/ls", "echo x >~/tools/bin/ls", "mv bin b",
+    # By a path from there, and on standard output, as ninja hands on what compilers say.
+    "cd bin && touch ls", "cd bin && touch ls 2>&1"])
 def test_a_write_to_the_path_is_named_with_its_reason(cordon, home, line):
     (home / "tools/bin").mkdir(parents=True)
     (cordon.workspace / "bin").mkdir()

@@ -131,9 +131,15 @@ def test_names_that_are_hidden_are_told_where_that_explains_something(cordon, hi
                  "echo DATABASE_URL is missing >&2; exit 1", "exit 1"):
         said = remarks(cordon("run", "-c", line).stderr)
         assert len(said) == 1 and f"--read {cordon.workspace}/.env" in said[0], (line, said)
+        assert ("may be why" in said[0]) == (".env" not in line), (line, said)
     (cordon.workspace / "b").mkdir()
     (cordon.workspace / "b/.env").write_text("SECRET=1\n")
     assert "so is 1 more" in cordon("run", "-c", "echo Permission denied >&2; exit 1").stderr
+
+
+def test_a_signal_is_a_reason_of_its_own(cordon, hidden):
+    assert remarks(cordon("run", "-c", "kill -TERM $$").stderr) == []
+    assert len(remarks(cordon("run", "-c", "echo open .env >&2; kill -TERM $$").stderr)) == 1
 
 
 def test_one_denial_hides_no_other(cordon, hidden, tmp_path):
