@@ -189,7 +189,7 @@ def test_without_the_limit(cordon, kind):
 def test_every_driver(cordon, driver, leftovers):
     passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "--", *take("files")))
     human = cordon("run", "--driver", driver, "--disk", "4M", "--", *take("removed"))
-    assert human.returncode == 137 and "cordon: ended for want of disk space: " in human.stderr and "4M allowed (--disk)" in human.stderr
+    assert human.returncode == 137 and "cordon: ran out of disk space and was ended: " in human.stderr and "4M allowed (--disk)" in human.stderr
 
 
 def test_full_speed(cordon, leftovers):

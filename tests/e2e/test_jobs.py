@@ -343,6 +343,9 @@ def test_the_ring_goes_around(cordon):
     assert cordon("job", "tail", "-n", "5", job).stdout == whole[-40:].decode()
     assert cordon("job", "tail", "-n", "999999", job, text=False).stdout == whole[-kept:]
     assert cordon("job", "tail", "--stderr", "-n", "2", job).stdout == "0000008\n0000009\n"
+    # Whoever reads one stream is told of the other, and of no other.
+    assert cordon("job", "tail", job).stderr == f"cordon: the job also wrote to standard error: cordon job tail --stderr {job}\n"
+    assert cordon("job", "tail", "--stderr", job).stderr == ""
     files = [path for path in directories(cordon)[0].iterdir() if path.name in ("stdout", "stderr")]
     assert max(path.stat().st_size for path in files) <= kept + 64
 
