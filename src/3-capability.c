@@ -1,24 +1,18 @@
 /* Step 3: what the command may reach: the session's baseline, and what the request asks for on top. A one-off has what
  * it asks for, since the caller is the one to grant it; in a session it must be authorized (approval/authorize.h).
- * Each path is resolved here, once; what it was at this moment is checked again when it is mounted. */
-#include <errno.h>
+ * Its paths are resolved in granted-paths.c. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "approval/authorize.h"
 #include "base/text.h"
 #include "config/groups.h"
 #include "config/manifest.h"
-#include "driver/machine.h"
-#include "host/kernel-mounts.h"
 #include "host/plain-limits.h"
 #include "paths/index/globs.h"
-#include "host/search-path.h"
 #include "session/beneath.h"
 #include "session/jobs.h"
 #include "session/registry.h"
-#include "session/workspace.h"
 #include "walk.h"
 
 /* The step in progress. */
@@ -28,238 +22,6 @@ struct deciding {
 	struct authorize_facts authorize;
 	struct grants *grants;                  /* filled as far as it is known */
 };
-
-static int resolve_all(const struct deciding *deciding, const struct strings *paths, struct places *ret_places,
-                       struct cordon_error *err)
-{
-	struct places places = { .capacity = paths->count };
-	places.items = arena_alloc(deciding->facts->arena, (paths->count + 1) * sizeof(*places.items));
-	if (!places.items)
-		return fail_oom(err);
-	for (size_t i = 0; i < paths->count; i++)
-		if (beneath_resolve(deciding->facts->arena, paths->items[i], &places.items[places.count++], NULL, err) <
-		    0) {
-			fail_boundary(err, "filesystem");
-			return -1;
-		}
-	*ret_places = places;
-	return 0;
-}
-
-/* `fd` is what is there, where that is open already; or -1. */
-static int refuse_kernel(const char *path, int fd, struct cordon_error *err)
-{
-	if (driver_groups_show(path, fd)) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, path,
-		     "control groups cannot be granted: they hold the limits");
-		return fail_boundary(err, "cgroup_view");
-	}
-	const char *type = NULL;
-	int known = kernel_mounts_beneath(path, &type);
-	if (known < 0) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, -known, path,
-		     "the table of mounts cannot be read, so what is granted with it is unknown");
-		return fail_boundary(err, "kernel_surface");
-	}
-	if (!type)
-		return 0;
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "a kernel filesystem is mounted in it: %s", type);
-	fail_boundary(err, strncmp(type, "cgroup", strlen("cgroup")) ? "kernel_surface" : "cgroup_view");
-	return fail_remedy(err, "grant what is beside it, or unmount it: see findmnt");
-}
-
-/* What must never be granted whole, because the walls are made of it or hide it. */
-static int refuse_places(const struct deciding *deciding, const struct places *places, struct cordon_error *err)
-{
-	static const char *const refused[] = { "/", "/proc", "/dev", "/sys", "/run" };
-	for (size_t i = 0; i < places->count; i++) {
-		const char *path = places->items[i].path;
-		for (size_t j = 0; j < ARRAY_SIZE(refused); j++)
-			if (!strcmp(path, refused[j])) {
-				fail(err, CORDON_E_CAPABILITY_DENIED, 0, path,
-				     "this path cannot be granted as a whole");
-				fail_boundary(err, "filesystem");
-				return fail_remedy(
-					err, "grant what is needed inside it, or see --view, --device and --socket");
-			}
-		if (refuse_kernel(path, -1, err) < 0)
-			return -1;
-		bool own = path_within(path, deciding->session->workspace.path);
-		if (!own && path_within(path, deciding->facts->cordon->data_dir)) {
-			fail(err, CORDON_E_CAPABILITY_DENIED, 0, path, "cordon's own data cannot be granted");
-			return fail_boundary(err, "filesystem");
-		}
-		if (!own && workspace_refuse_among(deciding->facts->arena, path,
-		                                   deciding->session->config->workspace_root, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Does one of these directories lie in something the command can write, out of which the path then leads? */
-static bool leads_out(const struct deciding *deciding, const struct strings *directories, const char *path)
-{
-	const struct places *writes = &deciding->grants->writes;
-	const struct place *root = &deciding->session->workspace;
-	for (size_t i = 0; i <= writes->count; root = &writes->items[i++])
-		for (size_t j = 0; j < directories->count; j++)
-			if (path_within(directories->items[j], root->path) && !path_within(path, root->path))
-				return true;
-	return false;
-}
-
-/* What is in a writable root is the command's own doing: a link there, whatever led to it, must not choose what a
- * person grants. */
-static int refuse_planted_links(const struct deciding *deciding, const struct strings *paths,
-                                const struct places *places, struct cordon_error *err)
-{
-	for (size_t i = 0; i < places->count; i++) {
-		const struct place *place = &places->items[i];
-		struct strings directories;
-		int known = place->alias
-		               ? beneath_links(deciding->facts->arena, paths->items[i], place->path, &directories) : 0;
-		if (known == -ENOMEM)
-			return fail_oom(err);
-		if (!place->alias || (known == 0 && !leads_out(deciding, &directories, place->path)))
-			continue;
-		fail(err, CORDON_E_CAPABILITY_DENIED, 0, place->alias,
-		     known < 0 ? "the symbolic links on this path change while it is looked at"
-		               : "a symbolic link in what the command can write leads this path out of it");
-		fail_boundary(err, "filesystem");
-		return fail_remedy(err, "if it is meant, grant what the link leads to by its own name");
-	}
-	return 0;
-}
-
-static int require_kind(const struct places *places, mode_t kinds, const char *what, struct cordon_error *err)
-{
-	for (size_t i = 0; i < places->count; i++) {
-		struct stat info;
-		if (stat(places->items[i].path, &info) == 0 && (info.st_mode & S_IFMT) != kinds &&
-		    !(kinds == S_IFCHR &&
-		      (S_ISBLK(info.st_mode) || (S_ISDIR(info.st_mode) && path_within(places->items[i].path, "/dev")))))
-			return fail(err, CORDON_E_INVALID_REQUEST, 0, places->items[i].path, "this is not %s", what);
-	}
-	return 0;
-}
-
-static int refuse_on_path(const struct deciding *deciding, const struct place *root, struct cordon_error *err)
-{
-	const bool own = root == &deciding->session->workspace;
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, root->path,
-	     own ? "a directory of PATH cannot be the workspace: what lies there runs outside"
-	         : "a directory of PATH cannot be granted to be written: what lies there runs outside");
-	fail_boundary(err, "filesystem");
-	return fail_remedy(err,
-	                   own ? "choose the directory around it, in which it stays as it is, or leave it out of PATH"
-	                       : "grant it to be read, or another directory to be written");
-}
-
-static int refuse_link_on_path(const struct place *root, struct cordon_error *err)
-{
-	fail(err, CORDON_E_CAPABILITY_DENIED, 0, root->path,
-	     "a symbolic link directly in it is on PATH: a command could replace it, and what it leads to runs "
-	     "outside");
-	fail_boundary(err, "filesystem");
-	return fail_remedy(err, "put what the link leads to on PATH");
-}
-
-/* Only mounts take away beneath what was given. A driver that holds no writes at all has nothing to lose by it. */
-static int require_kept(const struct deciding *deciding, const char *directory, struct cordon_error *err)
-{
-	const struct driver *driver = deciding->session->driver;
-	if (!driver || driver->keeps_names || !driver->holds_writes)
-		return 0;
-	fail(err, CORDON_E_SPAWN_SANDBOX_UNAVAILABLE, 0, directory,
-	     "the driver %s cannot keep this directory of PATH read-only in what was granted", driver->name);
-	fail_boundary(err, "filesystem");
-	return fail_remedy(err, "grant a narrower directory, or choose --driver namespaces");
-}
-
-static int keep_directory(const struct deciding *deciding, const char *directory, struct cordon_error *err)
-{
-	if (strings_find(&deciding->grants->kept, directory) >= 0)
-		return 0;
-	if (require_kept(deciding, directory, err) < 0)
-		return -1;
-	return strings_add(deciding->facts->arena, &deciding->grants->kept, directory) < 0 ? fail_oom(err) : 0;
-}
-
-/* Of the workspace, what lies in a directory of PATH without being it is not found there. */
-static int keep_beneath(const struct deciding *deciding, const struct place *root, const struct strings *directories,
-                        const struct strings *links, struct cordon_error *err)
-{
-	const bool own = root == &deciding->session->workspace;
-	for (size_t i = 0; i < directories->count; i++) {
-		const char *directory = directories->items[i];
-		if (own ? !strcmp(root->path, directory) : path_within(root->path, directory))
-			return refuse_on_path(deciding, root, err);
-		if (path_within(directory, root->path) &&
-		    !(path_within(directory, deciding->session->workspace.path) &&
-		      search_path_is_of_packages(directory)) &&
-		    keep_directory(deciding, directory, err) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < links->count; i++) {
-		if (!strcmp(links->items[i], root->path))
-			return refuse_link_on_path(root, err);
-		if (path_within(links->items[i], root->path) && keep_directory(deciding, links->items[i], err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* What lies on the host's PATH runs there when a person types its name. */
-static int keep_search_path(const struct deciding *deciding, struct cordon_error *err)
-{
-	const struct places *writes = &deciding->grants->writes;
-	const char *path = request_variable(deciding->facts->request, "PATH");
-	struct strings directories, links;
-	int known = search_path_directories(deciding->facts->arena, path ? path : getenv("PATH"), &directories, &links);
-	if (known == -ENOMEM)
-		return fail_oom(err);
-	if (known < 0) {
-		fail(err, CORDON_E_CAPABILITY_DENIED, -known, "PATH",
-		     "the symbolic links on it change while it is looked at");
-		return fail_boundary(err, "filesystem");
-	}
-	if (deciding->session->driver && !deciding->session->driver->holds_writes)
-		return 0;
-	if (keep_beneath(deciding, &deciding->session->workspace, &directories, &links, err) < 0)
-		return -1;
-	for (size_t i = 0; i < writes->count; i++)
-		if (keep_beneath(deciding, &writes->items[i], &directories, &links, err) < 0)
-			return -1;
-	return 0;
-}
-
-static int resolve(const struct deciding *deciding, struct cordon_error *err)
-{
-	const struct capability_set *set = &deciding->grants->set;
-	if (resolve_all(deciding, &set->fs_read, &deciding->grants->reads, err) < 0 ||
-	    resolve_all(deciding, &set->fs_write, &deciding->grants->writes, err) < 0 ||
-	    resolve_all(deciding, &set->devices, &deciding->grants->devices, err) < 0 ||
-	    resolve_all(deciding, &set->sockets, &deciding->grants->sockets, err) < 0 ||
-	    resolve_all(deciding, &set->programs, &deciding->grants->programs, err) < 0)
-		return -1;
-	if (refuse_kernel(deciding->session->workspace.path, deciding->session->workspace_fd, err) < 0 ||
-	    refuse_places(deciding, &deciding->grants->reads, err) < 0 ||
-	    refuse_places(deciding, &deciding->grants->writes, err) < 0 ||
-	    refuse_places(deciding, &deciding->grants->devices, err) < 0 ||
-	    refuse_places(deciding, &deciding->grants->sockets, err) < 0 ||
-	    refuse_planted_links(deciding, &set->fs_read, &deciding->grants->reads, err) < 0 ||
-	    refuse_planted_links(deciding, &set->fs_write, &deciding->grants->writes, err) < 0 ||
-	    refuse_planted_links(deciding, &set->programs, &deciding->grants->programs, err) < 0 ||
-	    refuse_planted_links(deciding, &set->devices, &deciding->grants->devices, err) < 0 ||
-	    refuse_planted_links(deciding, &set->sockets, &deciding->grants->sockets, err) < 0 ||
-	    keep_search_path(deciding, err) < 0 ||
-	    by_name_refuse_protected(&deciding->authorize, deciding->grants, err) < 0 ||
-	    require_kind(&deciding->grants->devices, S_IFCHR, "a device", err) < 0 ||
-	    require_kind(&deciding->grants->sockets, S_IFSOCK, "a unix socket", err) < 0 ||
-	    require_kind(&deciding->grants->programs, S_IFREG, "a program", err) < 0)
-		return -1;
-	return 0;
-}
 
 /* What a file of the configuration sets counts here, too. */
 static void use_plain_limits(const struct deciding *deciding, struct limits *ret_limits)
@@ -534,7 +296,7 @@ static int add_git_common(const struct deciding *deciding, struct cordon_error *
 	const struct places places = { &common, 1, 1 };
 	if (!common.path)
 		return 0;
-	if (refuse_places(deciding, &places, err) < 0)
+	if (granted_paths_refuse(deciding->facts, deciding->session, &places, err) < 0)
 		return -1;
 	return places_add(deciding->facts->arena, &deciding->grants->writes, &common) < 0 ? fail_oom(err) : 0;
 }
@@ -594,7 +356,8 @@ int capability_step(const struct walk_facts *facts, const struct walk_held *held
 	narrow_network(&deciding, &asked);
 	if (!facts->request->plain)
 		use_usual_limits(&deciding, &asked.limits);
-	return check_publish(&deciding, err) < 0 || resolve(&deciding, err) < 0 ||
+	return check_publish(&deciding, err) < 0 || granted_paths_resolve(facts, deciding.session, ret, err) < 0 ||
+	       by_name_refuse_protected(&deciding.authorize, ret, err) < 0 ||
 	       authorize(&deciding.authorize, &gate, ret, &baseline, ret_asked, err) < 0 ||
 	       add_git_common(&deciding, err) < 0 || choose_credentials(&deciding, err) < 0 ||
 	       prepare_host_question(&deciding, err) < 0 ? -1 : 0;

@@ -133,13 +133,15 @@ static const char *find_on_path(const struct execution *execution, struct arena 
 	return NULL;
 }
 
+static const char on_path[] = "a directory of PATH stays as it is, since what lies there runs outside: do that outside, "
+                              "or take it off PATH";
+
 /* It could not change, move or remove what is kept as it is, or a directory around that. */
 static int tell_kept(struct execution *execution)
 {
 	const struct captured *said = remarks_source(execution);
 	const char *note = "a command may not change, move or remove it, nor a directory around it, since it decides "
-	                   "what runs later: do that "
-			   "outside";
+	                   "what runs later: do that outside";
 	const char *kept = NULL;
 	char word[256];
 	size_t at = 0;
@@ -147,8 +149,7 @@ static int tell_kept(struct execution *execution)
 	     i < WORDS_MAX && !kept && complaint_next_word(said->data, said->length, &at, word, sizeof(word)); i++) {
 		kept = trees_kept_as_it_is(execution->trees, execution->verdict.cwd.path, word);
 		if (!kept && (kept = find_on_path(execution, &execution->arena, word)))
-			note = "a directory of PATH stays as it is, since what lies there runs outside: do that "
-			       "outside";
+			note = on_path;
 	}
 	/* The broker of git's configuration has said why. */
 	for (size_t i = 0; kept && i < execution->denials.count; i++)
@@ -157,14 +158,21 @@ static int tell_kept(struct execution *execution)
 	return !kept ? 0 : denials_add(&execution->denials, &execution->arena, CORDON_WALL_PROTECTED, kept, note, "");
 }
 
-/* It could not write to something that it named by no absolute path, and nothing else is known about that. */
+/* It could not write to something that it named by no absolute path, and nothing else is known about that. Where a
+ * directory of PATH is in the workspace or a grant, that is the likeliest; a program that builds something may then have
+ * named a file from another directory, and ninja tells what compilers say on standard output. */
 static int tell_read_only(struct execution *execution)
 {
-	const struct captured *said = remarks_source(execution);
+	const struct captured *said = remarks_source(execution), *out = &execution->run.outcome.streams[CORDON_STDOUT];
+	const struct strings *kept = &execution->verdict.grants.kept;
 	if (denials_have(&execution->denials, execution->run.denied_before, CORDON_WALL_FILESYSTEM,
 	                 CORDON_WALL_MASKED) ||
-	    complaint_find(said->data, said->length) != COMPLAINT_READ_ONLY)
+	    (complaint_find(said->data, said->length) != COMPLAINT_READ_ONLY &&
+	     (!kept->count || complaint_find(out->data, out->length) != COMPLAINT_READ_ONLY)))
 		return 0;
+	if (kept->count)
+		return denials_add(&execution->denials, &execution->arena, CORDON_WALL_PROTECTED, kept->items[0],
+		                   on_path, "");
 	return denials_add(&execution->denials, &execution->arena, CORDON_WALL_FILESYSTEM, "a read-only path",
 	                   "it seems that the command may not write to it", "--write PATH");
 }
@@ -182,9 +190,9 @@ static int tell_connection(struct execution *execution)
 		if (!strcmp(execution->denials.items[i].wall, wall))
 			return 0;
 	const char *grant = arena_printf(&execution->arena, "--net %s:%d", found.host, found.port);
-	const char *note = strcmp(found.host, "localhost")
-	                           ? "the command could not reach it"
-	                           : "the command could not reach it: inside, localhost is a loopback of its own";
+	const bool is_loopback = !strcmp(found.host, "localhost") || !strncmp(found.host, "127.", 4);
+	const char *note = is_loopback ? "the command could not reach it: inside, localhost is a loopback of its own"
+	                               : "the command could not reach it";
 	return !grant ? -1
 	              : denials_add(&execution->denials, &execution->arena, CORDON_WALL_NETWORK, found.host, note,
 	                            grant);
@@ -223,12 +231,13 @@ static int tell_alias(struct execution *execution)
 	                               "");
 }
 
-/* A program may say nothing of a file that it did not find: then the first of them is named, if `any`. What ended the
- * command is the reason where there is one. */
+/* A program may say nothing of a file that it did not find: then the first of them is named, if `any`. Where a limit, a
+ * signal or a person ended the command, that is the reason. */
 static int tell_hidden(struct execution *execution, bool any)
 {
 	const struct captured *said = remarks_source(execution);
-	const bool was_ended = execution->run.outcome.limit_hit.name || execution->run.told_by;
+	const struct outcome *outcome = &execution->run.outcome;
+	const bool was_ended = outcome->limit_hit.name || execution->run.told_by || (any && outcome->signal);
 	return was_ended || denials_have(&execution->denials, 0, CORDON_WALL_MASKED, CORDON_WALL_MASKED)
 	               ? 0 : trees_tell_hidden(execution->trees, said->data, said->length, any);
 }

@@ -310,6 +310,12 @@ int cwd_step(const struct cwd_facts *facts, struct verdict_cwd *ret, struct cord
 /* Step 3. *ret_asked: a human was asked, whatever the answer; in a dry walk: would be asked. */
 int capability_step(const struct walk_facts *facts, const struct walk_held *held, const struct verdict *verdict,
                     struct grants *ret, bool *ret_asked, struct cordon_error *err) must_check;
+/* Of step 3, granted-paths.c: the places of the paths in the set of `grants`. */
+int granted_paths_resolve(const struct walk_facts *facts, const struct verdict_session *session, struct grants *grants,
+                          struct cordon_error *err) must_check;
+/* What must never be granted whole, because the walls are made of it or hide it. */
+int granted_paths_refuse(const struct walk_facts *facts, const struct verdict_session *session,
+                         const struct places *places, struct cordon_error *err) must_check;
 /* What the request grants, with the hosts of the groups that it names. */
 int capability_granted(const struct cordon_request *request, const struct config *config, struct arena *arena,
                        struct capability_set *ret_set, struct cordon_error *err) must_check;

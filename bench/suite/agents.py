@@ -1,4 +1,5 @@
-"""What the doors for agents cost: cordon mcp beside `cordon version` and beside the library, many calls at once, and the hook."""
+"""What the doors for agents cost: cordon mcp beside `cordon version` and beside the library, many calls at once, and
+the hook."""
 import json
 import statistics
 import subprocess
@@ -9,20 +10,24 @@ from report import Part
 
 AT_ONCE = 200
 ROUNDS = 9
-QUESTION = {"session_id": "bench", "hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}
+QUESTION = {"session_id": "bench", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}}
 
 
 class Server:
     """cordon mcp, of the legacy era."""
     def __init__(self, ground, *options):
-        self.process = subprocess.Popen([*ground.prefix, ground.cordon, "mcp", *options], env=ground.env, cwd=ground.workspace,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([*ground.prefix, ground.cordon, "mcp", *options], env=ground.env,
+                                        cwd=ground.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL)
         self.number = 0
-        self.call("initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "bench", "version": "1"})
+        self.call("initialize", protocolVersion="2025-11-25", capabilities={},
+                  clientInfo={"name": "bench", "version": "1"})
 
     def send(self, method, **params):
         self.number += 1
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params}).encode() + b"\n")
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": self.number, "method": method,
+                                             "params": params}).encode() + b"\n")
         self.process.stdin.flush()
 
     def answer(self):
@@ -60,7 +65,8 @@ def measure_starts(ground, runs):
         server = Server(ground)
         found["mcp, first answer"].append(time.perf_counter() - begun)
         server.close()
-        found["hook"].append(timed(lambda: subprocess.run([*ground.prefix, ground.cordon, "hook"], input=question, **quiet)))
+        found["hook"].append(timed(lambda: subprocess.run([*ground.prefix, ground.cordon, "hook"], input=question,
+                                                          **quiet)))
     return {name: percentiles(times) for name, times in found.items()}
 
 
@@ -87,7 +93,8 @@ def count_errors(ground):
 
 def measure_library(ground, runs):
     rows = ["subject\tbash\t/bin/bash\t-c\t:", f"request\tlibrary\t1\tsession=bench\tworkspace={ground.workspace}"]
-    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n")["bash library"]
+    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US,
+                           input="\n".join(rows) + "\n")["bash library"]
     if isinstance(found, str):
         raise RuntimeError(f"the library runs nothing in a session: {found}")
     return found
@@ -97,15 +104,19 @@ def measure_agents(ground, _peers, runs):
     part = Part("agents", "The doors for agents")
     found = measure_starts(ground, runs)
     # By turns, since a machine that others use is not the same from one second to the next.
-    rounds = [(measure_library(ground, max(3, runs // ROUNDS)), measure_calls(ground, max(3, runs // ROUNDS))) for _ in range(ROUNDS)]
+    rounds = [(measure_library(ground, max(3, runs // ROUNDS)), measure_calls(ground, max(3, runs // ROUNDS)))
+              for _ in range(ROUNDS)]
     library, shell = ([statistics.median(each) for each in zip(*times)] for times in zip(*rounds))
     errors = count_errors(ground)
     part.header = ["what", "p50 µs", "p90 µs", "p99 µs"]
-    part.rows = [*((f"`cordon {name}`" if name != "mcp, first answer" else "`cordon mcp`, start to first answer", *times)
+    part.rows = [*((f"`cordon {name}`" if name != "mcp, first answer" else "`cordon mcp`, start to first answer",
+                    *times)
                    for name, times in found.items()),
                  ("`bash -c :` in a session, library", *library), ("the same, `shell` of `cordon mcp`", *shell)]
-    part.goal("`cordon mcp`, start to first answer", found["mcp, first answer"][0] / found["version"][0], "≤", 3, "× cordon version")
-    part.goal("`shell` of `cordon mcp`", statistics.median(ours[0] / bare[0] for bare, ours in rounds), "≤", 1.5, "× library, session")
+    part.goal("`cordon mcp`, start to first answer", found["mcp, first answer"][0] / found["version"][0], "≤", 3,
+              "× cordon version")
+    part.goal("`shell` of `cordon mcp`", statistics.median(ours[0] / bare[0] for bare, ours in rounds), "≤", 1.5,
+              "× library, session")
     part.goal(f"errors of {AT_ONCE} calls at once", errors, "≤", 0, "")
     part.goal("`cordon hook`", found["hook"][0] / 1000, "≤", 20, "ms")
     return part

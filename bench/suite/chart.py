@@ -31,7 +31,8 @@ def draw(title, columns):
     from matplotlib import pyplot
     subjects = list(dict.fromkeys(subject for _, groups in columns for subject in groups))
     tallest = [max(len(groups.get(subject, ())) for _, groups in columns) for subject in subjects]
-    figure, grid = pyplot.subplots(len(subjects), len(columns), squeeze=False, figsize=(7 * len(columns), 0.32 * sum(tallest) + 0.9 * len(subjects) + 0.8),
+    figure, grid = pyplot.subplots(len(subjects), len(columns), squeeze=False,
+                                   figsize=(7 * len(columns), 0.32 * sum(tallest) + 0.9 * len(subjects) + 0.8),
                                    gridspec_kw={"height_ratios": tallest}, layout="constrained")
     figure.suptitle(title)
     for x, (heading, groups) in enumerate(columns):

@@ -1,4 +1,5 @@
-"""Where the measuring happens: a place that is removed after, the user it runs as, the programs it needs, the daemon."""
+"""Where the measuring happens: a place that is removed after, the user it runs as, the programs it needs, the
+daemon."""
 import contextlib
 import os
 import pathlib
@@ -74,22 +75,23 @@ class Ground:
         """bench/NAME.c as a program, with what all of them share."""
         program = self.place / (called or name)
         if not program.exists():
-            subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Iinclude", "-Isrc", "-Itests",
-                            *options, f"bench/{name}.c", "bench/sample.c", *others,
+            subprocess.run(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-Iinclude",
+                            "-Isrc", "-Itests", *options, f"bench/{name}.c", "bench/sample.c", *others,
                             *([BUILD / library] if library else []), *LIBRARIES, "-o", program], cwd=ROOT, check=True)
         return program
 
     def noop(self):
         program = self.workspace / "noop"
         if not program.exists():
-            subprocess.run(["cc", "-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-x", "c", "-", "-o", program],
+            subprocess.run(["cc", "-O2", "-nostdlib", "-static", "-ffreestanding", "-fno-stack-protector", "-x", "c",
+                            "-", "-o", program],
                            input=NOOP, text=True, check=True)
         return program
 
     def measure(self, program, *words, input="", env=None, prefix=None):
         """What a measuring program printed: {name: [numbers]}, or a text where it says that something is absent."""
-        done = subprocess.run([*(self.prefix if prefix is None else prefix), program, *map(str, words)], input=input, text=True,
-                              stdout=subprocess.PIPE, env={**self.env, **(env or {})}, cwd=self.place)
+        done = subprocess.run([*(self.prefix if prefix is None else prefix), program, *map(str, words)], input=input,
+                              text=True, stdout=subprocess.PIPE, env={**self.env, **(env or {})}, cwd=self.place)
         if done.returncode:
             raise RuntimeError(f"{program.name} ended with {done.returncode}")
         return parse(done.stdout)
@@ -102,11 +104,13 @@ class Ground:
             return listener == process.pid
 
     def start_daemon(self):
-        """`cordon serve`, ready. One that was killed a moment ago may be in its way: a process that it was just starting."""
+        """`cordon serve`, ready. One that was killed a moment ago may be in its way: a process that it was just
+        starting."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
-            process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place, stdin=subprocess.DEVNULL,
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            process = subprocess.Popen([*self.prefix, self.cordon, "serve"], env=self.env, cwd=self.place,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                       text=True)
             if wait_until(lambda: self.is_served_by(process), process):
                 return process
             process.kill()

@@ -1,4 +1,5 @@
-"""Sessions that have run a command and are idle: how long they take to make, what each holds of memory, and whether a command notices the others."""
+"""Sessions that have run a command and are idle: how long they take to make, what each holds of memory, and whether a
+command notices the others."""
 import os
 import subprocess
 import time
@@ -16,8 +17,8 @@ class Idle:
     def __init__(self, ground):
         # In memory: on a disk it is the records of the sessions that take their time, each of which is synced.
         self.process = subprocess.Popen([*ground.prefix, ground.compile("idle", library="libcordon.a")], text=True,
-                                        env={**ground.env, "XDG_DATA_HOME": str(ground.memory / "idle")}, cwd=ground.place,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                        env={**ground.env, "XDG_DATA_HOME": str(ground.memory / "idle")},
+                                        cwd=ground.place, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -33,7 +34,8 @@ class Idle:
 
 
 def memory(pid):
-    """What is left of memory, what the kernel has of it, the share of all processes of `pid` (None: unknown), all in kB."""
+    """What is left of memory, what the kernel has of it, the share of all processes of `pid` (None: unknown), all in
+    kB."""
     time.sleep(1)  # what was freed a moment ago comes back
     shares = [watch.pss_kb(each) for each in [pid, *watch.below(pid)]]
     return watch.memory_kb("MemAvailable"), {key: watch.memory_kb(key) for key in KERNEL}, \
@@ -56,7 +58,8 @@ def measure_idle(ground, _peers, runs):
     finally:
         idle.close()
     part.header = ["`/bin/true` in one of them", "p50 µs", "p90 µs", "p99 µs"]
-    part.rows = [("the only one", *alone), (f"the same, beside {many:,}", *same), (f"one of {many:,}, at random", *crowded)]
+    part.rows = [("the only one", *alone), (f"the same, beside {many:,}", *same),
+                 (f"one of {many:,}, at random", *crowded)]
     taken = (free - free_after) / many
     per_gb, growth = (1024 * 1024 / taken if taken > 0 else None), (same[2] / alone[2], crowded[2] / alone[2])
     each = None if None in (share, share_after) else (share_after - share) / many

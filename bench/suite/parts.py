@@ -10,15 +10,16 @@ from commands import REST_US
 from ground import BUILD, wait_until
 from report import Part
 
-DECIDES = ["src/policy/capability.c", "src/policy/cover.c", "src/policy/rules.c", "src/base/arena.c", "src/base/error.c",
-           "src/base/glob.c", "src/base/json.c", "src/base/text.c", "src/base/utf8.c"]
+DECIDES = ["src/policy/capability.c", "src/policy/cover.c", "src/policy/rules.c", "src/base/arena.c",
+           "src/base/error.c", "src/base/glob.c", "src/base/json.c", "src/base/text.c", "src/base/utf8.c"]
 SESSIONS = 10000
 
 
 def measure_walk(ground, _peers, runs):
     """Steps 1 to 4 and a durable intent row, with all of cordon's data in memory."""
     part = Part("walk", "The walk without the driver")
-    found = ground.measure(ground.compile("walk", library="libcordon-core.a"), max(20, runs * 5), ground.memory / "walk", ground.workspace)
+    found = ground.measure(ground.compile("walk", library="libcordon-core.a"), max(20, runs * 5),
+                           ground.memory / "walk", ground.workspace)
     part.header = ["step", "p50 µs", "p90 µs", "p99 µs"]
     part.rows = [(name, *numbers) for name, numbers in found.items()]
     part.goal("the walk of a one-off", found["one-off whole"][0], "≤", 150, "µs")
@@ -61,14 +62,17 @@ def measure_sessions(ground, _peers, runs):
     part = Part("sessions", f"A session among 10 and among {many:,}, in memory")
     found = ground.measure(ground.compile("sessions", library="libcordon.a"), ground.memory / "sessions", 10, many)
     part.header = ["operation (the fastest of several)", "10: µs", f"{many:,}: µs", "ratio"]
-    part.rows = [("list, per session" if name == "list" else name, *numbers, numbers[1] / numbers[0]) for name, numbers in found.items()]
+    part.rows = [("list, per session" if name == "list" else name, *numbers, numbers[1] / numbers[0])
+                 for name, numbers in found.items()]
     return part
 
 
 def measure_limits(ground, _peers, runs):
-    """A control group of its own: made, entered, read and removed. As the caller, who has a place for groups, or has not."""
+    """A control group of its own: made, entered, read and removed. As the caller, who has a place for groups, or has
+    not."""
     part = Part("limits", "A control group for each command")
-    if "\"mechanism\":\"cgroup" not in subprocess.run([ground.cordon, "doctor", "--json"], env=ground.env, capture_output=True, text=True).stdout:
+    if "\"mechanism\":\"cgroup" not in subprocess.run([ground.cordon, "doctor", "--json"], env=ground.env,
+                                                      capture_output=True, text=True).stdout:
         part.absent("control groups", "none can be made here: see cordon doctor")
         return part
     configs = {"with": ground.memory / "with", "without": ground.memory / "without"}
@@ -77,11 +81,11 @@ def measure_limits(ground, _peers, runs):
     rows = [f"subject\tno-op\t{ground.noop()}"]
     for name, config in configs.items():
         rows.append(f"request\tlibrary-{name}\t1\tconfig={config}\tworkspace={ground.workspace}")
-        rows.append("\t".join(map(str, ["spawn", f"cli-{name}", 1, ground.cordon, "run", "--quiet", "--workspace", ground.workspace,
-                                        "--config", config, "--"])))
+        rows.append("\t".join(map(str, ["spawn", f"cli-{name}", 1, ground.cordon, "run", "--quiet", "--workspace",
+                                        ground.workspace, "--config", config, "--"])))
     data = {"HOME": str(ground.memory), "XDG_DATA_HOME": str(ground.memory)}
-    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n", env=data,
-                           prefix=[])
+    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US,
+                           input="\n".join(rows) + "\n", env=data, prefix=[])
     absent = {name: why for name, why in found.items() if isinstance(why, str)}
     if absent:
         part.absent("control groups", "; ".join(f"{name} does not run here ({why})" for name, why in absent.items()))
@@ -95,8 +99,8 @@ def measure_limits(ground, _peers, runs):
 
 
 def measure_offline(ground, _peers, runs):
-    """Without a network, name server and proxy answer at once; a command that asks neither pays for their listeners. By the program
-    for tests, which can leave them out."""
+    """Without a network, name server and proxy answer at once; a command that asks neither pays for their listeners. By
+    the program for tests, which can leave them out."""
     part = Part("offline", "What answers where there is no network")
     if not (BUILD / "cordon-unwalled").exists():
         part.absent("listeners", "the program for tests is not built")
@@ -106,9 +110,10 @@ def measure_offline(ground, _peers, runs):
     shutil.copy2(BUILD / "cordon-unwalled", program)
     rows = [f"subject\tno-op\t{ground.noop()}"]
     for name, out in (("with", ""), ("without", "offline_answers")):
-        rows.append("\t".join(map(str, ["spawn", name, 1, "/usr/bin/env", f"CORDON_UNWALL={out}", program, "run", "--quiet", "--workspace",
-                                        ground.workspace, "--"])))
-    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US, input="\n".join(rows) + "\n")
+        rows.append("\t".join(map(str, ["spawn", name, 1, "/usr/bin/env", f"CORDON_UNWALL={out}", program, "run",
+                                        "--quiet", "--workspace", ground.workspace, "--"])))
+    found = ground.measure(ground.compile("commands", library="libcordon.a"), "times", runs, REST_US,
+                           input="\n".join(rows) + "\n")
     absent = {name: why for name, why in found.items() if isinstance(why, str)}
     if absent:
         part.absent("listeners", "; ".join(f"{name} does not run here ({why})" for name, why in absent.items()))
@@ -153,7 +158,8 @@ def measure_relay(ground, _peers, runs):
         shutil.copy2(BUILD / "cordon-proxy", proxy)
         found = ground.measure(program, proxy, *other, prefix=["setpriv", "--pdeathsig=KILL"])
     units = {"throughput": "GB/s", "cpu": "CPU-ms/GB", "set-up": "µs", "start": "µs", "memory": "kB"}
-    texts = {"throughput": "throughput, connections: ", "cpu": "processor time, connections: ", "memory": "memory, connections: "}
+    texts = {"throughput": "throughput, connections: ", "cpu": "processor time, connections: ",
+             "memory": "memory, connections: "}
     part.header = ["what", "way", "", "× direct"]
     for name, (value,) in found.items():
         what, way = name.split()
@@ -164,6 +170,6 @@ def measure_relay(ground, _peers, runs):
     for count in (1, 50):
         speed = found[f"throughput-{count} cordon-proxy"][0] / found[f"throughput-{count} direct"][0]
         part.goal(f"egress relay, connections: {count}", speed, "≥", 0.65, "× direct")
-        part.goal(f"egress relay, connections: {count}, processor time", found[f"cpu-{count} cordon-proxy"][0], "≤", 150,
-                  "CPU-ms per GB")
+        part.goal(f"egress relay, connections: {count}, processor time", found[f"cpu-{count} cordon-proxy"][0], "≤",
+                  150, "CPU-ms per GB")
     return part

@@ -17,7 +17,8 @@ class Part:
     def goal(self, what, value, sign, bound, unit):
         """`value` None: not measured."""
         met = None if value is None else value <= bound if sign == "≤" else value >= bound
-        self.goals.append((what, "—" if value is None else f"{number(value)} {unit}".rstrip(), f"{sign} {number(bound)} {unit}".rstrip(),
+        self.goals.append((what, "—" if value is None else f"{number(value)} {unit}".rstrip(),
+                           f"{sign} {number(bound)} {unit}".rstrip(),
                            {True: "met", False: "**NOT MET**", None: "not measured"}[met]))
 
     def absent(self, what, why):
@@ -39,7 +40,8 @@ def table(header, rows):
 
 def goals_table(parts):
     rows = [goal for part in parts for goal in part.goals]
-    return ["| what | measured | goal | |", "|---|---:|---:|---|", *("| " + " | ".join(row) + " |" for row in rows)] if rows else []
+    return ["| what | measured | goal | |", "|---|---:|---:|---|",
+            *("| " + " | ".join(row) + " |" for row in rows)] if rows else []
 
 
 # ---- the machine -----------------------------------------------------------------------------------------------------

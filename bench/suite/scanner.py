@@ -1,5 +1,5 @@
-"""The scanner for secrets: how fast it is beside Hyperscan and ripgrep, what it adds to a command that prints much, and how often it takes
-something for a secret."""
+"""The scanner for secrets: how fast it is beside Hyperscan and ripgrep, what it adds to a command that prints much, and
+how often it takes something for a secret."""
 import base64
 import os
 import resource
@@ -10,7 +10,8 @@ from commands import REST_US
 from ground import ROOT
 from report import Part
 
-SCANNER = [f"src/secrets/{name}.c" for name in ("filter", "kinds", "layers", "prefilter-avx2", "prefilter", "scan", "set", "shapes")]
+SCANNER = [f"src/secrets/{name}.c" for name in ("filter", "kinds", "layers", "prefilter-avx2", "prefilter", "scan",
+                                                "set", "shapes")]
 TEXT_BYTES = 64 << 20
 NEAR_MISSES = b"sk-ant-sk-sk-"
 LEAST_S = 0.2  # of processor time, so that the clock's ticks do not count
@@ -45,7 +46,8 @@ def ripgrep_rate(path, runs):
     for _ in range(runs):
         before, times = children_s(), 0
         while times == 0 or children_s() - before < LEAST_S:
-            subprocess.run(["rg", "--no-config", "--text", "--threads", "1", "--no-unicode", "--count", pattern, path], stdout=subprocess.DEVNULL)
+            subprocess.run(["rg", "--no-config", "--text", "--threads", "1", "--no-unicode", "--count", pattern, path],
+                           stdout=subprocess.DEVNULL)
             times += 1
         best = max(best, times * os.path.getsize(path) / (children_s() - before) / 1e9)
     return best
@@ -83,13 +85,13 @@ def measure_speed(ground, _peers, runs):
 
 
 def measure_added(ground, _peers, runs):
-    """A command that prints text, by the library: with the scanner, and with one put in its place that finds nothing and holds nothing back.
-    Two programs, by turns; the best of several medians each."""
+    """A command that prints text, by the library: with the scanner, and with one put in its place that finds nothing
+    and holds nothing back. Two programs, by turns; the best of several medians each."""
     part = Part("scanning", "What the search for secrets adds to a command that prints")
     rounds, times = max(1, runs // 150), max(3, runs // 30)
     programs = {"": ground.compile("commands", library="libcordon-core.a", called="scanned"),
-                "not searched": ground.compile("commands", "bench/unscanned.c", library="libcordon-core.a", called="unscanned",
-                                               options=["-Wl,--wrap=secret_scan"])}
+                "not searched": ground.compile("commands", "bench/unscanned.c", library="libcordon-core.a",
+                                               called="unscanned", options=["-Wl,--wrap=secret_scan"])}
     rows = []
     collect_text(ground.memory / "text")
     text = (ground.memory / "text").read_bytes()
@@ -109,7 +111,8 @@ def measure_added(ground, _peers, runs):
                 best[key] = min(best.get(key, found[0]), found[0])
     part.header = ["it prints", "output is", "ms", "adds ms"]
     for (size, action), value in best.items():
-        part.rows.append((size, action, value / 1000, "—" if action == "not searched" else (value - best[size, "not searched"]) / 1000))
+        part.rows.append((size, action, value / 1000,
+                          "—" if action == "not searched" else (value - best[size, "not searched"]) / 1000))
     for name in SIZES:
         (ground.workspace / name.replace(" ", "")).unlink()
     return part

@@ -1,5 +1,5 @@
-"""Does the machine stay usable? While a fork bomb, a memory hog and a disk fill run in one session, each at its limits, small
-commands run in another."""
+"""Does the machine stay usable? While a fork bomb, a memory hog and a disk fill run in one session, each at its limits,
+small commands run in another."""
 import pathlib
 import signal
 import subprocess
@@ -20,7 +20,8 @@ while True:
 # Each goes on until it is ended, and is held by a limit all the time.
 HOGS = {
     "fork bomb": ["--", "/usr/bin/python3", "-c", BOMB],
-    "memory hog": ["--memory", "256M", "-c", "while :; do dd if=/dev/zero of=/dev/null bs=400M count=1 status=none; done"],
+    "memory hog": ["--memory", "256M", "-c",
+                   "while :; do dd if=/dev/zero of=/dev/null bs=400M count=1 status=none; done"],
     "disk fill": ["--disk", "256M", "-c", "while :; do dd if=/dev/zero of=file bs=1M count=192 status=none; done"],
 }
 
@@ -51,8 +52,8 @@ def measure_usable(ground, _peers, runs):
     try:
         alone = sample(small, env, runs)
         for words in HOGS.values():
-            hogs.append(subprocess.Popen([*argv["wild"], *words], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                         stderr=subprocess.DEVNULL))
+            hogs.append(subprocess.Popen([*argv["wild"], *words], env=env, stdin=subprocess.DEVNULL,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         time.sleep(1)
         beside = sample(small, env, runs)
         ended = [name for name, hog in zip(HOGS, hogs) if hog.poll() is not None]

@@ -73,7 +73,8 @@ def memory_kb(key):
 
 
 def groups():
-    """(where, the maker's pid) of each control group of cordon's: the pid is in the name. They come and go while we look."""
+    """(where, the maker's pid) of each control group of cordon's: the pid is in the name. They come and go while we
+    look."""
     for place, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
             maker = re.match(r"cordon-(\d+)-", name)
@@ -84,7 +85,8 @@ def groups():
 def orphaned_groups():
     """Those beneath our own whose maker is gone. Others live on this machine, too."""
     own = tuple(line.rstrip("\n").split(":", 2)[2] for line in open("/proc/self/cgroup"))
-    return {path for path, maker in groups() if not os.path.exists(f"/proc/{maker}") and os.path.dirname(path).endswith(own)}
+    return {path for path, maker in groups() if not os.path.exists(f"/proc/{maker}")
+            and os.path.dirname(path).endswith(own)}
 
 
 def look(pid):

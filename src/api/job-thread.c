@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/utc.h"
 #include "session/jobs.h"
 #include "session/ring.h"
@@ -235,11 +236,7 @@ static int make_rings(struct job *job, struct cordon_error *err)
 
 static int start_thread(struct job *job, struct cordon_error *err)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int result = pthread_create(&job->thread, NULL, work, job);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int result = thread_start(&job->thread, 0, work, job);
 	job->has_thread = result == 0;
 	return result == 0 ? 0 : fail(err, CORDON_E_INTERNAL, result, "pthread_create", "cannot start a thread");
 }

@@ -11,6 +11,7 @@
 #include "api/result.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/thread.h"
 
 #define KILL_AGAIN_MS 3000
 #define WAIT_MOST_MS 60000
@@ -304,8 +305,6 @@ static void choose_approver(struct process *process)
 
 int process_begin(struct process *process, struct cordon_error *err)
 {
-	sigset_t all, before;
-	pthread_attr_t attributes;
 	process->interrupt_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	process->poke_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (process->interrupt_fd < 0 || process->poke_fd < 0)
@@ -315,13 +314,7 @@ int process_begin(struct process *process, struct cordon_error *err)
 	choose_approver(process);
 	process->request.output = on_output;
 	process->request.output_arg = process;
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int result = pthread_create(&process->thread, &attributes, work, process);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
+	int result = thread_start(&process->thread, THREAD_STACK, work, process);
 	if (result == 0)
 		return 0;
 	fail(err, CORDON_E_RESOURCE_EXHAUSTED, result, "pthread_create", "cannot start a thread");

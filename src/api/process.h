@@ -98,6 +98,8 @@ void process_add_output(struct process *process, int stream, const char *data, s
 size_t process_copy_output(const struct process_stream *stream, uint64_t from, char *buffer, size_t size);
 void process_poke(struct process *process);
 
+/* After fork() the thread that would tell of the process is in the parent, which may even hold the lock. */
+int process_check_owner(const struct cordon_process *handle, struct cordon_error *err) must_check;
 /* Starts the thread (process-thread.c). */
 int process_begin(struct process *process, struct cordon_error *err) must_check;
 /* The process of this id that this cordon has started, or NULL; *ret_handle is a handle for it, at these places. */

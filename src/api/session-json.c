@@ -131,8 +131,8 @@ static void write_jobs(struct json *json, const struct cordon *cordon, const str
 	json_array_end(json);
 }
 
-void session_write_whole(struct json *json, const struct cordon *cordon, const struct config *config,
-                         struct arena *arena, const struct session_record *record)
+static void write_whole(struct json *json, const struct cordon *cordon, const struct config *config,
+                        struct arena *arena, const struct session_record *record)
 {
 	json_object_begin(json);
 	write_summary(json, cordon, arena, record);
@@ -168,4 +168,13 @@ int session_take_json(struct json *json, char **ret_json, struct cordon_error *e
 		return fail_oom(err);
 	*ret_json = text;
 	return 0;
+}
+
+int session_take_whole(const struct cordon *cordon, const struct config *config, struct arena *arena,
+                       const struct session_record *record, char **ret_json, struct cordon_error *err)
+{
+	struct json json;
+	json_init(&json);
+	write_whole(&json, cordon, config, arena, record);
+	return session_take_json(&json, ret_json, err);
 }

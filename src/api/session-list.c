@@ -13,7 +13,6 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 {
 	struct arena arena = { 0 };
 	struct session_record record;
-	struct json json;
 	const struct config *config;
 	bool found = false;
 	if (call_check(err, cordon, id, ret_json) < 0 || policy_take(cordon, id, &config, err) < 0)
@@ -21,11 +20,8 @@ int cordon_session_show(struct cordon *cordon, const char *id, char **ret_json, 
 	int result = registry_read(&arena, cordon->data_dir, id, &record, &found, err);
 	if (result == 0 && !found)
 		result = registry_missing(id, err);
-	if (result == 0) {
-		json_init(&json);
-		session_write_whole(&json, cordon, config, &arena, &record);
-		result = session_take_json(&json, ret_json, err);
-	}
+	if (result == 0)
+		result = session_take_whole(cordon, config, &arena, &record, ret_json, err);
 	config_unref(config);
 	arena_free(&arena);
 	return result;

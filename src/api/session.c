@@ -147,18 +147,14 @@ int cordon_session_new(struct cordon *cordon, const char *id, const struct cordo
 	struct arena arena = { 0 };
 	struct session_record record;
 	const struct config *config;
-	struct json json;
 	if (call_check(err, cordon, id, ret_json) < 0 || registry_check_id(id, err) < 0 ||
 	    policy_take(cordon, id, &config, err) < 0)
 		return -1;
 	int result = make(cordon, config, &arena, id, settings, &record, err);
-	if (result < 0) {
+	if (result < 0)
 		audit_refusal(cordon->ledger, id, "session new", CORDON_STEP_SESSION, err);
-	} else {
-		json_init(&json);
-		session_write_whole(&json, cordon, config, &arena, &record);
-		result = session_take_json(&json, ret_json, err);
-	}
+	else
+		result = session_take_whole(cordon, config, &arena, &record, ret_json, err);
 	config_unref(config);
 	arena_free(&arena);
 	return result;

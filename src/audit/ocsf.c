@@ -104,6 +104,16 @@ static void write_class(struct json *json, const struct mapping *mapping)
 	json_key_string(json, "status", mapping->failed ? "Failure" : "Success");
 }
 
+static void write_product(struct json *json, const char *key)
+{
+	json_key(json, key);
+	json_object_begin(json);
+	json_key_string(json, "name", "cordon");
+	json_key_string(json, "vendor_name", "cordon");
+	json_key_string(json, "version", CORDON_VERSION);
+	json_object_end(json);
+}
+
 static void write_metadata(struct json *json, const json_t *row)
 {
 	json_key(json, "metadata");
@@ -114,12 +124,7 @@ static void write_metadata(struct json *json, const json_t *row)
 	json_key_string(json, "uid", text_of(row, "id"));
 	json_key_string(json, "correlation_uid", text_of(row, *text_of(row, "audit_id") ? "audit_id" : "id"));
 	json_key_string(json, "original_time", text_of(row, "time"));
-	json_key(json, "product");
-	json_object_begin(json);
-	json_key_string(json, "name", "cordon");
-	json_key_string(json, "vendor_name", "cordon");
-	json_key_string(json, "version", CORDON_VERSION);
-	json_object_end(json);
+	write_product(json, "product");
 	json_object_end(json);
 }
 
@@ -185,16 +190,6 @@ static void write_api(struct json *json, const json_t *row)
 	json_object_end(json);
 }
 
-static void write_application(struct json *json)
-{
-	json_key(json, "app");
-	json_object_begin(json);
-	json_key_string(json, "name", "cordon");
-	json_key_string(json, "vendor_name", "cordon");
-	json_key_string(json, "version", CORDON_VERSION);
-	json_object_end(json);
-}
-
 static void write_endpoint(struct json *json, const json_t *row)
 {
 	json_key(json, "dst_endpoint");
@@ -251,7 +246,7 @@ static void write_event(struct json *json, const json_t *row)
 		write_api(json, row);
 		break;
 	case APPLICATION_LIFECYCLE:
-		write_application(json);
+		write_product(json, "app");
 		break;
 	case NETWORK_ACTIVITY:
 		write_endpoint(json, row);

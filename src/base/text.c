@@ -139,7 +139,7 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 	unsigned best = (unsigned)strlen(word) / 3 + 2;
 	for (size_t i = 0; i < count; i++) {
 		unsigned far = distance(word, candidates[i]);
-		if (far < best && far < strlen(candidates[i])) {
+		if (far < best && 2 * far <= strlen(word) && far < strlen(candidates[i])) {
 			best = far;
 			nearest = candidates[i];
 		}

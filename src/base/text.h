@@ -23,7 +23,7 @@ void text_format_duration(uint64_t ms, char ret_text[TEXT_AMOUNT_SIZE]);
 /* Of a command's input, with why: said by the library, and by the daemon for whom its client reads it. */
 #define TEXT_INPUT_CUT "standard input could not be read to its end: %s"
 
-/* The candidate closest to `word`, or NULL if none is close enough to suggest. */
+/* The candidate closest to `word`, or NULL if none is close enough to suggest: half of the word is right. */
 const char *text_nearest(const char *word, const char *const *candidates, size_t count);
 
 /* True if there is a byte below 0x20 or 0x7f. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "egress/egress.h"
 #include "approval/gate.h"
 
@@ -98,7 +99,7 @@ void egress_ask(struct egress *egress, const struct proxy_message *message)
 	while (command && !command->facts.question)
 		command = command->next;
 	if (command && !command->has_asker)
-		command->has_asker = pthread_create(&command->asker, NULL, ask_all, command) == 0;
+		command->has_asker = thread_start(&command->asker, 0, ask_all, command) == 0;
 	if (command && command->has_asker && put(command, message))
 		return;
 	fail(&err, CORDON_E_APPROVAL_TIMEOUT, 0, message->host, command ? "too many questions wait for an answer"

@@ -2,13 +2,13 @@
  * for longer than the proxy needs to start. The loop of a command steps it; where the sandbox stays, which is in no
  * loop between its commands, a thread does. */
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "config/config.h"
 #include "egress/egress.h"
 
@@ -266,11 +266,7 @@ static void *read_all(void *argument)
 
 int egress_start_reader(struct egress *egress, struct cordon_error *err)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int result = pthread_create(&egress->reader, NULL, read_all, egress);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	int result = thread_start(&egress->reader, 0, read_all, egress);
 	egress->has_reader = result == 0;
 	return result == 0 ? 0 : fail(err, CORDON_E_INTERNAL, result, "pthread_create", "cannot start a thread");
 }

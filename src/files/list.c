@@ -74,19 +74,28 @@ static size_t limit_of(size_t limit)
 	return !limit ? FILES_LIST_USUAL : limit < FILES_LIST_MAX ? limit : FILES_LIST_MAX;
 }
 
+static int write_entries(const struct files *files, const struct files_place *place, const struct files_walk *walk,
+                         struct files_walked *ret_walked, struct cordon_error *err)
+{
+	struct listing *listing = walk->arg;
+	json_key_bytes(listing->json, "path", place->path, strlen(place->path));
+	json_key(listing->json, "entries");
+	json_array_begin(listing->json);
+	if (files_walk(files, place, walk, ret_walked, err) < 0)
+		return -1;
+	json_array_end(listing->json);
+	json_key_bool(listing->json, "more", listing->more);
+	return 0;
+}
+
 int files_list(const struct files *files, const struct files_place *place, size_t limit, struct json *json,
                struct cordon_error *err)
 {
 	struct listing listing = { .json = json, .limit = limit_of(limit) };
 	struct files_walked walked;
 	const struct files_walk walk = { .depth = 1, .hidden = !files->untold, .visit = list_entry, .arg = &listing };
-	json_key_bytes(json, "path", place->path, strlen(place->path));
-	json_key(json, "entries");
-	json_array_begin(json);
-	if (files_walk(files, place, &walk, &walked, err) < 0)
+	if (write_entries(files, place, &walk, &walked, err) < 0)
 		return -1;
-	json_array_end(json);
-	json_key_bool(json, "more", listing.more);
 	files_walked_write(json, &walked);
 	return 0;
 }
@@ -101,13 +110,8 @@ int files_tree(const struct files *files, const struct files_place *place, const
 	const struct files_walk walk = {
 		.ignore = !tree->all, .depth = tree->depth, .hidden = true, .visit = list_entry, .arg = &listing
 	};
-	json_key_bytes(json, "path", place->path, strlen(place->path));
-	json_key(json, "entries");
-	json_array_begin(json);
-	if (files_walk(files, place, &walk, &walked, err) < 0)
+	if (write_entries(files, place, &walk, &walked, err) < 0)
 		return -1;
-	json_array_end(json);
-	json_key_bool(json, "more", listing.more);
 	json_key_uint(json, "next", listing.more ? listing.offset + listing.count : 0);
 	files_walked_write(json, &walked);
 	return 0;

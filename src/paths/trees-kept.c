@@ -75,6 +75,8 @@ int trees_tell_hidden(struct trees *trees, const char *output, size_t length, bo
 	if (!named && trees->hidden_count > 1)
 		note = arena_printf(trees->arena, "%s; so %s %zu more", note, trees->hidden_count == 2 ? "is" : "are",
 		                    trees->hidden_count - 1);
+	if (!named && note)
+		note = arena_printf(trees->arena, "%s; that may be why the command failed", note);
 	const char *grant = arena_printf(trees->arena, "--read %s", what);
 	return !note || !grant ? -1 : denials_add(trees->denials, trees->arena, CORDON_WALL_MASKED, what, note, grant);
 }

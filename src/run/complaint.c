@@ -48,6 +48,7 @@ static const struct {
 	{ "ermission denied", false },           { "EACCES", false },
 	{ "ead-only file system", true },        { "EROFS", true },
 	{ "irectory nonexistent", true },        { "annot find the path", false },
+	{ "ot appear to be a git repo", false }, { "annot connect to the Docker", false },
 };
 
 /* What cannot be made, because the directory is not there or must not be written. */
@@ -65,6 +66,8 @@ static bool is_start(const char *text, size_t length)
 	return *text == '/' || (length > 3 && !memcmp(text, "../", 3));
 }
 
+#define URL_OF_SOCKET "unix://"                 /* a URL has no blank in it */
+
 /* What a path may stand between; "": it ends by itself. */
 static const struct {
 	const char *before, *after;
@@ -78,7 +81,14 @@ static const struct {
 	{ "(", "" },
 	{ "=", "" },
 	{ "[", "" },
+	{ URL_OF_SOCKET, "" },
 };
+
+static bool is_url(const char *line, size_t at)
+{
+	const size_t size = strlen(URL_OF_SOCKET);
+	return at >= size && !memcmp(line + at - size, URL_OF_SOCKET, size);
+}
 
 static const char *find_fence(const char *line, size_t at)
 {
@@ -104,7 +114,7 @@ static size_t path_end(const char *line, size_t length, size_t at)
 		return end;
 	for (end = at; end < length && is_plain(line[end]); )
 		end++;
-	if (end < length && !(line[end - 1] == ',' && line[end] == ' ') && !strchr(":;)]'\"\r", line[end]))
+	if (end < length && !is_url(line, at) && !(line[end - 1] == ',' && line[end] == ' ') && !strchr(":;)]'\"\r", line[end]))
 		return at;
 	while (end > at && strchr(",.=", line[end - 1]))
 		end--;

@@ -61,21 +61,30 @@ static size_t pem_close(const struct secret_text *text, size_t at)
 	return end;
 }
 
-/* A block that is cut short is a secret as far as it goes. It ends at the closing line, at another block, where no
- * base64 follows for PEM_GAP bytes, or at a byte that has no place in one. */
-enum secret_answer shape_pem(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
-                             size_t *ret_end)
+/* Whether the prefix of the row is there, or may be; *ret_start is set where it is not SECRET_NO. */
+static enum secret_answer find_prefix(const struct secret_row *row, const struct secret_text *text, size_t at,
+                                      size_t *ret_start)
 {
-	size_t prefix = row->prefix_length, run = 0, good = 0;
+	size_t prefix = row->prefix_length;
 	if (at < row->back)
 		return SECRET_NO;
 	size_t start = at - row->back, known = text->length - start;
 	if (memcmp(text->bytes + start, row->prefix, known < prefix ? known : prefix) != 0)
 		return SECRET_NO;
 	*ret_start = start;
-	if (known < prefix)
-		return undecided(text);
-	size_t header = pem_header(text, start + prefix);
+	return known < prefix ? undecided(text) : SECRET_FOUND;
+}
+
+/* A block that is cut short is a secret as far as it goes. It ends at the closing line, at another block, where no
+ * base64 follows for PEM_GAP bytes, or at a byte that has no place in one. */
+enum secret_answer shape_pem(const struct secret_row *row, const struct secret_text *text, size_t at, size_t *ret_start,
+                             size_t *ret_end)
+{
+	size_t run = 0, good = 0;
+	enum secret_answer begins = find_prefix(row, text, at, ret_start);
+	if (begins != SECRET_FOUND)
+		return begins;
+	size_t header = pem_header(text, *ret_start + row->prefix_length);
 	if (!header || header > text->length)
 		return header ? undecided(text) : SECRET_NO;
 
@@ -174,15 +183,10 @@ enum secret_answer shape_named(const struct secret_row *row, const struct secret
                                size_t *ret_start, size_t *ret_end)
 {
 	size_t prefix = row->prefix_length;
-	if (at < row->back)
-		return SECRET_NO;
-	size_t start = at - row->back, known = text->length - start;
-	if (memcmp(text->bytes + start, row->prefix, known < prefix ? known : prefix) != 0)
-		return SECRET_NO;
-	*ret_start = start;
-	if (known < prefix)
-		return undecided(text);
-	size_t i = start + prefix;
+	enum secret_answer begins = find_prefix(row, text, at, ret_start);
+	if (begins != SECRET_FOUND)
+		return begins;
+	size_t start = *ret_start, i = start + prefix;
 	while (i < text->length && i - start - prefix < NAMED_GAP && strchr(" \t\"'=:>\\", text->bytes[i]) &&
 	       text->bytes[i])
 		i++;

@@ -1,5 +1,5 @@
-"""An agent that cordon setup has set up: where its commands run, and that they do not run elsewhere. docs/AGENTS.md has the table
-of what is seen here. Each agent has a file that takes these cases, so that they run beside each other."""
+"""An agent that cordon setup has set up: where its commands run, and that they do not run elsewhere. docs/AGENTS.md has
+the table of what is seen here. Each agent has a file that takes these cases, so that they run beside each other."""
 import json
 import pathlib
 import re
@@ -22,7 +22,8 @@ def test_commands_run_in_a_session_of_their_own(agent):
     assert str(agent.project) in done.told
     assert (agent.project / "here").read_text() == "first\n" and not pathlib.Path("/tmp/cordon-agent-file").exists()
     rows = [json.loads(line) for line in agent.cordon("audit", "export").stdout.splitlines()]
-    assert [row["session"] for row in rows if row["row"] == "intent" and row.get("program") == "/bin/bash"].count(sessions[0]) >= 2
+    assert [row["session"] for row in rows if row["row"] == "intent"
+            and row.get("program") == "/bin/bash"].count(sessions[0]) >= 2
 
 
 def test_a_write_outside_is_denied_and_a_person_can_allow_it(agent, tmp_path):
@@ -35,8 +36,10 @@ def test_a_write_outside_is_denied_and_a_person_can_allow_it(agent, tmp_path):
         session = agent.sessions()[0]
         config = tmp_path / "queue.toml"
         config.write_text("[approval]\nqueue = true\n")
-        asking = subprocess.Popen([agent.bin / "cordon", "run", "--config", config, "--session", session, "--write", outside, "--", "true"],
-                                  env=agent.env, cwd=agent.project, start_new_session=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        asking = subprocess.Popen([agent.bin / "cordon", "run", "--config", config, "--session", session, "--write",
+                                   outside, "--", "true"],
+                                  env=agent.env, cwd=agent.project, start_new_session=True, stdin=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE)
 
         def cards():
             return json.loads(agent.cordon("approvals", "list", "--json").stdout)["approvals"]
@@ -46,7 +49,8 @@ def test_a_write_outside_is_denied_and_a_person_can_allow_it(agent, tmp_path):
         asking.stderr.close()
         approved.append(session)
         return agent.shell(f"touch {outside}/allowed && echo now:it-is")
-    # Beneath /tmp, which is a private one inside, nothing is said of a write; beneath other directories of the host it is.
+    # Beneath /tmp, which is a private one inside, nothing is said of a write; beneath other directories of the host it
+    # is.
     done = agent.run(agent.shell("touch /etc/cordon-test"), agent.shell("touch /home/cordon-test/elsewhere/file"),
                      agent.shell(f"touch {outside}/denied"), approve, "all is done")
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -102,8 +106,8 @@ def test_without_cordon_no_command_runs(agent, fault):
     fault(agent)
     first, second = f"touch {agent.project}/ran /tmp/cordon-ran; expr 6 '*' 7", "touch ran; expr 70 + 7"
     done = agent.run(agent.shell(first), agent.shell(second), "all is done", timeout=300)
-    # It did ask its model, was told to run both, tried, and says to the model that they failed: an agent that never came so far
-    # would prove nothing.
+    # It did ask its model, was told to run both, tried, and says to the model that they failed: an agent that never
+    # came so far would prove nothing.
     for command in (first, second):
         answers = agent.answers(done, json.dumps(command)[1:-1])
         assert answers and re.search(agent.refused, answers[0]), (command, done.stdout, done.stderr, done.told[-2000:])

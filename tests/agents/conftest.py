@@ -38,13 +38,14 @@ class Agent:
         (self.bin / "cordon-shell").symlink_to("cordon")
         (self.project / "README").write_text("a project\n")
         # Few variables: what the person at this machine has set is another matter.
-        self.env = {"HOME": str(self.home), "PATH": f"{NODE}:/usr/local/bin:/usr/bin:/bin", "PWD": str(self.project), "LC_ALL": "C.UTF-8",
-                    "TERM": "dumb", "NO_COLOR": "1", "XDG_DATA_HOME": str(tmp_path / "data")}
+        self.env = {"HOME": str(self.home), "PATH": f"{NODE}:/usr/local/bin:/usr/bin:/bin", "PWD": str(self.project),
+                    "LC_ALL": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "XDG_DATA_HOME": str(tmp_path / "data")}
         self.cordon("setup", self.name, *self.setup_words)
 
     def cordon(self, *words, check=True, **options):
-        return subprocess.run([self.bin / "cordon", *words], env=self.env, cwd=self.project, check=check, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        return subprocess.run([self.bin / "cordon", *words], env=self.env, cwd=self.project, check=check,
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                              **options)
 
     def write(self, name, content):
         path = self.home / name
@@ -71,7 +72,8 @@ class Agent:
         """What the model was told of this command: the text after its last call."""
         bodies = [json.dumps(body, ensure_ascii=False) for _, body in done.model.requests]
         bodies = [body[body.rindex(command) + len(command):] for body in bodies if command in body]
-        return [body for body in bodies if '"tool_result"' in body or '"function_call_output"' in body or '"functionResponse"' in body
+        return [body for body in bodies if '"tool_result"' in body or '"function_call_output"' in body
+                or '"functionResponse"' in body
                 or '"role": "tool"' in body]
 
     def shell(self, command):
@@ -104,17 +106,21 @@ class Codex(Agent):
     name, package, tool, argument, extra = "codex", "@openai/codex", "exec_command", "cmd", {}
 
     def prepare(self, url):
-        self.write(".codex/config.toml", 'model = "test"\nmodel_provider = "test"\n[model_providers.test]\nname = "test"\n'
+        self.write(".codex/config.toml",
+                   'model = "test"\nmodel_provider = "test"\n[model_providers.test]\nname = "test"\n'
                                          f'base_url = "{url}/v1"\nwire_api = "responses"\n')
         return [self.bins / "codex", "exec", "--skip-git-repo-check",
-                *(["--dangerously-bypass-approvals-and-sandbox"] if self.is_alone else ["--sandbox", "workspace-write"]), "do it"]
+                *(["--dangerously-bypass-approvals-and-sandbox"] if self.is_alone
+                  else ["--sandbox", "workspace-write"]), "do it"]
 
     def edit(self, path, text):
         lines = "".join(f"+{line}\n" for line in text.splitlines())
-        return Call("exec_command", cmd=f"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {path.name}\n{lines}*** End Patch\nEOF\n")
+        return Call("exec_command",
+                    cmd=f"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {path.name}\n{lines}*** End Patch\nEOF\n")
 
     def change(self, path, old, new):
-        return [Call("exec_command", cmd=f"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: {path.name}\n@@\n-{old}\n+{new}\n*** End Patch\nEOF\n")]
+        return [Call("exec_command",
+                     cmd=f"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: {path.name}\n@@\n-{old}\n+{new}\n*** End Patch\nEOF\n")]
 
 
 class Gemini(Agent):
@@ -132,7 +138,8 @@ class Gemini(Agent):
         return Call("write_file", file_path=str(path), content=text)
 
     def change(self, path, old, new):
-        return [Call("read_file", file_path=str(path)), Call("replace", file_path=str(path), old_string=old, new_string=new, instruction="change it")]
+        return [Call("read_file", file_path=str(path)),
+                Call("replace", file_path=str(path), old_string=old, new_string=new, instruction="change it")]
 
 
 class Opencode(Agent):
@@ -144,9 +151,11 @@ class Opencode(Agent):
     def prepare(self, url):
         self.settings(".config/opencode/opencode.json", autoupdate=False, model="test/m",
                       permission={"external_directory": "allow", "bash": "allow", "edit": "allow"},
-                      provider={"test": {"npm": "@ai-sdk/openai-compatible", "name": "test", "models": {"m": {"name": "m"}},
+                      provider={"test": {"npm": "@ai-sdk/openai-compatible", "name": "test",
+                                         "models": {"m": {"name": "m"}},
                                          "options": {"baseURL": f"{url}/v1", "apiKey": "test"}}})
-        self.env.update(OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1", OPENCODE_DISABLE_LSP_DOWNLOAD="1")
+        self.env.update(OPENCODE_DISABLE_AUTOUPDATE="1", OPENCODE_DISABLE_MODELS_FETCH="1",
+                        OPENCODE_DISABLE_LSP_DOWNLOAD="1")
         return [self.bins / "opencode", "run", "do it"]
 
     def edit(self, path, text):

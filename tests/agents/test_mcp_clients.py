@@ -1,4 +1,5 @@
-"""cordon mcp, driven by clients that others wrote: the official SDK of each era, the Inspector's command line in both, mcporter."""
+"""cordon mcp, driven by clients that others wrote: the official SDK of each era, the Inspector's command line in both,
+mcporter."""
 import json
 import subprocess
 
@@ -37,7 +38,8 @@ await client.close()
 """
 
 
-# A human who answers every question with the same word, in the SDK of each era; the arguments: program, era, answer, directory.
+# A human who answers every question with the same word, in the SDK of each era; the arguments: program, era, answer,
+# directory.
 ASKED = """
 const [program, era, decision, outside] = process.argv.slice(2)
 const legacy = era === "legacy", from = legacy ? "@modelcontextprotocol/sdk" : "@modelcontextprotocol/client"
@@ -58,8 +60,9 @@ console.log(JSON.stringify({ asked, granted: !granted.isError, written: !written
 await client.close()
 """
 
-# Tasks, as the package of that extension drives them: an approval, which a human answers with `decision`, and waiting for a job. What the
-# SDK's codecs do not know goes to the server by its transport; the arguments: program, answer, directory.
+# Tasks, as the package of that extension drives them: an approval, which a human answers with `decision`, and waiting
+# for a job. What the SDK's codecs do not know goes to the server by its transport; the arguments: program, answer,
+# directory.
 TASKS = """
 import { Client } from "@modelcontextprotocol/client"
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio"
@@ -124,8 +127,8 @@ def place(tmp_path):
 def run(place):
     env = {"HOME": str(place.parent), "PATH": f"{NODE}:/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8",
            "XDG_DATA_HOME": str(place.parent / "data")}
-    return lambda *argv: subprocess.run([str(word) for word in argv], cwd=place, env=env, capture_output=True, text=True, timeout=120,
-                                        stdin=subprocess.DEVNULL, start_new_session=True)
+    return lambda *argv: subprocess.run([str(word) for word in argv], cwd=place, env=env, capture_output=True,
+                                        text=True, timeout=120, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 @pytest.mark.parametrize("imports", [LEGACY, MODERN], ids=["sdk", "client"])
@@ -163,7 +166,8 @@ def test_tasks_by_the_package_of_the_extension(run, place, decision):
     assert done.returncode == 0, (done.stdout, done.stderr)
     told = json.loads(done.stdout)
     approved = decision == "session"
-    assert [each[:2] for each in told["asked"]] == [["elicitation", "task-update"]] and str(outside) in told["asked"][0][2]
+    assert [each[:2] for each in told["asked"]] == [["elicitation",
+                                                     "task-update"]] and str(outside) in told["asked"][0][2]
     assert told["granted"] == told["written"] == approved and (outside / "made").exists() == approved
     assert told["on"] == "on\n" and told["waited"] == "ended" and told["cancelled"] == "cancelled"
     tasks = {name: is_task for name, _, is_task in told["seen"]}

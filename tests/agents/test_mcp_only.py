@@ -1,5 +1,5 @@
-"""Agents that cordon setup --mcp-only has given the server: they load it, its tools run inside, and what they wrote into their settings
-meanwhile stays when it is undone."""
+"""Agents that cordon setup --mcp-only has given the server: they load it, its tools run inside, and what they wrote
+into their settings meanwhile stays when it is undone."""
 import json
 import pathlib
 

@@ -19,12 +19,14 @@ import pytest
 
 ROOT = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
 PROGRAM = os.environ.get("CORDON_BIN") or os.environ.get("CORDON") or str(ROOT / "build/cordon")
-ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "grant", "setting", "platform", "retriable", "audit_id"}
+ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "grant", "setting", "platform",
+              "retriable", "audit_id"}
 
 
-# However pytest was started: in the background of a script, a shell ignores SIGINT and SIGQUIT; nohup, SIGHUP. What a test
-# starts would inherit that. The default of SIGINT in Python is an exception.
-for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGHUP, signal.SIG_DFL)):
+# However pytest was started: in the background of a script, a shell ignores SIGINT and SIGQUIT; nohup, SIGHUP. What a
+# test starts would inherit that. The default of SIGINT in Python is an exception.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL),
+                        (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
 
@@ -76,8 +78,8 @@ class Cordon:
 
     def popen(self, *words, wrapper=(), **options):
         # A session of its own: whoever runs the tests from a terminal is not asked for approval there.
-        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True,
-                   "cwd": self.workspace, "env": self.env, **options}
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                   "start_new_session": True, "cwd": self.workspace, "env": self.env, **options}
         return subprocess.Popen([*wrapper, *self.argv(*words)], **options)
 
     def __call__(self, *words, input=None, timeout=PATIENCE, text=True, **options):

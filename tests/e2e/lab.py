@@ -1,4 +1,5 @@
-"""What the tests of whole behaviours share: the ledger as rows, what a command left behind, and the drivers that run here."""
+"""What the tests of whole behaviours share: the ledger as rows, what a command left behind, and the drivers that run
+here."""
 import contextlib
 import fcntl
 import functools
@@ -99,12 +100,12 @@ def embed(source, place, kind="static"):
     program = pathlib.Path(place) / f"{source.stem}-{kind}"
     link = [build / "libcordon.a", "-ljansson", "-lsodium", "-lcares"] if kind == "static" else \
            ["-L", build, f"-Wl,-rpath,{build}", "-l:libcordon.so.0"]
-    subprocess.run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", ROOT / "include",
-                    source, "-o", program, *link], check=True)
+    subprocess.run(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-I",
+                    ROOT / "include", source, "-o", program, *link], check=True)
     return program
 
 
-# ---- what cannot be had -----------------------------------------------------------------------------------------------
+# ---- what cannot be had ----------------------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def leased(path):
@@ -145,8 +146,8 @@ def running(marker):
 
 
 def mounts(around):
-    """Mounts that cordon could have made: in the test's own directory, above it, or where it mounts inside. Others live on
-    this machine too."""
+    """Mounts that cordon could have made: in the test's own directory, above it, or where it mounts inside. Others live
+    on this machine too."""
     points = [line.split()[4] for line in open("/proc/self/mountinfo")]
     return sorted(point for point in points if pathlib.Path(around).is_relative_to(point) or
                   pathlib.Path(point).is_relative_to(around) or

@@ -1,4 +1,5 @@
-"""A process that stays and runs commands by the library (tests/support/library-lab.c), and what can be seen of it from outside."""
+"""A process that stays and runs commands by the library (tests/support/library-lab.c), and what can be seen of it from
+outside."""
 import contextlib
 import json
 import os

@@ -1,5 +1,5 @@
-"""A client of cordon mcp for tests: lines of JSON, in either era of the protocol. What a tool returns is checked against the schema
-that the server tells."""
+"""A client of cordon mcp for tests: lines of JSON, in either era of the protocol. What a tool returns is checked
+against the schema that the server tells."""
 import contextlib
 import json
 import queue
@@ -18,10 +18,12 @@ TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer
 
 def check_schema(value, schema, at="result"):
     """As much of JSON Schema as the tools use; a word that is not known here is a failure, too."""
-    assert set(schema) <= {"type", "properties", "required", "items", "enum", "minimum", "description", "additionalProperties"}, (at, schema)
+    assert set(schema) <= {"type", "properties", "required", "items", "enum", "minimum", "description",
+                           "additionalProperties"}, (at, schema)
     kinds = schema.get("type", list(TYPES))
     kinds = [kinds] if isinstance(kinds, str) else kinds
-    assert any(isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)) for kind in kinds), (at, value, kinds)
+    assert any(isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+               for kind in kinds), (at, value, kinds)
     assert value in schema.get("enum", [value]), (at, value, schema["enum"])
     if isinstance(value, dict):
         known = schema.get("properties", {})
@@ -41,7 +43,8 @@ def check_schema(value, schema, at="result"):
 class Client:
     """One server, and what it says: answers by id, everything else in order."""
     def __init__(self, cordon, *options, era="legacy", elicitation=True, wrapper=()):
-        self.process = cordon.popen("mcp", *options, wrapper=wrapper, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = cordon.popen("mcp", *options, wrapper=wrapper, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE)
         self.era, self.number, self.schemas = era, 0, {}
         self.capabilities = {"elicitation": {}} if elicitation else {}
         self.messages, self.kept = queue.Queue(), []
@@ -63,7 +66,8 @@ class Client:
     def send(self, method, **params):
         self.number += 1
         if self.era == "modern":
-            meta = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": self.capabilities}
+            meta = {"io.modelcontextprotocol/protocolVersion": MODERN,
+                    "io.modelcontextprotocol/clientCapabilities": self.capabilities}
             params["_meta"] = {**meta, **params.get("_meta", {})}
         self.write({"jsonrpc": "2.0", "id": self.number, "method": method, "params": params})
         return self.number

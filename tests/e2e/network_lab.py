@@ -1,5 +1,5 @@
-"""What the tests of the network share: a world with names, addresses and servers (data/network-world.py), in which cordon
-is run, and programs inside a sandbox there."""
+"""What the tests of the network share: a world with names, addresses and servers (data/network-world.py), in which
+cordon is run, and programs inside a sandbox there."""
 import base64
 import json
 import os
@@ -23,14 +23,16 @@ class World:
     def __init__(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="cordon-world-"))
         os.chmod(self.directory, 0o755)
-        prefix = ["unshare", "--net", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--net", "--mount"]
+        prefix = ["unshare", "--net", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--net",
+                                                                  "--mount"]
         argv = [*prefix, "/usr/bin/python3", WORLD, self.directory, *([] if lack("veth") else ["far"])]
         self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
         enter = ["nsenter", "--target", str(self.process.pid), "--net", "--mount"]
         # An ordinary user is root in that world, and becomes ordinary again for what is tested.
         self.as_root = enter if IS_ROOT else [*enter, "--user", "--preserve-credentials"]
-        self.prefix = enter if IS_ROOT else [*self.as_root, "unshare", "--user", f"--map-user={os.getuid()}", f"--map-group={os.getgid()}"]
+        self.prefix = enter if IS_ROOT else [*self.as_root, "unshare", "--user", f"--map-user={os.getuid()}",
+                                             f"--map-group={os.getgid()}"]
         self.servers = []
 
     def ask(self, *question):
@@ -44,7 +46,8 @@ class World:
 
     def run(self, *words, **options):
         """A program in the world, outside of any sandbox."""
-        return subprocess.run([*self.prefix, *map(str, words)], stdin=subprocess.DEVNULL, text=True, capture_output=True, **options)
+        return subprocess.run([*self.prefix, *map(str, words)], stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, **options)
 
     def start(self, *words, **options):
         """A server that ends with the world."""
@@ -70,7 +73,8 @@ class Networked(Cordon):
         self.env.pop("CORDON_UNWALL", None)
 
     def argv(self, *words):
-        return [*self.world.prefix, "env", "-C", str(self.workspace), self.program, *(os.fspath(word) for word in words)]
+        return [*self.world.prefix, "env", "-C", str(self.workspace), self.program,
+                *(os.fspath(word) for word in words)]
 
     def inside(self, *command, net=(), options=(), **others):
         """The result of a command that may reach these hosts."""

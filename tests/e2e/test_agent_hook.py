@@ -24,22 +24,25 @@ def project(tmp_path):
 def hook(cordon, project):
     def call(question, *words, env=None, program=PROGRAM, **options):
         text = question if isinstance(question, (str, bytes)) else json.dumps(question)
-        return subprocess.run([program, "hook", *words], input=text.encode() if isinstance(text, str) else text, capture_output=True,
-                              cwd=project, env={**cordon.env, "HOME": str(project.parent), **(env or {})}, **options)
+        return subprocess.run([program, "hook", *words], input=text.encode() if isinstance(text, str) else text,
+                              capture_output=True, cwd=project,
+                              env={**cordon.env, "HOME": str(project.parent), **(env or {})}, **options)
     return call
 
 
 def ask(project, event="PreToolUse", tool="Bash", **input):
-    return {"session_id": "abc-1", "cwd": str(project), "hook_event_name": event, "tool_name": tool, "tool_input": input}
+    return {"session_id": "abc-1", "cwd": str(project), "hook_event_name": event, "tool_name": tool,
+            "tool_input": input}
 
 
 def carry_out(cordon, project, command):
-    return subprocess.run(["bash", "-c", command], cwd=project, env={**cordon.env, "HOME": str(project.parent)}, text=True,
-                          capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.run(["bash", "-c", command], cwd=project, env={**cordon.env, "HOME": str(project.parent)},
+                          text=True, capture_output=True, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
 @pytest.mark.parametrize("agent, event, tool, words", [
-    ("claude", "PreToolUse", "Bash", []), ("claude", "PreToolUse", "Monitor", []), ("gemini", "BeforeTool", "run_shell_command", []),
+    ("claude", "PreToolUse", "Bash", []), ("claude", "PreToolUse", "Monitor", []),
+    ("gemini", "BeforeTool", "run_shell_command", []),
     ("vscode", "PreToolUse", "run_in_terminal", ["--agent", "vscode"]),
 ])
 def test_a_command_is_run_inside(cordon, hook, project, agent, event, tool, words):
@@ -48,7 +51,8 @@ def test_a_command_is_run_inside(cordon, hook, project, agent, event, tool, word
     answer = json.loads(done.stdout)["hookSpecificOutput"]
     assert answer["hookEventName"] == event
     if event == "PreToolUse":
-        assert {**answer["updatedInput"], "command": COMMAND} == {"command": COMMAND, "description": "kept", "timeout": 7}
+        assert {**answer["updatedInput"], "command": COMMAND} == {"command": COMMAND, "description": "kept",
+                                                                  "timeout": 7}
     ran = carry_out(cordon, project, (answer.get("updatedInput") or answer["tool_input"])["command"])
     assert {row["client_ref"] for row in rows(cordon) if row["row"] == "intent"} == {'{"session_id":"abc-1"}'}
     assert ran.stdout == f"it's 42\n{project}\n", ran.stderr
@@ -58,7 +62,8 @@ def test_a_command_is_run_inside(cordon, hook, project, agent, event, tool, word
 def test_the_id_of_the_tool_call_is_in_the_ledger(cordon, hook, project):
     answer = hook({**ask(project, command="true"), "tool_use_id": "toolu_'1"})
     carry_out(cordon, project, json.loads(answer.stdout)["hookSpecificOutput"]["updatedInput"]["command"])
-    assert [json.loads(row["client_ref"]) for row in rows(cordon) if row["row"] == "intent"] == [{"session_id": "abc-1", "tool_use_id": "toolu_'1"}]
+    assert [json.loads(row["client_ref"]) for row in rows(cordon)
+            if row["row"] == "intent"] == [{"session_id": "abc-1", "tool_use_id": "toolu_'1"}]
 
 
 @pytest.mark.parametrize("shell", [["bash"], ["zsh"], ["zsh", "-o", "rcquotes"], ["fish"]], ids=" ".join)
@@ -69,8 +74,10 @@ def test_no_shell_reads_more_of_it_than_one_word(hook, project, shell):
     program, seen, show = str(pathlib.Path(PROGRAM).resolve()), project / "words", project.parent / "show"
     show.write_text(f'#!/bin/sh\nfor word; do printf "%s\\0" "$word"; done > {seen}\n')
     show.chmod(0o700)
-    for command in (r"\'; touch escaped; #", r"'\'; touch escaped; '", "\\", r"\\'", r"'''\\\\'", "a'\n\ttouch $escaped `touch escaped` !!\n\\"):
-        line = json.loads(hook({**ask(project, command=command), "session_id": r"\'x"}).stdout)["hookSpecificOutput"]["updatedInput"]["command"]
+    for command in (r"\'; touch escaped; #", r"'\'; touch escaped; '", "\\", r"\\'", r"'''\\\\'",
+                    "a'\n\ttouch $escaped `touch escaped` !!\n\\"):
+        line = json.loads(hook({**ask(project, command=command),
+                                "session_id": r"\'x"}).stdout)["hookSpecificOutput"]["updatedInput"]["command"]
         assert program in line
         subprocess.run([*shell, "-c", line.replace(program, str(show), 1)], cwd=project, check=True)
         words = seen.read_text().split("\0")
@@ -89,7 +96,8 @@ def test_the_workspace_is_the_agents_word(cordon, hook, project):
 
 
 def test_other_tools_pass(hook, project):
-    for tool, input in (("Edit", {"file_path": "x"}), ("mcp__cordon__shell", {"command": "ls"}), ("mcp_other_tool", {"command": 3})):
+    for tool, input in (("Edit", {"file_path": "x"}), ("mcp__cordon__shell", {"command": "ls"}),
+                        ("mcp_other_tool", {"command": 3})):
         done = hook(ask(project, tool=tool, **input))
         assert done.returncode == 0 and json.loads(done.stdout) == {}
     # Gemini CLI asks about every tool, and says which are of MCP servers.
@@ -107,7 +115,8 @@ def test_cursor_is_told_what_to_use(hook):
 
 def bad_questions():
     good = ask("/src", command="ls")
-    yield from ("", "null", "[]", "{", "\0", '{"a":1}', "[" * 100000, b"\xff\xfe", json.dumps(good)[:-1], json.dumps(good) + "x")
+    yield from ("", "null", "[]", "{", "\0", '{"a":1}', "[" * 100000, b"\xff\xfe", json.dumps(good)[:-1],
+                json.dumps(good) + "x")
     yield '{"hook_event_name":"Stop","hook_event_name":"PreToolUse"}'
     for gone in good:
         # Without the cwd, the environment may say where the agent was started; here it does not.
@@ -142,12 +151,13 @@ def test_a_refusal_whatever_happens(cordon, hook, project, tmp_path):
     assert hook(ask(project, command="ls"), "operand").returncode == 2
     assert hook(json.dumps(ask(project, command="x" * (33 << 20)))).returncode == 2
     with open("/dev/full", "w") as full:
-        done = subprocess.run([PROGRAM, "hook"], input=json.dumps(ask(project, command="ls")).encode(), stdout=full, stderr=subprocess.PIPE,
-                              env=cordon.env)
+        done = subprocess.run([PROGRAM, "hook"], input=json.dumps(ask(project, command="ls")).encode(), stdout=full,
+                              stderr=subprocess.PIPE, env=cordon.env)
     assert done.returncode == 2
     # Signals, among them the one that its own clock sends.
     for number in (1, 2, 3, 6, 11, 13, 14, 15):
-        waiting = subprocess.Popen([PROGRAM, "hook"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=cordon.env)
+        waiting = subprocess.Popen([PROGRAM, "hook"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.DEVNULL, env=cordon.env)
         status = pathlib.Path(f"/proc/{waiting.pid}/wchan")
         while "cordon" not in os.readlink(f"/proc/{waiting.pid}/exe") or pathlib.Path(f"/proc/{waiting.pid}/syscall").read_text().split()[0] != "0":
             pass

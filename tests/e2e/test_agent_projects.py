@@ -1,5 +1,5 @@
-"""Settings in a project by which an agent or an editor would run programs outside at its next start: in agents' sessions those that are
-there cannot be changed, and new ones are moved away when the command has ended."""
+"""Settings in a project by which an agent or an editor would run programs outside at its next start: in agents'
+sessions those that are there cannot be changed, and new ones are moved away when the command has ended."""
 import base64
 import json
 import os
@@ -28,13 +28,16 @@ class Place:
         self.env = {**cordon.env, "HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config")}
 
     def run(self, *words, **options):
-        done = subprocess.run([str(word) for word in words], env=self.env, text=True, capture_output=True, start_new_session=True,
-                              **{"cwd": self.project, **({} if "input" in options else {"stdin": subprocess.DEVNULL}), **options})
+        done = subprocess.run([str(word) for word in words], env=self.env, text=True, capture_output=True,
+                              start_new_session=True,
+                              **{"cwd": self.project, **({} if "input" in options else {"stdin": subprocess.DEVNULL}),
+                                 **options})
         self.told = done.stdout + done.stderr
         return done
 
     def shell(self, script):
-        return self.run("/bin/sh", "-c", f'CLAUDECODE=1 CLAUDE_CODE_SESSION_ID=one "{SHELL}" "$1"; exit $?', "sh", script)
+        return self.run("/bin/sh", "-c", f'CLAUDECODE=1 CLAUDE_CODE_SESSION_ID=one "{SHELL}" "$1"; exit $?', "sh",
+                        script)
 
     def hook(self, script):
         question = {"session_id": "abc", "cwd": str(self.project), "hook_event_name": "PreToolUse", "tool_name": "Bash",
@@ -43,9 +46,11 @@ class Place:
         return self.run("bash", "-c", json.loads(answer.stdout)["hookSpecificOutput"]["updatedInput"]["command"])
 
     def exec_server(self, script):
-        asked = {"processId": "p", "argv": ["/bin/sh", "-c", script], "cwd": f"file://{self.project}", "env": {}, "tty": False}
-        process = subprocess.Popen([PROGRAM, "exec-server", "--agent-id=1", f"--workspace={self.project}"], env=self.env, cwd=self.project,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        asked = {"processId": "p", "argv": ["/bin/sh", "-c", script], "cwd": f"file://{self.project}", "env": {},
+                 "tty": False}
+        process = subprocess.Popen([PROGRAM, "exec-server", "--agent-id=1", f"--workspace={self.project}"],
+                                   env=self.env, cwd=self.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   text=True, start_new_session=True)
         process.stdin.write(json.dumps({"id": 1, "method": "process/start", "params": asked}) + "\n")
         process.stdin.flush()
         self.told = ""
@@ -66,11 +71,12 @@ class Place:
         return self.run(PROGRAM, "agent", "claude", "--", script)
 
     def mcp(self, script):
-        lines = [{"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}},
+        lines = [{"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {},
+                                                              "clientInfo": {"name": "t", "version": "1"}}},
                  {"method": "notifications/initialized"},
                  {"id": 2, "method": "tools/call", "params": {"name": "shell", "arguments": {"command": script}}}]
-        process = subprocess.Popen([PROGRAM, "mcp"], env=self.env, cwd=self.project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                   start_new_session=True)
+        process = subprocess.Popen([PROGRAM, "mcp"], env=self.env, cwd=self.project, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, text=True, start_new_session=True)
         for line in lines:
             process.stdin.write(json.dumps({"jsonrpc": "2.0", **line}) + "\n")
         process.stdin.flush()
@@ -110,7 +116,8 @@ def test_what_a_command_plants_is_moved_away(cordon, place, name):
         done = place.shell(f"mkdir -p $(dirname {at}) && echo planted > {at} && echo kept > kept")
         assert done.returncode == 0 and not (place.project / at).exists() and (place.project / "kept").exists(), done
         assert "run programs outside" in done.stderr and "moved to quarantine" in done.stderr, done.stderr
-    assert [[denial["wall"] for denial in row["denials"]] for row in rows(cordon) if row["row"] == "result"] == [["protected_names"]] * 2
+    assert [[denial["wall"] for denial in row["denials"]] for row in rows(cordon)
+            if row["row"] == "result"] == [["protected_names"]] * 2
     # By another spelling, and by a link in the place of its directory.
     upper = file.upper()
     place.shell(f"mkdir -p $(dirname {upper}) && echo planted > {upper}")
@@ -126,8 +133,10 @@ def test_what_is_there_cannot_be_changed(place, name):
     file = place.project / file_of(name)
     write(file, "the user's")
     top = file_of(name).split("/")[0]
-    for change in (f"echo planted > {file}", f"rm -f {file}", f"mv {file} x && echo planted > {file}", f"echo planted > x && mv x {file}",
-                   f"mv {top} y && mkdir -p $(dirname {file}) && echo planted > {file}", f"ln {file} z && echo planted > z"):
+    for change in (f"echo planted > {file}", f"rm -f {file}", f"mv {file} x && echo planted > {file}",
+                   f"echo planted > x && mv x {file}",
+                   f"mv {top} y && mkdir -p $(dirname {file}) && echo planted > {file}",
+                   f"ln {file} z && echo planted > z"):
         done = place.shell(change)
         assert done.returncode != 0 and file.read_text() == "the user's", (change, done)
     assert place.shell(f"cat {file}").stdout == "the user's"
@@ -150,10 +159,12 @@ def test_a_person_is_not_kept_from_them(place):
     assert done.returncode == 0 and (place.project / ".vscode/tasks.json").read_text() == "mine\n", done
 
 
-@pytest.mark.parametrize("agent, door", [("claude", "shell"), ("claude", "hook"), ("codex", "exec_server"), ("claude", "agent"), ("mcp", "mcp")])
+@pytest.mark.parametrize("agent, door", [("claude", "shell"), ("claude", "hook"), ("codex", "exec_server"),
+                                         ("claude", "agent"), ("mcp", "mcp")])
 def test_a_user_may_take_them_out_and_add_others(place, agent, door):
     write(place.home / f".config/cordon/agents/{agent}.toml",
-          f'program = "{agent}"\nprotect = ["!.vscode/tasks.json", "Makefile"]\n' + ('title = "x"\n' if agent != "mcp" else ""))
+          f'program = "{agent}"\nprotect = ["!.vscode/tasks.json", "Makefile"]\n'
+          + ('title = "x"\n' if agent != "mcp" else ""))
     write(place.project / "Makefile", "the user's")
     getattr(place, door)("mkdir .claude .vscode; echo planted > .claude/settings.local.json; echo planted > .vscode/tasks.json; echo x > Makefile; "
                          "echo done > done")

@@ -12,9 +12,11 @@ from lab import IS_ROOT
 
 SHELL = str(pathlib.Path(PROGRAM).resolve().parent / "cordon-shell")
 CORDON = str(pathlib.Path(PROGRAM).resolve())
-FILES = {"claude": [".claude/settings.json"], "codex": [".codex/environments.toml"], "gemini": [".gemini/settings.json"],
+FILES = {"claude": [".claude/settings.json"], "codex": [".codex/environments.toml"],
+         "gemini": [".gemini/settings.json"],
          "opencode": [".config/opencode/opencode.json", ".config/opencode/plugin/cordon.js"],
-         "vscode": ["project/.vscode/mcp.json", "project/.github/hooks/cordon.json"], "cursor": [".cursor/mcp.json", ".cursor/hooks.json"]}
+         "vscode": ["project/.vscode/mcp.json", "project/.github/hooks/cordon.json"],
+         "cursor": [".cursor/mcp.json", ".cursor/hooks.json"]}
 AGENTS = list(FILES)
 COMMENTED = """\ufeff{
 \t// mine
@@ -40,9 +42,10 @@ def home(tmp_path):
 def setup(cordon, home):
     def call(*words, program=PROGRAM, command="setup", env=None, cwd=None):
         clean = {name: value for name, value in cordon.env.items() if name not in ("CODEX_HOME", "CLAUDE_CONFIG_DIR")}
-        clean.update(HOME=str(home), XDG_CONFIG_HOME=str(home / ".config"), XDG_STATE_HOME=str(home / ".local/state"), XDG_CACHE_HOME="")
-        return subprocess.run([program, command, *words], cwd=cwd or home / "project", env={**clean, **(env or {})}, capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL)
+        clean.update(HOME=str(home), XDG_CONFIG_HOME=str(home / ".config"), XDG_STATE_HOME=str(home / ".local/state"),
+                     XDG_CACHE_HOME="")
+        return subprocess.run([program, command, *words], cwd=cwd or home / "project", env={**clean, **(env or {})},
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
     return call
 
 
@@ -78,8 +81,9 @@ def test_done_twice_and_undone(setup, home, agent, mcp):
 
 
 # With --mcp-only: where the server's entry goes.
-MCP_FILES = {"claude": ".claude.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json", "opencode": ".config/opencode/opencode.json",
-             "vscode": "project/.vscode/mcp.json", "cursor": ".cursor/mcp.json"}
+MCP_FILES = {"claude": ".claude.json", "codex": ".codex/config.toml", "gemini": ".gemini/settings.json",
+             "opencode": ".config/opencode/opencode.json", "vscode": "project/.vscode/mcp.json",
+             "cursor": ".cursor/mcp.json"}
 # (agent, whether for MCP only, file)
 EDITED = [(agent, False, file) for agent in AGENTS for file in FILES[agent] if not file.endswith(".js")] + \
          [(agent, True, file) for agent, file in MCP_FILES.items()]
@@ -103,11 +107,12 @@ def words(agent, mcp):
 
 
 def directories(home):
-    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_dir() and ".local" not in str(path) and ".cache" not in str(path)}
+    return {str(path.relative_to(home)) for path in home.rglob("*") if path.is_dir() and ".local" not in str(path)
+            and ".cache" not in str(path)}
 
 
-@pytest.mark.parametrize("text", [COMMENTED, COMMENTED.replace("\n", "\r\n"), '{"env":{"MINE":"1"},"hooks":{}}', "{}", "{\n}\n", "", " \n",
-                                  '{\n    "a": [1,\n  2], "env": {}\n}', "{ // only a comment\n}"])
+@pytest.mark.parametrize("text", [COMMENTED, COMMENTED.replace("\n", "\r\n"), '{"env":{"MINE":"1"},"hooks":{}}', "{}",
+                                  "{\n}\n", "", " \n", '{\n    "a": [1,\n  2], "env": {}\n}', "{ // only a comment\n}"])
 @pytest.mark.parametrize("agent, mcp, file", JSON_FILES)
 def test_every_byte_of_json_comes_back(setup, home, agent, mcp, file, text):
     write(home / file, text, 0o640)
@@ -122,7 +127,8 @@ def test_every_byte_of_json_comes_back(setup, home, agent, mcp, file, text):
     assert setup(agent, "--undo").returncode == 0 and (tree(home), directories(home)) == before
 
 
-@pytest.mark.parametrize("text", [COMMENTED_TOML, COMMENTED_TOML.replace("\n", "\r\n"), "", "# only a comment", 'default = "other"\n\n\n'])
+@pytest.mark.parametrize("text", [COMMENTED_TOML, COMMENTED_TOML.replace("\n", "\r\n"), "", "# only a comment",
+                                  'default = "other"\n\n\n'])
 @pytest.mark.parametrize("agent, mcp, file", TOML_FILES)
 def test_every_byte_of_toml_comes_back(setup, home, agent, mcp, file, text):
     write(home / file, text, 0o640)
@@ -159,13 +165,15 @@ def test_what_was_changed_meanwhile_stays(setup, home, agent, mcp, file):
     write(home / file, changed)
     assert setup(agent, "--undo").returncode == 0
     left = (home / file).read_text()
-    assert left == COMMENTED.replace('"MINE": "1"', '"MINE": "2", "NEW": "3"').replace("// last", "// end").replace("\ufeff", "\ufeff", 1)
+    assert left == COMMENTED.replace('"MINE": "1"',
+                                     '"MINE": "2", "NEW": "3"').replace("// last", "// end").replace("\ufeff", "\ufeff", 1)
 
 
 def extend(value):
     """Every object that names cordon has a key more, and a hook has another beside it."""
     if isinstance(value, list):
-        return [extend(each) for each in value] + ([{"type": "command", "command": "mine"}] if any("type" in each and "hook" in str(each)
+        return [extend(each) for each in value] + ([{"type": "command", "command": "mine"}]
+                                                   if any("type" in each and "hook" in str(each)
                 for each in value if isinstance(each, dict)) else [])
     if not isinstance(value, dict):
         return value
@@ -176,7 +184,8 @@ def extend(value):
 @pytest.mark.parametrize("agent, mcp, file", JSON_FILES)
 def test_entries_are_found_however_they_are_written_now(setup, home, agent, mcp, file):
     """As an agent does that writes its settings anew, and a person who adds to an entry."""
-    mine = {"env": {"MINE": "1"}, "hooks": {"BeforeTool": [{"matcher": "x", "hooks": []}]}, "mcpServers": {"mine": {"command": "true"}}}
+    mine = {"env": {"MINE": "1"}, "hooks": {"BeforeTool": [{"matcher": "x", "hooks": []}]},
+            "mcpServers": {"mine": {"command": "true"}}}
     write(home / file, json.dumps(mine))
     assert setup(*words(agent, mcp)).returncode == 0
     changed = extend(json.loads((home / file).read_text()))
@@ -200,17 +209,20 @@ def test_tables_are_found_however_they_are_written_now(setup, home, agent, mcp, 
     table = text.index(f"[{name}]" if mcp else f'[[{name}]]\nid = "cordon"')
     own = text[table:].replace(" = ", "=").replace(f"[{name}]", f"[ {name} ]").replace("args", "# a remark\n  args")
     own += f'cwd = "/"\n\n[{name}.env]\nA = "[x]"\n\n# theirs\n[tables]\nb = [\n1,\n]\n'
-    write(home / file, text[:table].replace('default = "cordon"\n', "default='cordon' # kept\n").replace("include_local = ", "include_local   =") + own)
+    write(home / file, text[:table].replace('default = "cordon"\n',
+                                            "default='cordon' # kept\n").replace("include_local = ", "include_local   =") + own)
     done = setup(agent, "--undo")
     assert done.returncode == 0 and not list(home.glob(".local/state/cordon/setup/*")), done
     assert (home / file).read_text() == ("" if mcp else "# kept\n") + COMMENTED_TOML + "\n# theirs\n[tables]\nb = [\n1,\n]\n"
 
 
 @pytest.mark.parametrize("agent, mcp, file, change", [
-    ("codex", False, ".codex/environments.toml", lambda text: text[:text.index("[[")] + f'environments = [{{ id = "cordon", program = "{CORDON}" }}]\n'),
+    ("codex", False, ".codex/environments.toml",
+     lambda text: text[:text.index("[[")] + f'environments = [{{ id = "cordon", program = "{CORDON}" }}]\n'),
     ("codex", False, ".codex/environments.toml", lambda text: text + "["),
     ("codex", True, ".codex/config.toml", lambda text: f'mcp_servers = {{ cordon = {{ command = "{CORDON}" }} }}\n'),
-    ("gemini", False, ".gemini/settings.json", lambda text: text + "{"), ("cursor", False, ".cursor/hooks.json", lambda text: text[:-3]),
+    ("gemini", False, ".gemini/settings.json", lambda text: text + "{"),
+    ("cursor", False, ".cursor/hooks.json", lambda text: text[:-3]),
     ("opencode", False, ".config/opencode/plugin/cordon.js", lambda text: text + "// mine\n"),
 ])
 def test_what_cannot_be_undone_is_said_and_its_record_kept(setup, home, agent, mcp, file, change):
@@ -232,11 +244,13 @@ def test_a_rewritten_file_loses_only_ours(setup, home):
     write(file, '{"env":{"MINE":"1","CLAUDE_CODE_TMPDIR":"/old"},"model":"x"}')
     setup("claude")
     settings = json.loads(file.read_text())
-    assert settings["env"] == {"MINE": "1", "CLAUDE_CODE_TMPDIR": str(home / ".cache/cordon/claude"), "CLAUDE_CODE_SHELL_PREFIX": SHELL}
+    assert settings["env"] == {"MINE": "1", "CLAUDE_CODE_TMPDIR": str(home / ".cache/cordon/claude"),
+                               "CLAUDE_CODE_SHELL_PREFIX": SHELL}
     assert (home / ".cache/cordon/claude").stat().st_mode & 0o777 == 0o700
     write(file, json.dumps({"new": True, **settings}, indent=4))
     setup("claude", "--undo")
-    assert json.loads(file.read_text()) == {"new": True, "env": {"MINE": "1", "CLAUDE_CODE_TMPDIR": "/old"}, "model": "x"}
+    assert json.loads(file.read_text()) == {"new": True, "env": {"MINE": "1", "CLAUDE_CODE_TMPDIR": "/old"},
+                                            "model": "x"}
     # What a person has set to something else since is theirs.
     setup("claude")
     settings = json.loads(file.read_text())
@@ -249,7 +263,8 @@ def test_a_rewritten_file_loses_only_ours(setup, home):
 
 def test_codex(setup, home):
     file = home / ".codex/environments.toml"
-    for text in ('# mine\ndefault = "other" # why\n\n[[environments]]\nid = "other" # x\nurl = "ws://127.0.0.1"\n', "# only a comment", "include_local = true\n"):
+    for text in ('# mine\ndefault = "other" # why\n\n[[environments]]\nid = "other" # x\nurl = "ws://127.0.0.1"\n',
+                 "# only a comment", "include_local = true\n"):
         write(file, text)
         before = tree(home)
         assert setup("codex").returncode == 0
@@ -263,14 +278,15 @@ def test_codex(setup, home):
         write(file, text)
         assert setup("codex").returncode == 0 and setup("codex", "--undo").returncode == 0 and tree(home) == before
     # Entries that would contradict ours.
-    for text in ('environments = [{ id = "x", url = "ws://127.0.0.1" }]\n', 'default = """\nx"""\n', "[[environments\n"):
+    for text in ('environments = [{ id = "x", url = "ws://127.0.0.1" }]\n', 'default = """\nx"""\n',
+                 "[[environments\n"):
         write(file, text)
         refused = setup("codex")
         assert refused.returncode == 125 and str(file) in refused.stderr and file.read_text() == text
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "null", '{"env":1}', '{"hooks":[],"env":[],"mcpServers":3,"shell":{}}{', '{"a":1,"a":2}', "{'a':1}", '{"a":1 /*',
-                                  '{"a"}', "\0", '{"env":{"A":}}', "\ud7ff{"])
+@pytest.mark.parametrize("text", ["{", "[]", "null", '{"env":1}', '{"hooks":[],"env":[],"mcpServers":3,"shell":{}}{',
+                                  '{"a":1,"a":2}', "{'a':1}", '{"a":1 /*', '{"a"}', "\0", '{"env":{"A":}}', "\ud7ff{"])
 @pytest.mark.parametrize("agent, file", [("claude", ".claude/settings.json"), ("gemini", ".gemini/settings.json")])
 def test_invalid_files_are_refused(setup, home, agent, file, text):
     if agent == "gemini" and text == '{"env":1}':
@@ -348,7 +364,8 @@ def test_a_damaged_record(setup, home):
     good = json.loads(record.read_text())
     for bad in ("", "{", "[]", '{"files":3}', '{"files":[3]}', '{"files":[{"path":"relative"}]}',
                 json.dumps({"files": [{**good["files"][0], "after": None, "edits": [{"kind": "file"}]}]}),
-                json.dumps({"files": [{**good["files"][0], "after": "x", "edits": [{"kind": "toml-key", "path": [], "text": "x"}]}]})):
+                json.dumps({"files": [{**good["files"][0], "after": "x",
+                                       "edits": [{"kind": "toml-key", "path": [], "text": "x"}]}]})):
         write(record, bad)
         done = setup("claude", "--undo")
         assert done.returncode in (0, 125) and "Traceback" not in done.stderr
@@ -366,7 +383,8 @@ def test_goose_is_told_one_word(setup, home, tmp_path):
     shutil.copy2(CORDON, own / "cordon")
     (own / "cordon-shell").symlink_to("cordon")
     line = next(line for line in setup("goose", program=own / "cordon").stdout.splitlines() if "export" in line)
-    assert subprocess.run(["sh", "-c", f"{line}; printf %s \"$GOOSE_SHELL\""], capture_output=True, text=True).stdout == str(own / "cordon-shell")
+    assert subprocess.run(["sh", "-c", f"{line}; printf %s \"$GOOSE_SHELL\""], capture_output=True,
+                          text=True).stdout == str(own / "cordon-shell")
 
 
 def test_gemini_asks_about_every_tool(setup, home):
@@ -384,14 +402,17 @@ def test_the_hooks_line_refuses_whatever_happens(setup, home, tmp_path):
     """A missing program, one that may not be run, one that is killed: all are status 2."""
     setup("gemini")
     line = json.loads((home / ".gemini/settings.json").read_text())["hooks"]["BeforeTool"][0]["hooks"][0]["command"]
-    question = json.dumps({"session_id": "a", "cwd": str(home), "hook_event_name": "BeforeTool", "tool_name": "run_shell_command",
-                           "tool_input": {"command": "ls"}})
+    question = json.dumps({"session_id": "a", "cwd": str(home), "hook_event_name": "BeforeTool",
+                           "tool_name": "run_shell_command", "tool_input": {"command": "ls"}})
     assert subprocess.run(["bash", "-c", line], input=question, text=True, capture_output=True).returncode == 0
     other = tmp_path / "program"
-    for make in (lambda: None, lambda: write(other, "#!/bin/sh\nexit 0\n", 0o600), lambda: write(other, "#!/bin/sh\nkill -9 $$\n", 0o700),
-                 lambda: write(other, "#!/bin/sh\nexit 1\n", 0o700), lambda: write(other, "#!/no/such/interpreter\n", 0o700)):
+    for make in (lambda: None, lambda: write(other, "#!/bin/sh\nexit 0\n", 0o600),
+                 lambda: write(other, "#!/bin/sh\nkill -9 $$\n", 0o700),
+                 lambda: write(other, "#!/bin/sh\nexit 1\n", 0o700),
+                 lambda: write(other, "#!/no/such/interpreter\n", 0o700)):
         make()
-        done = subprocess.run(["bash", "-c", line.replace(CORDON, str(other))], input=question, text=True, capture_output=True)
+        done = subprocess.run(["bash", "-c", line.replace(CORDON, str(other))], input=question, text=True,
+                              capture_output=True)
         assert done.returncode == 2
 
 
@@ -418,8 +439,10 @@ def looked(setup, agent, **options):
     return next(each for each in found if each["agent"] == agent)
 
 
-@pytest.mark.parametrize("agent, package, tried", [("claude", "@anthropic-ai/claude-code", "2.1.326"), ("codex", "@openai/codex", "0.169.0"),
-                                                   ("gemini", "@google/gemini-cli", "0.61.0"), ("opencode", "opencode-ai", "1.18.33")])
+@pytest.mark.parametrize("agent, package, tried",
+                         [("claude", "@anthropic-ai/claude-code", "2.1.326"), ("codex", "@openai/codex", "0.169.0"),
+                                                   ("gemini", "@google/gemini-cli", "0.61.0"),
+                          ("opencode", "opencode-ai", "1.18.33")])
 def test_the_doctor_knows_the_version(setup, tmp_path, agent, package, tried):
     """Without running the agent: a version that was not tried may run commands where cordon is missing."""
     assert json.loads((ROOT / "tests/agents/package.json").read_text())["dependencies"][package] == tried
@@ -449,7 +472,8 @@ def test_the_doctor_finds_editors(setup, tmp_path, agent, program):
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / program).symlink_to(tmp_path / f"share/{program}/bin/{program}")
     found = looked(setup, agent, env=path)
-    assert (found["program"], found["version"], found["fault"], found["remarks"]) == (f"{tmp_path}/bin/{program}", "1.2.3", None, [])
+    assert (found["program"], found["version"], found["fault"],
+            found["remarks"]) == (f"{tmp_path}/bin/{program}", "1.2.3", None, [])
     assert agent == "cursor" or "does not trust" in found["outside"]
 
 
@@ -458,7 +482,8 @@ def test_the_doctor_knows_gooses_shell(setup, tmp_path):
     found = looked(setup, "goose", env={"GOOSE_SHELL": SHELL, "PATH": "/usr/bin:/bin"})
     assert found["fault"] is None and found["remarks"] == ["its program is not in PATH"]
     write(tmp_path / "bin/goose", "", 0o755)
-    assert looked(setup, "goose", env={"GOOSE_SHELL": SHELL, "PATH": f"{tmp_path}/bin"})["program"] == f"{tmp_path}/bin/goose"
+    assert looked(setup, "goose",
+                  env={"GOOSE_SHELL": SHELL, "PATH": f"{tmp_path}/bin"})["program"] == f"{tmp_path}/bin/goose"
     assert "is missing" in looked(setup, "goose", env={"GOOSE_SHELL": f"{tmp_path}/cordon-shell"})["fault"]
 
 
@@ -474,15 +499,17 @@ def test_the_doctor_looks_at_the_top_of_the_tree(setup, home, tmp_path):
 
 
 @pytest.mark.parametrize("enabled, folders, told", [
-    (False, {}, False), (True, {}, True), (True, {"project": "TRUST_FOLDER"}, False), (True, {"": "TRUST_FOLDER"}, False),
-    (True, {"project/sub": "TRUST_PARENT"}, False), (True, {"other": "TRUST_FOLDER"}, True), (False, {"project": "DO_NOT_TRUST"}, True),
+    (False, {}, False), (True, {}, True), (True, {"project": "TRUST_FOLDER"}, False),
+    (True, {"": "TRUST_FOLDER"}, False), (True, {"project/sub": "TRUST_PARENT"}, False),
+    (True, {"other": "TRUST_FOLDER"}, True), (False, {"project": "DO_NOT_TRUST"}, True),
     (True, {"": "TRUST_FOLDER", "project": "DO_NOT_TRUST"}, True),
 ])
 def test_the_doctor_sees_folders_that_gemini_does_not_trust(setup, home, enabled, folders, told):
     setup("gemini")
     settings = json.loads((home / ".gemini/settings.json").read_text())
     write(home / ".gemini/settings.json", json.dumps({**settings, "security": {"folderTrust": {"enabled": enabled}}}))
-    write(home / ".gemini/trustedFolders.json", json.dumps({str(home / name).rstrip("/"): rule for name, rule in folders.items()}))
+    write(home / ".gemini/trustedFolders.json",
+          json.dumps({str(home / name).rstrip("/"): rule for name, rule in folders.items()}))
     remarks = [each for each in looked(setup, "gemini")["remarks"] if "does not trust" in each]
     assert bool(remarks) == told
 

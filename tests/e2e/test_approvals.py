@@ -1,5 +1,5 @@
-"""Approval: a session asks for what it was not given; who answers, how, and what is remembered. The gate by itself is tested
-with the C programs tests/unit/test-gate.c and test-approvals.c, the prompt with test-prompt.c."""
+"""Approval: a session asks for what it was not given; who answers, how, and what is remembered. The gate by itself is
+tested with the C programs tests/unit/test-gate.c and test-approvals.c, the prompt with test-prompt.c."""
 import json
 import os
 import pathlib
@@ -66,7 +66,8 @@ def unanswerable(cordon, *words, status=125, names_a_card=True):
     assert machine.returncode == status and machine.stderr == "", machine
     error = json.loads(machine.stdout)["error"]
     # Who asked may be writing of its own end meanwhile.
-    new = [row for row in rows(cordon)[before:] if row["row"] == "denial" and row.get("action", "").startswith("approvals ")]
+    new = [row for row in rows(cordon)[before:] if row["row"] == "denial"
+           and row.get("action", "").startswith("approvals ")]
     assert len(new) == (2 if status == 125 and names_a_card else 0), new
     if new:
         assert new[-1]["action"] == f"approvals {words[0]}" and new[-1]["id"] == error["audit_id"] and new[-1]["error"] == error
@@ -228,7 +229,7 @@ def test_timeout(cordon, out, queue):
     assert late["class"] == "approval_timeout" and "too late" in late["reason"]
 
 
-# ---- answers that do not count -----------------------------------------------------------------------------------------
+# ---- answers that do not count ---------------------------------------------------------------------------------------
 
 def test_bad_answers(cordon, out, queue):
     process = ask(cordon, out)
@@ -237,7 +238,8 @@ def test_bad_answers(cordon, out, queue):
     assert unanswerable(cordon, "approve", card["id"], "--hash", other)["class"] == "capability_denied"
     assert unanswerable(cordon, "approve", "01AAAAAAAAAAAAAAAAAAAAAAAA")["class"] == "not_found"
     assert unanswerable(cordon, "deny", card["id"], "--reason", "x" * 300)["class"] == "invalid_request"
-    for words in (["approve"], ["approve", card["id"], "more"], ["deny", card["id"], "--for-session"], ["list", "--once"], ["allow"]):
+    for words in (["approve"], ["approve", card["id"], "more"], ["deny", card["id"], "--for-session"],
+                  ["list", "--once"], ["allow"]):
         assert unanswerable(cordon, *words, status=2)["class"] == "invalid_request"
     # A card that somebody changed is not what asks.
     path = cordon.data / "cordon/approvals" / card["id"] / "card.json"
@@ -284,7 +286,7 @@ def test_a_short_beginning_is_no_answer(cordon, out, queue):
     assert end(process)[0] == 0
 
 
-# ---- those who die -----------------------------------------------------------------------------------------------------
+# ---- those who die ---------------------------------------------------------------------------------------------------
 
 def test_dead_askers(cordon, out, queue):
     process = ask(cordon, out)
@@ -300,7 +302,8 @@ def test_dead_askers(cordon, out, queue):
 
 
 def test_an_answer_outlives_the_asker(cordon, out, queue):
-    """Given for the session while the asker was stopped, which then dies: whoever comes next does what is left to do."""
+    """Given for the session while the asker was stopped, which then dies: whoever comes next does what is left to
+    do."""
     process = ask(cordon, out)
     card = card_of(cordon)
     os.kill(process.pid, signal.SIGSTOP)
@@ -324,12 +327,13 @@ def test_the_caller_gives_up(cordon, out, queue):
     assert [row["outcome"] for row in approvals(cordon)] == ["cancelled"]
 
 
-# ---- what is shown -----------------------------------------------------------------------------------------------------
+# ---- what is shown ---------------------------------------------------------------------------------------------------
 
 def test_a_card_shows_only_what_stands_by_itself_from_left_to_right(cordon, out, queue):
-    """Letters from right to left, marks of other scripts and quotes that are none are spelt; letters of other scripts are not."""
-    words = ["a/\u05d0\u05d1/1", "\u0627\u0644", "\u0915\u094d\u0937", "\u0e01\u0e34", "x\u2019 --net all \u2018y", "\u212a", "\uff41",
-             "\u0414\u043e\u043a", "\u65e5\u672c"]
+    """Letters from right to left, marks of other scripts and quotes that are none are spelt; letters of other scripts
+    are not."""
+    words = ["a/\u05d0\u05d1/1", "\u0627\u0644", "\u0915\u094d\u0937", "\u0e01\u0e34", "x\u2019 --net all \u2018y",
+             "\u212a", "\uff41", "\u0414\u043e\u043a", "\u65e5\u672c"]
     spelt = r"$'a/\u05d0\u05d1/1' $'\u0627\u0644' $'\u0915\u094d\u0937' $'\u0e01\u0e34' $'x\u2019 --net all \u2018y' $'\u212a' $'\uff41'"
     process = ask(cordon, out, "echo", *words)
     card = card_of(cordon)
@@ -366,7 +370,7 @@ def test_what_is_too_long_is_not_asked(cordon, out, queue):
     assert error["class"] == "capability_denied" and "too long" in error["reason"]
 
 
-# ---- on the terminal ---------------------------------------------------------------------------------------------------
+# ---- on the terminal -------------------------------------------------------------------------------------------------
 
 QUESTION = r"deny with a \[r\]eason: "
 
@@ -425,7 +429,8 @@ def test_no_prompt(cordon, out, terminal, how):
 
 @pytest.mark.parametrize("replacement", ["link", "file"])
 def test_a_program_that_is_replaced_while_it_is_asked_about(cordon, out, queue, replacement):
-    """Commands of the session own the workspace: none of them can put another program in the place of the one on the card."""
+    """Commands of the session own the workspace: none of them can put another program in the place of the one on the
+    card."""
     place = cordon.workspace
     (place / "evil").write_text("#!/bin/sh\necho evil\n")
     (place / "evil").chmod(0o755)
@@ -458,7 +463,8 @@ def test_variables_are_on_the_card_and_no_other_ones_are_approved_with_it(cordon
     assert end(process)[0] == 0
     assert cordon("run", "--session", "s", "--", "true").returncode == 0
     cordon.env["TOKEN"] = "hidden"
-    process = cordon.popen("run", "--session", "s", "--env", "A=b \x1b[2J", "--pass-env", "TOKEN", "--", "true", text=True)
+    process = cordon.popen("run", "--session", "s", "--env", "A=b \x1b[2J", "--pass-env", "TOKEN", "--", "true",
+                           text=True)
     card = card_of(cordon)
     assert card["content"]["env"] == ["A=b \x1b[2J"] and card["content"]["env_pass"] == ["TOKEN"]
     assert "  with       $'A=b \\x1b[2J'\n  passes on  TOKEN\n" in card["content"]["text"]

@@ -62,7 +62,8 @@ def test_a_tree_there_and_back(cordon, file):  # noqa: F811
         assert tar.extractfile("src/deep/" + "n" * 150).read() == bytes(range(256))
     assert names == [".gitignore", "empty", "src", "src/deep", "src/deep/" + "n" * 150, "src/link", "src/run.sh"]
     assert told["entries"] == 7 and told["others_left_out"] == 1 and [row["row"] for row in rows(cordon, told["audit_id"])] == ["intent", "result"]
-    assert cordon("file", "export", text=False).stdout == data, "the same every time, and nothing else on standard output"
+    assert cordon("file", "export",
+                  text=False).stdout == data, "the same every time, and nothing else on standard output"
     file("mkdir", "back")
     done = put(cordon, data, "back")
     assert (done["files"], done["directories"], done["links"], done["left_out"]) == (3, 3, 1, [])
@@ -77,7 +78,8 @@ def test_a_tree_there_and_back(cordon, file):  # noqa: F811
     refused_git = put(cordon, everything, "back")
     assert refused_git["class"] == "capability_denied" and refused_git["subject"].startswith(".git"), refused_git
     skipped = put(cordon, everything, "back", "--skip")
-    assert (back / "src/a.o").exists() and not (back / ".git").exists() and {entry["path"].split("/")[0] for entry in skipped["left_out"]} == {".git"}
+    assert (back / "src/a.o").exists() and not (back / ".git").exists() and {entry["path"].split("/")[0]
+                                                                             for entry in skipped["left_out"]} == {".git"}
 
 
 def test_what_tar_itself_writes(cordon, file, tmp_path):  # noqa: F811
@@ -117,7 +119,9 @@ def test_what_an_archive_may_not_do(cordon, file, kind):  # noqa: F811
     outside = cordon.workspace.parent / "outside"
     outside.mkdir()
     (outside / "kept").write_text("kept")
-    entries = [("good", FILE, b"good"), *((path.format(outside=outside), type_, content.format(outside=outside) if isinstance(content, str) else content)
+    entries = [("good", FILE, b"good"),
+               *((path.format(outside=outside), type_,
+                  content.format(outside=outside) if isinstance(content, str) else content)
                                           for path, type_, content in EVIL[kind])]
     data = archive(*entries)
     error = put(cordon, data)
@@ -158,7 +162,8 @@ def test_what_is_no_archive(cordon, file):  # noqa: F811
         assert error["class"] == "invalid_request" and "nothing was written" in error["reason"], error
     assert list(cordon.workspace.iterdir()) == []
     (cordon.workspace / "plain").write_text("")
-    assert put(cordon, good, "plain")["class"] == "invalid_request" and put(cordon, good, "missing")["class"] == "not_found"
+    assert put(cordon, good, "plain")["class"] == "invalid_request" and put(cordon, good,
+                                                                            "missing")["class"] == "not_found"
     (cordon.workspace / "two").mkdir()
     assert put(cordon, good)["class"] == "invalid_request"
 
@@ -193,7 +198,8 @@ def test_copies(cordon, file):  # noqa: F811
     file("copy", "--replace", "src/a.o", "one")
     assert (cordon.workspace / "one").read_text() == "object"
     (cordon.workspace / "src/.env").write_text("KEY=1")
-    for words in (["--recursive", "src", "other"], ["src/.env", "plain"], ["src/a.o", ".git/hooks/x"], ["src/a.o", "x.pem/../.cordon.toml"]):
+    for words in (["--recursive", "src", "other"], ["src/.env", "plain"], ["src/a.o", ".git/hooks/x"],
+                  ["src/a.o", "x.pem/../.cordon.toml"]):
         assert file("copy", *words, status=125)["class"] in ("capability_denied", "not_found"), words
     outside = cordon.workspace.parent / "outside"
     outside.mkdir()
@@ -209,7 +215,8 @@ def test_a_walk_in_parts(cordon, file):  # noqa: F811
     (cordon.workspace / ".env").write_text("KEY=1")
     whole = file("walk")
     paths = [entry["path"] for entry in whole["entries"]]
-    assert paths == [".env", ".gitignore", "empty", "src", "src/deep", "src/deep/" + "n" * 150, "src/link", "src/run.sh"] and whole["next"] == 0
+    assert paths == [".env", ".gitignore", "empty", "src", "src/deep", "src/deep/" + "n" * 150, "src/link",
+                     "src/run.sh"] and whole["next"] == 0
     assert whole["entries"][0] == {"path": ".env", "type": "hidden"} and whole["entries"][-1]["mode"] == "0755"
     parts, at = [], 0
     while True:
@@ -219,5 +226,6 @@ def test_a_walk_in_parts(cordon, file):  # noqa: F811
         if not at:
             break
     assert parts == paths
-    assert [entry["path"] for entry in file("walk", "--depth", "1")["entries"]] == [".env", ".gitignore", "empty", "src"]
+    assert [entry["path"]
+            for entry in file("walk", "--depth", "1")["entries"]] == [".env", ".gitignore", "empty", "src"]
     assert "src/a.o" in [entry["path"] for entry in file("walk", "--all", "src/..")["entries"]]

@@ -1,4 +1,5 @@
-"""The ledger by `cordon audit`: read, searched, followed, exported, verified; tampered with, removed, and written by many."""
+"""The ledger by `cordon audit`: read, searched, followed, exported, verified; tampered with, removed, and written by
+many."""
 import hashlib
 import json
 import random
@@ -110,7 +111,8 @@ def test_no_rows(cordon):
 
 @pytest.mark.parametrize("words, hint", [
     ([], "missing"), (["tial"], "tail"), (["show"], "id is missing"), (["show", "a", "b"], "no such argument"),
-    (["verify", "--since", "1h"], "no such option"), (["tail", "--format", "ocsf"], "no such option"), (["--bogus"], "unknown"),
+    (["verify", "--since", "1h"], "no such option"), (["tail", "--format", "ocsf"], "no such option"),
+    (["--bogus"], "unknown"),
 ])
 def test_words_that_are_wrong(cordon, words, hint):
     done = cordon("audit", *words)
@@ -118,9 +120,9 @@ def test_words_that_are_wrong(cordon, words, hint):
 
 
 @pytest.mark.parametrize("words, hint", [
-    (["query", "--since", "soon"], "2026-01-31"), (["query", "--since", "yesterday"], "90m for so long ago"), (["query", "--until", "2026-02-30"], "2026-01-31"),
-    (["query", "--decision", "denyed"], "denied"), (["tail", "-n", "0"], "from 1"), (["tail", "-n", "x"], "from 1"),
-    (["export", "--format", "xml"], "ocsf"),
+    (["query", "--since", "soon"], "2026-01-31"), (["query", "--since", "yesterday"], "90m for so long ago"),
+    (["query", "--until", "2026-02-30"], "2026-01-31"), (["query", "--decision", "denyed"], "denied"),
+    (["tail", "-n", "0"], "from 1"), (["tail", "-n", "x"], "from 1"), (["export", "--format", "xml"], "ocsf"),
 ])
 def test_values_that_are_wrong(cordon, words, hint):
     done = cordon("audit", *words)
@@ -131,7 +133,8 @@ def test_values_that_are_wrong(cordon, words, hint):
 
 def test_what_the_caller_knows_a_command_by(cordon):
     (cordon.workspace / "f").write_text("text")
-    for words in (("run", "--client-ref", "call 7", "--", "true"), ("run", "--client-ref", "call 7", "--cwd", "/etc", "--", "true"),
+    for words in (("run", "--client-ref", "call 7", "--", "true"),
+                  ("run", "--client-ref", "call 7", "--cwd", "/etc", "--", "true"),
                   ("file", "read", "--client-ref", "call 7", "f")):
         cordon(*words)
     asked = [row["row"] for row in rows(cordon) if row.get("client_ref") == "call 7"]

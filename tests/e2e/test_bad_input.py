@@ -1,4 +1,5 @@
-"""What can be wrong with a request or a machine: each has one clear outcome, its row in the ledger, and leaves nothing."""
+"""What can be wrong with a request or a machine: each has one clear outcome, its row in the ledger, and leaves
+nothing."""
 import json
 import os
 import pathlib
@@ -89,7 +90,8 @@ def test_a_path_through_a_link_that_stays(cordon, outside, tmp_path):
     assert done.stdout == "secret\nsecret\n", done.stderr
 
 
-@pytest.mark.parametrize("path", filter(os.path.exists, ["/", "/proc", "/dev", "/sys", "/run", "//proc//", "/usr/../proc/.",
+@pytest.mark.parametrize("path", filter(os.path.exists,
+                                        ["/", "/proc", "/dev", "/sys", "/run", "//proc//", "/usr/../proc/.",
                                                          "/proc/self/root"]))
 @pytest.mark.parametrize("option", ["--read", "--write"])
 def test_a_path_that_the_walls_are_made_of(cordon, option, path):
@@ -126,9 +128,9 @@ def test_a_path_that_may_not_be_read(cordon, outside):
 
 # ---- the workspace ---------------------------------------------------------------------------------------------------
 
-SYSTEM = ["/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/media", "/mnt", "/opt", "/proc", "/root", "/run", "/sbin",
-          "/srv", "/sys", "/tmp", "/usr", "/usr/local", "/usr/share/doc", "/var", "/var/lib", "/var/tmp", "/dev/shm",
-          "//usr///bin/", "/usr/../etc"]
+SYSTEM = ["/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/media", "/mnt", "/opt", "/proc", "/root", "/run",
+          "/sbin", "/srv", "/sys", "/tmp", "/usr", "/usr/local", "/usr/share/doc", "/var", "/var/lib", "/var/tmp",
+          "/dev/shm", "//usr///bin/", "/usr/../etc"]
 
 
 @pytest.mark.parametrize("path", filter(os.path.isdir, SYSTEM))
@@ -300,7 +302,8 @@ def test_sessions_that_are_malformed(cordon, session):
     assert not (cordon.data / "cordon/workspaces").exists()
 
 
-@pytest.mark.parametrize("session", ["../../etc", "a/b", ".", "..", "ü", "x" * 4000, "-c", "a b", '"quoted"'], ids=lambda s: s[:9])
+@pytest.mark.parametrize("session", ["../../etc", "a/b", ".", "..", "ü", "x" * 4000, "-c", "a b", '"quoted"'],
+                         ids=lambda s: s[:9])
 def test_sessions_of_any_other_name(cordon, session):
     done = cordon("run", f"--session={session}", "--", "pwd")
     assert done.returncode == 0 and done.stdout.startswith(f"{cordon.data}/cordon/workspaces/"), done
@@ -382,7 +385,8 @@ def test_arguments_that_do_not_fit(cordon, tmp_path):
     big = {**cordon.env, **{f"BIG{n}": "v" * 130_000 for n in range(10)}}
     words = [word for n in range(10) for word in ("--pass-env", f"BIG{n}")] + \
             [word for n in range(10) for word in ("--env", f"MORE{n}=" + "w" * 60_000)]
-    done = subprocess.run(["/usr/bin/python3", "-c", limit, *cordon.argv("run", "--json", *words, "--", "touch", "made")],
+    done = subprocess.run(["/usr/bin/python3", "-c", limit,
+                           *cordon.argv("run", "--json", *words, "--", "touch", "made")],
                           cwd=cordon.workspace, env=big, capture_output=True, text=True, timeout=60)
     if done.returncode == 0:
         (cordon.workspace / "made").unlink()
@@ -436,14 +440,17 @@ def test_a_result_that_would_not_fit(cordon):
 
 
 def test_a_limit_on_the_size_of_files_does_not_end_the_caller(cordon):
-    """Whatever it is that does not fit, a row of the ledger or the init program in memory, it is told; and what fits, runs."""
+    """Whatever it is that does not fit, a row of the ledger or the init program in memory, it is told; and what fits,
+    runs."""
     statuses = set()
     for most in (*range(512, 32768, 1536), 1 << 20):
-        done = cordon("run", "--json", "--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+        done = cordon("run", "--json", "--", "true",
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
         statuses.add(done.returncode)
         if done.returncode:
             error = json.loads(done.stdout)["error"]
-            assert done.returncode == 125 and error["class"] in ("audit_unavailable", "spawn_sandbox_unavailable"), error
+            assert done.returncode == 125 and error["class"] in ("audit_unavailable",
+                                                                 "spawn_sandbox_unavailable"), error
             assert "too large" in error["reason"] or "size" in error["reason"], error
     assert statuses == {0, 125}
 
@@ -503,8 +510,8 @@ def test_a_full_disk_does_not_keep_a_session_from_being_stopped(cordon, tmp_path
     place = tmp_path / "small"
     place.mkdir()
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
-    done = subprocess.run([*prefix, "sh", "-c", STOPPED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace, env=cordon.env,
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*prefix, "sh", "-c", STOPPED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace,
+                          env=cordon.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
     pause, paused, resume, still, end, ended, jobs = map(json.loads, done.stdout.splitlines())
     assert all(each["error"]["class"] == "audit_unavailable" for each in (pause, resume, end)), done.stdout
@@ -529,8 +536,8 @@ def test_how_a_job_ends_is_known_on_a_full_disk(cordon, tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
-    done = subprocess.run([*prefix, "sh", "-c", ENDED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace, env=cordon.env,
-                          capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*prefix, "sh", "-c", ENDED, "sh", place, cordon.argv()[0]], cwd=cordon.workspace,
+                          env=cordon.env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
     job = json.loads(done.stdout)
     assert (job["state"], job["exit_code"]) == ("ended", 4), done
@@ -568,7 +575,8 @@ def make_link(path):
 
 
 STANDS = [("file", lambda path: path.write_text("")), ("pipe", os.mkfifo), ("link", make_link),
-          ("socket", lambda path: socket.socket(socket.AF_UNIX).bind(str(path)) if len(str(path)) < 100 else os.mkfifo(path))]
+          ("socket", lambda path: socket.socket(socket.AF_UNIX).bind(str(path)) if len(str(path)) < 100
+           else os.mkfifo(path))]
 
 
 @pytest.mark.parametrize("kind, make", STANDS, ids=[row[0] for row in STANDS])
@@ -596,7 +604,8 @@ def test_without_home_and_data_home(cordon, tmp_path, unset):
     home.mkdir()
     passwd.write_text(f"someone:x:{os.geteuid()}:{os.getegid()}::{home}:/bin/sh\n")
     env = {key: value for key, value in {**cordon.env, "HOME": str(home)}.items() if key not in unset}
-    own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+    own = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-current-user", "--keep-caps",
+                                                            "--mount"]
     drop = [] if os.geteuid() == 0 else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"]
     wrapper = [*own, "sh", "-ec", f'mount --bind "{passwd}" /etc/passwd; exec "$@"', "-", *drop]
     done = cordon("run", "--json", "-c", "touch done; rm done; echo $HOME", env=env, wrapper=wrapper)
@@ -637,7 +646,8 @@ def test_an_input_that_is_a_directory(cordon):
     fd = os.open(cordon.workspace, os.O_RDONLY)
     try:
         done = cordon("run", "--", "cat", stdin=fd)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "cordon: standard input could not be read to its end: Is a directory\n")
+        assert (done.returncode, done.stdout,
+                done.stderr) == (0, "", "cordon: standard input could not be read to its end: Is a directory\n")
     finally:
         os.close(fd)
 
@@ -680,10 +690,12 @@ def test_a_workspace_wherever_it_may_be(cordon, parent, view):
         if view == "bare":
             options += [word for path in ("/usr", "/bin", "/lib", "/lib64") if os.path.exists(path)
                         for word in ("--read", path)]
-        done = cordon("run", *options, "-c", f"pwd; cat {place}/more/file; echo made > made-inside; touch {place}/more/x")
+        done = cordon("run", *options, "-c",
+                      f"pwd; cat {place}/more/file; echo made > made-inside; touch {place}/more/x")
         assert done.stdout == f"{place}/project\nmore\n" and done.returncode != 0, done
         # And cordon's own data there, with a session's workspace in it.
-        kept = cordon("run", "--session", "s", "-c", "pwd; ls .. | wc -l", env={**cordon.env, "XDG_DATA_HOME": str(place / "data")})
+        kept = cordon("run", "--session", "s", "-c", "pwd; ls .. | wc -l",
+                      env={**cordon.env, "XDG_DATA_HOME": str(place / "data")})
         assert kept.returncode == 0 and kept.stdout.startswith(f"{place}/data/cordon/workspaces/"), kept
         assert kept.stdout.endswith("\n1\n"), "the workspaces of others are not there"
         assert (place / "project/made-inside").read_text() == "made\n" and not (place / "more/x").exists()
@@ -705,7 +717,8 @@ def test_a_home_wherever_it_may_be(cordon, parent, driver):
             (place / name).parent.mkdir(exist_ok=True)
             (place / name).write_text(f"{name} as it was\n")
         done = cordon("run", "--driver", driver, "--view", "host-readonly", "--read", place / "project", "-c",
-                      f"ls -A {place}; cat {place}/project/file; cat {place}/project/.env", env={**cordon.env, "HOME": str(place)})
+                      f"ls -A {place}; cat {place}/project/file; cat {place}/project/.env",
+                      env={**cordon.env, "HOME": str(place)})
         assert done.stdout == "project\nproject/file as it was\n" and "Permission denied" in done.stderr, done
     finally:
         subprocess.run(["rm", "-rf", place], check=True)

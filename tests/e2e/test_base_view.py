@@ -11,12 +11,14 @@ import pytest
 from lab import IS_ROOT, drivers, needs
 
 # A mount namespace with another directory at /etc/ssl, as the same user; what that took is dropped again.
-MOUNTED = [*(["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]),
+MOUNTED = [*(["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps",
+                                                     "--mount"]),
            "sh", "-ec", 'mount --bind "$1" "$2"; shift 2; exec "$@"', "-"]
 DROP = [] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
 GROUP, STRANGER = 54321, 65533
 FILES = {"openssl.cnf": 0o644, "certs/ca.crt": 0o444, "certs/deep/other.crt": 0o644,
-         "private/key.pem": 0o640, "certs/leaf.key": 0o640, "certs/deep/own.key": 0o640, "entered/known": 0o644, "listed/known": 0o644}
+         "private/key.pem": 0o640, "certs/leaf.key": 0o640, "certs/deep/own.key": 0o640, "entered/known": 0o644,
+         "listed/known": 0o644}
 DIRECTORIES = {"": 0o755, "certs": 0o755, "certs/deep": 0o755, "private": 0o710, "entered": 0o711, "listed": 0o754}
 PUBLIC = {"openssl.cnf", "certs/ca.crt", "certs/deep/other.crt", "certs/link"}
 LOOK = 'cd /etc/ssl && for name in "$@"; do cat "$name" >/dev/null 2>&1 && echo "$name"; done; true'
@@ -47,8 +49,8 @@ def ssl(tmp_path):
 
 def run(cordon, source, *words, target="/etc/ssl"):
     argv = [*MOUNTED, source, target, *DROP, *cordon.argv(*words)]
-    return subprocess.run(argv, env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=60)
+    return subprocess.run(argv, env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60)
 
 
 def seen(cordon, ssl, *options):
@@ -74,12 +76,14 @@ def test_a_supplementary_group_gives_nothing(cordon, ssl, tmp_path, driver):
     for path in (tmp_path, *tmp_path.parents):
         if not stat.S_IMODE(path.stat().st_mode) & 0o001:
             path.chmod(path.stat().st_mode | 0o055)
-    member = [*MOUNTED, ssl, "/etc/ssl", "setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", f"--groups={GROUP}", "--inh-caps=-all"]
+    member = [*MOUNTED, ssl, "/etc/ssl", "setpriv", f"--reuid={STRANGER}", f"--regid={STRANGER}", f"--groups={GROUP}",
+              "--inh-caps=-all"]
     cordon.env["HOME"] = str(cordon.data)
 
     def look(*before):
-        return subprocess.run([*member, *before, "sh", "-c", LOOK, "-", *FILES, "certs/link", "certs/secret"], env=cordon.env,
-                              cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout.splitlines()
+        return subprocess.run([*member, *before, "sh", "-c", LOOK, "-", *FILES, "certs/link", "certs/secret"],
+                              env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True).stdout.splitlines()
     assert set(look()) == {*FILES, "certs/link", "certs/secret"}  # without cordon it can be read
     assert set(look(*cordon.argv("run", "--quiet", "--driver", driver, "--"))) == PUBLIC
 
@@ -94,10 +98,11 @@ def test_an_entry_that_is_private_itself_is_not_there(cordon, ssl, driver):
 @drivers("namespaces", "landlock", "bwrap")
 def test_what_is_granted_by_name_is_there(cordon, ssl, driver):
     """--deny has *.pem by default; a grant by this very path shows the file."""
-    done = run(cordon, ssl, "run", "--driver", driver, "--read", "/etc/ssl/private/key.pem", "--", "cat", "/etc/ssl/private/key.pem",
-               "/etc/ssl/openssl.cnf")
+    done = run(cordon, ssl, "run", "--driver", driver, "--read", "/etc/ssl/private/key.pem", "--", "cat",
+               "/etc/ssl/private/key.pem", "/etc/ssl/openssl.cnf")
     assert done.stdout == "private/key.pem\nopenssl.cnf\n", done
-    done = run(cordon, ssl, "run", "--driver", driver, "--read", "/etc/ssl/private/key.pem", "--", "cat", "/etc/ssl/certs/leaf.key")
+    done = run(cordon, ssl, "run", "--driver", driver, "--read", "/etc/ssl/private/key.pem", "--", "cat",
+               "/etc/ssl/certs/leaf.key")
     assert done.stdout == "", done
 
 
@@ -122,12 +127,13 @@ def test_certificates_of_this_machine_are_there(cordon, driver):
     assert cordon("run", "--driver", driver, "--", "ls", "/etc/ssl/private").stdout == ""
 
 
-# ---- the table, and what the configuration adds -------------------------------------------------------------------------
+# ---- the table, and what the configuration adds ----------------------------------------------------------------------
 
-FAKE = ["java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf", "default/cacerts",
-        "shadow", "sudoers", "machine-id", "myapp/config", "myapp/secret", "default/myapp", "ssl/certs/ca.crt"]
-SHOWN = {"java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf", "default/cacerts",
-         "ssl/certs/ca.crt"}
+FAKE = ["java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf",
+        "default/cacerts", "shadow", "sudoers", "machine-id", "myapp/config", "myapp/secret", "default/myapp",
+        "ssl/certs/ca.crt"]
+SHOWN = {"java-99-openjdk/security.conf", "maven/m2.conf", "chromium.d/flags", "pki/tls/cert.pem", "fonts/fonts.conf",
+         "default/cacerts", "ssl/certs/ca.crt"}
 
 
 @pytest.fixture
@@ -156,7 +162,8 @@ def configure(cordon, directory, text):
 
 
 def shown(cordon, etc, *options):
-    done = run(cordon, etc, "run", "--quiet", *options, "--", "sh", "-c", LOOK.replace("/etc/ssl", "/etc"), "-", *FAKE, target="/etc")
+    done = run(cordon, etc, "run", "--quiet", *options, "--", "sh", "-c", LOOK.replace("/etc/ssl", "/etc"), "-", *FAKE,
+               target="/etc")
     assert done.returncode == 0, done
     return set(done.stdout.splitlines())
 
@@ -182,12 +189,13 @@ def test_a_path_outside_etc_is_refused(cordon, tmp_path):
 
 def test_programs_of_this_machine_find_their_configuration(cordon):
     for program, words in {"mvn": ["--version"], "java": ["-version"], "fc-list": []}.items():
-        if pathlib.Path("/usr/bin", program).exists() and subprocess.run([f"/usr/bin/{program}", *words], capture_output=True).returncode == 0:
+        if pathlib.Path("/usr/bin", program).exists() and subprocess.run([f"/usr/bin/{program}", *words],
+                                                                         capture_output=True).returncode == 0:
             done = cordon("run", "--", program, *words)
             assert done.returncode == 0, done
 
 
-# ---- places of the command's own ----------------------------------------------------------------------------------------
+# ---- places of the command's own -------------------------------------------------------------------------------------
 
 PLACES = """
 set -e
@@ -216,12 +224,13 @@ def test_var_tmp_is_writable_around_a_grant(cordon, tmp_path, driver):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as granted:
         pathlib.Path(granted, "file").write_text("granted\n")
         done = cordon("run", "--quiet", "--driver", driver, "--read", granted, "--", "sh", "-c",
-                      'cat "$1/file" && ls -A /var/tmp && echo > /var/tmp/x && ! echo > "$1/file" 2>/dev/null', "-", granted)
+                      'cat "$1/file" && ls -A /var/tmp && echo > /var/tmp/x && ! echo > "$1/file" 2>/dev/null', "-",
+                      granted)
         assert done.returncode == 0 and done.stdout == f"granted\n{os.path.basename(granted)}\n", done
         assert not os.path.exists("/var/tmp/x")
 
 
-# ---- what is not held, as SECURITY.md says ------------------------------------------------------------------------------
+# ---- what is not held, as SECURITY.md says ---------------------------------------------------------------------------
 
 WATCH = """
 import ctypes, os, subprocess
@@ -254,7 +263,8 @@ def test_locks_of_others_show(cordon, driver):
 
 
 def test_private_roots_are_bounded(cordon):
-    """What is granted elsewhere has a root of its own, of which the fixed part is kept; beyond a bound it is made in memory each time."""
+    """What is granted elsewhere has a root of its own, of which the fixed part is kept; beyond a bound it is made in
+    memory each time."""
     places = iter(["/var/cache", "/var/lib", "/var/spool", "/var/opt", "/var/mail"])
 
     def run():

@@ -14,10 +14,10 @@ pytestmark = missing("mount-namespace")
 # Where each is on the host, and inside.
 CACHES = {
     "npm": (".npm/_cacache", ".npm/_cacache"), "pip": (".cache/pip", ".cache/pip"), "uv": (".cache/uv", ".cache/uv"),
-    "cargo": (".cargo/registry", ".cargo/registry"), "cargo-git": (".cargo/git", ".cargo/git"), "go": ("go/pkg/mod", "go/pkg/mod"),
-    "go-build": (".cache/go-build", ".cache/go-build"), "maven": (".m2/repository", ".m2/repository"),
-    "gradle": (".gradle/caches", ".gradle/caches"), "gradle-wrapper": (".gradle/wrapper/dists", ".gradle/wrapper/dists"),
-    "ccache": (".ccache", ".cache/ccache"),
+    "cargo": (".cargo/registry", ".cargo/registry"), "cargo-git": (".cargo/git", ".cargo/git"),
+    "go": ("go/pkg/mod", "go/pkg/mod"), "go-build": (".cache/go-build", ".cache/go-build"),
+    "maven": (".m2/repository", ".m2/repository"), "gradle": (".gradle/caches", ".gradle/caches"),
+    "gradle-wrapper": (".gradle/wrapper/dists", ".gradle/wrapper/dists"), "ccache": (".ccache", ".cache/ccache"),
 }
 
 
@@ -50,8 +50,8 @@ def fill(home, names=CACHES):
 
 def picture(root):
     """Everything about a tree that a command could have changed."""
-    return {str(path.relative_to(root)): (path.lstat().st_mode, path.lstat().st_uid, path.lstat().st_mtime_ns, path.lstat().st_ctime_ns,
-                                          path.read_bytes() if path.is_file() else None)
+    return {str(path.relative_to(root)): (path.lstat().st_mode, path.lstat().st_uid, path.lstat().st_mtime_ns,
+                                          path.lstat().st_ctime_ns, path.read_bytes() if path.is_file() else None)
             for path in sorted(root.rglob("*"))}
 
 
@@ -106,7 +106,8 @@ def test_a_one_off_leaves_nothing_and_sees_nothing_of_another(cordon, home):
 def test_what_a_session_writes_stays_and_no_other_sees_it(cordon, home):
     fill(home, ["go", "pip"])
     before = picture(home)
-    assert cordon("run", "--session", "one", "--", "sh", "-c", "echo poison > ~/go/pkg/mod/kept/package; rm ~/.cache/pip/kept/package").returncode == 0
+    assert cordon("run", "--session", "one", "--", "sh", "-c",
+                  "echo poison > ~/go/pkg/mod/kept/package; rm ~/.cache/pip/kept/package").returncode == 0
     seen = "cat ~/go/pkg/mod/kept/package; ls ~/.cache/pip/kept"
     assert cordon("run", "--session", "one", "--", "sh", "-c", seen).stdout == "poison\n"
     assert cordon("run", "--session", "two", "--", "sh", "-c", seen).stdout == "of go\npackage\n"
@@ -120,7 +121,8 @@ def test_commands_of_a_session_beside_each_other_have_a_layer_each_and_then_the_
                          "echo 1 > ~/.npm/_cacache/mine; echo > up; while [ ! -e go ]; do sleep 0.05; done; ls ~/.npm/_cacache", text=True)
     assert wait_until((workspace / "up").exists)
     # Without a daemon it has a sandbox of its own; then, too, no upper directory is mounted twice.
-    beside = cordon("run", "--session", "s", "--fresh", "--", "sh", "-c", "ls ~/.npm/_cacache; grep -c upperdir /proc/self/mountinfo")
+    beside = cordon("run", "--session", "s", "--fresh", "--", "sh", "-c",
+                    "ls ~/.npm/_cacache; grep -c upperdir /proc/self/mountinfo")
     assert beside.stdout == "kept\n1\n"
     (workspace / "go").touch()
     assert first.communicate(timeout=60)[0] == "kept\nmine\n"
@@ -130,7 +132,8 @@ def test_commands_of_a_session_beside_each_other_have_a_layer_each_and_then_the_
 
 def test_the_supervisor_is_killed_and_the_layer_is_free_once_nothing_of_the_command_is_left(cordon, home, workspace):
     fill(home, ["npm"])
-    first = cordon.popen("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c", "echo 1 > ~/.npm/_cacache/mine; echo > up; sleep 600")
+    first = cordon.popen("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c",
+                         "echo 1 > ~/.npm/_cacache/mine; echo > up; sleep 600")
     assert wait_until((workspace / "up").exists)
     first.kill()
     first.communicate()
@@ -147,11 +150,13 @@ def test_by_setting_the_layer_is_the_workspaces(cordon, home, workspace, tmp_pat
     (tmp_path / "config.toml").write_text('[sandbox]\ncaches = "workspace"\n')
     config = ["--config", tmp_path / "config.toml"]
     cordon("run", *config, "--", "sh", "-c", "echo x > ~/.npm/_cacache/ours")
-    assert cordon("run", *config, "--session", "s", "--workspace", workspace, "--", "sh", "-c", "ls ~/.npm/_cacache").stdout == "kept\nours\n"
+    assert cordon("run", *config, "--session", "s", "--workspace", workspace, "--", "sh", "-c",
+                  "ls ~/.npm/_cacache").stdout == "kept\nours\n"
     assert cordon("run", *config, "--workspace", other, "--", "sh", "-c", "ls ~/.npm/_cacache").stdout == "kept\n"
     listed = json.loads(cordon("cache", "list", "--json", *config).stdout)
     assert {layer["workspace"] for layer in listed["layers"]} == {str(workspace), str(other)}
-    assert json.loads(cordon("cache", "clear", "--json", "--workspace", ".", *config).stdout) == {"removed": 1, "in_use": 0}
+    assert json.loads(cordon("cache", "clear", "--json", "--workspace", ".",
+                             *config).stdout) == {"removed": 1, "in_use": 0}
     assert cordon("run", *config, "--", "sh", "-c", "ls ~/.npm/_cacache").stdout == "kept\n"
 
 
@@ -168,14 +173,16 @@ def test_no_caches_by_option_by_setting_and_in_a_bare_view(cordon, home, tmp_pat
 def test_a_session_that_is_called_like_a_workspace(cordon, home, workspace, tmp_path):
     fill(home, ["npm"])
     (tmp_path / "config.toml").write_text('[sandbox]\ncaches = "workspace"\n')
-    assert cordon("run", "--config", tmp_path / "config.toml", "--", "sh", "-c", "echo x > ~/.npm/_cacache/ours").returncode == 0
+    assert cordon("run", "--config", tmp_path / "config.toml", "--", "sh", "-c",
+                  "echo x > ~/.npm/_cacache/ours").returncode == 0
     for name in str(workspace), f"workspace {workspace}":
         assert cordon("run", "--session", name, "--", "sh", "-c", "ls ~/.npm/_cacache").stdout == "kept\n"
 
 
 def test_list_and_clear(cordon, home):
     fill(home, ["npm", "maven"])
-    cordon("run", "--session", "one", "--", "sh", "-c", "dd if=/dev/zero of=$HOME/.m2/repository/big bs=1024 count=200 2>/dev/null")
+    cordon("run", "--session", "one", "--", "sh", "-c",
+           "dd if=/dev/zero of=$HOME/.m2/repository/big bs=1024 count=200 2>/dev/null")
     cordon("run", "--session", "two", "--", "sh", "-c", "echo x > ~/.m2/repository/small")
     listed = json.loads(cordon("cache", "list", "--json").stdout)
     assert listed["caches"] == [{"name": "npm", "host": str(home / ".npm/_cacache"), "inside": "~/.npm/_cacache"},
@@ -191,8 +198,8 @@ def test_list_and_clear(cordon, home):
 
 def test_clear_leaves_what_runs_and_removal_of_a_session_takes_its_layers(cordon, home, workspace):
     fill(home, ["npm"])
-    running = cordon.popen("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c", "echo > up; cat; cat ~/.npm/_cacache/kept/package",
-                           text=True, stdin=subprocess.PIPE)
+    running = cordon.popen("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c",
+                           "echo > up; cat; cat ~/.npm/_cacache/kept/package", text=True, stdin=subprocess.PIPE)
     assert wait_until((workspace / "up").exists)
     assert json.loads(cordon("cache", "clear", "--json").stdout) == {"removed": 0, "in_use": 1}
     assert json.loads(cordon("cache", "list", "--json").stdout)["layers"][0]["in_use"]
@@ -229,7 +236,8 @@ def test_a_link_leads_to_the_cache_and_a_variable_names_it(cordon, home, tmp_pat
     (home / ".npm").mkdir()
     (home / ".npm/_cacache").symlink_to(tmp_path / "npm")
     cordon.env["GOMODCACHE"] = str(tmp_path / "modules")
-    done = cordon("run", "--", "sh", "-c", "cat ~/.npm/_cacache/package ~/go/pkg/mod/package; echo x > ~/go/pkg/mod/new")
+    done = cordon("run", "--", "sh", "-c",
+                  "cat ~/.npm/_cacache/package ~/go/pkg/mod/package; echo x > ~/go/pkg/mod/new")
     assert (done.returncode, done.stdout) == (0, "npmmodules"), done.stderr
     assert [path.name for path in (tmp_path / "modules").iterdir()] == ["package"]
 
@@ -237,10 +245,12 @@ def test_a_link_leads_to_the_cache_and_a_variable_names_it(cordon, home, tmp_pat
 def test_the_configuration_of_an_old_ccache_is_hidden(cordon, home):
     fill(home, ["ccache"])
     (home / ".ccache/ccache.conf").write_text("secondary_storage = redis://user:password@host\n")
-    done = cordon("run", "--", "sh", "-c", "cat ~/.cache/ccache/ccache.conf; mv ~/.cache/ccache/ccache.conf x; cat ~/.cache/ccache/kept/package")
+    done = cordon("run", "--", "sh", "-c",
+                  "cat ~/.cache/ccache/ccache.conf; mv ~/.cache/ccache/ccache.conf x; cat ~/.cache/ccache/kept/package")
     assert done.stdout == "of ccache\n"
     for _ in range(2):  # one that took away what it could of it is no obstacle to the next
-        assert cordon("run", "--session", "s", "--", "sh", "-c", "rm -rf ~/.cache/ccache/*; ls -A ~/.cache/ccache").returncode == 0
+        assert cordon("run", "--session", "s", "--", "sh", "-c",
+                      "rm -rf ~/.cache/ccache/*; ls -A ~/.cache/ccache").returncode == 0
 
 
 def test_a_socket_and_a_fifo_in_a_cache_lead_to_nobody(cordon, home):
@@ -281,9 +291,11 @@ def test_a_session_that_ruined_its_layer_can_be_cleared(cordon, home):
 
 def test_the_place_of_a_cache_is_kept_where_a_command_put_a_link(cordon, home, workspace, tmp_path):
     """In the session's home, which commands write to: no link is followed to a mount point."""
-    cordon("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c", f"ln -s {tmp_path} ~/.npm; mkdir ~/.cache; ln -s /etc ~/.cache/pip")
+    cordon("run", "--session", "s", "--workspace", workspace, "--", "sh", "-c",
+           f"ln -s {tmp_path} ~/.npm; mkdir ~/.cache; ln -s /etc ~/.cache/pip")
     fill(home, ["npm", "pip"])
-    done = cordon("run", "--session", "s", "--", "sh", "-c", "cat ~/.npm/_cacache/kept/package ~/.cache/pip/kept/package")
+    done = cordon("run", "--session", "s", "--", "sh", "-c",
+                  "cat ~/.npm/_cacache/kept/package ~/.cache/pip/kept/package")
     assert done.stdout == "of npm\nof pip\n"
     assert not (tmp_path / "_cacache").exists()
 
@@ -323,16 +335,19 @@ def test_caches_on_other_filesystems(cordon, home, tmp_path):
 
 @needs("root")
 def test_a_data_directory_that_cannot_hold_layers(cordon, home, tmp_path):
-    """Another overlay cannot be an upper directory: then the layer is in memory, and the cache is read and written all the same."""
+    """Another overlay cannot be an upper directory: then the layer is in memory, and the cache is read and written all
+    the same."""
     fill(home, ["npm"])
     for name in "lower", "upper", "work":
         (tmp_path / name).mkdir()
     cordon.data.mkdir()
-    subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work", "overlay",
+    subprocess.run(["mount", "-t", "overlay", "-o",
+                    f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work", "overlay",
                     cordon.data], check=True)
     try:
         for words in [], ["--session", "s"]:
-            done = cordon("run", *words, "--", "sh", "-c", "cat ~/.npm/_cacache/kept/package; echo x > ~/.npm/_cacache/new; ls ~/.npm/_cacache")
+            done = cordon("run", *words, "--", "sh", "-c",
+                          "cat ~/.npm/_cacache/kept/package; echo x > ~/.npm/_cacache/new; ls ~/.npm/_cacache")
             assert (done.returncode, done.stdout) == (0, "of npm\nkept\nnew\n"), done.stderr
         assert not list((tmp_path / "upper").rglob("npm/upper/new"))
     finally:
@@ -364,7 +379,8 @@ def test_a_cache_in_the_search_path_is_not_writable_on_the_host(cordon, home):
 
 
 def test_a_session_that_stays_up_keeps_its_layer_across_a_grant(cordon, home, workspace, tmp_path, daemon):
-    """In a daemon a session has one sandbox: what is granted later makes another view of it, with the very same layer."""
+    """In a daemon a session has one sandbox: what is granted later makes another view of it, with the very same
+    layer."""
     fill(home, ["npm"])
     more = tmp_path / "more"
     more.mkdir()
@@ -373,7 +389,8 @@ def test_a_session_that_stays_up_keeps_its_layer_across_a_grant(cordon, home, wo
     second = cordon(*words, "--", "sh", "-c", "ls ~/.npm/_cacache")
     assert second.stdout == "first\nkept\n", second.stderr
     fill(home, ["pip"])  # another cache: another view
-    third = cordon(*words, "--", "sh", "-c", "ls ~/.npm/_cacache; echo 2 > ~/.npm/_cacache/second; cat ~/.cache/pip/kept/package")
+    third = cordon(*words, "--", "sh", "-c",
+                   "ls ~/.npm/_cacache; echo 2 > ~/.npm/_cacache/second; cat ~/.cache/pip/kept/package")
     assert third.stdout == "first\nkept\nof pip\n", third.stderr
     assert cordon(*words, "--", "sh", "-c", "ls ~/.npm/_cacache").stdout == "first\nkept\nsecond\n"
 
@@ -388,7 +405,8 @@ def test_with_a_terminal_and_in_a_view_of_the_whole_host(cordon, home):
             done = cordon("run", *words, *more, "-c", line)
             assert done.stdout.splitlines()[:4] == ["of npm", "kept", "new", "/dev/null"], (words, more, done.stderr)
         # Nothing of what the mount is made of can be seen, but for its own words.
-        told = cordon("run", *words, "-c", "grep -v overlay /proc/self/mountinfo | grep -E 'lower|disk|layers' || echo none")
+        told = cordon("run", *words, "-c",
+                      "grep -v overlay /proc/self/mountinfo | grep -E 'lower|disk|layers' || echo none")
         assert told.stdout == "none\n"
 
 
@@ -400,6 +418,7 @@ def test_by_the_table_of_methods(cordon, home, daemon):
         line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n"
         return json.loads(cordon("rpc", "--host", cordon.data / "cordon/daemon.sock", input=line).stdout)["result"]
     listed = call("cache.list")
-    assert [cache["name"] for cache in listed["caches"]] == ["npm"] and [layer["session"] for layer in listed["layers"]] == ["s"]
+    assert [cache["name"] for cache in listed["caches"]] == ["npm"] and [layer["session"]
+                                                                         for layer in listed["layers"]] == ["s"]
     # The session's sandbox is up, and has it.
     assert call("cache.clear", session="s") == {"removed": 0, "in_use": 1}

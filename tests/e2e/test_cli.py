@@ -56,8 +56,9 @@ BAD_WORDS = [
     (["--net", "sometimes", "--", "true"], "invalid_request", "sometimes"),
     *[(["--net", host, "--", "true"], "invalid_request", host) for host in (
         "example.com", "example.com:", "example.com:0", "example.com:99999", "example.com:8o", ":443", "a b:1", "a,b:1",
-        "user@example.com:443", "http://example.com:80", "example.com:443/", "*:443", "*.*.com:443", "a.*.com:443", "127.1:80",
-        "0x7f000001:80", "010.0.0.1:80", "::1:80", "[::1%lo]:80", "ex\u00e4mple.com:443", "a..b:1", "example.com:+443")],
+        "user@example.com:443", "http://example.com:80", "example.com:443/", "*:443", "*.*.com:443", "a.*.com:443",
+        "127.1:80", "0x7f000001:80", "010.0.0.1:80", "::1:80", "[::1%lo]:80", "ex\u00e4mple.com:443", "a..b:1",
+        "example.com:+443")],
     (["--net", "a.test:1", "--net", "all", "--", "true"], "invalid_request", "all"),
     (["--net", "a.test:1", "--net", "none", "--", "true"], "invalid_request", "none"),
     (["--net", "none", "--net", "a.test:1", "--", "true"], "invalid_request", "a.test:1"),
@@ -300,7 +301,8 @@ def test_doctor(cordon):
             assert wall["can_hold"] or not wall["holds"], wall
             assert wall["holds"] or wall["fix"], wall
     hosts = {driver["name"]: driver["listed_hosts"] for driver in report["drivers"] if driver["works"]}
-    assert not any(hosts[name]["holds"] or "namespaces" not in hosts[name]["fix"] for name in ("landlock", "local") if name in hosts)
+    assert not any(hosts[name]["holds"] or "namespaces" not in hosts[name]["fix"] for name in ("landlock", "local")
+                   if name in hosts)
     assert all(hosts[name]["holds"] for name in ("namespaces", "bwrap") if name in hosts), hosts
     assert ("A network of listed hosts: yes" in human.stdout) == hosts.get(chosen["name"], {"holds": False})["holds"]
 
@@ -343,8 +345,8 @@ def test_unknown_commands_are_corrected(cordon):
 
 
 @pytest.mark.parametrize("words, meant", [("session remove", "session rm"), ("session delete", "session rm"),
-                                          ("job stop", "job kill"), ("session stop", "session end"), ("job ls", "job list"),
-                                          ("session resme", "session resume")])
+                                          ("job stop", "job kill"), ("session stop", "session end"),
+                                          ("job ls", "job list"), ("session resme", "session resume")])
 def test_unknown_actions_are_corrected(cordon, words, meant):
     done = cordon(*words.split())
     assert done.returncode == 2 and f"did you mean cordon {meant}?" in done.stderr, done
@@ -361,8 +363,8 @@ def test_a_closed_standard_output_is_noticed(cordon):
     """Where something is written to it; and no file of cordon's takes its place."""
     for words, status in ((["help"], 125), (["run", "--json", "--", "true"], 125), (["run", "--", "echo", "x"], 125),
                           (["run", "--", "true"], 0), (["run", "--", "no-such-program"], 127)):
-        done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv(*words)], cwd=cordon.workspace, env=cordon.env,
-                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv(*words)], cwd=cordon.workspace,
+                              env=cordon.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
         assert done.returncode == status and ("Bad file descriptor" in done.stderr) == (status == 125), (words, done)
     assert cordon("audit", "verify").returncode == 0
 

@@ -8,8 +8,8 @@ import pytest
 
 from conftest import PROGRAM, ROOT
 
-SOURCES = ["door/cli/generate.c", "door/cli/command.c", "door/cli/completion-bash.c", "door/cli/completion-fish.c", "door/cli/completion-zsh.c", "door/cli/config-rows.c",
-           "door/cli/options.c", "door/cli/roff.c",
+SOURCES = ["door/cli/generate.c", "door/cli/command.c", "door/cli/completion-bash.c", "door/cli/completion-fish.c",
+           "door/cli/completion-zsh.c", "door/cli/config-rows.c", "door/cli/options.c", "door/cli/roff.c",
            "base/arena.c", "base/error.c", "base/json.c", "base/text.c", "base/utf8.c"]
 
 
@@ -138,15 +138,17 @@ def test_examples_of_the_help_parse(cordon):
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="cannot: fish: not installed")
 @pytest.mark.parametrize("line, offered", [
-    ("cordon pro", {"profile"}), ("cordon session p", {"pause"}), ("cordon run --view ", {"system", "host-readonly", "bare"}),
-    ("cordon run --driver land", {"landlock"}), ("cordon doctor --js", {"--json"}), ("cordon completion f", {"fish"}),
-    ("cordon run --view bare -- /usr/bin/tru", {"/usr/bin/true"}), ("cordon run --timeout 5s /usr/bin/tru", {"/usr/bin/true"}),
+    ("cordon pro", {"profile"}), ("cordon session p", {"pause"}),
+    ("cordon run --view ", {"system", "host-readonly", "bare"}), ("cordon run --driver land", {"landlock"}),
+    ("cordon doctor --js", {"--json"}), ("cordon completion f", {"fish"}),
+    ("cordon run --view bare -- /usr/bin/tru", {"/usr/bin/true"}),
+    ("cordon run --timeout 5s /usr/bin/tru", {"/usr/bin/true"}),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_fish_completes(cordon, tmp_path, line, offered):
     path = tmp_path / "cordon.fish"
     path.write_text(cordon("completion", "fish").stdout)
-    done = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True, text=True,
-                          cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)})
+    done = subprocess.run(["fish", "--no-config", "-c", f"source {path}; complete -C '{line}'"], capture_output=True,
+                          text=True, cwd=tmp_path, env={**os.environ, "HOME": str(tmp_path)})
     assert done.stderr == "" and {row.partition("\t")[0] for row in done.stdout.splitlines()} >= offered
     assert all(row.partition("\t")[0].startswith(line.split(" ")[-1]) for row in done.stdout.splitlines())
 

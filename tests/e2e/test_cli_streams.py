@@ -66,7 +66,8 @@ def test_closed_descriptors(cordon, closed):
     assert done.returncode == (125 if 1 in closed else 5), done
     assert done.stdout == ("" if 1 in closed else "out\n")
     said = "" if 2 in closed else "err\n"
-    assert done.stderr.startswith(said) and (done.stderr == said or (1 in closed and "could not be written" in done.stderr))
+    assert done.stderr.startswith(said) and (done.stderr == said
+                                             or (1 in closed and "could not be written" in done.stderr))
     assert (cordon.workspace / "got").read_text() == "4\n"
 
 
@@ -98,8 +99,10 @@ def test_output_is_cut_in_the_middle(cordon, stream, redirection, cap):
     assert "cut" in done.stderr
 
 
-@pytest.mark.parametrize("where, text", [("project", "[limits]\nstdout = '1K'\nstderr = '2K'"), ("project", "[sandbox]\nmax_output = '1K'"),
-                                         ("user", "[limits]\nstdout = '4M'\nstderr = '2M'"), ("user", "[sandbox]\nmax_output = '1K'")])
+@pytest.mark.parametrize("where, text", [("project", "[limits]\nstdout = '1K'\nstderr = '2K'"),
+                                         ("project", "[sandbox]\nmax_output = '1K'"),
+                                         ("user", "[limits]\nstdout = '4M'\nstderr = '2M'"),
+                                         ("user", "[sandbox]\nmax_output = '1K'")])
 def test_output_is_cut_as_the_configuration_says(cordon, tmp_path, where, text):
     """Of a session: what is written is what the library keeps, whoever set the limit."""
     file = {"project": cordon.workspace / ".cordon.toml", "user": tmp_path / "home/cordon/config.toml"}[where]
@@ -118,7 +121,8 @@ def test_a_flood_is_bounded(cordon):
     assert done.returncode == 0 and len(done.stdout) < 1_100_000 and b"bytes omitted" in done.stdout
 
 
-@pytest.mark.parametrize("line, status", [("yes", 141), ("trap '' PIPE; yes 2>/dev/null || exit 7", 7)], ids=["obeys", "ignores"])
+@pytest.mark.parametrize("line, status", [("yes", 141), ("trap '' PIPE; yes 2>/dev/null || exit 7", 7)],
+                         ids=["obeys", "ignores"])
 def test_a_broken_pipe_ends_the_command(cordon, line, status):
     """As outside: by SIGPIPE, or by EPIPE where it ignores that."""
     process = cordon.popen("run", "-c", line)

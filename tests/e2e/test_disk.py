@@ -1,5 +1,5 @@
-"""Disk space: what a workspace may hold, or a named directory may gain, is seen to be passed without the limit and to be
-held with it. Nothing here takes more than some dozens of megabytes, whether the limit holds or not."""
+"""Disk space: what a workspace may hold, or a named directory may gain, is seen to be passed without the limit and to
+be held with it. Nothing here takes more than some dozens of megabytes, whether the limit holds or not."""
 import json
 import os
 import pathlib
@@ -124,10 +124,12 @@ def holds(path):
 
 def about(cordon, told):
     """All that may tell why it was ended, or not: the result, when it was, and what there is with its dates."""
-    listing = subprocess.run(["find", cordon.workspace, cordon.data / "cordon/workspaces", "-printf", r"%p: %k K, %n names, born %B@, changed %C@\n"],
+    listing = subprocess.run(["find", cordon.workspace, cordon.data / "cordon/workspaces", "-printf",
+                              r"%p: %k K, %n names, born %B@, changed %C@\n"],
                              stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
     lines = listing.splitlines()
-    return "\n".join([json.dumps(told), json.dumps(rows_of(cordon, told["audit_id"])), *lines[:100], f"{len(lines)} files; it is {time.time()}"])
+    return "\n".join([json.dumps(told), json.dumps(rows_of(cordon, told["audit_id"])), *lines[:100],
+                      f"{len(lines)} files; it is {time.time()}"])
 
 
 def fine(cordon, told):
@@ -180,7 +182,8 @@ def test_without_the_limit(cordon, kind):
     told = result(cordon, "--disk", "40M", "--", *words)
     assert told["stdout"] == "had it\n" and told["limit"] is None and told["denials"] == [], told
     done = subprocess.run([UNWALLED, "run", "--json", "--disk", "4M", "--", *words], cwd=cordon.workspace, timeout=60,
-                          env={**cordon.env, "CORDON_UNWALL": "limit_disk"}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                          env={**cordon.env, "CORDON_UNWALL": "limit_disk"}, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
     told = json.loads(done.stdout)
     assert told["stdout"] == "had it\n" and told["limit"] is None and "limit_disk" not in told["isolation"], told
 
@@ -189,12 +192,13 @@ def test_without_the_limit(cordon, kind):
 def test_every_driver(cordon, driver, leftovers):
     passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "--", *take("files")))
     human = cordon("run", "--driver", driver, "--disk", "4M", "--", *take("removed"))
-    assert human.returncode == 137 and "cordon: ended for want of disk space: " in human.stderr and "4M allowed (--disk)" in human.stderr
+    assert human.returncode == 137 and "cordon: ran out of disk space and was ended: " in human.stderr and "4M allowed (--disk)" in human.stderr
 
 
 def test_full_speed(cordon, leftovers):
     """As fast as it can be written, 96 MB: it is ended, however long it would go on."""
-    told = result(cordon, "--disk", "4M", "-c", "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=file$i bs=64k count=256; done; sleep 600")
+    told = result(cordon, "--disk", "4M", "-c",
+                  "for i in 1 2 3 4 5 6; do dd if=/dev/zero of=file$i bs=64k count=256; done; sleep 600")
     passed(cordon, told, over=100)
     print(f"ended after {told['duration_ms']} ms")
     assert told["duration_ms"] < 300_000
@@ -242,14 +246,16 @@ def test_a_workspace_of_its_own(cordon, leftovers):
 
 
 def test_the_home_of_a_session_counts(cordon):
-    told = result(cordon, "--session", "s", "--workspace", cordon.workspace, "--disk", "4M", "-c", f"cd && {PYTHON} -c '{TAKE}' files")
+    told = result(cordon, "--session", "s", "--workspace", cordon.workspace, "--disk", "4M", "-c",
+                  f"cd && {PYTHON} -c '{TAKE}' files")
     passed(cordon, told)
     assert holds(cordon.workspace) < MB
 
 
 @drivers("landlock")
 def test_temporary_files_count_where_they_are_on_a_disk(cordon, driver, leftovers):
-    passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "-c", f'cd "$TMPDIR" && {PYTHON} -c \'{TAKE}\' files'))
+    passed(cordon, result(cordon, "--driver", driver, "--disk", "4M", "-c",
+                          f'cd "$TMPDIR" && {PYTHON} -c \'{TAKE}\' files'))
     assert holds(cordon.workspace) < MB
 
 
@@ -289,8 +295,8 @@ def test_where_it_is_required(cordon, tmp_path):
     script = 'mount -t ramfs none "$1" && cd "$1" && shift && exec "$@"'
 
     def late(*more):
-        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "-", cordon.workspace, *words, *more], env=cordon.env,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script, "-", cordon.workspace, *words, *more],
+                              env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
         return json.loads(done.stdout)
     error = late("--config", str(config), "--", "true")["error"]
     assert error["class"] == "spawn_sandbox_unavailable" and error["boundary"] == "limit_disk" and "late" in error["reason"], error
@@ -307,13 +313,14 @@ def test_limits_that_are_none(cordon, value):
 
 def spent(pid):
     """Seconds of a processor."""
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return sum(int((task / "schedstat").read_text().split()[0])
+               for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
 
 
 @pytest.mark.parametrize("kind", ["named", "own"])
 def test_it_costs_next_to_nothing(quiet, kind):
-    """A large workspace in which nothing grows, while the command works. What it costs where others write, as they may here in
-    one that is named, is in tests/unit/test-disk-cost.c."""
+    """A large workspace in which nothing grows, while the command works. What it costs where others write, as they may
+    here in one that is named, is in tests/unit/test-disk-cost.c."""
     words = ["--disk", "1T"] if kind == "named" else ["--session", "s"]
     assert quiet("run", *words, "--", "true").returncode == 0
     place = quiet.workspace if kind == "named" else next((quiet.data / "cordon/workspaces").iterdir())

@@ -1,5 +1,5 @@
-"""A network of listed hosts as the walk has it: rows, counters, denials, and people who are asked while a connection waits.
-What the proxy makes of the bytes is tested in test_network*.py."""
+"""A network of listed hosts as the walk has it: rows, counters, denials, and people who are asked while a connection
+waits. What the proxy makes of the bytes is tested in test_network*.py."""
 import contextlib
 import http.server
 import json
@@ -166,7 +166,8 @@ def proxies_of(pid):
 
 @drivers("namespaces", "bwrap")
 def test_a_listed_host_is_reached_and_recorded(cordon, net, server, driver, leftovers):
-    for words, way in ((["get", f"http://a.test:{server.port}/x?secret"], "http"), (["direct", "a.test", server.port], "address")):
+    for words, way in ((["get", f"http://a.test:{server.port}/x?secret"], "http"),
+                       (["direct", "a.test", server.port], "address")):
         told = result(cordon, "--driver", driver, "--net", f"A.test.:{server.port}", *client(*words))
         assert told["exit_code"] == 0 and "hello" in told["stdout"], told
         assert told["network"]["connections"] == 1 and told["network"]["denied"] == told["network"]["failed"] == 0, told
@@ -189,7 +190,8 @@ def test_what_is_not_listed_is_denied(cordon, net, server):
     assert told["exit_code"] == 1 and told["stdout"] == "403\n", told
     assert told["network"]["connections"] == 0 and told["network"]["denied"] == 1
     row, = network_rows(cordon, told["audit_id"])
-    assert (row["host"], row["port"], row["decision"], row["address"], row["status"]) == ("b.test", server.port, "denied", None, 403)
+    assert (row["host"], row["port"], row["decision"], row["address"],
+            row["status"]) == ("b.test", server.port, "denied", None, 403)
     denial, = told["denials"]
     assert (denial["what"], denial["wall"], denial["grant"]) == \
         (f"b.test:{server.port}", "network", f"--net b.test:{server.port}") and "1 time" in denial["note"]
@@ -202,7 +204,8 @@ def test_what_is_not_listed_is_denied(cordon, net, server):
                for row in network_rows(cordon, told["audit_id"]))
     assert [(denial["what"], denial["grant"]) for denial in told["denials"]] == [("b.test", "--net b.test:PORT")]
     assert server.seen == []
-    found = [json.loads(line) for line in cordon("audit", "query", "--json", "--decision", "denied").stdout.splitlines()]
+    found = [json.loads(line)
+             for line in cordon("audit", "query", "--json", "--decision", "denied").stdout.splitlines()]
     assert {row["host"] for row in found} == {"a.test", "b.test"}, found
 
 
@@ -226,19 +229,24 @@ def test_what_fails_is_told(cordon, net):
 
 
 def test_wildcards_and_many_hosts(cordon, net, server):
-    told = result(cordon, "--net", f"*.test:{server.port}", "--net", "x.example:1", *client("get", f"http://c.test:{server.port}/"))
+    told = result(cordon, "--net", f"*.test:{server.port}", "--net", "x.example:1",
+                  *client("get", f"http://c.test:{server.port}/"))
     assert told["stdout"] == "200 hello\n", told
-    assert result(cordon, "--net", f"*.test:{server.port}", *client("direct", "c.test", server.port))["stdout"] == "hello\n"
+    assert result(cordon, "--net", f"*.test:{server.port}",
+                  *client("direct", "c.test", server.port))["stdout"] == "hello\n"
     words = [word for i in range(200) for word in ("--net", f"h{i}.example:443")]
-    assert result(cordon, *words, "--net", f"a.test:{server.port}", *client("direct", "a.test", server.port))["stdout"] == "hello\n"
+    assert result(cordon, *words, "--net", f"a.test:{server.port}",
+                  *client("direct", "a.test", server.port))["stdout"] == "hello\n"
 
 
 def test_a_baseline_of_hosts(cordon, net, server):
     """A request adds to a list; of a whole network it takes only what it names; `none` is none."""
     net(f'[capabilities]\nnetwork = ["a.test:{server.port}"]')
     assert result(cordon, *client("get", f"http://a.test:{server.port}/"))["stdout"] == "200 hello\n"
-    assert result(cordon, "--session", "s", "--workspace", cordon.workspace, *client("get", f"http://a.test:{server.port}/"))["stdout"] == "200 hello\n"
-    assert result(cordon, "--net", f"b.test:{server.port}", *client("get", f"http://a.test:{server.port}/"))["stdout"] == "200 hello\n"
+    assert result(cordon, "--session", "s", "--workspace", cordon.workspace,
+                  *client("get", f"http://a.test:{server.port}/"))["stdout"] == "200 hello\n"
+    assert result(cordon, "--net", f"b.test:{server.port}",
+                  *client("get", f"http://a.test:{server.port}/"))["stdout"] == "200 hello\n"
     told = result(cordon, "--net", "none", *client("get", f"http://a.test:{server.port}/"))
     assert told["exit_code"] != 0 and told["network"] is None
     net('[capabilities]\nnetwork = "all"')
@@ -289,8 +297,8 @@ def test_in_other_forms(cordon, net, server):
 
 def start(cordon, *words, hosts=(), session="s", **options):
     named = [word for host in hosts for word in ("--net", host)]
-    return cordon.popen("run", "--json", "--session", session, "--workspace", cordon.workspace, *named, *client(*words), text=True,
-                        **options)
+    return cordon.popen("run", "--json", "--session", session, "--workspace", cordon.workspace, *named, *client(*words),
+                        text=True, **options)
 
 
 def end(process):
@@ -374,7 +382,8 @@ def test_denied_is_remembered(cordon, asking, server):
             answer(cordon, "deny", card_of(cordon)["id"], "--reason", "not there")
         told = end(process)
         assert told["stdout"] == "403\n" and "not there" in told["denials"][0]["note"], told
-    assert [(row["outcome"], row["by"]["door"]) for row in approvals(cordon)] == [("denied", "queue"), ("denied", "memory")]
+    assert [(row["outcome"], row["by"]["door"])
+            for row in approvals(cordon)] == [("denied", "queue"), ("denied", "memory")]
     assert server.seen == []
 
 
@@ -487,7 +496,8 @@ def test_a_command_with_a_terminal_of_its_own_is_asked_about_elsewhere(cordon, n
 @drivers("namespaces", "bwrap")
 def test_the_proxy_starts_with_the_first_connection(cordon, net, server, driver, leftovers):
     script = f"echo up; read line; {PYTHON} client.py direct a.test {server.port}"
-    process = cordon.popen("run", "--driver", driver, "--net", f"a.test:{server.port}", "-c", script, stdin=subprocess.PIPE, text=True)
+    process = cordon.popen("run", "--driver", driver, "--net", f"a.test:{server.port}", "-c", script,
+                           stdin=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "up\n" and proxies_of(process.pid) == []
     output, errors = process.communicate("\n", timeout=60)
     assert (output, process.returncode) == ("hello\n", 0), (output, errors)
@@ -569,8 +579,8 @@ def test_no_row_no_connection(cordon, net, server, holder):
     """When the ledger cannot be written any more, connections end."""
     script = f"{PYTHON} client.py hold a.test {holder.port} & until test -e go; do sleep 0.01; done; " \
              f"{PYTHON} client.py get http://b.test:{server.port}/ >/dev/null 2>&1; wait"
-    process = cordon.popen("run", "--json", "--net", f"a.test:{holder.port}", "--net", f"b.test:{server.port}", "-c", script,
-                           text=True)
+    process = cordon.popen("run", "--json", "--net", f"a.test:{holder.port}", "--net", f"b.test:{server.port}", "-c",
+                           script, text=True)
     assert holder.held.wait(30)
     ledger = cordon.data / "cordon/ledger"
     ledger.rename(ledger.with_name("away"))
@@ -599,14 +609,15 @@ cat ../data/cordon/ledger/*.jsonl
 @needs("mount-namespace")
 @pytest.mark.parametrize("times", [3, 2000])
 def test_connections_on_a_full_disk(cordon, net, server, tmp_path, times):
-    """Each has its row; when what is reserved for such rows is used up, there are no more connections, and the result says so."""
+    """Each has its row; when what is reserved for such rows is used up, there are no more connections, and the result
+    says so."""
     (tmp_path / "small").mkdir()
     line = (f"dd if=/dev/zero of=filler bs=64k 2>/dev/null; dd if=/dev/zero of=more bs=1k 2>/dev/null; {PYTHON} client.py many "
             f"{times} http://a.test:{server.port}/")
     prefix = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--mount"]
-    done = subprocess.run([*prefix, "sh", "-c", SMALL, "sh", tmp_path / "small", cordon.argv()[0], "--net", f"a.test:{server.port}",
-                           "-c", line], cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=PATIENCE)
+    done = subprocess.run([*prefix, "sh", "-c", SMALL, "sh", tmp_path / "small", cordon.argv()[0], "--net",
+                           f"a.test:{server.port}", "-c", line], cwd=cordon.workspace, env=cordon.env,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done
     told, *found = map(json.loads, done.stdout.splitlines())
     assert "error" not in told and told["exit_code"] == 0, told
@@ -621,14 +632,16 @@ def test_connections_on_a_full_disk(cordon, net, server, tmp_path, times):
 
 
 def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
-    """A limit on the size of files cuts its program off. The command has no network, all say so, and nothing else is executed in
-    its place: not what was open by chance, such as the caller's input, which an earlier command may have written."""
+    """A limit on the size of files cuts its program off. The command has no network, all say so, and nothing else is
+    executed in its place: not what was open by chance, such as the caller's input, which an earlier command may have
+    written."""
     mark = tmp_path / "mark"
     (tmp_path / "input.c").write_text(f'#include <fcntl.h>\nint main(void) {{ return creat("{mark}", 0600) < 0; }}\n')
     subprocess.run(["cc", tmp_path / "input.c", "-o", tmp_path / "input"], check=True)
     small = 256 << 10
     with open(tmp_path / "input", "rb") as given:
-        told = result(cordon, "--net", f"a.test:{server.port}", "-c", "cat >/dev/null; RES_OPTIONS='timeout:1 attempts:1' " +
+        told = result(cordon, "--net", f"a.test:{server.port}", "-c",
+                      "cat >/dev/null; RES_OPTIONS='timeout:1 attempts:1' " +
                       f"{PYTHON} client.py direct a.test {server.port}",
                       stdin=given, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)))
     assert told["exit_code"] == 1 and server.seen == [] and told["network"]["failed"] == 1, told
@@ -640,14 +653,15 @@ def test_a_proxy_that_cannot_be_kept_in_memory(cordon, net, server, tmp_path):
 
 @pytest.mark.parametrize("words", [["--net", "a.test:80"], ["--tty"]], ids=["net", "tty"])
 def test_descriptors_of_others_under_way_are_not_in_the_way(cordon, net, words):
-    """They are counted by user, against the soft limit of open files: one that is low leaves others of this user, who have their
-    own, enough."""
+    """They are counted by user, against the soft limit of open files: one that is low leaves others of this user, who
+    have their own, enough."""
     hoard = "import socket, array, resource, time\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n" \
             "kept = []\nfile = open('/dev/null')\ntry:\n    while len(kept) < 4000:\n" \
             "        ends = socket.socketpair()\n        for _ in range(100):\n            kept.append(ends) or " \
             "ends[0].sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [file.fileno()] * 8))])\n" \
             "except OSError as error:\n    print(error.errno, flush=True)\ntime.sleep(60)"
-    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # noqa: E731
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                     (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))  # noqa: E731
     process = cordon.popen("run", "--", PYTHON, "-c", hoard, text=True)
     try:
         assert process.stdout.readline() == "109\n"  # ETOOMANYREFS

@@ -334,7 +334,8 @@ def test_a_long_shell_script(work, cordon, tmp_path):
 
 
 def test_an_interactive_shell(terminal):
-    session = terminal("run", "--tty", "--env", "PS1=inside> ", "--", "bash", "--norc", "--noprofile", "--noediting", "-i")
+    session = terminal("run", "--tty", "--env", "PS1=inside> ", "--", "bash", "--norc", "--noprofile", "--noediting",
+                       "-i")
     session.expect("inside> ")
     session.type("sleep 100 & jobs -l | tr -d 0-9\n")
     session.expect("Running")
@@ -350,7 +351,7 @@ def test_an_interactive_shell(terminal):
     assert session.end() == 9
 
 
-# ---- what programs ask of descriptors, by ioctl ------------------------------------------------------------------------
+# ---- what programs ask of descriptors, by ioctl ----------------------------------------------------------------------
 
 TERMINALS = """
 import fcntl, os, pty, struct, termios, tty
@@ -409,10 +410,10 @@ def test_files_are_cloned_and_described(work, cordon):
 @pytest.mark.parametrize("words, keys", [
     pytest.param(["vim", "-u", "NONE", "file"], "oline from inside\x1b:wq\r", id="vim", marks=missing("vim")),
     pytest.param(["less", "file"], "q", id="less", marks=missing("less")),
-    pytest.param(["tmux", "-f", "/dev/null", "new-session", "cat file; read line; echo $line >file"], "line from inside\r", id="tmux",
-                 marks=missing("tmux")),
-    pytest.param(["script", "-qc", "cat file; read line; echo $line >file", "/dev/null"], "line from inside\r", id="script",
-                 marks=missing("script")),
+    pytest.param(["tmux", "-f", "/dev/null", "new-session", "cat file; read line; echo $line >file"],
+                 "line from inside\r", id="tmux", marks=missing("tmux")),
+    pytest.param(["script", "-qc", "cat file; read line; echo $line >file", "/dev/null"], "line from inside\r",
+                 id="script", marks=missing("script")),
 ])
 def test_programs_that_take_the_terminal(terminal, cordon, work, words, keys):
     work.write("file", "the first line\n")

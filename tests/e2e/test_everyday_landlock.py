@@ -1,7 +1,7 @@
 """Programs of every day under the driver landlock: files are moved and linked between the directories of a workspace.
 
-A root caller's command may change no mode, owner or time under this driver (docs/SECURITY.md), so what needs that is for
-ordinary users only."""
+A root caller's command may change no mode, owner or time under this driver (docs/SECURITY.md), so what needs that is
+for ordinary users only."""
 import subprocess
 
 import pytest

@@ -13,8 +13,8 @@ def example(cordon, tmp_path, leftovers):
     """example(name) runs it in the workspace and returns what it printed."""
     def run(name):
         program = embed(ROOT / f"examples/{name}.c", tmp_path, "shared")
-        done = subprocess.run([program], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=60)
+        done = subprocess.run([program], env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and done.stderr == "", done
         return done.stdout
     return run
@@ -23,7 +23,8 @@ def example(cordon, tmp_path, leftovers):
 def promised(name):
     """What the example's comment says it prints."""
     comment = (ROOT / f"examples/{name}.c").read_text().split("*/")[0]
-    return "".join(line.removeprefix(" *     ") + "\n" for line in comment.split(":\n *\n")[-1].splitlines() if line.strip() != "")
+    return "".join(line.removeprefix(" *     ") + "\n" for line in comment.split(":\n *\n")[-1].splitlines()
+                   if line.strip() != "")
 
 
 def test_every_example_is_short_and_run():

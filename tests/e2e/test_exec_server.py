@@ -1,5 +1,5 @@
-"""cordon exec-server, as Codex 0.169.0 speaks to it: lines of JSON-RPC without a version. What Codex itself makes of it is tested by
-make test-agents."""
+"""cordon exec-server, as Codex 0.169.0 speaks to it: lines of JSON-RPC without a version. What Codex itself makes of it
+is tested by make test-agents."""
 import base64
 import json
 import os
@@ -21,8 +21,8 @@ def chunk(data):
 
 class Codex:
     def __init__(self, cordon, workspace, home, *options):
-        self.process = cordon.popen("exec-server", f"--workspace={workspace}", "--agent-id=1", *options, stdin=subprocess.PIPE, cwd=workspace,
-                                    env={**cordon.env, "HOME": str(home)})
+        self.process = cordon.popen("exec-server", f"--workspace={workspace}", "--agent-id=1", *options,
+                                    stdin=subprocess.PIPE, cwd=workspace, env={**cordon.env, "HOME": str(home)})
         self.workspace, self.number = workspace, 0
         self.messages, self.kept = queue.Queue(), []
         threading.Thread(target=self.read, daemon=True).start()
@@ -104,7 +104,8 @@ def codex(cordon, project):
 
 def test_the_ids_of_thread_and_call_are_in_the_ledger(cordon, codex):
     assert codex.run("true", metadata={"threadId": "t-1", "toolCallId": "call_2", "more": "left out"})[0] == 0
-    assert [json.loads(row["client_ref"]) for row in rows(cordon) if row["row"] == "intent"] == [{"threadId": "t-1", "toolCallId": "call_2"}]
+    assert [json.loads(row["client_ref"]) for row in rows(cordon)
+            if row["row"] == "intent"] == [{"threadId": "t-1", "toolCallId": "call_2"}]
 
 
 def test_a_sandbox_that_nothing_needs_is_lowered(cordon, codex):
@@ -114,7 +115,8 @@ def test_a_sandbox_that_nothing_needs_is_lowered(cordon, codex):
     _, said = codex.run("echo $CORDON_SESSION_ID")
 
     def is_up():
-        return any(pathlib.Path(f"/proc/{pid}/comm").read_text() == "cordon-init\n" and is_running(pid) for pid in descendants(codex.process.pid))
+        return any(pathlib.Path(f"/proc/{pid}/comm").read_text() == "cordon-init\n" and is_running(pid)
+                   for pid in descendants(codex.process.pid))
     assert is_up()
     assert cordon("session", "end", said["stdout"].decode().strip()).returncode == 0
     assert wait_until(lambda: not is_up()) and codex.process.poll() is None
@@ -127,16 +129,19 @@ def test_the_opening(codex, project):
     info = codex.wait(lambda message: message.get("id") == 50)["result"]
     assert info["shell"] == {"name": "bash", "path": "/bin/bash"} and info["cwd"] == str(project.as_uri())
     assert codex.call("environment/status")["result"] == {"status": "ready"}
-    roots = codex.call("capabilityRoots/discoverV1", roots=[{"id": "a", "path": "file:///x", "sandbox": None}])["result"]["roots"]
+    roots = codex.call("capabilityRoots/discoverV1",
+                       roots=[{"id": "a", "path": "file:///x", "sandbox": None}])["result"]["roots"]
     assert roots[0]["id"] == "a" and roots[0]["error"] and not roots[0]["skills"]
     assert codex.call("http/request", url="http://127.0.0.1")["error"]["code"] == -32601
 
 
 def test_commands(cordon, codex, project):
     status, said = codex.run("echo $NAME; pwd; echo err >&2; echo kept > /tmp/f; touch here; exit 3")
-    assert (status, said["stdout"], said["stderr"]) == (3, f"v a\n{project}\n".encode(), b"err\n") and (project / "here").exists()
+    assert (status, said["stdout"], said["stderr"]) == (3, f"v a\n{project}\n".encode(),
+                                                        b"err\n") and (project / "here").exists()
     assert codex.run("cat /tmp/f; kill -9 $$", "second") == (137, {"stdout": b"kept\n", "stderr": b"", "pty": b""})
-    assert {row["session"] for row in rows(cordon) if row["row"] == "intent"} == {codex.run("printf %s $CORDON_SESSION_ID", "x")[1]["stdout"].decode()}
+    assert {row["session"] for row in rows(cordon)
+            if row["row"] == "intent"} == {codex.run("printf %s $CORDON_SESSION_ID", "x")[1]["stdout"].decode()}
     # Whatever it says about its own sandbox.
     wish = {"permissions": {"type": "disabled"}, "cwd": "file:///"}
     assert codex.run("touch /etc/cordon-test", "wish", sandbox=wish, enforceManagedNetwork=False)[0] != 0
@@ -147,11 +152,12 @@ def test_commands(cordon, codex, project):
 def test_what_is_refused_is_told_to_the_model(codex, project):
     status, said = codex.run("true", cwd="/etc")
     assert status == 125 and b"cordon: " in said["stderr"] and b"fix:" in said["stderr"]
-    for number, bad in enumerate(({"argv": []}, {"argv": ["true", 1]}, {"argv": "true"}, {"cwd": "/tmp"}, {"cwd": "file:///a%00b"}, {"cwd": 1},
-                                  {"env": {"A": 1}}, {"argv": ["/no/such/program"]})):
+    for number, bad in enumerate(({"argv": []}, {"argv": ["true", 1]}, {"argv": "true"}, {"cwd": "/tmp"},
+                                  {"cwd": "file:///a%00b"}, {"cwd": 1}, {"env": {"A": 1}},
+                                  {"argv": ["/no/such/program"]})):
         name = f"bad-{number}"
-        answer = codex.call("process/start", **{"processId": name, "argv": ["/bin/true"], "cwd": codex.uri(project), "env": {}, "tty": False,
-                                                "arg0": None, **bad})
+        answer = codex.call("process/start", **{"processId": name, "argv": ["/bin/true"], "cwd": codex.uri(project),
+                                                "env": {}, "tty": False, "arg0": None, **bad})
         assert answer["result"] == {"processId": name}
         status, said = codex.ended(name)
         assert status in (125, 127) and said["stderr"].startswith(b"cordon: "), (bad, said)
@@ -165,16 +171,20 @@ def test_reading(codex):
     assert codex.call("process/read", processId="p", afterSeq=first["nextSeq"] - 1, waitMs=1)["result"]["chunks"] == []
     codex.number += 1
     waiting = codex.number
-    codex.write({"id": waiting, "method": "process/read", "params": {"processId": "p", "afterSeq": first["nextSeq"] - 1, "waitMs": 60000}})
-    assert codex.call("process/write", processId="p", chunk=chunk(b"two\n"), writeId="1")["result"] == {"status": "accepted"}
+    codex.write({"id": waiting, "method": "process/read",
+                 "params": {"processId": "p", "afterSeq": first["nextSeq"] - 1, "waitMs": 60000}})
+    assert codex.call("process/write", processId="p", chunk=chunk(b"two\n"),
+                      writeId="1")["result"] == {"status": "accepted"}
     answer = codex.wait(lambda message: message.get("id") == waiting)["result"]
     assert base64.b64decode(answer["chunks"][0]["chunk"]) == b"two\n"
     codex.ended("p")
     last = codex.call("process/read", processId="p")["result"]
     assert last["closed"] and last["exitCode"] == 5 and len(last["chunks"]) == 2
     assert len(codex.call("process/read", processId="p", maxBytes=1)["result"]["chunks"]) == 1
-    assert codex.call("process/write", processId="p", chunk=chunk(b"x"), writeId="2")["result"] == {"status": "stdinClosed"}
-    assert codex.call("process/write", processId="q", chunk=chunk(b"x"), writeId="3")["result"] == {"status": "unknownProcess"}
+    assert codex.call("process/write", processId="p", chunk=chunk(b"x"),
+                      writeId="2")["result"] == {"status": "stdinClosed"}
+    assert codex.call("process/write", processId="q", chunk=chunk(b"x"),
+                      writeId="3")["result"] == {"status": "unknownProcess"}
     assert codex.call("process/read", processId="q")["error"]["code"] == -32600
     assert codex.call("process/write", processId="p", chunk="*", writeId="4")["error"]["code"] == -32602
 
@@ -196,8 +206,9 @@ def asking(cordon, project):
     codex = Codex(cordon, project, project.parent, f"--config={config}")
 
     def person(*words):
-        return subprocess.run(cordon.argv("approvals", *words, "--config", config), env={**cordon.env, "HOME": str(project.parent)},
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        return subprocess.run(cordon.argv("approvals", *words, "--config", config),
+                              env={**cordon.env, "HOME": str(project.parent)}, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
     codex.cards = lambda: json.loads(person("list", "--json").stdout)["approvals"]
     codex.answer = lambda word: person(word, codex.cards()[0]["id"])
     yield codex
@@ -270,7 +281,8 @@ def test_who_is_asked_is_asked_no_more(cordon, asking, project, how):
 def test_a_write_that_is_repeated_is_not_written_twice(codex):
     codex.start("p", "/bin/sh", "-c", "cat", pipeStdin=True)
     for number, text in (("1", "a"), ("1", "a"), ("2", "b"), ("1", "a"), ("2", "b"), ("3", "c\n")):
-        assert codex.call("process/write", processId="p", chunk=chunk(text.encode()), writeId=number)["result"] == {"status": "accepted"}
+        assert codex.call("process/write", processId="p", chunk=chunk(text.encode()),
+                          writeId=number)["result"] == {"status": "accepted"}
     seen = b""
     while not seen.endswith(b"\n"):
         said = codex.call("process/read", processId="p", afterSeq=0, waitMs=60000)["result"]
@@ -284,19 +296,21 @@ def test_a_write_that_is_repeated_is_not_written_twice(codex):
 
 def test_what_cannot_be_kept_is_refused_by_name(codex, project):
     """A client that asks for it would go by what it did not get."""
-    for name, wrong in (("arg0", {"arg0": "other"}), ("arg0", {"arg0": 3}), ("envPolicy", {"envPolicy": "all"}), ("future", {"envPolicy": {"future": 1}}),
-                        ("envPolicy.set", {"envPolicy": {"set": []}})):
-        answer = codex.call("process/start", **{"processId": name + str(wrong), "argv": ["/bin/true"], "cwd": codex.uri(project), "env": {},
-                                                "tty": False, **wrong})
+    for name, wrong in (("arg0", {"arg0": "other"}), ("arg0", {"arg0": 3}), ("envPolicy", {"envPolicy": "all"}),
+                        ("future", {"envPolicy": {"future": 1}}), ("envPolicy.set", {"envPolicy": {"set": []}})):
+        answer = codex.call("process/start", **{"processId": name + str(wrong), "argv": ["/bin/true"],
+                                                "cwd": codex.uri(project), "env": {}, "tty": False, **wrong})
         assert "result" in answer
         status, said = codex.ended(name + str(wrong))
         assert status == 125 and name.encode() in said["stderr"], said
     codex.start("same", "/bin/true", arg0="/bin/true")
     assert codex.ended("same")[0] == 0
-    policy = {"inherit": "core", "ignoreDefaultExcludes": False, "exclude": [], "includeOnly": [], "set": {"NAME": "of the policy", "MORE": "m"}}
+    policy = {"inherit": "core", "ignoreDefaultExcludes": False, "exclude": [], "includeOnly": [],
+              "set": {"NAME": "of the policy", "MORE": "m"}}
     status, said = codex.run("echo $NAME $MORE", "policy", envPolicy=policy)
     assert said["stdout"] == b"v a m\n"
-    assert codex.call("initialize", clientName="x", resumeSessionId="another")["error"]["message"].startswith("resumeSessionId")
+    assert codex.call("initialize", clientName="x",
+                      resumeSessionId="another")["error"]["message"].startswith("resumeSessionId")
     own = codex.call("initialize", clientName="x", resumeSessionId=None)["result"]["sessionId"]
     assert codex.call("initialize", clientName="x", resumeSessionId=own)["result"] == {"sessionId": own}
 
@@ -311,8 +325,8 @@ def test_signals_and_terminals(codex):
     assert codex.call("process/terminate", processId="q")["result"] == {"running": True}
     assert codex.ended("q")[0] == 137
     assert codex.call("process/terminate", processId="q")["result"] == {"running": False}
-    codex.call("process/start", processId="t", argv=["/bin/bash", "-c", "tty; read x; echo got $x"], cwd=codex.uri(codex.workspace), env={}, tty=True,
-               arg0=None)
+    codex.call("process/start", processId="t", argv=["/bin/bash", "-c", "tty; read x; echo got $x"],
+               cwd=codex.uri(codex.workspace), env={}, tty=True, arg0=None)
     codex.call("process/write", processId="t", chunk=chunk(b"line\n"), writeId="1")
     status, said = codex.ended("t")
     assert status == 0 and b"/dev/pts/" in said["pty"] and b"got line" in said["pty"]
@@ -336,14 +350,16 @@ def test_files(codex, project):
     assert codex.call("fs/createDirectory", path=codex.uri("x/y"), recursive=False)["error"]["code"] == -32600
     assert codex.call("fs/writeFile", path=codex.uri("x/y/new"), dataBase64=chunk(b"\0data"))["result"] == {}
     assert (project / "x/y/new").read_bytes() == b"\0data"
-    assert codex.call("fs/copy", sourcePath=codex.uri("x/y/new"), destinationPath=codex.uri("copied"), recursive=False)["result"] == {}
+    assert codex.call("fs/copy", sourcePath=codex.uri("x/y/new"), destinationPath=codex.uri("copied"),
+                      recursive=False)["result"] == {}
     assert (project / "copied").read_bytes() == b"\0data"
     listed = codex.call("fs/readDirectory", path=codex.uri("x"))["result"]["entries"]
     assert listed == [{"fileName": "y", "isDirectory": True, "isFile": False}]
     assert codex.call("fs/canonicalize", path=codex.uri("x/../f"))["result"]["path"] == (project / "f").as_uri()
     assert codex.call("fs/open", path=codex.uri("f"), handleId="h")["result"] == {"handleId": "h"}
     assert codex.call("fs/readBlock", handleId="h", offset=1, len=1)["result"] == {"chunk": chunk(b"\0"), "eof": False}
-    assert codex.call("fs/readBlock", handleId="h", offset=1, len=9)["result"] == {"chunk": chunk(b"\0\xff"), "eof": True}
+    assert codex.call("fs/readBlock", handleId="h", offset=1,
+                      len=9)["result"] == {"chunk": chunk(b"\0\xff"), "eof": True}
     assert codex.call("fs/close", handleId="h")["result"] == {}
     assert codex.call("fs/readBlock", handleId="h", offset=0, len=1)["error"]["code"] == -32600
     assert codex.call("fs/remove", path=codex.uri("x"), recursive=True)["result"] == {} and not (project / "x").exists()
@@ -363,21 +379,27 @@ def test_trees_are_walked_and_copied(codex, project):
     root = (project / "tree").as_uri()
     assert (found["errors"], found["truncated"]) == ([], False)
     assert sorted((each["path"], each["kind"]) for each in found["entries"]) == [
-        (f"{root}/deep", "directory"), (f"{root}/deep/a%20b", "file"), (f"{root}/deep/er", "directory"), (f"{root}/run", "file")]
+        (f"{root}/deep", "directory"), (f"{root}/deep/a%20b", "file"), (f"{root}/deep/er", "directory"),
+        (f"{root}/run", "file")]
     few = codex.call("fs/walk", path=codex.uri("tree"), options={"maxDepth": 1, "maxEntries": 1})["result"]
     assert len(few["entries"]) <= 1 and few["truncated"]
     assert codex.call("fs/walk", path=codex.uri("none"), options={})["error"]["code"] == -32004
-    assert codex.call("fs/copy", sourcePath=codex.uri("tree/run"), destinationPath=codex.uri("run"), recursive=False)["result"] == {}
+    assert codex.call("fs/copy", sourcePath=codex.uri("tree/run"), destinationPath=codex.uri("run"),
+                      recursive=False)["result"] == {}
     assert os.stat(project / "run").st_mode & 0o777 == 0o755
-    assert codex.call("fs/copy", sourcePath=codex.uri("tree/run"), destinationPath=codex.uri("run"), recursive=False)["result"] == {}
-    assert "error" in codex.call("fs/copy", sourcePath=codex.uri("tree/deep"), destinationPath=codex.uri("other"), recursive=False)
-    assert codex.call("fs/copy", sourcePath=codex.uri("tree/deep"), destinationPath=codex.uri("other"), recursive=True)["result"] == {}
+    assert codex.call("fs/copy", sourcePath=codex.uri("tree/run"), destinationPath=codex.uri("run"),
+                      recursive=False)["result"] == {}
+    assert "error" in codex.call("fs/copy", sourcePath=codex.uri("tree/deep"), destinationPath=codex.uri("other"),
+                                 recursive=False)
+    assert codex.call("fs/copy", sourcePath=codex.uri("tree/deep"), destinationPath=codex.uri("other"),
+                      recursive=True)["result"] == {}
     assert (project / "other/a b").read_text() == "text" and (project / "other/er").is_dir()
 
 
 def test_a_denial_that_explains_a_failure_is_told_as_one(codex, project):
     (project / ".env").write_text("KEY=1\n")
-    for number, (script, denied) in enumerate((("exit 3", False), ("true", False), ("touch /etc/x", True), ("touch /etc/x; true", False), ("cat /srv/none", True))):
+    for number, (script, denied) in enumerate((("exit 3", False), ("true", False), ("touch /etc/x", True),
+                                               ("touch /etc/x; true", False), ("cat /srv/none", True))):
         codex.run(script, name=f"d{number}")
         assert codex.denied == denied, script
         read = codex.call("process/read", processId=f"d{number}", afterSeq=0)["result"]
@@ -388,7 +410,8 @@ def test_a_denial_that_explains_a_failure_is_told_as_one(codex, project):
 
 def test_a_refused_variable_is_left_out_and_said(codex):
     sent = {"NAME": "kept", "PYTHONPATH": "/x", "LD_LIBRARY_PATH": "/y", "CORDON_SESSION_ID": "z"}
-    status, said = codex.run("echo $NAME${PYTHONPATH+1}${LD_LIBRARY_PATH+1}; test \"$CORDON_SESSION_ID\" != z", env=sent)
+    status, said = codex.run("echo $NAME${PYTHONPATH+1}${LD_LIBRARY_PATH+1}; test \"$CORDON_SESSION_ID\" != z",
+                             env=sent)
     assert (status, said["stdout"], said["stderr"]) == (0, b"kept\n", b"")
     status, said = codex.run("exit 3", name="q", env=sent)
     assert status == 3 and all(name.encode() in said["stderr"] for name in list(sent)[1:]), said
@@ -400,7 +423,8 @@ def test_what_the_policy_hides_is_not_told(codex, project):
     codex.start("p", "/bin/sh", "-c", "cat .env; exit 3")
     status, said = codex.ended("p")
     assert status == 3 and b"masked" not in said["stderr"] and b"--read" not in said["stderr"] and b"SECRET" not in said["stdout"], said
-    for method, more in (("fs/readFile", {}), ("fs/getMetadata", {}), ("fs/writeFile", {"dataBase64": chunk(b"x")}), ("fs/remove", {})):
+    for method, more in (("fs/readFile", {}), ("fs/getMetadata", {}), ("fs/writeFile", {"dataBase64": chunk(b"x")}),
+                         ("fs/remove", {})):
         answer = codex.call(method, path=codex.uri(".env"), **more)
         assert "deny" not in json.dumps(answer) and "hidden" not in json.dumps(answer) and "capabilities" not in json.dumps(answer), answer
     assert (project / ".env").read_text() == "SECRET=1"
@@ -415,16 +439,18 @@ def test_files_outside_are_refused(cordon, codex, project):
         assert answer["error"]["code"] == -32600 and "outside" not in answer.get("result", {}), answer
         assert codex.call("fs/writeFile", path=codex.uri(path), dataBase64=chunk(b"x"))["error"]["code"] == -32600
     assert secret.read_text() == "outside"
-    assert codex.call("fs/copy", sourcePath=codex.uri(secret), destinationPath=codex.uri("c"), recursive=False)["error"]["code"] == -32600
+    assert codex.call("fs/copy", sourcePath=codex.uri(secret), destinationPath=codex.uri("c"),
+                      recursive=False)["error"]["code"] == -32600
     assert [row["row"] for row in rows(cordon)].count("denial") == 9
 
 
 def test_garbage(codex):
-    for line in (b"", b"{", b"[]", b"null", b"\0", b"\xff\xfe", b"[" * 100000, b'{"id":{},"method":"x"}', b'{"id":1,"id":2,"method":"initialize"}',
-                 b'{"id":"' + b"x" * 500 + b'","method":"initialize"}', b'{"id":7,"method":"initialize","params":[]}', b'{"method":7}', b'{"id":9}'):
+    for line in (b"", b"{", b"[]", b"null", b"\0", b"\xff\xfe", b"[" * 100000, b'{"id":{},"method":"x"}',
+                 b'{"id":1,"id":2,"method":"initialize"}', b'{"id":"' + b"x" * 500 + b'","method":"initialize"}',
+                 b'{"id":7,"method":"initialize","params":[]}', b'{"method":7}', b'{"id":9}'):
         codex.write(line)
-    for method in ("", "process", "fs/readFile\0", "process/start", "process/read", "process/signal", "fs/open", "fs/readFile", "fs/copy", "fs/readBlock",
-                   "fs/writeFile"):
+    for method in ("", "process", "fs/readFile\0", "process/start", "process/read", "process/signal", "fs/open",
+                   "fs/readFile", "fs/copy", "fs/readBlock", "fs/writeFile"):
         assert codex.call(method)["error"]["code"] < 0
     assert codex.call("process/start", processId="x" * 300, argv=["true"])["error"]
     assert codex.call("fs/readFile", path="file://other/etc/passwd")["error"]["code"] == -32602

@@ -1,5 +1,5 @@
-"""FIFOs: a read-only mount does not keep a command from writing to one, so in what is granted to be read they are hidden. In what
-is granted to be written they work."""
+"""FIFOs: a read-only mount does not keep a command from writing to one, so in what is granted to be read they are
+hidden. In what is granted to be written they work."""
 import os
 
 import pytest

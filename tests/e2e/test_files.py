@@ -44,7 +44,8 @@ def test_a_day_of_work(cordon, file):
     assert read["content"] == "one\ntwo\nthree\n" and read["lines"] == 3
     edited = file("edit", "--old", "two", "--new", "2", "--if-version", read["version"], "src.txt")
     assert edited["replaced"] == 1 and edited["line"] == 2
-    assert refused(file, cordon, "edit", "--old", "2", "--new", "3", "--if-version", read["version"], "src.txt")["class"] == "session_busy"
+    assert refused(file, cordon, "edit", "--old", "2", "--new", "3", "--if-version", read["version"],
+                   "src.txt")["class"] == "session_busy"
     assert file("mkdir", "dir")["path"] == str(cordon.workspace / "dir")
     file("rename", "src.txt", "dir/moved.txt")
     assert [entry["path"] for entry in file("find", "--type", "file")["entries"]] == ["dir/moved.txt"]
@@ -67,22 +68,23 @@ def test_nothing_leaves(cordon, file, tmp_path):
     (cordon.workspace / "link").symlink_to(outside)
     (cordon.workspace / "file-link").symlink_to(outside / "secret")
     (cordon.workspace / "relative").symlink_to(f"{up}/secret")
-    paths = [f"{outside}/secret", f"{up}/secret", "link/secret", "file-link", "relative", f"/proc/self/root{outside}/secret",
-             f"{cordon.workspace}/{up}/secret", "/etc/passwd"]
+    paths = [f"{outside}/secret", f"{up}/secret", "link/secret", "file-link", "relative",
+             f"/proc/self/root{outside}/secret", f"{cordon.workspace}/{up}/secret", "/etc/passwd"]
     for path in paths:
-        for words in (["read", path], ["send", path], ["stat", path], ["grep", "SECRET", path], ["edit", "--old", "S", "--new", "s", path],
-                      ["write", "--content", "x", path]):
+        for words in (["read", path], ["send", path], ["stat", path], ["grep", "SECRET", path],
+                      ["edit", "--old", "S", "--new", "s", path], ["write", "--content", "x", path]):
             error = file(*words, status=125)
             assert error["class"] == "capability_denied", (words, error)
             assert "SECRET" not in json.dumps(error)
     refused(file, cordon, "read", paths[0])
-    for words in (["write", "--content", "x", "link/new"], ["mkdir", "link/new"], ["remove", "link/secret"], ["rename", "link/secret", "stolen"],
-                  ["list", "link"], ["find", "link"]):
+    for words in (["write", "--content", "x", "link/new"], ["mkdir", "link/new"], ["remove", "link/secret"],
+                  ["rename", "link/secret", "stolen"], ["list", "link"], ["find", "link"]):
         assert file(*words, status=125)["class"] == "capability_denied", words
     assert os.listdir(outside) == ["secret"] and (outside / "secret").read_text() == "SECRET"
     # What is granted is there, and no more of it than that.
     assert file("read", "--read", outside, f"{outside}/secret")["content"] == "SECRET"
-    assert refused(file, cordon, "write", "--content", "x", "--read", outside, f"{outside}/secret")["class"] == "capability_denied"
+    assert refused(file, cordon, "write", "--content", "x", "--read", outside,
+                   f"{outside}/secret")["class"] == "capability_denied"
     file("write", "--content", "x", "--write", outside, f"{outside}/secret")
     assert (outside / "secret").read_text() == "x"
 
@@ -105,14 +107,15 @@ def test_hidden_and_protected_names(cordon, file):
     subprocess.run(["git", "init", "-q"], cwd=cordon.workspace, check=True)
     (cordon.workspace / ".env").write_text("KEY=1")
     before = (cordon.workspace / ".git/config").read_text()
-    for words in (["read", ".env"], ["read", ".ENV"], ["write", "--content", "x", ".Env.local"], ["write", "--content", "x", ".git/config"],
-                  ["write", "--content", "x", ".GIT/hooks/pre-commit"], ["edit", "--old", "core", "--new", "x", ".git/config"],
-                  ["remove", "--recursive", ".git"], ["rename", ".git", "git"], ["rename", ".env", "plain"],
-                  ["write", "--content", "", ".cordon.toml"]):
+    for words in (["read", ".env"], ["read", ".ENV"], ["write", "--content", "x", ".Env.local"],
+                  ["write", "--content", "x", ".git/config"], ["write", "--content", "x", ".GIT/hooks/pre-commit"],
+                  ["edit", "--old", "core", "--new", "x", ".git/config"], ["remove", "--recursive", ".git"],
+                  ["rename", ".git", "git"], ["rename", ".env", "plain"], ["write", "--content", "", ".cordon.toml"]):
         assert file(*words, status=125)["class"] in ("capability_denied", "not_found"), words
     assert (cordon.workspace / ".git/config").read_text() == before and not (cordon.workspace / "plain").exists()
     assert "KEY" not in json.dumps(file("grep", "--all", "KEY"))
-    assert {entry["name"]: entry["type"] for entry in file("list")["entries"]} == {".env": "hidden", ".git": "directory"}
+    assert {entry["name"]: entry["type"]
+            for entry in file("list")["entries"]} == {".env": "hidden", ".git": "directory"}
 
 
 def test_what_was_not_looked_at_or_is_not_there_is_said(cordon, file):
@@ -130,8 +133,10 @@ def test_what_was_not_looked_at_or_is_not_there_is_said(cordon, file):
     # What is too large to be sent is not told to be sent, and no other advice leads back to where it came from.
     with open(cordon.workspace / "large", "wb") as large:
         large.truncate((25 << 20) + 1)
-    assert "cordon run" in file("read", "large", status=125)["remediation"] and "send" not in file("read", "large", status=125)["remediation"]
-    assert "cordon run" in file("send", "large", status=125)["remediation"] and "cordon run" in file("export", status=125)["remediation"]
+    assert "cordon run" in file("read", "large",
+                                status=125)["remediation"] and "send" not in file("read", "large", status=125)["remediation"]
+    assert "cordon run" in file("send", "large",
+                                status=125)["remediation"] and "cordon run" in file("export", status=125)["remediation"]
 
 
 def test_what_has_no_content(cordon, file):
@@ -201,14 +206,16 @@ def test_without_a_ledger_nothing_is_done(cordon, file):
 
 
 def test_words(cordon, file):
-    for words in (["grep"], ["rename", "a"], ["edit", "a"], ["read"], ["write", "--offset", "1", "a"], ["frobnicate"], ["find", "a", "b"]):
+    for words in (["grep"], ["rename", "a"], ["edit", "a"], ["read"], ["write", "--offset", "1", "a"], ["frobnicate"],
+                  ["find", "a", "b"]):
         done = cordon("file", *words, "--json")
         assert done.returncode in (2, 125) and json.loads(done.stdout)["error"]["class"] == "invalid_request", (words, done)
     assert "the new path is missing" in cordon("file", "rename", "a").stderr
     assert file("grep", "(a", status=125)["class"] == "invalid_request"
 
 
-@pytest.mark.parametrize("path", [".git/rebase-merge/git-rebase-todo", ".git/logs/HEAD", ".git/modules", "sub/.git/BISECT_NAMES", ".GIT/x"])
+@pytest.mark.parametrize("path", [".git/rebase-merge/git-rebase-todo", ".git/logs/HEAD", ".git/modules",
+                                  "sub/.git/BISECT_NAMES", ".GIT/x"])
 def test_nothing_is_changed_in_the_directory_of_a_repository(cordon, path):
     """Nearly every file there decides what git does next, outside."""
     for name in (".git/rebase-merge", ".git/logs", "sub/.git", ".GIT"):

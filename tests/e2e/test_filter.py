@@ -15,8 +15,9 @@ MiB = 1 << 20
 
 def script(cordon, text, **options):
     """A line of shell that can call $CORDON."""
-    return subprocess.run(["bash", "-c", text], cwd=cordon.workspace, env={**cordon.env, "CORDON": PROGRAM}, stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=PATIENCE, start_new_session=True, **options)
+    return subprocess.run(["bash", "-c", text], cwd=cordon.workspace, env={**cordon.env, "CORDON": PROGRAM},
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, start_new_session=True,
+                          **options)
 
 
 @pytest.fixture
@@ -64,7 +65,8 @@ def test_a_log_grows(cordon, tmp_path):
 
 @needs("unsanitized")
 def test_what_nobody_reads_blocks_the_command(cordon):
-    """10 GiB for a reader that reads nothing: the command waits, cordon's memory is bounded, and signals still arrive."""
+    """10 GiB for a reader that reads nothing: the command waits, cordon's memory is bounded, and signals still
+    arrive."""
     process = cordon.popen("run", "-c", "echo ready >&2; exec head -c 10G /dev/zero")
     assert process.stderr.readline() == b"ready\n"
 
@@ -97,7 +99,8 @@ LINES = "for i in $(seq 200); do echo out$i; echo err$i >&2; done"
 ORDERED = "".join(f"out{number}\nerr{number}\n" for number in range(1, 201)).encode()
 
 
-@pytest.mark.parametrize("way", ["2>&1", "> ../log 2>&1; cat ../log", ">> ../log 2>> ../log; cat ../log"], ids=["pipe", "file", "append"])
+@pytest.mark.parametrize("way", ["2>&1", "> ../log 2>&1; cat ../log", ">> ../log 2>> ../log; cat ../log"],
+                         ids=["pipe", "file", "append"])
 def test_one_file_keeps_the_order(cordon, way):
     assert script(cordon, f"\"$CORDON\" run -c '{LINES}' {way}").stdout == ORDERED
 

@@ -84,16 +84,19 @@ def test_what_a_newer_version_says_more_of_what_may_be_reached_is_passed_over_an
 
 def test_a_record_that_the_first_version_would_not_understand_says_so(cordon):
     put_samples(cordon)
-    for words, version in ((["--read", "/usr"], 1), (["--publish", "18080:80"], 2), (["--publish", "18080:80", "--label", "a=b"], 2)):
+    for words, version in ((["--read", "/usr"], 1), (["--publish", "18080:80"], 2),
+                           (["--publish", "18080:80", "--label", "a=b"], 2)):
         cordon("session", "new", "made", *words)
-        [record] = [path for path in (cordon.data / "cordon/sessions").glob("*/session.json") if json.loads(path.read_text())["id"] == "made"]
+        [record] = [path for path in (cordon.data / "cordon/sessions").glob("*/session.json")
+                    if json.loads(path.read_text())["id"] == "made"]
         written = json.loads(record.read_text())
         assert written["version"] == version and written.get("reader", version) == version, (words, written)
         assert cordon("session", "show", "made").returncode == 0
         assert cordon("session", "end", "made").returncode == 0 and cordon("session", "rm", "made").returncode == 0
     # One that gets a port later needs the newer reader from then on.
     cordon("session", "new", "made", "--label", "a=b")
-    [record] = [path for path in (cordon.data / "cordon/sessions").glob("*/session.json") if json.loads(path.read_text())["id"] == "made"]
+    [record] = [path for path in (cordon.data / "cordon/sessions").glob("*/session.json")
+                if json.loads(path.read_text())["id"] == "made"]
     assert (json.loads(record.read_text())["version"], json.loads(record.read_text())["reader"]) == (1, 1)
     assert cordon("session", "update", "made", "--publish", "18080:80").returncode == 0
     assert (json.loads(record.read_text())["version"], json.loads(record.read_text())["reader"]) == (2, 2)
@@ -104,7 +107,8 @@ def test_a_job_that_only_a_newer_version_can_use_is_named_ended_and_removed(cord
     record = place(cordon, "jobs") / JOB / "job.json"
     written = json.loads(record.read_text())
     record.write_text(json.dumps({**written, "version": 2, "reader": 1, "more": {"what": "ever"}}))
-    assert json.loads(cordon("job", "poll", JOB, "--json").stdout)["state"] == "ended", "what it says more is passed over"
+    assert json.loads(cordon("job", "poll", JOB,
+                             "--json").stdout)["state"] == "ended", "what it says more is passed over"
     record.write_text(json.dumps({"version": 9, "id": JOB, "session": "old", "else": True}))
     [listed] = json.loads(cordon("job", "list", "--session", "old", "--json").stdout)["jobs"]
     assert (listed["id"], listed["state"], listed["exit_code"]) == (JOB, "newer", None)
@@ -157,7 +161,8 @@ def replace(path, record):
 
 
 def test_rows_say_their_version_and_older_ones_are_read(cordon):
-    """The ledger begins with rows that have none (data/format-1/ledger): their chain and head hold, and newer ones go on with it."""
+    """The ledger begins with rows that have none (data/format-1/ledger): their chain and head hold, and newer ones go
+    on with it."""
     for day in (SAMPLES / "ledger").iterdir():
         target = cordon.data / "cordon/ledger" / day.name
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -180,7 +185,8 @@ def test_a_session_that_only_a_newer_version_can_use_is_named_ended_and_removed(
     record.write_text(json.dumps(newer))
     listed = {each["id"]: each["state"] for each in json.loads(cordon("session", "list", "--json").stdout)["sessions"]}
     assert listed == {"another": "active", "old": "newer"}
-    for words in (["session", "show", "old"], ["session", "pause", "old"], ["session", "update", "old", "--label", "a=b"]):
+    for words in (["session", "show", "old"], ["session", "pause", "old"],
+                  ["session", "update", "old", "--label", "a=b"]):
         refused = cordon(*words)
         assert refused.returncode == 125 and "newer version of cordon" in refused.stderr, refused
     assert json.loads(record.read_text()) == newer

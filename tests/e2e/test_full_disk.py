@@ -1,5 +1,6 @@
-"""A command that fills the file system of cordon's data is recorded like any other: room for its rows was reserved before it
-started. And where its result row cannot be written all the same, the caller gets the result with the error."""
+"""A command that fills the file system of cordon's data is recorded like any other: room for its rows was reserved
+before it started. And where its result row cannot be written all the same, the caller gets the result with the
+error."""
 import json
 import os
 import shutil
@@ -107,8 +108,8 @@ def test_without_room_for_its_rows_nothing_starts(cordon, tmp_path):
     place = tmp_path / "small"
     place.mkdir()
     done = subprocess.run([*NAMESPACE, "sh", "-c", REFUSED, "sh", place, cordon.argv()[0], cordon.workspace],
-                          env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=PATIENCE)
+                          env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=PATIENCE)
     assert done.returncode == 0, done
     error, last = map(json.loads, done.stdout.splitlines())
     assert error["error"]["class"] == "audit_unavailable" and "No space left" in error["error"]["reason"], error
@@ -116,7 +117,7 @@ def test_without_room_for_its_rows_nothing_starts(cordon, tmp_path):
     assert not (cordon.workspace / "refused").exists()
 
 
-# ---- the row cannot be written all the same ---------------------------------------------------------------------------
+# ---- the row cannot be written all the same --------------------------------------------------------------------------
 
 LINE = PLANT + "; echo out; echo err >&2; touch ready; until [ -e go ]; do sleep 0.01; done; exit 3"
 

@@ -1,5 +1,5 @@
-"""The gateway: an address inside that leads to an https service and adds a key outside. The service is one of the tests' own, with
-certificates of their own, in the world that the tests of the network have."""
+"""The gateway: an address inside that leads to an https service and adds a key outside. The service is one of the
+tests' own, with certificates of their own, in the world that the tests of the network have."""
 import json
 import os
 import pathlib
@@ -24,24 +24,28 @@ def openssl(*words):
 
 def certify(directory, name, subject, days=2):
     """A key and a certificate for these names, of the authority there."""
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", directory / f"{name}.key", "-out", directory / f"{name}.csr", "-subj", "/CN=x")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", directory / f"{name}.key", "-out",
+            directory / f"{name}.csr", "-subj", "/CN=x")
     (directory / f"{name}.ext").write_text(f"subjectAltName={subject}\n")
-    openssl("x509", "-req", "-in", directory / f"{name}.csr", "-CA", directory / "ca.pem", "-CAkey", directory / "ca.key", "-CAcreateserial",
-            "-days", days, "-extfile", directory / f"{name}.ext", "-out", directory / f"{name}.pem")
+    openssl("x509", "-req", "-in", directory / f"{name}.csr", "-CA", directory / "ca.pem", "-CAkey",
+            directory / "ca.key", "-CAcreateserial", "-days", days, "-extfile", directory / f"{name}.ext", "-out",
+            directory / f"{name}.pem")
 
 
 @pytest.fixture(scope="module")
 def service(world, tmp_path_factory):
-    """Where its certificates are; it listens at good.test:8443, with a certificate for another name at 8444, with an old one at 8445."""
+    """Where its certificates are; it listens at good.test:8443, with a certificate for another name at 8444, with an
+    old one at 8445."""
     directory = tmp_path_factory.mktemp("tls")
     directory.chmod(0o755)
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory / "ca.key", "-out", directory / "ca.pem", "-days", "2",
-            "-subj", "/CN=tests", "-addext", "basicConstraints=critical,CA:TRUE")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory / "ca.key", "-out",
+            directory / "ca.pem", "-days", "2", "-subj", "/CN=tests", "-addext", "basicConstraints=critical,CA:TRUE")
     certify(directory, "good", "DNS:good.test")
     certify(directory, "other", "DNS:other.test")
     certify(directory, "old", "DNS:good.test", days=-1)
     for name, port in (("good", 8443), ("other", 8444), ("old", 8445)):
-        process = world.start("/usr/bin/python3", ECHO, directory / f"{name}.pem", directory / f"{name}.key", PUBLIC, port, stdout=subprocess.PIPE)
+        process = world.start("/usr/bin/python3", ECHO, directory / f"{name}.pem", directory / f"{name}.key", PUBLIC,
+                              port, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b"ready\n"
         process.stdout.close()
     return directory
@@ -80,10 +84,12 @@ def test_the_key_is_added_outside_and_is_nowhere_inside(net, through):
     assert inside["TEST_BASE_URL"].startswith("http://127.0.0.1:") and inside["TEST_API_KEY"] and "THE_KEY" not in inside
     assert KEY not in json.dumps(told)
     row, = connections(net)
-    assert row["decision"] == "allowed" and (row["host"], row["port"], row["status"]) == ("good.test", 8443, 200) and row["address"] == PUBLIC
+    assert row["decision"] == "allowed" and (row["host"], row["port"],
+                                             row["status"]) == ("good.test", 8443, 200) and row["address"] == PUBLIC
     assert row["bytes_in"] > 100 and row["bytes_out"] > 100 and row["audit_id"] == told["audit_id"]
     assert told["network"]["connections"] == 1
-    kept = b"".join(path.read_bytes() for path in pathlib.Path(net.data).rglob("*") if path.is_file() and os.access(path, os.R_OK))
+    kept = b"".join(path.read_bytes() for path in pathlib.Path(net.data).rglob("*") if path.is_file()
+                    and os.access(path, os.R_OK))
     assert KEY.encode() not in kept
 
 
@@ -120,8 +126,8 @@ def test_one_request_each_and_nothing_behind_it(net, through):
 
 
 @pytest.mark.parametrize("request_line, status", [
-    ("GET http://other.test/ HTTP/1.1", 400), ("CONNECT other.test:443 HTTP/1.1", 400), ("GET /x HTTP/2.0", 505), ("TRACE / HTTP/1.1", 405),
-    ("nothing", 400),
+    ("GET http://other.test/ HTTP/1.1", 400), ("CONNECT other.test:443 HTTP/1.1", 400), ("GET /x HTTP/2.0", 505),
+    ("TRACE / HTTP/1.1", 405), ("nothing", 400),
 ])
 def test_what_is_no_request_for_it_is_refused(net, through, request_line, status):
     program = ("import os, socket, sys; u = os.environ['TEST_BASE_URL'][7:].split(':'); s = socket.create_connection((u[0], int(u[1]))); "
@@ -131,7 +137,8 @@ def test_what_is_no_request_for_it_is_refused(net, through, request_line, status
 
 
 def test_a_certificate_that_does_not_hold_is_refused(net, through, service):
-    for text, hosts, why in ((gateway(service, ca=False), ["good.test:8443"], "certificate"), (gateway(service, 8444), ["good.test:8444"], "mismatch"),
+    for text, hosts, why in ((gateway(service, ca=False), ["good.test:8443"], "certificate"),
+                             (gateway(service, 8444), ["good.test:8444"], "mismatch"),
                              (gateway(service, 8445), ["good.test:8445"], "expired")):
         told = through(f"{CURL} -w '%{{http_code}}' $TEST_BASE_URL/", text, hosts)
         assert told["stdout"].endswith("502"), told
@@ -141,8 +148,10 @@ def test_a_certificate_that_does_not_hold_is_refused(net, through, service):
 
 def test_only_beneath_its_path(net, through, service):
     """Nor where a server could take it for another path, having decoded it once or twice."""
-    bad = ["/other", "/v12", "/v1/../x", "/v1/%2e%2e/x", "/v1/x%2f..%2f..%2fx", "/v1%2F%2E./x", "/v1/x%5c..%5cx", "/v1/..;/x", "/v1/%252e%252e/x", "/v1/x%252F..%252f..", "/v1/x/.."]
-    line = "; ".join(f"{CURL} --path-as-is -o /dev/null -w ' %{{http_code}}' \"${{TEST_BASE_URL%/v1}}{path}\"" for path in bad)
+    bad = ["/other", "/v12", "/v1/../x", "/v1/%2e%2e/x", "/v1/x%2f..%2f..%2fx", "/v1%2F%2E./x", "/v1/x%5c..%5cx",
+           "/v1/..;/x", "/v1/%252e%252e/x", "/v1/x%252F..%252f..", "/v1/x/.."]
+    line = "; ".join(f"{CURL} --path-as-is -o /dev/null -w ' %{{http_code}}' \"${{TEST_BASE_URL%/v1}}{path}\""
+                     for path in bad)
     told = through(f"echo $TEST_BASE_URL; {CURL} $TEST_BASE_URL/x; {line}", gateway(service, path="/v1"))
     lines = told["stdout"].splitlines()
     assert lines[0].endswith("/v1") and '"path": "/v1/x"' in lines[1] and lines[1].endswith("}" + " 403" * len(bad)), lines
@@ -172,7 +181,8 @@ def test_a_session_has_it_for_all_of_its_commands(net, service, tmp_path):
     config.write_text(gateway(service) + '[capabilities]\nnetwork = ["good.test:8443"]\n')
     net.env["THE_KEY"] = KEY
     for _ in range(2):
-        done = net("run", "--session", "s", "--workspace", net.workspace, "--config", config, "sh", "-c", f"{CURL} $TEST_BASE_URL/hi")
+        done = net("run", "--session", "s", "--workspace", net.workspace, "--config", config, "sh", "-c",
+                   f"{CURL} $TEST_BASE_URL/hi")
         assert dict(json.loads(done.stdout)["headers"])["x-api-key"] == "*" * len(KEY), done
     assert len(connections(net)) == 2 and KEY not in json.dumps(rows(net))
 
@@ -184,23 +194,27 @@ def test_no_other_process_keeps_the_key(net, service, tmp_path):
     key.chmod(0o600)
     config = tmp_path / "config/cordon/config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(gateway(service).replace('env = "THE_KEY"', f'file = "{key}"') + '[capabilities]\nnetwork = ["good.test:8443"]\n')
+    config.write_text(gateway(service).replace('env = "THE_KEY"',
+                                               f'file = "{key}"') + '[capabilities]\nnetwork = ["good.test:8443"]\n')
     net.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     net.env.pop("THE_KEY", None)
     daemon = net.popen("serve")
     try:
         assert daemon.stdout.readline()
         if os.geteuid():  # in the daemon's user namespace, or the daemon declines
-            net.world = types.SimpleNamespace(prefix=[*net.world.as_root, "nsenter", "--target", str(daemon.pid), "--user", "--preserve-credentials"])
+            net.world = types.SimpleNamespace(prefix=[*net.world.as_root, "nsenter", "--target", str(daemon.pid),
+                                                      "--user", "--preserve-credentials"])
         line = f"{CURL} $TEST_BASE_URL/hi; curl -sk -m 20 -o /dev/null https://good.test:8443/; echo $?"
         done = net("run", "--session", "s", "--workspace", net.workspace, "sh", "-c", line)
         assert '"path": "/hi"' in done.stdout and done.stdout.endswith("0\n"), done
-        found = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in (daemon.pid, *descendants(daemon.pid))}
+        found = {pid: pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+                 for pid in (daemon.pid, *descendants(daemon.pid))}
         assert {"cordon", "cordon-proxy", "cordon-gateway"} <= {*found.values()}, found
         kept = {(name, holds(pid, KEY.encode())) for pid, name in found.items()}
         assert all(not held or name == "cordon-gateway" for name, held in kept), kept
         # The daemon can be looked at by its user, the others by root.
-        assert ("cordon", False) in kept and (os.geteuid() or {("cordon-gateway", True), ("cordon-proxy", False)} <= kept), kept
+        assert ("cordon", False) in kept and (os.geteuid() or {("cordon-gateway", True),
+                                                               ("cordon-proxy", False)} <= kept), kept
     finally:
         daemon.terminate()
         daemon.communicate(timeout=PATIENCE)
@@ -208,10 +222,12 @@ def test_no_other_process_keeps_the_key(net, service, tmp_path):
 
 @pytest.mark.parametrize("source", ["env", "command"])
 def test_a_daemon_reads_a_key_from_its_clients_environment(net, service, tmp_path, source):
-    """Not from its own, where the variable has another value; for a sandbox of the command's own and for a session's."""
+    """Not from its own, where the variable has another value; for a sandbox of the command's own and for a
+    session's."""
     config = tmp_path / "config/cordon/config.toml"
     config.parent.mkdir(parents=True)
-    text = gateway(service) if source == "env" else gateway(service).replace('env = "THE_KEY"', 'command = ["/usr/bin/printenv", "THE_KEY"]')
+    text = gateway(service) if source == "env" else gateway(service).replace('env = "THE_KEY"',
+                                                                             'command = ["/usr/bin/printenv", "THE_KEY"]')
     config.write_text(text + '[secrets]\noutput = "report"\n[capabilities]\nnetwork = ["good.test:8443"]\n')
     net.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     net.env["THE_KEY"] = "x" * 7 + "Ab9"
@@ -230,10 +246,12 @@ def test_a_daemon_reads_a_key_from_its_clients_environment(net, service, tmp_pat
 
 # Many at a time, one after the other, and one that is too large; what each limit lets through, and what it says then.
 @pytest.mark.parametrize("limit, line, first, last, why", [
-    ("total_connections = 2", f"for i in 1 2 3; do {CURL} -o /dev/null -w '%{{http_code}} ' $TEST_BASE_URL/; done", "200 200 503", 503, "as many connections"),
-    ('bytes = "1M"', f"for i in 1 2; do {CURL} -o /dev/null -w '%{{http_code}} ' $TEST_BASE_URL/plain/700000; done", "200 ", 403, "as many bytes"),
-    ('header = "4K"', f"for n in 100 5000; do {CURL} -o /dev/null -w '%{{http_code}} ' -H \"X: $(head -c $n /dev/zero | tr '\\0' a)\" $TEST_BASE_URL/; done",
-     "200 431", 431, "too long"),
+    ("total_connections = 2", f"for i in 1 2 3; do {CURL} -o /dev/null -w '%{{http_code}} ' $TEST_BASE_URL/; done",
+     "200 200 503", 503, "as many connections"),
+    ('bytes = "1M"', f"for i in 1 2; do {CURL} -o /dev/null -w '%{{http_code}} ' $TEST_BASE_URL/plain/700000; done",
+     "200 ", 403, "as many bytes"),
+    ('header = "4K"',
+     f"for n in 100 5000; do {CURL} -o /dev/null -w '%{{http_code}} ' -H \"X: $(head -c $n /dev/zero | tr '\\0' a)\" $TEST_BASE_URL/; done", "200 431", 431, "too long"),
 ])
 def test_each_limit_of_the_network_holds_at_the_gateway(net, through, service, limit, line, first, last, why):
     told = through(line, gateway(service) + f"[network]\n{limit}\n")
@@ -245,13 +263,16 @@ def test_each_limit_of_the_network_holds_at_the_gateway(net, through, service, l
 def test_connections_at_a_time_wait_at_the_gateway(net, through, service):
     """Of as many as may be open; the next one is served when one of them has ended."""
     line = f"{CURL} -m 3 -o /dev/null $TEST_BASE_URL/silent & {CURL} -m 1 -o /dev/null $TEST_BASE_URL/; echo $?; wait; {CURL} -o /dev/null -w '%{{http_code}}' $TEST_BASE_URL/"
-    told = through("(" + line.replace(" & ", " & sleep 0.5; ", 1) + ")", gateway(service) + "[network]\nconnections = 1\n")
+    told = through("(" + line.replace(" & ", " & sleep 0.5; ", 1) + ")",
+                   gateway(service) + "[network]\nconnections = 1\n")
     assert told["stdout"] == "28\n200", told
 
 
 @pytest.mark.parametrize("change, reason", [
-    (("https://good", "http://good"), "https://"), (("8443", "8443/a?b"), "plain"), (('credential = "key"', 'credential = "kee"'), "no [credentials.kee]"),
-    (('header = "x-api-key"', 'header = "x api"'), "header"), (('base_url = "TEST_BASE_URL"\n', ""), "needs a base_url"), (("upstream", "upstraem"), "upstream"),
+    (("https://good", "http://good"), "https://"), (("8443", "8443/a?b"), "plain"),
+    (('credential = "key"', 'credential = "kee"'), "no [credentials.kee]"),
+    (('header = "x-api-key"', 'header = "x api"'), "header"),
+    (('base_url = "TEST_BASE_URL"\n', ""), "needs a base_url"), (("upstream", "upstraem"), "upstream"),
 ])
 def test_a_bad_table_is_refused_at_its_place(net, service, tmp_path, change, reason):
     config = tmp_path / "config.toml"

@@ -1,5 +1,5 @@
-"""git's own configuration while a command runs: what is harmless is written, everything else is refused and named, and the file is
-never anything but what was judged."""
+"""git's own configuration while a command runs: what is harmless is written, everything else is refused and named, and
+the file is never anything but what was judged."""
 import os
 import subprocess
 import threading
@@ -12,7 +12,8 @@ from lab import missing, needs, result
 pytestmark = missing("git", "mount-namespace")
 BUSY = "Device or resource busy"
 GIT = {"GIT_CONFIG_COUNT": "3", "GIT_CONFIG_KEY_0": "protocol.file.allow", "GIT_CONFIG_VALUE_0": "always",
-       "GIT_CONFIG_KEY_1": "user.name", "GIT_CONFIG_VALUE_1": "x", "GIT_CONFIG_KEY_2": "user.email", "GIT_CONFIG_VALUE_2": "x@example.org"}
+       "GIT_CONFIG_KEY_1": "user.name", "GIT_CONFIG_VALUE_1": "x", "GIT_CONFIG_KEY_2": "user.email",
+       "GIT_CONFIG_VALUE_2": "x@example.org"}
 ENVIRONMENT = [word for key, value in GIT.items() for word in ("--env", f"{key}={value}")]
 
 
@@ -63,7 +64,8 @@ def way(request, cordon):
 
 EVERYDAY = {
     "push -u": ("git push -q -u up main", "branch.main.remote", "up"),
-    "checkout --track": ("git push -q up main:other && git fetch -q up && git checkout -q --track up/other", "branch.other.merge", "refs/heads/other"),
+    "checkout --track": ("git push -q up main:other && git fetch -q up && git checkout -q --track up/other",
+                         "branch.other.merge", "refs/heads/other"),
     "remote add": ("git remote add second ./up.git", "remote.second.url", "./up.git"),
     "user.name": ("git config user.name Ada", "user.name", "Ada"),
     "absolute": ('git config --file "$PWD/.git/config" user.name Ada', "user.name", "Ada"),
@@ -95,8 +97,8 @@ def test_submodule_update_init(cordon, repository, tmp_path):
     fresh = tmp_path / "fresh"
     (repository / "fresh").rename(fresh)
     git(fresh, "remote", "set-url", "origin", str(repository / "up.git"))
-    told = run(cordon, "git submodule update -q --init && git config submodule.part.url && ls part/.git", "--workspace", fresh,
-               "--read", repository / "up.git")
+    told = run(cordon, "git submodule update -q --init && git config submodule.part.url && ls part/.git", "--workspace",
+               fresh, "--read", repository / "up.git")
     assert told["stdout"].endswith("part/.git\n")
 
 
@@ -104,10 +106,13 @@ REFUSED = {
     "core.hooksPath": ("git config core.hooksPath /tmp", "core.hookspath would run hooks from another directory"),
     "core.fsmonitor": ("git config core.fsmonitor ./x", "core.fsmonitor would run a program"),
     "alias": ("git config alias.x '!sh'", "alias.x could run a program"),
-    "unknown": ("git config a.setting-of-the-future x", "a.setting-of-the-future is not a setting that is known to be harmless"),
-    "set-url": ("git remote set-url up https://example.org/evil", "remote.up.url would make git use another repository"),
+    "unknown": ("git config a.setting-of-the-future x",
+                "a.setting-of-the-future is not a setting that is known to be harmless"),
+    "set-url": ("git remote set-url up https://example.org/evil",
+                "remote.up.url would make git use another repository"),
     "taken away": ("git config --unset alias.mine", "alias.mine would be taken away"),
-    "twice": ("git config --add alias.mine '!echo mine'", "a setting that could run a program would come in another place or another number of times"),
+    "twice": ("git config --add alias.mine '!echo mine'",
+              "a setting that could run a program would come in another place or another number of times"),
     "include": ("git config include.path ../evil", "include.path would read more configuration"),
     "worktree": ("git config core.worktree /tmp", "core.worktree would make git write elsewhere"),
     "no configuration": ("printf '[core\\n' > .git/config.lock; mv -T .git/config.lock .git/config",
@@ -126,11 +131,13 @@ def test_what_is_refused_is_named(cordon, repository, name):
 
 
 REMOVED = {
-    "branch -m": ("git branch -m main trunk && git config branch.trunk.merge && ! git config branch.main.merge", "refs/heads/main\n"),
+    "branch -m": ("git branch -m main trunk && git config branch.trunk.merge && ! git config branch.main.merge",
+                  "refs/heads/main\n"),
     "branch -D": ("git checkout -q --detach && git branch -qD main && ! git config --get-regexp '^branch[.]'", ""),
     "unset-upstream": ("git branch --unset-upstream && ! git config --get-regexp '^branch[.]main'", ""),
     "remote remove": ("git remote remove up && ! git config --get-regexp '^(branch|remote)[.]'", ""),
-    "remote rename": ("git branch --unset-upstream && git remote rename up down && git config remote.down.url", "./up.git\n"),
+    "remote rename": ("git branch --unset-upstream && git remote rename up down && git config remote.down.url",
+                      "./up.git\n"),
 }
 
 
@@ -148,7 +155,8 @@ def test_what_git_takes_away_with_a_branch_or_a_remote(cordon, repository, name)
 def test_what_was_taken_away_is_not_put_elsewhere(cordon, repository):
     """One command cannot do in two steps what it cannot do in one; nor does a remote go that has a program in it."""
     git(repository, "push", "-qu", "up", "main")
-    for line, note in (("git remote remove up; git remote add up https://example.org/evil", "remote.up.url would make git use another repository"),
+    for line, note in (("git remote remove up; git remote add up https://example.org/evil",
+                        "remote.up.url would make git use another repository"),
                        ("git remote remove up; git remote add evil https://example.org/evil; git config branch.main.remote evil",
                         "branch.main.remote would make git use another remote"),
                        ("git remote rename up down", "remote.up.url would be taken away")):
@@ -157,7 +165,8 @@ def test_what_was_taken_away_is_not_put_elsewhere(cordon, repository):
         assert [each for each in notes(told) if each.startswith(note)] and told["exit_code"] != 0, told
         (repository / ".git/config").write_text(before)
     git(repository, "config", "remote.up.uploadpack", "mine")
-    assert [each for each in notes(result(cordon, *ENVIRONMENT, "-c", "git remote remove up")) if "remote.up.uploadpack would be taken away" in each]
+    assert [each for each in notes(result(cordon, *ENVIRONMENT, "-c", "git remote remove up"))
+            if "remote.up.uploadpack would be taken away" in each]
     assert git(repository, "config", "remote.up.uploadpack") == "mine\n"
 
 
@@ -326,7 +335,8 @@ def test_locks_that_are_none(cordon, repository, name):
 
 def test_the_second_command_sees_what_the_first_wrote(cordon, repository, way):
     run(cordon, "git config user.name Ada", *way)
-    assert run(cordon, "git config --local user.name && git config user.name Bob && git config --local user.name", *way)["stdout"] == "Ada\nBob\n"
+    assert run(cordon, "git config --local user.name && git config user.name Bob && git config --local user.name",
+               *way)["stdout"] == "Ada\nBob\n"
 
 
 def test_only_where_there_is_one_to_protect(cordon, workspace):
@@ -348,6 +358,7 @@ print(fd >= 0 or os.strerror(ctypes.get_errno()))'""".replace("{nr}", "317" if o
 def test_the_broker_is_no_wall(cordon, repository):
     """Whoever goes around it meets the mount: it cannot be written, removed or covered."""
     before = config(repository)
-    for line in ["echo x >> .git/config", "rm -f .git/config", "mv .git/config x", "ln -f x .git/config", "mv .git git2", "cp x .git/config"]:
+    for line in ["echo x >> .git/config", "rm -f .git/config", "mv .git/config x", "ln -f x .git/config",
+                 "mv .git git2", "cp x .git/config"]:
         assert result(cordon, "-c", f"echo '[alias]x=!sh' > x; {line}")["exit_code"] != 0
     assert config(repository) == before

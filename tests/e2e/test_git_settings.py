@@ -104,7 +104,8 @@ REBASE = BRANCHES + EVIL + "git rebase -q main side > /dev/null 2>&1 || :; "
 OPERATIONS = {
     "sequencer": (PICK + "printf '[options]\\n\\tstrategy = x/../evil/x\\n' > .git/sequencer/opts", "sequencer/opts",
                   ["cherry-pick", "--continue"]),
-    "strategy": (REBASE + "echo x/../evil/x > .git/rebase-merge/strategy", "rebase-merge/strategy", ["rebase", "--continue"]),
+    "strategy": (REBASE + "echo x/../evil/x > .git/rebase-merge/strategy", "rebase-merge/strategy",
+                 ["rebase", "--continue"]),
     "exec": (REBASE + "echo 'exec evil/x' >> .git/rebase-merge/git-rebase-todo", "rebase-merge/git-rebase-todo",
              ["rebase", "--continue"]),
     "apply": (BRANCHES + "git rebase -q --apply main side > /dev/null 2>&1 || :; echo \"'--build-fake-ancestor=$PWD/ran'\" > "
@@ -169,7 +170,8 @@ EVERYDAY = [
 
 
 @drivers(*DRIVERS)
-@pytest.mark.parametrize("line", EVERYDAY, ids=["init", "clone", "remote", "submodule", "config", "sparse", "push", "rebase"])
+@pytest.mark.parametrize("line", EVERYDAY, ids=["init", "clone", "remote", "submodule", "config", "sparse", "push",
+                                                "rebase"])
 def test_everyday_git(cordon, driver, line):
     told = run(cordon, BRANCHES + "cd ..; " + line, driver)
     assert moved(cordon, told) == {}, told["denials"]

@@ -1,4 +1,5 @@
-"""HOME is HOME: a private home at the path of the caller's own, with workspace, grants and toolchains in their places in it."""
+"""HOME is HOME: a private home at the path of the caller's own, with workspace, grants and toolchains in their places
+in it."""
 import json
 import os
 import shutil
@@ -31,8 +32,8 @@ def tree(path):
 @pytest.mark.parametrize("view", ["system", "host-readonly"])
 def test_it_is_at_the_callers_path_and_private(cordon, home, driver, view):
     before = tree(home)
-    done = cordon("run", "--quiet", "--driver", driver, "--view", view, "--read", home / "data", "-c", LOOK + '; pwd; cat file; touch new', "-",
-                  home / "data")
+    done = cordon("run", "--quiet", "--driver", driver, "--view", view, "--read", home / "data", "-c",
+                  LOOK + '; pwd; cat file; touch new', "-", home / "data")
     assert done.stdout.splitlines()[0] == str(home) and done.returncode == 0, done
     assert set(done.stdout.splitlines()[1:-3]) == {"data", "src"} and done.stdout.endswith(f"data\n{home}/src/project\nsrc/project\n"), done
     assert tree(home) == sorted([*before, "src/project/new"])
@@ -41,7 +42,8 @@ def test_it_is_at_the_callers_path_and_private(cordon, home, driver, view):
 @drivers("landlock", "local")
 def test_without_mounts_it_is_elsewhere(cordon, home, driver):
     before = tree(home)
-    done = cordon("run", "--quiet", "--driver", driver, "-c", 'echo "$HOME"; echo "$TMPDIR"; echo x > ~/.history && echo x > "$TMPDIR/y"')
+    done = cordon("run", "--quiet", "--driver", driver, "-c",
+                  'echo "$HOME"; echo "$TMPDIR"; echo x > ~/.history && echo x > "$TMPDIR/y"')
     inside, temporary = done.stdout.split()
     assert done.returncode == 0 and tree(home) == before, done
     assert not inside.startswith(str(home)) and temporary != "/tmp" and not os.path.exists(inside), done
@@ -67,8 +69,10 @@ def test_a_grant_by_a_link_is_there_by_both_names(cordon, home, tmp_path):
         assert cordon("run", "--session", "s", "-c", line).stdout == "model\nmodel\n"
 
 
-PLANT = {"a link out": "mv ~/src ~/moved && ln -s / ~/src", "a link to a secret": "mv ~/src ~/moved && ln -s {outside} ~/src",
-         "a file": "mv ~/src ~/moved && echo x > ~/src", "a link in the middle": "mv ~/data ~/d2; mkdir ~/data && ln -s {outside} ~/data/deep",
+PLANT = {"a link out": "mv ~/src ~/moved && ln -s / ~/src",
+         "a link to a secret": "mv ~/src ~/moved && ln -s {outside} ~/src",
+         "a file": "mv ~/src ~/moved && echo x > ~/src",
+         "a link in the middle": "mv ~/data ~/d2; mkdir ~/data && ln -s {outside} ~/data/deep",
          "a fifo": "mv ~/src ~/moved && mkfifo ~/src"}
 
 
@@ -88,17 +92,21 @@ def test_what_lies_where_mounts_go_is_moved_aside(cordon, home, tmp_path, what):
     assert cordon(*words, "ls -A ~ ~/data").stdout.count("cordon-aside") == 1
 
 
-@pytest.mark.parametrize("value, inside", [("/", "/home/cordon"), ("/etc/passwd", "/home/cordon"), ("/usr", "/home/cordon"), ("here", "/home/cordon"),
-                                           ("/nonexistent/of/anybody", "/nonexistent/of/anybody"), ("/tmp", "/home/cordon")])
+@pytest.mark.parametrize("value, inside", [("/", "/home/cordon"), ("/etc/passwd", "/home/cordon"),
+                                           ("/usr", "/home/cordon"), ("here", "/home/cordon"),
+                                           ("/nonexistent/of/anybody", "/nonexistent/of/anybody"),
+                                           ("/tmp", "/home/cordon")])
 def test_a_home_that_cannot_be_one(cordon, home, value, inside):
-    done = cordon("run", "-c", "echo $HOME; cd ~ && echo x > y && ls -A && grep ^$(id -un): /etc/passwd | cut -d: -f6", env={**cordon.env, "HOME": value})
+    done = cordon("run", "-c", "echo $HOME; cd ~ && echo x > y && ls -A && grep ^$(id -un): /etc/passwd | cut -d: -f6",
+                  env={**cordon.env, "HOME": value})
     assert done.stdout == f"{inside}\ny\n{inside}\n", done
     assert not os.path.exists("/nonexistent")
     # What is replaced is said where a command fails, and always in a result.
     env = {**cordon.env, "HOME": value}
     told = [denial["what"] for denial in json.loads(cordon("run", "--json", "--", "true", env=env).stdout)["denials"]]
     assert told == ([value] if inside == "/home/cordon" else []), told
-    assert ("HOME names no directory that can be a home inside" in cordon("run", "--", "false", env=env).stderr) == bool(told)
+    assert ("HOME names no directory that can be a home inside" in cordon("run", "--", "false",
+                                                                          env=env).stderr) == bool(told)
     assert cordon("run", "--", "true", env=env).stderr == ""
 
 
@@ -109,7 +117,8 @@ def test_a_home_that_is_the_workspace_is_refused(cordon, home):
 
 def test_a_home_behind_a_link(cordon, home, tmp_path):
     (tmp_path / "link").symlink_to(home)
-    done = cordon("run", "-c", 'echo "$HOME"; cd; pwd -P; cat src/project/file', env={**cordon.env, "HOME": str(tmp_path / "link")})
+    done = cordon("run", "-c", 'echo "$HOME"; cd; pwd -P; cat src/project/file',
+                  env={**cordon.env, "HOME": str(tmp_path / "link")})
     assert done.stdout == f"{tmp_path}/link\n{home}\nsrc/project\n", done
 
 
@@ -119,7 +128,8 @@ def test_toolchains_are_in_their_places(cordon, home):
     (home / ".cargo/bin/tool").chmod(0o755)
     cordon.env["PATH"] = f"{home}/.cargo/bin:{os.environ['PATH']}"
     for session in ([], ["--session", "s", "--workspace", cordon.workspace]) * 2:
-        done = cordon("run", *session, "-c", "tool; mkdir -p ~/.cargo/registry && ! echo x > ~/.cargo/bin/tool && ! rm ~/.cargo/bin/tool && ! mv ~/.cargo/bin ~/x")
+        done = cordon("run", *session, "-c",
+                      "tool; mkdir -p ~/.cargo/registry && ! echo x > ~/.cargo/bin/tool && ! rm ~/.cargo/bin/tool && ! mv ~/.cargo/bin ~/x")
         assert done.returncode == 0 and done.stdout == "tool\n", done
     assert (home / ".cargo/bin/tool").read_text() == "#!/bin/sh\necho tool\n"
 
@@ -127,9 +137,11 @@ def test_toolchains_are_in_their_places(cordon, home):
 def test_what_is_set_by_name_is_the_callers(cordon, home):
     env = {**cordon.env, "FOO_A": "1", "FOO_B": "2", "FOOD": "3", "LD_PRELOAD": ""}
     line = 'echo "$HOME $TMPDIR $USER $FOO_A $FOO_B $FOOD"'
-    done = cordon("run", "--env", "HOME=/tmp/x", "--env", "TMPDIR=/dev/shm", "--env", "USER=me", "--pass-env", "FOO_*", "-c", line, env=env)
+    done = cordon("run", "--env", "HOME=/tmp/x", "--env", "TMPDIR=/dev/shm", "--env", "USER=me", "--pass-env", "FOO_*",
+                  "-c", line, env=env)
     assert done.stdout == "/tmp/x /dev/shm me 1 2 \n", done
-    done = cordon("run", "--net", "example.org:443", "--env", "NO_PROXY=internal", "-c", 'echo "$NO_PROXY,$no_proxy,$HTTPS_PROXY"')
+    done = cordon("run", "--net", "example.org:443", "--env", "NO_PROXY=internal", "-c",
+                  'echo "$NO_PROXY,$no_proxy,$HTTPS_PROXY"')
     assert done.stdout.startswith("internal,,http://"), done
     for word in ("*", "A*B", "LD_*", "CORDON_*"):
         assert cordon.refused("--pass-env", word, "--", "true")["class"] == "invalid_request"
@@ -142,7 +154,8 @@ def test_a_profile_hides_what_a_prefix_passes(cordon, home):
 
 
 def test_what_is_on_the_path_is_never_writable(cordon, home, tmp_path):
-    """Whatever is granted: a program there would run when a person types its name. An environment of Python in the workspace is its own."""
+    """Whatever is granted: a program there would run when a person types its name. An environment of Python in the
+    workspace is its own."""
     for name in ("tools/bin", "tools/lib", "src/project/.venv/bin"):
         (home / name).mkdir(parents=True)
     for name in ("pyvenv.cfg", "bin/activate"):
@@ -179,8 +192,8 @@ def test_what_is_on_the_path_is_not_writable_in_the_workspace(cordon, home):
         done = cordon("run", *session, "-c", line)
         assert done.returncode == 0, done
     (project / "pyvenv.cfg").unlink()
-    assert tree(project) == ["bin", "bin/tool", "deep", "deep/link", "deep/tools", "file", "lib", "lib/x", "node_modules", "node_modules/.bin",
-                             "node_modules/.bin/x"]
+    assert tree(project) == ["bin", "bin/tool", "deep", "deep/link", "deep/tools", "file", "lib", "lib/x",
+                             "node_modules", "node_modules/.bin", "node_modules/.bin/x"]
     assert (project / "deep/link").readlink().name == "tools"
     for driver in ("landlock", "bwrap"):
         assert cordon("run", "--driver", driver, "--", "true").returncode == 125
@@ -198,7 +211,10 @@ def test_a_directory_of_the_path_is_no_workspace(cordon, home, entry):
     assert not list(home.rglob("ls"))
 
 
-@pytest.mark.parametrize("line", ["echo x >bin/ls", "touch bin/ls", "cp file bin/ls", "echo x >~/tools/bin/ls", "mv bin b"])
+@pytest.mark.parametrize("line", [
+    "echo x >bin/ls", "touch bin/ls", "cp file bin/ls", "echo x >~/tools/bin/ls", "mv bin b",
+    # By a path from there, and on standard output, as ninja hands on what compilers say.
+    "cd bin && touch ls", "cd bin && touch ls 2>&1"])
 def test_a_write_to_the_path_is_named_with_its_reason(cordon, home, line):
     (home / "tools/bin").mkdir(parents=True)
     (cordon.workspace / "bin").mkdir()
@@ -209,7 +225,8 @@ def test_a_write_to_the_path_is_named_with_its_reason(cordon, home, line):
 
 
 def without_git_settings(cordon, **more):
-    return {key: value for key, value in cordon.env.items() if not key.startswith(("GIT_", "XDG_CONFIG"))} | {"GIT_CONFIG_NOSYSTEM": "1"} | more
+    return {key: value for key, value in cordon.env.items()
+            if not key.startswith(("GIT_", "XDG_CONFIG"))} | {"GIT_CONFIG_NOSYSTEM": "1"} | more
 
 
 def test_settings_of_git_that_run_nothing_hold_inside(cordon, home):
@@ -273,14 +290,16 @@ def test_git_lfs_works_where_it_is_and_its_filter_goes_where_it_is_not(cordon, h
             " git cat-file blob HEAD:x.bin && rm x.bin && git checkout -q . && cat x.bin")
     done = cordon("run", "--", "/bin/sh", "-c", line, env=env)
     assert done.stdout == f"{stored}\nwork\n" and done.returncode == 0, done
-    settings, doctor = cordon("run", "--", "/bin/cat", "/etc/gitconfig", env=env).stdout, cordon("doctor", env=env).stdout
+    settings, doctor = cordon("run", "--", "/bin/cat", "/etc/gitconfig",
+                              env=env).stdout, cordon("doctor", env=env).stdout
     assert ("filter.required" in settings) == (not is_shown) and ("filter.required" in doctor) == (not is_shown), (settings, doctor)
 
 
 IGNORED = ("git init -q repository && cd repository && touch kept left.orig && git add -A && git status --porcelain")
 
 
-@pytest.mark.parametrize("setting, name", [("[core]\n\texcludesFile = ~/.gitignore_global\n", ".gitignore_global"), ("", ".config/git/ignore")])
+@pytest.mark.parametrize("setting, name", [("[core]\n\texcludesFile = ~/.gitignore_global\n", ".gitignore_global"),
+                                           ("", ".config/git/ignore")])
 def test_what_git_ignores_everywhere_is_ignored_inside(cordon, home, setting, name):
     env = without_git_settings(cordon)
     (home / ".gitconfig").write_text(setting)
@@ -302,9 +321,10 @@ def test_what_git_ignores_everywhere_is_ignored_inside(cordon, home, setting, na
 def test_who_commits_in_this_directory(cordon, home):
     env = {key: value for key, value in cordon.env.items() if not key.startswith(("GIT_", "XDG_CONFIG"))}
     (home / "work.inc").write_text("[user]\n\temail = ada@work.example\n")
-    for condition, email in ((f"gitdir:{cordon.workspace}/", "ada@work.example"), (f"gitdir/i:{str(cordon.workspace).upper()}/", "ada@work.example"),
-                             (f"gitdir:{cordon.workspace.name}/", "ada@work.example"), ("gitdir:~/other/", "ada@home.example"),
-                             (f"onbranch:main", "ada@home.example")):
+    for condition, email in ((f"gitdir:{cordon.workspace}/", "ada@work.example"),
+                             (f"gitdir/i:{str(cordon.workspace).upper()}/", "ada@work.example"),
+                             (f"gitdir:{cordon.workspace.name}/", "ada@work.example"),
+                             ("gitdir:~/other/", "ada@home.example"), (f"onbranch:main", "ada@home.example")):
         (home / ".gitconfig").write_text(f'[user]\n\tname = Ada\n\temail = ada@home.example\n[includeIf "{condition}"]\n\tpath = work.inc\n')
         done = cordon("run", "-c", "git config user.name; git config user.email", env=env)
         assert done.stdout == f"Ada\n{email}\n", (condition, done)

@@ -1,4 +1,5 @@
-"""Services of the host: a port of its loopback that was granted answers inside at the same address, and no other does."""
+"""Services of the host: a port of its loopback that was granted answers inside at the same address, and no other
+does."""
 import json
 import socket
 import threading
@@ -74,7 +75,8 @@ def test_the_granted_port_answers_at_both_addresses(cordon, driver, host, servic
     assert said == ["granted heard ping"] * 3 and done["denials"] == [], done
     found = [row for row in rows(cordon) if row["row"] == "network" and "open" not in row]
     assert {row["host"] for row in found} <= {"127.0.0.1", "::1", "localhost"} and len(found) == 3
-    assert all((row["port"], row["decision"], row["host_service"], row["way"]) == (service.port, "allowed", True, "address")
+    assert all((row["port"], row["decision"], row["host_service"],
+                row["way"]) == (service.port, "allowed", True, "address")
                for row in found), found
 
 
@@ -101,7 +103,8 @@ print("proxy", peer.recv(64).decode().split()[1])
     places = [f"{address}:{other.port}" for address in ("127.0.0.1", "127.0.0.2", "localhost", "[::ffff:127.0.0.1]")]
     said, _ = ask(cordon, driver, [f"localhost:{service.port}"], *places, f"127.0.0.2:{service.port}")
     assert said == ["ConnectionRefusedError"] * 5, said
-    done = result(cordon, "--driver", driver, "--net", f"localhost:{service.port}", "--", "/usr/bin/python3", "-c", proxy)
+    done = result(cordon, "--driver", driver, "--net", f"localhost:{service.port}", "--", "/usr/bin/python3", "-c",
+                  proxy)
     assert done["stdout"].split() == ["proxy", "403"] and service.count == other.count == 0
 
 
@@ -118,7 +121,8 @@ for host in ("127.0.0.1", "localhost", "[::1]"):
         said += more
     print(said.decode().split("\\r\\n\\r\\n")[1])
 """
-    done = result(cordon, "--driver", driver, "--net", f"127.0.0.1:{service.port}", "--", "/usr/bin/python3", "-c", script)
+    done = result(cordon, "--driver", driver, "--net", f"127.0.0.1:{service.port}", "--", "/usr/bin/python3", "-c",
+                  script)
     assert done["stdout"].splitlines() == ["granted heard ping"] * 3, done
 
 
@@ -129,7 +133,8 @@ def test_reset_where_nothing_listens(cordon, driver):
     said, done = ask(cordon, driver, [f"localhost:{gone.port}"], f"127.0.0.1:{gone.port}")
     assert said == ["ConnectionResetError"], done
     denial, = done["denials"]
-    assert (denial["what"], denial["grant"]) == (f"127.0.0.1:{gone.port}", "") and "the host's service" in denial["note"]
+    assert (denial["what"], denial["grant"]) == (f"127.0.0.1:{gone.port}",
+                                                 "") and "the host's service" in denial["note"]
     row = [row for row in rows(cordon) if row["row"] == "network"][-1]
     assert row["decision"] == "failed" and "the host's service cannot be reached" in row["why"] and row["host_service"]
 
@@ -147,7 +152,8 @@ def test_refused_where_it_cannot_be_held(cordon, driver):
     assert (error["class"], error["boundary"], error["subject"]) == ("spawn_sandbox_unavailable", "network", driver)
 
 
-@pytest.mark.parametrize("text", ["localhost:99999", "localhost:0", "localhost", "127.0.0.1:", "[::1]", "127.1:80", "*.127.0.0.1:80"])
+@pytest.mark.parametrize("text", ["localhost:99999", "localhost:0", "localhost", "127.0.0.1:", "[::1]", "127.1:80",
+                                  "*.127.0.0.1:80"])
 def test_what_is_no_port_of_it(cordon, text):
     error = cordon.refused("--net", text, "--", "true")
     assert error["class"] == "invalid_request" and error["remediation"], error

@@ -1,6 +1,6 @@
-"""ioctl requests by what is granted, and those that get past names: a btrfs snapshot shows a tree without its masks, fscrypt hides what is planted until
-a key comes back. Each on a filesystem of its own, in a file, which only root can mount; commands run as root and as an
-ordinary user."""
+"""ioctl requests by what is granted, and those that get past names: a btrfs snapshot shows a tree without its masks,
+fscrypt hides what is planted until a key comes back. Each on a filesystem of its own, in a file, which only root can
+mount; commands run as root and as an ordinary user."""
 import json
 import os
 import pathlib
@@ -18,7 +18,8 @@ NOBODY = 65534
 BTRFS = ["mkfs.btrfs", "-q"], 128
 FSCRYPT = ["mkfs.ext4", "-q", "-O", "encrypt"], 16
 # Mounts in a namespace that ends with the command; the loop device goes with it.
-ENTER = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", 'mount -o loop "$1" "$2"; cd "$2"; shift 2; exec "$@"', "-"]
+ENTER = ["unshare", "--mount", "--propagation", "private", "sh", "-ec",
+         'mount -o loop "$1" "$2"; cd "$2"; shift 2; exec "$@"', "-"]
 
 REQUEST = """
 import errno, fcntl, os, struct
@@ -65,11 +66,13 @@ class Disk:
 
     def run(self, driver, script, unwall=None):
         """What a command printed that runs a Python script inside."""
-        user = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups", "--inh-caps=-all"] if self.uid else []
+        user = ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", "--clear-groups",
+                "--inh-caps=-all"] if self.uid else []
         settings = [f"XDG_DATA_HOME={self.data}", f"XDG_CONFIG_HOME={self.data}/none", f"HOME={self.data}"]
         settings += [f"CORDON_UNWALL={unwall}"] if unwall else []
-        told = json.loads(self.host(*user, "env", *settings, UNWALLED if unwall else PROGRAM, "run", "--json", "--no-daemon",
-                                    "--driver", driver, "--workspace", self.tree, "--", "/usr/bin/python3", "-c", script))
+        told = json.loads(self.host(*user, "env", *settings, UNWALLED if unwall else PROGRAM, "run", "--json",
+                                    "--no-daemon", "--driver", driver, "--workspace", self.tree, "--",
+                                    "/usr/bin/python3", "-c", script))
         assert told["exit_code"] == 0, told
         return told["stdout"]
 
@@ -130,6 +133,7 @@ for request in (0xae00, 0x5412, 0x40086602):
 def test_a_granted_device_adds_its_requests_and_no_others(cordon, driver):
     script = ["--driver", driver, "--", "/usr/bin/python3", "-c", DEVICE]
     refused = lines("0x5412 ENOTTY", "0x40086602 ENOTTY")
-    for options, said in (([], "0xae00 ENOTTY"), (["--device", "/dev/null"], "0xae00 ENOTTY"), (["--device", "/dev/kvm"], "0xae00 EBADF")):
+    for options, said in (([], "0xae00 ENOTTY"), (["--device", "/dev/null"], "0xae00 ENOTTY"),
+                          (["--device", "/dev/kvm"], "0xae00 EBADF")):
         done = cordon("run", *options, *script)
         assert done.stdout == lines(said) + refused, (options, done)

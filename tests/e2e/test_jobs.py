@@ -120,7 +120,8 @@ def test_what_people_are_shown(cordon):
 
 
 def test_what_it_planted_is_told(cordon):
-    job = start(cordon, "-c", "for at in p q; do mkdir -p $at/.git/hooks; echo x >$at/.git/hooks/post-checkout; chmod +x $at/.git/hooks/*; done")
+    job = start(cordon, "-c",
+                "for at in p q; do mkdir -p $at/.git/hooks; echo x >$at/.git/hooks/post-checkout; chmod +x $at/.git/hooks/*; done")
     cordon("job", "wait", job)
     note = say(cordon, "poll", job)["note"]
     assert "/.git/hooks/post-checkout: " in note and "moved to quarantine" in note and f"cordon audit show {job}" in note
@@ -130,7 +131,8 @@ def test_what_it_planted_is_told(cordon):
 def test_what_it_planted_is_told_in_short(cordon):
     """There is room for its end on a full disk, however long a path is and whatever bytes are in it."""
     deep = "/".join([r"\001" * 200] * 5)
-    job = start(cordon, "-c", f"p=$(printf '{deep}'); mkdir -p $p/.git/hooks; echo x >$p/.git/hooks/post-checkout; chmod +x $p/.git/hooks/*")
+    job = start(cordon, "-c",
+                f"p=$(printf '{deep}'); mkdir -p $p/.git/hooks; echo x >$p/.git/hooks/post-checkout; chmod +x $p/.git/hooks/*")
     assert cordon("job", "wait", job).returncode == 0
     note = say(cordon, "poll", job)["note"]
     assert "...: " in note and "moved to quarantine" in note and len(json.dumps(note)) < 4096
@@ -241,8 +243,8 @@ def test_the_session_ends_and_its_jobs_with_it(cordon):
 
 def test_a_start_that_waits_ends_with_its_session(cordon, workspace):
     (workspace / "c.toml").write_text("[approval]\nqueue = true\n")
-    client = cordon.popen("job", "start", "--json", "--session", "s", "--config", workspace / "c.toml", "--timeout", "2h",
-                          "--", "true")
+    client = cordon.popen("job", "start", "--json", "--session", "s", "--config", workspace / "c.toml", "--timeout",
+                          "2h", "--", "true")
     assert wait_until(lambda: json.loads(cordon("approvals", "list", "--json").stdout)["approvals"])
     assert cordon("session", "end", "s").returncode == 0
     error = json.loads(client.communicate(timeout=PATIENCE)[0])["error"]
@@ -279,7 +281,8 @@ def test_a_runner_that_is_told_to_end(cordon):
 def test_eight_at_a_time_and_no_more(cordon):
     """Of twelve that race, eight; one that ends makes room for one."""
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"), range(12)))
+        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"),
+                             range(12)))
     assert sorted(each.returncode for each in done) == [0] * 8 + [125] * 4
     errors = [json.loads(each.stdout)["error"] for each in done if each.returncode]
     assert {error["class"] for error in errors} == {"session_busy"} and "8 jobs" in errors[0]["reason"]
@@ -322,7 +325,8 @@ def test_ids_that_are_none(cordon):
     assert "comes before" in cordon("job", "--session", "s", "start", "--", "true").stderr
     job = start(cordon, "--", "true")
     cordon("job", "wait", job)
-    for words in (["poll", "--from", "-1"], ["tail", "-n", "x"], ["wait", "--timeout", "soon"], ["kill", "--signal", "LOUD"]):
+    for words in (["poll", "--from", "-1"], ["tail", "-n", "x"], ["wait", "--timeout", "soon"],
+                  ["kill", "--signal", "LOUD"]):
         assert refused(cordon, *words, job)["class"] == "invalid_request"
     assert "poll --json" in cordon("job", "tail", "--json", job).stdout
 
@@ -343,6 +347,10 @@ def test_the_ring_goes_around(cordon):
     assert cordon("job", "tail", "-n", "5", job).stdout == whole[-40:].decode()
     assert cordon("job", "tail", "-n", "999999", job, text=False).stdout == whole[-kept:]
     assert cordon("job", "tail", "--stderr", "-n", "2", job).stdout == "0000008\n0000009\n"
+    # Whoever reads one stream is told of the other, and of no other.
+    assert cordon("job", "tail",
+                  job).stderr == f"cordon: the job also wrote to standard error: cordon job tail --stderr {job}\n"
+    assert cordon("job", "tail", "--stderr", job).stderr == ""
     files = [path for path in directories(cordon)[0].iterdir() if path.name in ("stdout", "stderr")]
     assert max(path.stat().st_size for path in files) <= kept + 64
 
@@ -438,11 +446,13 @@ def test_a_daemon_runs_it(cordon, daemon):
 
 
 def test_a_daemon_refuses_as_the_program_does(cordon, daemon):
-    assert refused(cordon, "start", "--session", "s", "--", "no-such-program", status=127)["class"] == "program_not_found"
+    assert refused(cordon, "start", "--session", "s", "--", "no-such-program",
+                   status=127)["class"] == "program_not_found"
     assert refused(cordon, "start", "--session", "s", "--timeout", "2h", "--", "true")["class"] == "capability_denied"
     assert directories(cordon) == []
     with concurrent.futures.ThreadPoolExecutor(10) as pool:
-        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"), range(10)))
+        done = list(pool.map(lambda _: cordon("job", "start", "--json", "--session", "s", "--", "sleep", "600"),
+                             range(10)))
     assert sorted(each.returncode for each in done) == [0] * 8 + [125] * 2
     assert {json.loads(each.stdout)["pid"] for each in done if not each.returncode} == {daemon.pid}
     assert cordon("session", "end", "s").returncode == 0
@@ -466,14 +476,17 @@ def test_jobs_by_remote_calls(cordon, daemon):
         def call(method, **params):
             print(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}), file=lines, flush=True)
             return json.loads(lines.readline())
-        job = call("job.start", argv=["sh", "-c", "echo out; echo err >&2; sleep 600"], settings={"session": "s"})["result"]
+        job = call("job.start", argv=["sh", "-c", "echo out; echo err >&2; sleep 600"],
+                   settings={"session": "s"})["result"]
         assert job["state"] == "running"
         assert wait_until(lambda: call("job.poll", id=job["id"])["result"]["stderr"]["bytes"] == 4)
         assert call("job.poll", id=job["id"], stdout_from=2)["result"]["stdout"]["data"] == "t\n"
         assert [each["id"] for each in call("job.list", session="s")["result"]["jobs"]] == [job["id"]]
-        assert "error" in call("job.kill", id=job["id"], signal="LOUD") and "error" in call("job.kill", id=job["id"], signal=0)
+        assert "error" in call("job.kill", id=job["id"],
+                               signal="LOUD") and "error" in call("job.kill", id=job["id"], signal=0)
         assert "error" in call("job.list", session=5) and "error" in call("job.kill", id=job["id"], signal=[])
-        assert "error" in call("job.kill", id=job["id"], signal=int(signal.SIGCONT)), "signals have names: their numbers differ by system"
+        assert "error" in call("job.kill", id=job["id"],
+                               signal=int(signal.SIGCONT)), "signals have names: their numbers differ by system"
         assert call("job.kill", id=job["id"], signal="CONT")["result"] == {}
         assert call("job.kill", id=job["id"])["result"] == {}
         assert call("job.poll", id=job["id"])["result"]["killed"]
@@ -501,7 +514,8 @@ def test_jobs_that_wait_for_a_human_keep_nobody_else_waiting(cordon, workspace):
             return json.loads(lines.readline())
         for number in range(12):
             params = {"argv": ["sleep", "600"], "settings": {"session": f"s{number}", "timeout": "2h"}}
-            waiting.sendall(json.dumps({"jsonrpc": "2.0", "id": number, "method": "job.start", "params": params}).encode() + b"\n")
+            waiting.sendall(json.dumps({"jsonrpc": "2.0", "id": number, "method": "job.start",
+                                        "params": params}).encode() + b"\n")
         assert wait_until(lambda: len(call("approvals.list")["result"]["approvals"]) == 12)
         card = call("approvals.list")["result"]["approvals"][0]
         assert call("approvals.answer", card=card["id"], answer="once")["result"] == {}

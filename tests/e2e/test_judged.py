@@ -1,5 +1,5 @@
-"""What a command leaves behind is found when it has ended, whatever became of the cordon that ran it: killed, out of time or
-out of space, beside other commands, or among so much else that a search gives up."""
+"""What a command leaves behind is found when it has ended, whatever became of the cordon that ran it: killed, out of
+time or out of space, beside other commands, or among so much else that a search gives up."""
 import contextlib
 import json
 import os
@@ -61,7 +61,8 @@ def test_what_a_killed_cordon_did_not_judge(cordon, tmp_path, driver, way):
     killed.communicate()
     told = result(cordon, *words, "--", "true")
     assert found(cordon, told) == PLANTED, told["denials"]
-    assert all(note.startswith("left by an earlier command: ") for note in notes(cordon, told).values()), told["denials"]
+    assert all(note.startswith("left by an earlier command: ")
+               for note in notes(cordon, told).values()), told["denials"]
     assert not any((cordon.workspace / name).exists() for name in PLANTED)
     assert own.exists() and result(cordon, *words, "--", "true")["denials"] == []
 
@@ -84,8 +85,8 @@ def test_a_refused_command_leaves_nothing_to_judge(cordon):
 
 @drivers("namespaces", "bwrap", "landlock")
 def test_beside_a_command_that_goes_on(cordon, driver):
-    """What one that goes on plants is not taken for the owner's by those that come and go meanwhile, and is found when the first
-    of them ends; what is harmless is named once."""
+    """What one that goes on plants is not taken for the owner's by those that come and go meanwhile, and is found when
+    the first of them ends; what is harmless is named once."""
     own = owners_hook(cordon)
     words = ["--driver", driver]
     with cordon.popen("run", *words, "-c", PLANT + "; touch planted; while [ ! -e end ]; do sleep 0.1; done") as other:
@@ -148,7 +149,7 @@ def test_what_is_judged_beside_a_command_is_judged_again(cordon):
     assert found(cordon, told) == ["r/.git/hooks/update"], told
 
 
-# ---- what is the owner's -----------------------------------------------------------------------------------------------
+# ---- what is the owner's ---------------------------------------------------------------------------------------------
 
 def test_the_owners_repositories_in_a_large_tree(cordon):
     """Made between two commands, where the search before the second does not come."""
@@ -217,9 +218,11 @@ def test_much_among_hooks_hides_none(cordon):
 @needs("git")
 def test_the_owners_files_stay_when_time_runs_out(cordon):
     """So many large configurations that they take longer than there is time."""
-    for words in (["init", "-q", "inner"], ["-C", "inner", "commit", "-q", "--allow-empty", "-m", "x"], ["init", "-q", "."],
-                  ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./inner", "sub"]):
-        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words], cwd=cordon.workspace, check=True)
+    for words in (["init", "-q", "inner"], ["-C", "inner", "commit", "-q", "--allow-empty", "-m", "x"],
+                  ["init", "-q", "."], ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./inner",
+                                        "sub"]):
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@example.org", *words], cwd=cordon.workspace,
+                       check=True)
     many = """
 import os
 for number in range(60):
@@ -343,7 +346,8 @@ def test_quarantine_is_bounded_in_number(cordon):
     for number in range(130):
         (place / f"0100000000000000000000{number:04d}").mkdir()
     told = result(cordon, "-c", PLANT)
-    assert any("the oldest of what it held was removed" in denial["note"] for denial in told["denials"]), told["denials"]
+    assert any("the oldest of what it held was removed" in denial["note"]
+               for denial in told["denials"]), told["denials"]
     assert len(list(place.iterdir())) <= 131
 
 

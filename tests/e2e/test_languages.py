@@ -16,14 +16,15 @@ WANTED = "ran\ncancel\n"
 
 def run(cordon, *argv, **more):
     env = {**cordon.env, "LD_LIBRARY_PATH": str(BUILD), "LIBCORDON": str(BUILD / "libcordon.so.0"), **more}
-    done = subprocess.run(argv, env=env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2 * PATIENCE)
+    done = subprocess.run(argv, env=env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=2 * PATIENCE)
     assert (done.returncode, done.stdout) == (0, WANTED), done
 
 
 @needs("g++")
 def test_cpp(cordon, tmp_path):
-    subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", PLACE / "agent.cpp", "-o", tmp_path / "agent",
-                    BUILD / "libcordon.so.0"], check=True)
+    subprocess.run(["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include", PLACE / "agent.cpp",
+                    "-o", tmp_path / "agent", BUILD / "libcordon.so.0"], check=True)
     run(cordon, tmp_path / "agent")
 
 
@@ -39,13 +40,15 @@ def test_python_by_the_socket(cordon, daemon):  # noqa: F811
 @needs("node")
 def test_node_by_the_socket(cordon, daemon):  # noqa: F811
     daemon.start()
-    run(cordon, shutil.which("node", path="/usr/local/bin:/usr/bin:/bin"), PLACE / "client.mjs", cordon.data / "cordon/daemon.sock")
+    run(cordon, shutil.which("node", path="/usr/local/bin:/usr/bin:/bin"), PLACE / "client.mjs",
+        cordon.data / "cordon/daemon.sock")
 
 
 @needs("rustc")
 def test_rust(cordon, tmp_path):
     os.symlink(BUILD / "libcordon.so.0", tmp_path / "libcordon.so")
-    made = subprocess.run(["rustc", PLACE / "agent.rs", "-L", tmp_path, "-l", "cordon", "-o", tmp_path / "agent"], capture_output=True, text=True)
+    made = subprocess.run(["rustc", PLACE / "agent.rs", "-L", tmp_path, "-l", "cordon", "-o", tmp_path / "agent"],
+                          capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     run(cordon, tmp_path / "agent")
 
@@ -54,8 +57,9 @@ def test_rust(cordon, tmp_path):
 def test_go(cordon, tmp_path):
     os.symlink(BUILD / "libcordon.so.0", tmp_path / "libcordon.so")
     (tmp_path / "cordon.pc").write_text(f"Name: cordon\nDescription: here\nVersion: 0\nCflags: -I{ROOT}/include\nLibs: -L{tmp_path} -lcordon\n")
-    env = {**os.environ, "PKG_CONFIG_PATH": str(tmp_path), "GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-mod=mod", "HOME": str(tmp_path),
-           "GOTOOLCHAIN": "local", "GO111MODULE": "off"}
-    made = subprocess.run(["go", "build", "-o", tmp_path / "agent", PLACE / "agent.go"], env=env, capture_output=True, text=True)
+    env = {**os.environ, "PKG_CONFIG_PATH": str(tmp_path), "GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-mod=mod",
+           "HOME": str(tmp_path), "GOTOOLCHAIN": "local", "GO111MODULE": "off"}
+    made = subprocess.run(["go", "build", "-o", tmp_path / "agent", PLACE / "agent.go"], env=env, capture_output=True,
+                          text=True)
     assert made.returncode == 0, made.stderr
     run(cordon, tmp_path / "agent")

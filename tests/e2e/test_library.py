@@ -62,7 +62,8 @@ def test_events_on_other_drivers(cordon, compiled, leftovers, driver):
     run(cordon, compiled("events"), DRIVER=driver)
 
 
-# What a command sees of who asked: PATH, what is passed on, a program from a toolchain, git's identity, the manifest's `~`.
+# What a command sees of who asked: PATH, what is passed on, a program from a toolchain, git's identity, the manifest's
+# `~`.
 SEEN = 'echo "$PATH $LANG $COLOUR"; tool; for file in /etc/gitconfig "$1"; do while read -r line; do echo "$line"; done < $file; done'
 
 
@@ -89,7 +90,8 @@ def test_each_request_has_an_environment_of_its_own(cordon, compiled, leftovers,
     blocks, each = [], []
     for number, environment in enumerate(people):
         blocks.append(tmp_path / f"environment-{number}")
-        blocks[-1].write_bytes(b"".join(f"{name}={value}\0".encode() for name, value in {**environment, **common}.items()))
+        blocks[-1].write_bytes(b"".join(f"{name}={value}\0".encode()
+                                        for name, value in {**environment, **common}.items()))
         asked = [] if environment["HOME"] == "/nonexistent" else ["--manifest", manifest]
         each.append(cordon("run", "--pass-env", "COLOUR", *asked, "--", "/bin/sh", "-c", SEEN, "sh",
                            environment["HOME"] + "/declared", env={**environment, **common}).stdout)
@@ -130,9 +132,11 @@ def test_the_header_stands_alone(tmp_path):
     source = tmp_path / "it.c"
     source.write_text("#include <cordon-internal.h>\nint main(void) { return cordon_class_name(CORDON_OK) == 0; }\n")
     for words in (["-std=c99", "-pedantic"], ["-std=c11", "-pedantic"], ["-std=c2x"]):
-        subprocess.run(["cc", *words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source], check=True)
+        subprocess.run(["cc", *words, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", ROOT / "include", source],
+                       check=True)
     if subprocess.run(["sh", "-c", "command -v c++"], capture_output=True).returncode == 0:
-        subprocess.run(["c++", "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "-I", ROOT / "include", source], check=True)
+        subprocess.run(["c++", "-x", "c++", "-fsyntax-only", "-Wall", "-Werror", "-I", ROOT / "include", source],
+                       check=True)
 
 
 @needs("gcc", "unsanitized")
@@ -162,7 +166,8 @@ def test_a_caller_that_was_root(compiled, driver):
 
 @needs("gcc", "unsanitized", "valgrind")
 def test_a_caller_under_valgrind_is_told_why(cordon, compiled, leftovers):
-    """What starts nothing works; what would is refused for the reason that there is, before valgrind ends the program."""
+    """What starts nothing works; what would is refused for the reason that there is, before valgrind ends the
+    program."""
     for driver in (None, "landlock", "local", "bwrap"):
         env = {**cordon.env, "WORKSPACE": str(cordon.workspace), **({"DRIVER": driver} if driver else {})}
         done = subprocess.run(["valgrind", "-q", "--error-exitcode=9", compiled("valgrind", "shared")], env=env,

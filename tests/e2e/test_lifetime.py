@@ -87,8 +87,8 @@ def gone(marker, seconds=30):
 # ---- the end of the command and its timeout --------------------------------------------------------------------------
 
 def with_timeout(run, seen):
-    """(timeout in ms, what run(timeout) gave), with the shortest timeout before which all was seen that must be: on a busy
-    machine programs start late."""
+    """(timeout in ms, what run(timeout) gave), with the shortest timeout before which all was seen that must be: on a
+    busy machine programs start late."""
     for seconds in (1, 4, 16):
         done = run(f"{seconds}s")
         if seen(done):
@@ -136,7 +136,8 @@ def test_a_signal_comes_before_the_program_is_there(cordon, leftovers, driver):
 
 @drivers()
 def test_a_timeout_is_status_124(cordon, clingers, leftovers, driver):
-    _, done = with_timeout(lambda timeout: cordon("run", "--driver", driver, "--timeout", timeout, "--", *clingers, "stay"),
+    _, done = with_timeout(lambda timeout: cordon("run", "--driver", driver, "--timeout", timeout, "--", *clingers,
+                                                  "stay"),
                            lambda done: set(done.stdout.split()) == NAMES)
     assert done.returncode == 124 and set(done.stdout.split()) == NAMES and "timed out" in done.stderr
 
@@ -148,8 +149,9 @@ def test_nothing_outlives_the_command(cordon, clingers, leftovers, driver):
     assert done.returncode == 0 and set(done.stdout.split()) == NAMES
 
 
-# Init's own children, of which all but one are dead and stay so, since that one traces them: it is the last in the list of them. With
-# `stop`, one who has its parent trace it instead; with `busy`, as many who sleep, and some who do that again and again.
+# Init's own children, of which all but one are dead and stay so, since that one traces them: it is the last in the list
+# of them. With `stop`, one who has its parent trace it instead; with `busy`, as many who sleep, and some who do that
+# again and again.
 HIDER = """
 #define _GNU_SOURCE
 #include <sched.h>
@@ -271,7 +273,8 @@ def test_a_caller_that_ignores_and_blocks_every_signal(cordon, leftovers, driver
 
 
 def test_a_stopped_command_still_times_out(cordon, leftovers):
-    _, done = with_timeout(lambda timeout: cordon("run", "--timeout", timeout, "-c", "echo before; kill -STOP $$; echo after"),
+    _, done = with_timeout(lambda timeout: cordon("run", "--timeout", timeout, "-c",
+                                                  "echo before; kill -STOP $$; echo after"),
                            lambda done: done.stdout)
     assert done.returncode == 124 and done.stdout == "before\n"
 
@@ -367,7 +370,8 @@ def peak_kb(argv, **options):
     code = ("import os, resource, subprocess, sys\n"
             "done = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)\n"
             "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-    done = subprocess.run([sys.executable, "-I", "-c", code, *argv], capture_output=True, text=True, timeout=120, **options)
+    done = subprocess.run([sys.executable, "-I", "-c", code, *argv], capture_output=True, text=True, timeout=120,
+                          **options)
     status, peak = map(int, done.stdout.split())
     return status, peak
 
@@ -424,7 +428,8 @@ def test_a_fork_bomb_burns_out(cordon, leftovers):
 def test_one_limit_is_not_shared_between_runs(cordon):
     """Each run has its own count, whoever else runs as the same user."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(cordon, "run", "--processes", "12", "-c", "for n in 1 2 3 4 5 6 7 8; do sleep 0.5 & done; wait; echo ok")
+        runs = [pool.submit(cordon, "run", "--processes", "12", "-c",
+                            "for n in 1 2 3 4 5 6 7 8; do sleep 0.5 & done; wait; echo ok")
                 for _ in range(4)]
         assert [run.result().stdout for run in runs] == ["ok\n"] * 4
 
@@ -448,15 +453,19 @@ def test_a_crowd(cordon, leftovers):
 @drivers()
 @pytest.mark.parametrize("busy", [False, True])
 def test_it_may_run_wherever_the_caller_may(cordon, driver, busy):
-    """Its processes are sent apart or kept together while its walls are raised, by whether a processor is free: not for longer."""
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in os.sched_getaffinity(0)] if busy else []
+    """Its processes are sent apart or kept together while its walls are raised, by whether a processor is free: not for
+    longer."""
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            for _ in os.sched_getaffinity(0)] if busy else []
     try:
-        done = [cordon("run", "--driver", driver, "--", "/bin/grep", "Cpus_allowed:", "/proc/self/status") for _ in range(3)]
+        done = [cordon("run", "--driver", driver, "--", "/bin/grep", "Cpus_allowed:", "/proc/self/status")
+                for _ in range(3)]
     finally:
         for hog in hogs:
             hog.kill()
             hog.wait()
-    allowed = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("Cpus_allowed:")]
+    allowed = [line for line in pathlib.Path("/proc/self/status").read_text().splitlines()
+               if line.startswith("Cpus_allowed:")]
     assert [one.stdout.splitlines() for one in done] == [allowed] * 3, done
 
 
@@ -506,9 +515,10 @@ def test_nothing_is_begun_before_the_row(cordon, leftovers):
 @needs("strace", "mount-namespace", "unsanitized")
 def test_a_program_does_not_begin_with_the_hosts_tree_in_its_namespace(cordon, tmp_path):
     trace = tmp_path / "trace"
-    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=umount2,execve", "-e", "inject=umount2:delay_exit=200000",
-                           *cordon.argv("run", "--", "/bin/true")],
-                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=umount2,execve", "-e",
+                           "inject=umount2:delay_exit=200000", *cordon.argv("run", "--", "/bin/true")],
+                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=60)
     assert done.returncode == 0, done
     text = trace.read_text()
     unmounted, begins = re.search(r"umount2.*= 0\b", text), re.search(r'execve\("/bin/true"', text)
@@ -517,11 +527,13 @@ def test_a_program_does_not_begin_with_the_hosts_tree_in_its_namespace(cordon, t
 
 @needs("strace", "mount-namespace", "unsanitized")
 def test_a_table_of_descriptors_has_grown_before_it_is_shared(cordon, tmp_path):
-    """While two processes share one it grows only when every processor has let go of the old one, which takes milliseconds: what
-    raises the walls has had a descriptor beyond all that come while it does."""
+    """While two processes share one it grows only when every processor has let go of the old one, which takes
+    milliseconds: what raises the walls has had a descriptor beyond all that come while it does."""
     trace = tmp_path / "trace"
-    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=%desc,clone,unshare", *cordon.argv("run", "--", "/bin/true")],
-                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    done = subprocess.run(["strace", "-f", "-qq", "-o", trace, "-e", "trace=%desc,clone,unshare",
+                           *cordon.argv("run", "--", "/bin/true")],
+                          cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, capture_output=True,
+                          timeout=60)
     assert done.returncode == 0, done
     text = trace.read_text()
     shared = re.search(r"^(\d+) +clone\(.*CLONE_FILES.*SIGCHLD", text, re.MULTILINE)

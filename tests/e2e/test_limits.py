@@ -1,6 +1,6 @@
-"""Limits: each is seen to be exceeded without it and to hold with it, and the result, the ledger and what is left behind say
-so. Where control groups can be had (here: as root) they hold them for the whole tree of processes; elsewhere rlimits hold
-what they can, and that is said. Nothing here would hurt the machine if a limit did not hold."""
+"""Limits: each is seen to be exceeded without it and to hold with it, and the result, the ledger and what is left
+behind say so. Where control groups can be had (here: as root) they hold them for the whole tree of processes; elsewhere
+rlimits hold what they can, and that is said. Nothing here would hurt the machine if a limit did not hold."""
 import concurrent.futures
 import glob
 import json
@@ -13,7 +13,8 @@ import time
 import pytest
 
 from conftest import PATIENCE, descendants
-from lab import (IS_ROOT, ROOT, drivers, lack, leaves, leftovers, members, needs, own_group, refused, refused_unwalked,  # noqa: F401
+from lab import (IS_ROOT, ROOT, drivers, lack, leaves, leftovers, members, needs, own_group, refused,
+                 refused_unwalked,  # noqa: F401
                  result, rows, rows_of, running, wait_until)
 
 UNWALLED = os.environ.get("CORDON_UNWALLED") or str(ROOT / "build/cordon-unwalled")
@@ -69,8 +70,8 @@ sys.stdout.flush()
 time.sleep(float(sys.argv[3]))
 """
 # What the kernel lets an ordinary user have in pipes is 64 MiB.
-KINDS = {"anonymous": (64, 96), "shared": (64, 96), "processes": (64, 96), "memfd": (64, 96), "/tmp/hog": (64, 96), "/dev/shm/hog": (64, 96),
-         "unix": (32, 48), "pipes": (32, 48)}
+KINDS = {"anonymous": (64, 96), "shared": (64, 96), "processes": (64, 96), "memfd": (64, 96), "/tmp/hog": (64, 96),
+         "/dev/shm/hog": (64, 96), "unix": (32, 48), "pipes": (32, 48)}
 
 
 def groups(pid="*"):
@@ -82,8 +83,9 @@ def groups(pid="*"):
 def unwalled(cordon):
     """The result with a wall left out."""
     def run(wall, *words):
-        done = subprocess.run([UNWALLED, "run", "--json", *words], env={**cordon.env, "CORDON_UNWALL": wall}, cwd=cordon.workspace,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        done = subprocess.run([UNWALLED, "run", "--json", *words], env={**cordon.env, "CORDON_UNWALL": wall},
+                              cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=60)
         return json.loads(done.stdout)
     return run
 
@@ -142,7 +144,8 @@ int main(int argc, char **argv)
 	return shared != 1000;
 }
 """)
-    built = subprocess.run(["cc", f"-fsanitize={sanitizer}", "-g", "-pthread", "-o", program, source], capture_output=True, text=True)
+    built = subprocess.run(["cc", f"-fsanitize={sanitizer}", "-g", "-pthread", "-o", program, source],
+                           capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     outside = subprocess.run([program], capture_output=True, text=True)
     for options in ([], configured('limits.cgroup = "none"')):
@@ -172,7 +175,8 @@ def test_memory(cordon, unwalled, kind):
     assert (allowed - 4) * MB <= limit["used"] <= (allowed + 1) * MB and told["memory_peak_kb"] == limit["used"] // 1024
     kinds = {row["row"]: row for row in rows_of(cordon, told["audit_id"])}
     assert list(kinds) == ["intent", "limit", "result"]
-    assert (kinds["limit"]["limit"], kinds["limit"]["used"], kinds["limit"]["allowed"]) == ("memory", limit["used"], allowed * MB)
+    assert (kinds["limit"]["limit"], kinds["limit"]["used"],
+            kinds["limit"]["allowed"]) == ("memory", limit["used"], allowed * MB)
     assert kinds["result"]["oom_killed"] and kinds["result"]["limit_hit"] == "memory"
 
 
@@ -196,7 +200,8 @@ def test_memory_on_every_driver(cordon, driver):
 
 @needs("cgroup")
 def test_page_cache_is_no_reason_to_end_it(cordon):
-    told = result(cordon, "--memory", "48M", "-c", "dd if=/dev/zero of=file bs=1M count=96 && cat file file >/dev/null && echo fine")
+    told = result(cordon, "--memory", "48M", "-c",
+                  "dd if=/dev/zero of=file bs=1M count=96 && cat file file >/dev/null && echo fine")
     assert told["stdout"] == "fine\n" and not told["oom_killed"] and told["limit"] is None, told
     assert told["memory_peak_kb"] <= 49 * 1024
 
@@ -226,7 +231,8 @@ def test_very_little_memory(cordon, leftovers):
 @needs("cgroup")
 @drivers("namespaces", "landlock", "local")
 def test_less_memory_than_starting_takes(cordon, leftovers, driver):
-    """The kernel copies a program's words while its process is still in the caller's memory: cordon would be killed with it."""
+    """The kernel copies a program's words while its process is still in the caller's memory: cordon would be killed
+    with it."""
     words = ["--driver", driver, "--memory", "1M", "--", "true", *["x" * 100000] * 12]
     error = refused(cordon, *words)
     assert error["class"] == "invalid_request" and error["boundary"] == "limit_memory" and "--memory" in error["remediation"]
@@ -299,11 +305,13 @@ def test_every_process_of_a_command_is_in_its_groups(cordon, leftovers, driver):
     while sorted(everybody.values()).count("sleep") < 2 or list(everybody.values()).count("sh") > 1:
         assert time.monotonic() < deadline, everybody
         everybody = {pid: name for pid in descendants(process.pid) if (name := comm(pid))}
-    found = [{int(pid) for pid in pathlib.Path(path, "cgroup.procs").read_text().split()} for path in groups(process.pid)]
+    found = [{int(pid) for pid in pathlib.Path(path, "cgroup.procs").read_text().split()}
+             for path in groups(process.pid)]
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert len(everybody) >= 4 and found and not groups(process.pid)
-    assert all(members <= set(everybody) and {everybody[pid] for pid in set(everybody) - members} <= {"cordon-init"} for members in found)
+    assert all(members <= set(everybody) and {everybody[pid] for pid in set(everybody) - members} <= {"cordon-init"}
+               for members in found)
 
 
 @drivers()
@@ -365,11 +373,13 @@ def weights(pid):
 def test_what_runs_for_long_gives_way(cordon, leftovers, way):
     """It is ended at its time all the same. What has a terminal counts for as much as at first."""
     before = time.monotonic()
-    process = cordon.popen("run", *(["--tty"] if way == "terminal" else []), "--timeout", "3s", "-c", "echo up; exec sleep 60")
+    process = cordon.popen("run", *(["--tty"] if way == "terminal" else []), "--timeout", "3s", "-c",
+                           "echo up; exec sleep 60")
     assert process.stdout.readline().strip() == b"up"
     assert weights(process.pid)
     gave_way = [{"cpu.shares": 128}, {"cpu.weight": 12}]
-    assert wait_until(lambda: weights(process.pid) in gave_way, seconds=1.5 if way == "terminal" else 60) == (way == "plain")
+    assert wait_until(lambda: weights(process.pid) in gave_way,
+                      seconds=1.5 if way == "terminal" else 60) == (way == "plain")
     process.communicate(timeout=60)
     assert process.returncode == 124 and 3 <= time.monotonic() - before < 20
 
@@ -417,7 +427,8 @@ def test_groups_cannot_be_granted(cordon, option, path):
 
 @needs("root")
 @pytest.mark.parametrize("kind", ["cgroup2", "proc", "sysfs"])
-@pytest.mark.parametrize("words", [["--read", "."], ["--write", "."], ["--write", "deep/groups here"], ["--workspace", "."]])
+@pytest.mark.parametrize("words", [["--read", "."], ["--write", "."], ["--write", "deep/groups here"],
+                                   ["--workspace", "."]])
 def test_what_steers_the_kernel_is_not_granted_along(cordon, tmp_path, words, kind):
     """What is mounted beneath a directory comes along with it, and root's command has root's owner there."""
     tree = tmp_path / "tree"
@@ -425,10 +436,11 @@ def test_what_steers_the_kernel_is_not_granted_along(cordon, tmp_path, words, ki
     groups.mkdir(parents=True)
     words = [words[0], tree / words[1]]
     mounted = ["unshare", "-m", "sh", "-c", f'mount -t {kind} none "$1" && shift && exec "$@"', "sh", groups]
-    done = subprocess.run([*mounted, *cordon.argv("run", "--json", *words, "--", "ls", groups)], env=cordon.env, cwd=cordon.workspace,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*mounted, *cordon.argv("run", "--json", *words, "--", "ls", groups)], env=cordon.env,
+                          cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     error = json.loads(done.stdout)["error"]
-    assert (error["class"], error["boundary"]) == ("capability_denied", "cgroup_view" if kind == "cgroup2" else "kernel_surface"), done
+    assert (error["class"], error["boundary"]) == ("capability_denied",
+                                                   "cgroup_view" if kind == "cgroup2" else "kernel_surface"), done
     # Only as long as it is mounted.
     assert result(cordon, *words, "--", "true")["exit_code"] == 0
 
@@ -497,7 +509,8 @@ def named(configured):
 @drivers()
 def test_a_named_directory(cordon, leftovers, named, driver):
     path, options = named
-    process = cordon.popen("run", *options, "--driver", driver, "-c", "cat /proc/self/cgroup; setsid sleep 60 & sleep 60")
+    process = cordon.popen("run", *options, "--driver", driver, "-c",
+                           "cat /proc/self/cgroup; setsid sleep 60 & sleep 60")
     # Init, the shell and what they started: all of it, and nobody else.
     inside = wait_until(lambda: len(members(path)) >= 4 and set(descendants(process.pid)) == set(members(path)))
     process.send_signal(signal.SIGTERM)
@@ -554,7 +567,8 @@ def test_what_init_can_no_longer_end_is_ended(cordon, leftovers, configured, req
     options = request.getfixturevalue("named")[1] if where == "named" else configured(
         'limits.cgroup = "none"' if where == "none" else "")
     mark = f"60.{os.getpid()}"
-    told = result(cordon, *options, "--driver", "local", "-c", f"setsid sleep {mark} & kill -9 $PPID; exec sleep {mark}")
+    told = result(cordon, *options, "--driver", "local", "-c",
+                  f"setsid sleep {mark} & kill -9 $PPID; exec sleep {mark}")
     assert told["signal"] == signal.SIGKILL
     if where == "none":
         assert len(running(mark)) == 2, "then it stays"
@@ -595,8 +609,8 @@ def test_who_is_never_there_for_long_is_ended_too(cordon, leftovers, configured,
 
 # ---- what is asked for -----------------------------------------------------------------------------------------------
 
-RANGES = {"memory": "1M to 1024T", "cpu": "1 to 1000000", "processes": "1 to 1048576", "disk": "1M to 1024T", "timeout": "1ms to 8784h",
-          "max-output": "1 to 1024T", "open-files": "16 to 1048576", "tmp": "4K to 1024T"}
+RANGES = {"memory": "1M to 1024T", "cpu": "1 to 1000000", "processes": "1 to 1048576", "disk": "1M to 1024T",
+          "timeout": "1ms to 8784h", "max-output": "1 to 1024T", "open-files": "16 to 1048576", "tmp": "4K to 1024T"}
 
 
 @pytest.mark.parametrize("option", RANGES)
@@ -609,16 +623,18 @@ def test_limits_that_are_no_limits(cordon, option, value):
 
 
 @pytest.mark.parametrize("option, value, key, number", [
-    ("memory", "512m", "memory_bytes", 512 * MB), ("memory", "2G", "memory_bytes", 2048 * MB), ("cpu", "150%", "cpu_percent", 150),
-    ("cpu", "150", "cpu_percent", 150), ("timeout", "90s", "wall_ms", 90_000), ("timeout", "5m", "wall_ms", 300_000),
-    ("tmp", "8k", "tmp_bytes", 8192), ("open-files", "20", "open_files", 20), ("disk", "2g", "disk_bytes", 2048 * MB)])
+    ("memory", "512m", "memory_bytes", 512 * MB), ("memory", "2G", "memory_bytes", 2048 * MB),
+    ("cpu", "150%", "cpu_percent", 150), ("cpu", "150", "cpu_percent", 150), ("timeout", "90s", "wall_ms", 90_000),
+    ("timeout", "5m", "wall_ms", 300_000), ("tmp", "8k", "tmp_bytes", 8192), ("open-files", "20", "open_files", 20),
+    ("disk", "2g", "disk_bytes", 2048 * MB)])
 def test_units(cordon, option, value, key, number):
     assert json.loads(cordon("profile", f"--{option}", value, "--", "true").stdout)["limits"][key] == number
 
 
 @pytest.mark.parametrize("option, key, wall", [
-    ("memory", "memory_bytes", "limit_memory"), ("cpu", "cpu_percent", "limit_cpu"), ("processes", "processes", "limit_processes"),
-    ("disk", "disk_bytes", "limit_disk"), ("timeout", "wall_ms", "limit_time"), ("max-output", "stdout_bytes", "limit_output"),
+    ("memory", "memory_bytes", "limit_memory"), ("cpu", "cpu_percent", "limit_cpu"),
+    ("processes", "processes", "limit_processes"), ("disk", "disk_bytes", "limit_disk"),
+    ("timeout", "wall_ms", "limit_time"), ("max-output", "stdout_bytes", "limit_output"),
     ("open-files", "open_files", "limit_files"), ("tmp", "tmp_bytes", None)])
 def test_none(cordon, configured, option, key, wall):
     """By option and by configuration: the limit is gone, and so is its wall."""
@@ -631,12 +647,13 @@ def test_none(cordon, configured, option, key, wall):
 
 
 def test_what_is_out_of_range_in_a_file(cordon, configured):
-    for text, range_ in (('limits.memory = "1k"', "1M to 1024T"), ("limits.cpu = 0", "1 to 1000000"), ('limits.cpu = "0%"', "1 to 1000000")):
+    for text, range_ in (('limits.memory = "1k"', "1M to 1024T"), ("limits.cpu = 0", "1 to 1000000"),
+                         ('limits.cpu = "0%"', "1 to 1000000")):
         error = refused(cordon, *configured(text), "--", "true")
         assert error["class"] == "config_invalid" and range_ in error["reason"] and "none" in error["reason"], error
 
 
-# ---- the two sets of defaults -----------------------------------------------------------------------------------------
+# ---- the two sets of defaults ----------------------------------------------------------------------------------------
 
 def limits_of(cordon, *words):
     return json.loads(cordon("profile", *words, "--", "true").stdout)["limits"]
@@ -645,8 +662,8 @@ def limits_of(cordon, *words):
 def test_limits_of_what_is_captured(cordon):
     assert "limit_time" in result(cordon, "--", "true")["isolation"]
     assert limits_of(cordon, "--session", "s") == {
-        "memory_bytes": 2048 * MB, "cpu_percent": 100, "processes": 64, "disk_bytes": 1024 * MB, "wall_ms": 60_000, "stdout_bytes": MB,
-        "stderr_bytes": MB // 4, "open_files": 1024, "tmp_bytes": 256 * MB}
+        "memory_bytes": 2048 * MB, "cpu_percent": 100, "processes": 64, "disk_bytes": 1024 * MB, "wall_ms": 60_000,
+        "stdout_bytes": MB, "stderr_bytes": MB // 4, "open_files": 1024, "tmp_bytes": 256 * MB}
 
 
 def test_limits_of_a_plain_run(cordon, configured):
@@ -669,9 +686,12 @@ def test_limits_of_a_plain_run(cordon, configured):
 @pytest.mark.parametrize("session", [[], ["--session", "s"]], ids=["alone", "session"])
 @pytest.mark.parametrize("driver", ["namespaces", "bwrap", "landlock", "local"])
 def test_resource_limits(cordon, configured, driver, session):
-    """Each is what was asked for; what cordon holds itself is the lower of both, and a core file's limit is cordon's."""
-    look = ["--", "bash", "-c", "ulimit -Ss; ulimit -Hs; ulimit -St; ulimit -Sn; ulimit -Hn; grep 'core file' /proc/self/limits"]
-    words = ["--ulimit", "stack=1048576:2097152", "--ulimit", "cpu=unlimited", "--ulimit", "nofile=20:5000", "--ulimit", "core=unlimited"]
+    """Each is what was asked for; what cordon holds itself is the lower of both, and a core file's limit is
+    cordon's."""
+    look = ["--", "bash", "-c",
+            "ulimit -Ss; ulimit -Hs; ulimit -St; ulimit -Sn; ulimit -Hn; grep 'core file' /proc/self/limits"]
+    words = ["--ulimit", "stack=1048576:2097152", "--ulimit", "cpu=unlimited", "--ulimit", "nofile=20:5000", "--ulimit",
+             "core=unlimited"]
     chosen = configured(f'sandbox.driver = "{driver}"') if session else ["--driver", driver]
     done = cordon("run", *chosen, *session, *words, *look)
     *numbers, core = done.stdout.split("\n", 5)
@@ -681,26 +701,30 @@ def test_resource_limits(cordon, configured, driver, session):
 
 
 def test_no_more_than_the_caller_may_have(cordon):
-    done = cordon("run", "--no-daemon", "--ulimit", "cpu=200", "--", "true", wrapper=["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"])
+    done = cordon("run", "--no-daemon", "--ulimit", "cpu=200", "--", "true",
+                  wrapper=["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"])
     assert done.returncode != 0 and "hard limit, 100 (cpu)" in done.stderr, done
     done = cordon("run", "--ulimit", "cpus=200", "--", "true")
     assert done.returncode != 0 and "cpus=200" in done.stderr and "rttime" in done.stderr, done
 
 
-# ---- what was met is named --------------------------------------------------------------------------------------------
+# ---- what was met is named -------------------------------------------------------------------------------------------
 
 MET = [
-    (["--processes", "20"], "import os\nfor _ in range(40):\n    if not os.fork(): os.read(0, 1) or os.pause()", "limit_processes", "--processes"),
+    (["--processes", "20"], "import os\nfor _ in range(40):\n    if not os.fork(): os.read(0, 1) or os.pause()",
+     "limit_processes", "--processes"),
     (["--open-files", "32"], "files = [open('/dev/null') for _ in range(64)]", "limit_files", "--open-files"),
     (["--tmp", "1m"], "open('/tmp/x', 'wb').write(b'x' * (4 << 20))", "limit_disk", "--tmp"),
-    (["--tmp", "1m"], "import os\nname = os.path.expanduser('~/x')\ntry: open(name, 'wb').write(b'x' * (4 << 20))\nexcept OSError as e: exit(f'{name}: {e}')",
-     "limit_disk", "--tmp"),
-    (["--memory", "256m"], "kept = bytearray(200 << 20)\nraise MemoryError('Cannot allocate memory')", "limit_memory", "--memory"),
+    (["--tmp", "1m"],
+     "import os\nname = os.path.expanduser('~/x')\ntry: open(name, 'wb').write(b'x' * (4 << 20))\nexcept OSError as e: exit(f'{name}: {e}')", "limit_disk", "--tmp"),
+    (["--memory", "256m"], "kept = bytearray(200 << 20)\nraise MemoryError('Cannot allocate memory')", "limit_memory",
+     "--memory"),
 ]
 
 
 MET_IDS = ["processes", "files", "tmp", "home", "memory"]
-MET_CASES = [pytest.param(*row, grouped, id=f"{name}-{'group' if grouped else 'no-group'}") for row, name in zip(MET, MET_IDS)
+MET_CASES = [pytest.param(*row, grouped, id=f"{name}-{'group' if grouped else 'no-group'}")
+             for row, name in zip(MET, MET_IDS)
              for grouped in (True, False)]
 
 
@@ -735,7 +759,8 @@ def test_a_limit_that_was_met_and_survived_is_not(cordon, configured):
 
 
 @needs("cgroup")
-@pytest.mark.parametrize("words", [["--memory", "1024T", "--cpu", "1000000", "--processes", "1048576"], ["--cpu", "1", "--processes", "1"]])
+@pytest.mark.parametrize("words", [["--memory", "1024T", "--cpu", "1000000", "--processes", "1048576"],
+                                   ["--cpu", "1", "--processes", "1"]])
 def test_the_most_and_the_least_are_held(cordon, words):
     told = result(cordon, *words, "--", "/bin/true")
     assert told["exit_code"] == 0
@@ -762,10 +787,12 @@ def test_nothing_is_left_behind(cordon, leftovers):
 def test_many_at_once(cordon, leftovers):
     """Each has its own limits, whoever else is there; and no more is left of two hundred than of one."""
     before = set(groups())  # of a cordon that was killed, perhaps, whose number is now another's
-    processes = [cordon.popen("run", "--quiet", "--timeout", "300s", "-c", "echo up; exec sleep 300") for _ in range(200)]
+    processes = [cordon.popen("run", "--quiet", "--timeout", "300s", "-c", "echo up; exec sleep 300")
+                 for _ in range(200)]
     try:
         said = [process.stdout.readline() for process in processes]
-        assert said == [b"up\n"] * len(processes), [process.communicate(timeout=60) for process, line in zip(processes, said) if line != b"up\n"]
+        assert said == [b"up\n"] * len(processes), [process.communicate(timeout=60)
+                                                    for process, line in zip(processes, said) if line != b"up\n"]
         if GROUPED:
             made = {process.pid: set() for process in processes}
 
@@ -824,8 +851,10 @@ HOGS = {"processes": ["--processes", "32", "--", PYTHON, "-c", WILD],
 
 
 def test_others_go_on_beside_hogs(cordon, leftovers):
-    """How much slower is for bench/usable to say; here, that nobody starves, and that the hogs are held as long as they are there."""
-    # A session each: the end of one that was short of memory pauses its session, and who stands still does not hear a signal.
+    """How much slower is for bench/usable to say; here, that nobody starves, and that the hogs are held as long as they
+    are there."""
+    # A session each: the end of one that was short of memory pauses its session, and who stands still does not hear a
+    # signal.
     hogs = {name: cordon.popen("run", "--json", "--session", name, *words) for name, words in HOGS.items()}
     try:
         assert wait_until(lambda: len(descendants(hogs["processes"].pid)) > 32), "init, and as many as there may be"
@@ -849,7 +878,8 @@ def test_others_go_on_beside_hogs(cordon, leftovers):
 
 
 def test_what_is_used_is_told(cordon):
-    told = result(cordon, "-c", "dd if=/dev/zero of=file bs=1M count=4 conv=fsync 2>/dev/null; sleep 0.05 & sleep 0.05 & wait")
+    told = result(cordon, "-c",
+                  "dd if=/dev/zero of=file bs=1M count=4 conv=fsync 2>/dev/null; sleep 0.05 & sleep 0.05 & wait")
     kind = subprocess.run(["stat", "-f", "-c", "%T", cordon.workspace], capture_output=True, text=True).stdout.strip()
     if kind != "tmpfs":
         assert told["written_bytes"] >= 4 * MB, kind

@@ -1,5 +1,5 @@
-"""`cordon manifest check`: what a sound manifest is told as, what is wrong with others and where, and that the machine is
-asked before a tool is used for the first time."""
+"""`cordon manifest check`: what a sound manifest is told as, what is wrong with others and where, and that the machine
+is asked before a tool is used for the first time."""
 import json
 import os
 import shutil
@@ -43,7 +43,8 @@ def test_a_sound_manifest(cordon, tmp_path, leftovers):
     assert done.returncode == 0 and done.stderr == "", done
     assert [line.split(maxsplit=1) for line in done.stdout.splitlines()[1:-1]] == [
         ["programs", TRUE], ["arguments", "-i {file}"], ["--x", "a b {rest:option...}"], ["none"], ["reads", str(data)],
-        ["writes", str(out)], ["variables", "LANGUAGE"], ["limits", "memory 512M"], ["timeout", "90s"], ["max_output", "64K"]]
+        ["writes", str(out)], ["variables", "LANGUAGE"], ["limits", "memory 512M"], ["timeout", "90s"],
+        ["max_output", "64K"]]
     assert done.stdout.startswith("tool: does \\u{202e} nothing\n")  # no text of a file turns a terminal around
     assert done.stdout.endswith("This machine can hold it, by the driver namespaces.\n")
 

@@ -1,4 +1,5 @@
-"""cordon mcp: what its tools return. Every result is compared with the tool's outputSchema by the client (mcp_client.py)."""
+"""cordon mcp: what its tools return. Every result is compared with the tool's outputSchema by the client
+(mcp_client.py)."""
 import json
 import os
 import pathlib
@@ -50,7 +51,8 @@ def test_nothing_is_left_to_guess(client):
 
 def test_a_result_says_how_it_ended_and_what_held(any_client):
     content = any_client.tool("shell", command="printf abc; printf de >&2")["structuredContent"]
-    assert (content["ended_by"], content["oom_killed"], content["stdout_bytes"], content["stderr_bytes"]) == ("exit", False, 3, 2)
+    assert (content["ended_by"], content["oom_killed"], content["stdout_bytes"],
+            content["stderr_bytes"]) == ("exit", False, 3, 2)
     assert content["isolation"]["filesystem"] != "none" and content["driver"] != "local" and "error" not in content
     ended = any_client.tool("shell", command="sleep 600", timeout_ms=200)["structuredContent"]
     assert ended["ended_by"] == "time" and ended["timed_out"] and ended["limit_hit"] == "time"
@@ -67,7 +69,8 @@ def test_walls_that_are_missing_are_said(configured, any_client):
     local = configured('[sandbox]\ndriver = "local"\n')
     result = local.tool("shell", command="true")
     assert result["structuredContent"]["driver"] == "local" and result["structuredContent"]["isolation"]["filesystem"] == "none"
-    assert re.search(r"cordon: the driver local did not hold: .*\bfilesystem\b", result["content"][1]["text"]), result["content"]
+    assert re.search(r"cordon: the driver local did not hold: .*\bfilesystem\b",
+                     result["content"][1]["text"]), result["content"]
     assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
     assert len(any_client.tool("shell", command="true")["content"]) == 1
 
@@ -95,7 +98,8 @@ def test_an_error_that_comes_with_a_result_is_given(configured):
 
 def test_a_result_that_could_not_be_recorded_says_so(cordon, client, workspace):
     server = client("--workspace", workspace)
-    number = server.send("tools/call", name="shell", arguments={"command": "while [ ! -e go ]; do sleep 0.02; done; echo ran"})
+    number = server.send("tools/call", name="shell",
+                         arguments={"command": "while [ ! -e go ]; do sleep 0.02; done; echo ran"})
     assert wait_until(lambda: [row["row"] for row in rows(cordon)][-1:] == ["intent"])
     mend = unwritable(cordon)
     (workspace / "go").touch()
@@ -113,11 +117,12 @@ def test_the_first_part_of_a_secret_is_nowhere(any_client, progress):
     number = any_client.send("tools/call", name="shell", arguments={"command": script}, **meta)
     result = any_client.answer(number)["result"]
     assert result["structuredContent"]["stdout"] == "before[REDACTED:github-token]\n", result
-    told = "".join(each["params"]["message"] for each in any_client.kept if each.get("method") == "notifications/progress")
+    told = "".join(each["params"]["message"] for each in any_client.kept
+                   if each.get("method") == "notifications/progress")
     assert KEY[:16] not in told and (not progress or told == "before[REDACTED:github-token]\n")
 
 
-# ---- refusals ----------------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 
 def test_what_was_not_granted_can_be_asked_for_by_file_tools_too(cordon, client, workspace):
     """Nobody can be asked, and so nobody has said no: the model is told the smallest grant."""
@@ -125,7 +130,8 @@ def test_what_was_not_granted_can_be_asked_for_by_file_tools_too(cordon, client,
     outside.mkdir()
     (outside / "given").write_text("text\n")
     unasked = client(elicitation=False)
-    for tool, more, wanted in (("read_file", {}, "fs_read"), ("grep", {"pattern": "x"}, "fs_read"), ("write_file", {"content": "x"}, "fs_write"),
+    for tool, more, wanted in (("read_file", {}, "fs_read"), ("grep", {"pattern": "x"}, "fs_read"),
+                               ("write_file", {"content": "x"}, "fs_write"),
                                ("edit_file", {"old_text": "a", "new_text": "b"}, "fs_write")):
         error = error_of(unasked.tool(tool, path=str(outside / "given"), **more))
         assert error["class"] == "capability_denied" and error["request_capability"] == {wanted: [str(outside / "given")]}, (tool, error)
@@ -154,8 +160,10 @@ def test_what_a_human_denied_is_not_asked_for_again(client, tmp_path):
     assert "request_capability" not in error_of(legacy.tool("request_capability", **wanted))
 
 
-@pytest.mark.parametrize("tool,arguments", [("read_file", {"path": "no-such-file"}), ("job_poll", {"id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}),
-                                            ("shell", {"command": "true", "cwd": "no-such-directory"}), ("exec", {"argv": ["no-such-program"]}),
+@pytest.mark.parametrize("tool,arguments",
+                         [("read_file", {"path": "no-such-file"}), ("job_poll", {"id": "01ARZ3NDEKTSV4RRFFQ69G5FAV"}),
+                                            ("shell", {"command": "true", "cwd": "no-such-directory"}),
+                          ("exec", {"argv": ["no-such-program"]}),
                                             ("grep", {"pattern": "("})])
 def test_a_mistake_is_no_refusal(any_client, tool, arguments):
     error = error_of(any_client.tool(tool, **arguments))
@@ -174,7 +182,7 @@ def test_preflight_names_what_to_ask_for(any_client, workspace):
     assert told["allowed"] is False and "--" not in told["remediation"], told
 
 
-# ---- what is hidden ----------------------------------------------------------------------------------------------------
+# ---- what is hidden --------------------------------------------------------------------------------------------------
 
 HIDDEN = ("glob", "capabilities", "deny", "hidden", "mask")
 
@@ -191,8 +199,8 @@ def secretive(cordon, client, workspace):
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 def test_file_tools_say_nothing_about_what_the_policy_hides(secretive, era):
     server = secretive(era=era, elicitation=False)
-    for tool, more in (("read_file", {}), ("write_file", {"content": "x"}), ("edit_file", {"old_text": "a", "new_text": "b"}),
-                       ("grep", {"pattern": "KEY"})):
+    for tool, more in (("read_file", {}), ("write_file", {"content": "x"}),
+                       ("edit_file", {"old_text": "a", "new_text": "b"}), ("grep", {"pattern": "KEY"})):
         error = error_of(server.tool(tool, path=".env", **more))
         assert error["class"] == "capability_denied" and "request_capability" not in error
         assert not any(word in json.dumps(error).lower() for word in HIDDEN), (tool, error)
@@ -214,13 +222,14 @@ def test_commands_are_not_told_what_is_hidden_from_them(cordon, secretive):
     assert len(ended) == 2 and all(any(each["wall"] == "masked_names" for each in row["denials"]) for row in ended)
 
 
-# ---- cordon's own approver, by configuration ---------------------------------------------------------------------------
+# ---- cordon's own approver, by configuration -------------------------------------------------------------------------
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
 @pytest.mark.parametrize("place", ["user", "project", "session"])
 def test_the_configuration_demands_cordons_own_approver(cordon, client, workspace, tmp_path, era, place):
     demand = 'approver = "cordon"\n'
-    (tmp_path / "config.toml").write_text({"user": "[approval]\n" + demand, "project": "", "session": '[[session]]\nmatch = "mcp-*"\napproval.' + demand}[place])
+    (tmp_path / "config.toml").write_text({"user": "[approval]\n" + demand, "project": "",
+                                           "session": '[[session]]\nmatch = "mcp-*"\napproval.' + demand}[place])
     if place == "project":
         (workspace / ".cordon.toml").write_text("[approval]\n" + demand)
     (tmp_path / "data").mkdir(exist_ok=True)
@@ -242,7 +251,8 @@ def test_an_approval_of_cordons_own_approver(cordon, configured, any_client, tmp
     waits = lambda: json.loads(cordon("approvals", "list", "--json").stdout)["approvals"]  # noqa: E731
     assert wait_until(waits)
     cordon("approvals", "approve", waits()[0]["id"], "--for-session")
-    assert server.checked("request_capability", server.answer(number)["result"])["structuredContent"] == {"granted": True}
+    assert server.checked("request_capability",
+                          server.answer(number)["result"])["structuredContent"] == {"granted": True}
     assert not any("method" in message for message in server.kept)
     assert not server.tool("write_file", path=str(tmp_path / "given/made"), content=str(os.getpid()))["isError"]
     assert (tmp_path / "given/made").read_text() == str(os.getpid())

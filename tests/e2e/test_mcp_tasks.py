@@ -1,4 +1,5 @@
-"""cordon mcp: tasks, the extension of the modern era, as lines of JSON. What the official client makes of it is tested by make test-agents."""
+"""cordon mcp: tasks, the extension of the modern era, as lines of JSON. What the official client makes of it is tested
+by make test-agents."""
 import datetime
 import json
 import os
@@ -41,12 +42,13 @@ def queued(tmp_path):
 
 def checked(task, status=None):
     """What every task has."""
-    begun, changed = (datetime.datetime.fromisoformat(task[name].replace("Z", "+00:00")) for name in ("createdAt", "lastUpdatedAt"))
+    begun, changed = (datetime.datetime.fromisoformat(task[name].replace("Z", "+00:00"))
+                      for name in ("createdAt", "lastUpdatedAt"))
     assert begun <= changed and len(task["taskId"]) == 32 and task["ttlMs"] >= 3600000 and 0 < task["pollIntervalMs"] <= 5000
     assert status in (None, task["status"]), task
     assert ("inputRequests" in task, "result" in task, "error" in task) in \
-        ((task["status"] == "input_required" and "resultType" in task and task["resultType"] == "complete", task["status"] == "completed",
-          task["status"] == "failed"),), task
+        ((task["status"] == "input_required" and "resultType" in task and task["resultType"] == "complete",
+          task["status"] == "completed", task["status"] == "failed"),), task
     return task
 
 
@@ -117,7 +119,8 @@ def test_a_denial_is_a_result_of_the_task(tasks, data):
     assert result["isError"] and json.loads(result["content"][0]["text"])["error"]["class"] == "capability_denied"
 
 
-@pytest.mark.parametrize("answers", [{}, {"approval": YES}, {"approval-0": YES}, {"approval-999": YES}, {"": YES}, [YES], None, "yes"])
+@pytest.mark.parametrize("answers", [{}, {"approval": YES}, {"approval-0": YES}, {"approval-999": YES}, {"": YES},
+                                     [YES], None, "yes"])
 def test_an_answer_to_no_question_counts_for_nothing(cordon, tasks, data, answers):
     client = tasks()
     task = begin(client, "request_capability", "input_required", fs_read=[str(data)])
@@ -147,7 +150,8 @@ def test_an_answer_that_comes_too_late(cordon, tasks, data, tmp_path):
     result = ended(client, task)["result"]
     assert result["isError"] and json.loads(result["content"][0]["text"])["error"]["class"] == "approval_timeout"
     update(client, task, {key: YES})
-    assert ended(client, task)["result"] == result and [row["outcome"] for row in rows(cordon) if row["row"] == "approval"] == ["timeout"]
+    assert ended(client, task)["result"] == result and [row["outcome"] for row in rows(cordon)
+                                                        if row["row"] == "approval"] == ["timeout"]
 
 
 def test_what_is_answered_elsewhere_needs_no_answer(cordon, tasks, data):
@@ -209,7 +213,8 @@ def test_a_call_that_ends_as_it_becomes_a_task_is_answered_once(tasks, workspace
     (workspace / "go").touch()
     results = [first, *(client.answer(number)["result"] for number in numbers[1:])]
     asked = [each["taskId"] for each in results if each["resultType"] == "task"]
-    for result in [each for each in results if each["resultType"] != "task"] + [ended(client, task)["result"] for task in asked]:
+    for result in [each for each in results
+                   if each["resultType"] != "task"] + [ended(client, task)["result"] for task in asked]:
         assert result["structuredContent"]["state"] == "ended"
     assert first["resultType"] == "task" and not any(message.get("id") in numbers for message in client.kept)
 
@@ -224,7 +229,8 @@ def test_what_is_quick_is_no_task(tasks):
 def test_a_command_that_runs_is_no_task(tasks):
     """It has its progress, which ends with the answer to its request."""
     client = tasks()
-    number = client.send("tools/call", name="shell", arguments={"command": "echo first; sleep 2; echo last"}, _meta={"progressToken": 1})
+    number = client.send("tools/call", name="shell", arguments={"command": "echo first; sleep 2; echo last"},
+                         _meta={"progressToken": 1})
     assert client.answer(number)["result"]["structuredContent"]["stdout"] == "first\nlast\n"
     assert any(each.get("method") == "notifications/progress" for each in client.kept)
 
@@ -262,8 +268,10 @@ def test_cancelling_a_command_kills_its_tree(cordon, tasks, queued):
     client = tasks(*queued)
     queued[1].write_text('[approval]\nqueue = true\n[[policy.rules]]\ntool = "run"\ndecision = "ask"\n')
     task = begin(client, "shell", "input_required", command=f"setsid sleep {mark} & sleep {mark}")
-    update(client, task, dict.fromkeys(get(client, task)["inputRequests"], {"action": "accept", "content": {"decision": "once"}}))
-    lives = lambda: subprocess.run(["pgrep", "-f", f"^sleep {mark}"], stdout=subprocess.DEVNULL).returncode == 0  # noqa: E731
+    update(client, task,
+           dict.fromkeys(get(client, task)["inputRequests"], {"action": "accept", "content": {"decision": "once"}}))
+    lives = lambda: subprocess.run(["pgrep", "-f", f"^sleep {mark}"],
+                                   stdout=subprocess.DEVNULL).returncode == 0  # noqa: E731
     assert wait_until(lives) and get(client, task)["status"] == "working"
     client.call("tasks/cancel", taskId=task)
     assert wait_until(lambda: not lives()) and ended(client, task, "cancelled")
@@ -276,7 +284,8 @@ def test_the_answered_request_is_not_what_cancels(tasks, data):
     assert get(client, task)["status"] == "input_required"
 
 
-@pytest.mark.parametrize("task", ["", "0" * 32, "../" * 10 + "etc/passwd", "x" * 32, "0" * 31, "0" * 100000, None, 1, {}, ["0" * 32]])
+@pytest.mark.parametrize("task", ["", "0" * 32, "../" * 10 + "etc/passwd", "x" * 32, "0" * 31, "0" * 100000, None, 1,
+                                  {}, ["0" * 32]])
 def test_an_unknown_task(tasks, task):
     client = tasks()
     call(client, "shell", command="true")
@@ -294,7 +303,7 @@ def test_a_task_of_another_session_is_none(tasks, data):
     assert get(mine, task)["status"] == "input_required"
 
 
-# ---- on disk -----------------------------------------------------------------------------------------------------------
+# ---- on disk ---------------------------------------------------------------------------------------------------------
 
 def test_a_task_is_on_disk_before_its_answer(cordon, tasks, data):
     """The server is killed as soon as the client knows of the task: the next one of the session knows of it, too."""
@@ -336,7 +345,8 @@ def test_what_has_expired_is_removed(cordon, tasks, data):
     ended(client, old)
     os.utime(files(cordon)[0], (1, 1))
     new = begin(client, "request_capability", "input_required", fs_write=[str(data)])
-    assert unknown(client, "tasks/get", old) and get(client, new)["status"] == "input_required" and len(files(cordon)) == 1
+    assert unknown(client, "tasks/get",
+                   old) and get(client, new)["status"] == "input_required" and len(files(cordon)) == 1
 
 
 def test_where_no_task_can_be_kept_there_is_none(cordon, tasks, data):
@@ -346,8 +356,8 @@ def test_where_no_task_can_be_kept_there_is_none(cordon, tasks, data):
     (cordon.data / "cordon/mcp/tasks").write_text("no directory")
     told = call(client, "request_capability", fs_read=[str(data)])
     assert told["resultType"] == "input_required"
-    again = client.call("tools/call", name="request_capability", arguments={"fs_read": [str(data)]}, inputResponses={"approval": YES},
-                        requestState=told["requestState"])["result"]
+    again = client.call("tools/call", name="request_capability", arguments={"fs_read": [str(data)]},
+                        inputResponses={"approval": YES}, requestState=told["requestState"])["result"]
     assert again["structuredContent"] == {"granted": True}
 
 

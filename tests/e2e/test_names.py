@@ -1,4 +1,5 @@
-"""Names that are masked or protected in a workspace, however large it is and whatever happened to it between commands."""
+"""Names that are masked or protected in a workspace, however large it is and whatever happened to it between
+commands."""
 import json
 import os
 import pathlib
@@ -30,8 +31,8 @@ def shown(cordon):
 
 # ---- masks -----------------------------------------------------------------------------------------------------------
 
-SECRETS = [".env", ".env.local", "key.pem", "id_rsa", "id_rsa.pub", "id_ed25519", ".netrc", ".ssh/config", ".aws/credentials",
-           ".gnupg/secring", "deep/er/.env", "deep/.ssh/id", "deep/er/and/er/server.pem"]
+SECRETS = [".env", ".env.local", "key.pem", "id_rsa", "id_rsa.pub", "id_ed25519", ".netrc", ".ssh/config",
+           ".aws/credentials", ".gnupg/secring", "deep/er/.env", "deep/.ssh/id", "deep/er/and/er/server.pem"]
 PLAIN = ["env", ".environment", "pem", "key.pem.txt", "ssh/config", ".awsome", "README", "deep/er/file"]
 
 
@@ -79,7 +80,8 @@ def test_a_secret_that_is_granted_by_its_own_name_is_shown(cordon, driver):
     assert (read["stdout"], secret.read_text()) == ("secret\n", "secret\n")
     assert [denial["what"] for denial in read["denials"]] == [str(other)], "it failed, so what was hidden is said"
     written = result(cordon, "--driver", driver, "--write", secret, "--read", cordon.workspace / ".ssh", "-c", line)
-    assert (written["stdout"], written["denials"]) == ("secret\n" * 2, []), "in a directory so granted what has such a name is hidden"
+    assert (written["stdout"], written["denials"]) == ("secret\n" * 2,
+                                                       []), "in a directory so granted what has such a name is hidden"
     assert secret.read_text() == "secret\nmore\n" and other.read_text() == "secret\n"
     planned = json.loads(cordon("profile", "--json", "--driver", driver, "--read", secret, "--", "true").stdout)
     masks = [each["target"] for each in planned["mounts"] if each["kind"] == "mask"]
@@ -96,7 +98,8 @@ def test_no_other_grant_shows_a_secret(cordon, tmp_path):
     write(config.parent, config.name, f'[capabilities]\nfs_read = ["{data}"]\n')
     cordon.env["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     link, key = cordon.workspace / ".env", cordon.workspace / "key/id_rsa"
-    for words, what, grant in [([link], key, key), ([data / ".ssh/known_hosts"], data / ".ssh/known_hosts", data / ".ssh")]:
+    for words, what, grant in [([link], key, key),
+                               ([data / ".ssh/known_hosts"], data / ".ssh/known_hosts", data / ".ssh")]:
         done = result(cordon, *(word for each in words for word in ("--read", each)), "--", "cat", what)
         assert (done["exit_code"], done["stdout"]) == (1, "")
         assert [(each["what"], each["wall"], each["grant"]) for each in done["denials"]] == [
@@ -122,20 +125,25 @@ def test_a_protected_name_is_not_granted_to_be_written(cordon, tmp_path):
         write(root, ".git/config", "[core]\n")
         write(root, ".git/hooks/pre-commit", "#!/bin/sh\n")
     (cordon.workspace / "link").symlink_to(".git/config")
-    for name in (".cordon.toml", ".git/config", ".git/hooks", ".git/hooks/pre-commit", "link", tmp_path / "elsewhere/.git/config"):
+    for name in (".cordon.toml", ".git/config", ".git/hooks", ".git/hooks/pre-commit", "link",
+                 tmp_path / "elsewhere/.git/config"):
         error = refused(cordon, "--write", cordon.workspace / name, "--", "true")
-        assert (error["class"], error["boundary"], error["step"]) == ("capability_denied", "protected_names", "capability")
+        assert (error["class"], error["boundary"], error["step"]) == ("capability_denied", "protected_names",
+                                                                      "capability")
         assert error["remediation"]
-    done = cordon("run", "--read", cordon.workspace / ".git/config", "--write", tmp_path / "elsewhere/.git", "-c", "cat .git/config")
+    done = cordon("run", "--read", cordon.workspace / ".git/config", "--write", tmp_path / "elsewhere/.git", "-c",
+                  "cat .git/config")
     assert done.stdout == "[core]\n"
 
 
 def test_in_a_workspace_of_cordons_own_making_the_sessions_own_secrets_are_its_own(cordon, tmp_path):
-    """Also where a directory around it is granted; what is protected is, and what is named elsewhere is masked as ever."""
+    """Also where a directory around it is granted; what is protected is, and what is named elsewhere is masked as
+    ever."""
     write(tmp_path, "xdg/other/.env", "secret")
     cordon.env["XDG_DATA_HOME"] = str(tmp_path / "xdg")
     cordon("session", "new", "s", "--read", tmp_path / "xdg")
-    first = result(cordon, "--session", "s", "-c", "mkdir -p ~/.ssh && echo mine > ~/.ssh/id_rsa && echo mine > .env && git init -q .")
+    first = result(cordon, "--session", "s", "-c",
+                   "mkdir -p ~/.ssh && echo mine > ~/.ssh/id_rsa && echo mine > .env && git init -q .")
     assert first["exit_code"] == 0, first
     again = cordon("run", "--session", "s", "-c",
                    f"cat ~/.ssh/id_rsa .env; rm -r ~/.ssh .env || echo stuck; cat {tmp_path}/xdg/other/.env || echo masked; "
@@ -212,8 +220,9 @@ def test_links_to_secrets_by_whole_paths(cordon, driver, tmp_path):
     there, granted = cordon.workspace, tmp_path / "granted"
     (tmp_path / "aside").symlink_to(there)
     plain = ["plain", "config/plain"]
-    links = {".env": there / "config/a", ".env.out": f"../{there.name}/config/b", ".ssh": there / "keys", "x.pem": "middle",
-             "y.pem": tmp_path / "aside/config/e", ".netrc": granted / "f", ".aws": granted / "g", "z.pem": "keys/../config/h"}
+    links = {".env": there / "config/a", ".env.out": f"../{there.name}/config/b", ".ssh": there / "keys",
+             "x.pem": "middle", "y.pem": tmp_path / "aside/config/e", ".netrc": granted / "f", ".aws": granted / "g",
+             "z.pem": "keys/../config/h"}
     for path in ["config/a", "config/b", "keys/c", "config/d", "config/e", "config/h", *plain]:
         write(there, path, "text")
     for path in ("f", "g/credentials", "plain"):
@@ -232,9 +241,10 @@ def test_links_that_cover_nothing(cordon, tmp_path):
     write(cordon.workspace, "sub/plain", "text")
     write(tmp_path, "granted/plain", "text")
     os.mkfifo(cordon.workspace / "pipe")
-    links = {".env": cordon.workspace, "sub/.ssh": cordon.workspace / "sub", "sub/.aws": tmp_path, "a.pem": cordon.workspace / "b.pem",
-             "b.pem": "a.pem", ".netrc": cordon.workspace / "pipe", "c.pem": "/dev/null", "d.pem": "/proc/self/cwd/sub/plain",
-             "e.pem": "/", "f.pem": "/nowhere/at/all", "g.pem": tmp_path / "plain"}
+    links = {".env": cordon.workspace, "sub/.ssh": cordon.workspace / "sub", "sub/.aws": tmp_path,
+             "a.pem": cordon.workspace / "b.pem", "b.pem": "a.pem", ".netrc": cordon.workspace / "pipe",
+             "c.pem": "/dev/null", "d.pem": "/proc/self/cwd/sub/plain", "e.pem": "/", "f.pem": "/nowhere/at/all",
+             "g.pem": tmp_path / "plain"}
     for name, target in links.items():
         (cordon.workspace / name).symlink_to(target)
     write(tmp_path, "plain", "text")
@@ -250,8 +260,8 @@ def test_a_link_to_a_secret_cannot_be_taken_away(cordon, tmp_path):
     there, granted = cordon.workspace, tmp_path / "granted"
     for path in ("config/a", "config/b", "config/c", "config/d", "config/e", "side/plain"):
         write(there, path, "secret")
-    links = {".env": "config/a", "sub/deep/.env": "../../config/b", "x.pem": "middle", "middle": there / "second", "second": "config/c",
-             "y.pem": "side/../config/d", "z.pem": granted / "far"}
+    links = {".env": "config/a", "sub/deep/.env": "../../config/b", "x.pem": "middle", "middle": there / "second",
+             "second": "config/c", "y.pem": "side/../config/d", "z.pem": granted / "far"}
     (there / "sub/deep").mkdir(parents=True)
     granted.mkdir()
     for name, target in links.items():
@@ -265,7 +275,8 @@ def test_a_link_to_a_secret_cannot_be_taken_away(cordon, tmp_path):
         assert result(cordon, "--write", granted, "--", "true")["denials"] == []
         done = cordon("run", "--write", granted, "-c", f"echo new > new; cat {secrets}; {line}", "sh", *names)
         assert done.stdout == "" and (granted / "far").is_symlink(), done
-        assert {name: (there / name).readlink() for name in links} == {name: pathlib.Path(target) for name, target in links.items()}
+        assert {name: (there / name).readlink() for name in links} == {name: pathlib.Path(target)
+                                                                       for name, target in links.items()}
     assert cordon("run", "-c", "echo x > sub/deep/file; rm sub/deep/file; mkdir side/new").returncode == 0
     (there / ".env").unlink()
     assert cordon("run", "--", "cat", "config/a").stdout == "secret", "its owner can"
@@ -277,7 +288,8 @@ def test_a_link_to_a_secret_that_was_taken_away_is_told(cordon, driver):
     (cordon.workspace / ".env").symlink_to("config/a")
     assert result(cordon, "--driver", driver, "--", "true")["denials"] == []
     told = result(cordon, "--driver", driver, "-c", "rm .env")
-    assert [(denial["wall"], denial["what"]) for denial in told["denials"]] == [("masked_names", str(cordon.workspace / ".env"))]
+    assert [(denial["wall"], denial["what"])
+            for denial in told["denials"]] == [("masked_names", str(cordon.workspace / ".env"))]
 
 
 def test_a_link_that_keeps_busy(cordon):
@@ -290,8 +302,9 @@ def test_a_link_that_keeps_busy(cordon):
 @needs("mount-namespace")
 def test_links_to_what_is_protected(cordon, tmp_path):
     there, granted = cordon.workspace, tmp_path / "granted"
-    links = {there / ".git/hooks": there / "myhooks", there / "sub/.git/hooks": "../../middle", there / "middle": there / "yourhooks",
-             there / "sub/.cordon.toml": granted / "policy", granted / ".git/config": f"../../{there.name}/config"}
+    links = {there / ".git/hooks": there / "myhooks", there / "sub/.git/hooks": "../../middle",
+             there / "middle": there / "yourhooks", there / "sub/.cordon.toml": granted / "policy",
+             granted / ".git/config": f"../../{there.name}/config"}
     for path in (there / "myhooks/pre-commit", there / "yourhooks/pre-commit", there / "config", granted / "policy"):
         write(path.parent, path.name, "")
     for link, target in links.items():
@@ -301,7 +314,8 @@ def test_links_to_what_is_protected(cordon, tmp_path):
     files = [there / "myhooks/pre-commit", there / "yourhooks/pre-commit", granted / "policy"]
     assert cordon("run", "--write", granted, "-c", line, "sh", *files, there / "config").returncode == 0
     assert [path.read_text() for path in [*files, there / "config"]] == [""] * 4
-    assert cordon("run", "-c", 'rm -f "$@"; mv .git/hooks x; mv middle x; true', "sh", there / "middle", there / ".git/hooks").returncode == 0
+    assert cordon("run", "-c", 'rm -f "$@"; mv .git/hooks x; mv middle x; true', "sh", there / "middle",
+                  there / ".git/hooks").returncode == 0
     assert (there / ".git/hooks").is_symlink() and (there / "middle").is_symlink()
     assert cordon("run", "--read", granted, "-c", line, "sh", there / "config").returncode == 0
     assert (there / "config").read_text() == "", "nor by way of what can only be read"
@@ -327,7 +341,8 @@ def test_a_project_masks_more(cordon, shown):
         write(cordon.workspace, name, "text")
     (cordon.workspace / ".cordon.toml").write_text('[capabilities]\ndeny = ["own", "**/*.js", "**/.env"]\nprotect = ["b.txt"]\n')
     for _ in range(2):
-        assert shown(".env", "own/.env", "own/deep/key.pem", "sub/a.js", "sub/.env", "sub/b.txt") == [None] * 5 + ["text"]
+        assert shown(".env", "own/.env", "own/deep/key.pem", "sub/a.js", "sub/.env",
+                     "sub/b.txt") == [None] * 5 + ["text"]
     assert "Read-only" in cordon("run", "-c", "echo x > sub/b.txt").stderr
 
 
@@ -359,8 +374,8 @@ def test_more_than_can_be_masked_is_refused(cordon):
 
 
 def test_a_crowd_of_names_locks_no_workspace(cordon, shown):
-    """A command that makes more than can be masked has neither what it planted overlooked, nor later commands refused, nor the
-    owner's secrets shown."""
+    """A command that makes more than can be masked has neither what it planted overlooked, nor later commands refused,
+    nor the owner's secrets shown."""
     (cordon.workspace / ".env").write_text("SECRET")
     make = f"""
 import os
@@ -370,7 +385,8 @@ open("p/.git/hooks/post-checkout", "w").write("#!/bin/sh\\n"); os.chmod("p/.git/
 """
     told = result(cordon, "--", "python3", "-c", make)
     assert told["exit_code"] == 0, told
-    assert any(denial["what"].endswith("post-checkout") and "quarantine" in denial["note"] for denial in told["denials"]), told["denials"]
+    assert any(denial["what"].endswith("post-checkout") and "quarantine" in denial["note"]
+               for denial in told["denials"]), told["denials"]
     (cordon.workspace / ".env.local").write_text("SECRET")
     for _ in range(2):
         told = result(cordon, "-c", "cat .env .env.local; true")
@@ -428,8 +444,8 @@ def test_a_socket_in_the_workspace_is_masked(cordon, listener):
 def test_a_socket_that_was_granted(cordon, listener):
     if IS_ROOT:
         os.chmod(cordon.workspace / "service.sock", 0o777)
-    process = cordon.popen("run", "--socket", cordon.workspace / "service.sock", "--", "/usr/bin/python3", "-c", CONNECT,
-                           "service.sock", text=True)
+    process = cordon.popen("run", "--socket", cordon.workspace / "service.sock", "--", "/usr/bin/python3", "-c",
+                           CONNECT, "service.sock", text=True)
     connection = None
     try:
         connection, _ = listener.accept()
@@ -455,7 +471,8 @@ def test_a_socket_outside_is_hidden(cordon, tmp_path):
     server.listen()
     done = cordon("run", "--read", place, "--cwd", place, "--", "/usr/bin/python3", "-c", CONNECT, "x")
     server.close()
-    assert done.stdout.strip() in ("ConnectionRefusedError", "PermissionError", "FileNotFoundError", "NotADirectoryError"), done
+    assert done.stdout.strip() in ("ConnectionRefusedError", "PermissionError", "FileNotFoundError",
+                                   "NotADirectoryError"), done
 
 
 # ---- protected names -------------------------------------------------------------------------------------------------
@@ -487,7 +504,8 @@ def test_what_was_planted_is_found_at_any_depth(cordon):
                   "mkdir -p d/.GIT/Hooks; cp .git/hooks/post-checkout d/.GIT/Hooks/pre-push; chmod 111 a/b")
     found = sorted(os.path.relpath(denial["what"], cordon.workspace) for denial in told["denials"])
     assert [name for name in found if name.endswith(("post-checkout", "pre-push"))] == \
-        [".git/hooks/post-checkout", "a/.git/hooks/post-checkout", "a/b/c/.git/hooks/post-checkout", "d/.GIT/Hooks/pre-push"]
+        [".git/hooks/post-checkout", "a/.git/hooks/post-checkout", "a/b/c/.git/hooks/post-checkout",
+         "d/.GIT/Hooks/pre-push"]
     subprocess.run(["chmod", "-R", "u+rwX", cordon.workspace], check=True)
     assert not [path for path in cordon.workspace.rglob("*") if path.name in ("post-checkout", "pre-push")]
 
@@ -513,7 +531,8 @@ def large(tmp_path_factory):
 
 
 def cost(cordon, workspace):
-    """Milliseconds of a processor, and how often it waited: neither is more because others are at work on this machine."""
+    """Milliseconds of a processor, and how often it waited: neither is more because others are at work on this
+    machine."""
     process = subprocess.Popen(cordon.argv("run", "--workspace", workspace, "--", "/bin/true"), env=cordon.env)
     _, process.returncode, used = os.wait4(process.pid, 0)
     assert process.returncode == 0
@@ -559,7 +578,8 @@ def test_a_large_workspace_is_masked_all_the_same(cordon, large):
 def test_the_check_at_the_end_is_complete(cordon, large):
     def moved(line):
         told = json.loads(cordon("run", "--workspace", large, "--json", "-c", line, timeout=60).stdout)
-        return [os.path.relpath(denial["what"], large) for denial in told["denials"] if "moved to quarantine" in denial["note"]]
+        return [os.path.relpath(denial["what"], large) for denial in told["denials"]
+                if "moved to quarantine" in denial["note"]]
     moved("true")
     hooks = [f"group{n}/dir{n * 50 + 23}/.git/hooks" for n in range(20)]
     found = moved(f"for hooks in {' '.join(hooks)}; do mkdir -p $hooks; touch $hooks/update; chmod 755 $hooks/update; done")

@@ -63,7 +63,8 @@ def test_registries_are_those_of_the_tools_configuration(cordon, configured):
 
 def test_a_command_has_the_hosts_of_its_groups(cordon, configured, service):
     configured(f'network.groups.mine = ["localhost:{service.port}"]\n')
-    done = cordon("run", "--net", "mine", "--net", "example.com:443", "--", "/usr/bin/python3", "-c", ASK, f"127.0.0.1:{service.port}")
+    done = cordon("run", "--net", "mine", "--net", "example.com:443", "--", "/usr/bin/python3", "-c", ASK,
+                  f"127.0.0.1:{service.port}")
     assert done.stdout == f"127.0.0.1:{service.port} granted heard ping\n", done
     profile = json.loads(cordon("profile", "--net", "mine", "--", "true").stdout)
     assert f"localhost:{service.port}" in json.dumps(profile)

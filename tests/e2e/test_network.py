@@ -1,5 +1,6 @@
-"""The network of listed hosts: what is reached, what is refused and why, and that nothing else gets out. All of it in a world
-of its own with names, addresses and servers (network_lab.py), so that what is public here is public to cordon, too."""
+"""The network of listed hosts: what is reached, what is refused and why, and that nothing else gets out. All of it in a
+world of its own with names, addresses and servers (network_lab.py), so that what is public here is public to cordon,
+too."""
 import base64
 import json
 import os
@@ -50,8 +51,8 @@ def test_every_way_leads_to_the_listed_host(net, driver):
     net.driver = driver
     socks = [b"\5\1\0", b"\5\1\0\3\x09good.test\0\x50", b"GET / HTTP/1.0\r\n\r\n"]
     literal = [b"\5\1\0", b"\5\1\0\1\x5d\xb8\xd8\x22\0\x50", b"GET / HTTP/1.0\r\n\r\n"]
-    said = net.dialogs([get("http://good.test/a"), [connect("good.test:80"), b"GET /b HTTP/1.0\r\n\r\n"], socks, literal,
-                        get("http://a.wild.test/"), get("http://b.c.wild.test/"), get("http://wild.test/")],
+    said = net.dialogs([get("http://good.test/a"), [connect("good.test:80"), b"GET /b HTTP/1.0\r\n\r\n"], socks,
+                        literal, get("http://a.wild.test/"), get("http://b.c.wild.test/"), get("http://wild.test/")],
                        net=["good.test:80", "93.184.216.34:80", "*.wild.test:80"])
     assert told(said[0])["path"] == "/a"
     assert said[1].startswith(b"HTTP/1.1 200 ") and b'"path": "/b"' in said[1]
@@ -59,8 +60,9 @@ def test_every_way_leads_to_the_listed_host(net, driver):
     assert [status(text) for text in said[4:]] == [200, 200, 403]
     rows = net.connections()
     ways = sorted((row["host"], row["way"], row["decision"]) for row in rows)
-    assert ways == [("93.184.216.34", "socks", "allowed"), ("a.wild.test", "http", "allowed"), ("b.c.wild.test", "http", "allowed"),
-                    ("good.test", "connect", "allowed"), ("good.test", "http", "allowed"), ("good.test", "socks", "allowed"),
+    assert ways == [("93.184.216.34", "socks", "allowed"), ("a.wild.test", "http", "allowed"),
+                    ("b.c.wild.test", "http", "allowed"), ("good.test", "connect", "allowed"),
+                    ("good.test", "http", "allowed"), ("good.test", "socks", "allowed"),
                     ("wild.test", "http", "denied")], rows
     assert {row["port"] for row in rows} == {80}
     for row in rows:
@@ -77,7 +79,8 @@ def test_names_have_addresses_of_both_families(net, driver):
     reached, _ = net.verb("attempts", rows, net=["good.test:80", "v6.test:80", "*.wild.test:80"])
     assert set(reached) == {"reached"}, list(zip(rows, reached))
     found = {(row["host"], row["way"], row["decision"]) for row in net.connections()}
-    assert found == {(name, "address", "allowed") for name in ("good.test", "v6.test", "a.wild.test", "b.c.wild.test")}, found
+    assert found == {(name, "address", "allowed")
+                     for name in ("good.test", "v6.test", "a.wild.test", "b.c.wild.test")}, found
 
 
 @needs("veth")
@@ -91,7 +94,8 @@ def test_another_machine_and_one_that_is_silent(net, tmp_path):
 
 
 def test_the_result_and_the_ledger_count(net):
-    _, value = net.verb("attempts", [["tcp", "good.test", 80], ["tcp", "good.test", 80], ["tcp", "other.test", 80]], net=GOOD)
+    _, value = net.verb("attempts", [["tcp", "good.test", 80], ["tcp", "good.test", 80], ["tcp", "other.test", 80]],
+                        net=GOOD)
     assert value["network"]["connections"] == 2, value["network"]
     rows = net.connections()
     assert value["network"]["denied"] == sum(row.get("count", 1) for row in rows if row["decision"] == "denied") > 0
@@ -149,11 +153,15 @@ def test_a_body_with_an_own_secret_does_not_go_out(net, tmp_path):
     head = head.replace(b"%x\r\n" % (len(own) + 2), b"7\r\n")
     across = head + own[:5] + b"\r\n%x\r\n" % (len(own) - 5) + own[5:] + rest
     # Within a token of another kind, which is only reported.
-    token = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (b'{"alg":"HS256","typ":"JWT"}', b'{"sub":"1","k":"' + own + b'"}', b"R7kW2mZx9QvT4nLb8YcJ5hGd1Ps"))
+    token = b".".join(base64.urlsafe_b64encode(part).rstrip(b"=")
+                      for part in (b'{"alg":"HS256","typ":"JWT"}', b'{"sub":"1","k":"' + own + b'"}',
+                                   b"R7kW2mZx9QvT4nLb8YcJ5hGd1Ps"))
     within = post(b"token=" + token)
     harmless = post(b"hello " * 20000)
-    said, value = net.verb("dialogs", [[base64.b64encode(part).decode() for part in ([row] if isinstance(row, bytes) else row)]
-                                       for row in (plain, encoded, far, long, chunked, across, within, harmless)], net=GOOD)
+    said, value = net.verb("dialogs", [[base64.b64encode(part).decode()
+                                        for part in ([row] if isinstance(row, bytes) else row)]
+                                       for row in (plain, encoded, far, long, chunked, across, within, harmless)],
+                           net=GOOD)
     said = [base64.b64decode(text) for text in said]
     for answer in said[:7]:
         assert answer.startswith(b"HTTP/1.1 403 ") and own not in answer and b"MY_TOKEN" in answer, answer[:200]
@@ -195,17 +203,21 @@ def test_no_row_names_a_host_after_a_secret(net):
 HOST = b"Host: good.test\r\n"
 MALFORMED = [
     (400, b"GET / HTTP/1.1\r\n" + HOST + b"\r\n"), (400, b"GET http://good.test/ HTTP/1.1\n" + HOST + b"\n"),
-    (400, b"POST http://good.test/ HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    (400, b"POST http://good.test/ HTTP/1.1\r\n" + HOST
+     + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     (400, b"POST http://good.test/ HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello"),
-    (400, b"GET http://good.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n"), (400, b"GET http://x@good.test/ HTTP/1.1\r\n" + HOST + b"\r\n"),
+    (400, b"GET http://good.test/ HTTP/1.1\r\nHost: other.test\r\n\r\n"),
+    (400, b"GET http://x@good.test/ HTTP/1.1\r\n" + HOST + b"\r\n"),
     (400, b"CONNECT good.test%00.other.test:80 HTTP/1.1\r\n\r\n"), (400, b"CONNECT 0x5db8d822:80 HTTP/1.1\r\n\r\n"),
-    (400, b"CONNECT good.test:0 HTTP/1.1\r\n\r\n"), (400, b"GET http://good.test/ HTTP/1.1\r\n" + HOST + b" folded: 1\r\n\r\n"),
-    (400, b"\x16\3\1\2\0\1\0\1\xfc"), (405, b"TRACE http://good.test/ HTTP/1.1\r\n" + HOST + b"\r\n"),
+    (400, b"CONNECT good.test:0 HTTP/1.1\r\n\r\n"),
+    (400, b"GET http://good.test/ HTTP/1.1\r\n" + HOST + b" folded: 1\r\n\r\n"), (400, b"\x16\3\1\2\0\1\0\1\xfc"),
+    (405, b"TRACE http://good.test/ HTTP/1.1\r\n" + HOST + b"\r\n"),
     (501, b"POST http://good.test/ HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n"),
-    (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), (431, b"GET http://good.test/ HTTP/1.1\r\n" + HOST + b"A: " + b"b" * (1 << 20) + b"\r\n\r\n"),
-    (403, get("http://other.test/")), (403, connect("good.test:443")), (403, connect(f"{PUBLIC}:80")), (403, connect("[::1]:80")),
-    (403, connect("127.0.0.1:80")), (403, connect("198.18.0.1:3128")), (403, get("http://xgood.test/")), (403, get("http://good.test.x/")),
-    (502, connect("dead.test:9")),
+    (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    (431, b"GET http://good.test/ HTTP/1.1\r\n" + HOST + b"A: " + b"b" * (1 << 20) + b"\r\n\r\n"),
+    (403, get("http://other.test/")), (403, connect("good.test:443")), (403, connect(f"{PUBLIC}:80")),
+    (403, connect("[::1]:80")), (403, connect("127.0.0.1:80")), (403, connect("198.18.0.1:3128")),
+    (403, get("http://xgood.test/")), (403, get("http://good.test.x/")), (502, connect("dead.test:9")),
 ]
 
 
@@ -222,11 +234,12 @@ ANSWERS_OF_SERVERS = [
     (200, OK + b"\r\nuntil it closes"), (200, OK + b"Content-Length: 2\r\n\r\nok"),
     (200, OK + b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
     (204, b"HTTP/1.1 204 No Content\r\n\r\n"), (304, b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
-    (502, OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), (502, OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!"),
-    (502, b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"), (502, OK + b"A: b\r\n c\r\n\r\n"), (502, OK + b"Content-Length : 2\r\n\r\nok"),
+    (502, OK + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    (502, OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok!"),
+    (502, b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok"), (502, OK + b"A: b\r\n c\r\n\r\n"),
+    (502, OK + b"Content-Length : 2\r\n\r\nok"),
     (502, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), (502, b"<html>\r\n\r\n"),
-    (502, b"HTTP/1.1 200"), (502, b""),
-    (502, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
+    (502, b"HTTP/1.1 200"), (502, b""), (502, b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello"),
 ]
 
 
@@ -246,9 +259,12 @@ def test_nothing_is_smuggled(net):
     post, other = b"POST http://good.test/x HTTP/1.1\r\nHost: good.test\r\n", get("http://other.test/smuggled")
     evil = OK + b"Content-Length: 4\r\n\r\nevil"
     chunked, length = b"Transfer-Encoding: chunked\r\n\r\n", b"Content-Length: 2\r\n\r\n"
-    requests = [post + length + b"ab" + other, post + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(other) + other,
-                post + chunked + b"0\r\n\r\n" + other, post + chunked + b"5;\n" + other, post + chunked + b"0\r\nHost: other.test\r\n\r\n"]
-    said = net.dialogs([*requests, raw(OK + length + b"ok" + evil), raw(OK + length + evil, "HEAD"), raw(OK + chunked + b"2;\nxx\r\n" + evil)], net=GOOD)
+    requests = [post + length + b"ab" + other,
+                post + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(other) + other,
+                post + chunked + b"0\r\n\r\n" + other, post + chunked + b"5;\n" + other,
+                post + chunked + b"0\r\nHost: other.test\r\n\r\n"]
+    said = net.dialogs([*requests, raw(OK + length + b"ok" + evil), raw(OK + length + evil, "HEAD"),
+                        raw(OK + chunked + b"2;\nxx\r\n" + evil)], net=GOOD)
     assert [text.count(b"HTTP/1.1 ") for text in said[:5]] == [2, 1, 2, 1, 1], said
     assert b"HTTP/1.1 403 " in said[0] and b"HTTP/1.1 403 " in said[2] and told(said[1])["body"] == other.decode()
     assert [status(text) for text in said[3:5]] == [400, 400]
@@ -266,7 +282,8 @@ SOCKS = [
 
 def test_socks_refuses_with_its_own_words(net):
     said = net.dialogs([row for _, row in SOCKS], net=[*GOOD, "dead.test:9"])
-    assert [text[:len(wanted)] if wanted else text[:0] for text, (wanted, _) in zip(said, SOCKS)] == [wanted for wanted, _ in SOCKS], said
+    assert [text[:len(wanted)] if wanted else text[:0]
+            for text, (wanted, _) in zip(said, SOCKS)] == [wanted for wanted, _ in SOCKS], said
     assert len(said[1]) <= 2 and b"<still open>" not in b"".join(said), said
 
 
@@ -294,7 +311,8 @@ def test_names_that_lead_inwards(net, driver):
 def test_exemptions_and_literals_open_what_is_closed(net, tmp_path):
     """The same names and addresses are reached where somebody says so: the refusals above are by the table."""
     configure(net, tmp_path, '[network]\nallow_private = ["10.0.0.0/8"]\n[network.names]\n"static.test" = "10.0.0.1"\n')
-    said = net.dialogs([get("http://private.test/"), get("http://mixed.test/"), get("http://static.test/"), get("http://meta.test/")],
+    said = net.dialogs([get("http://private.test/"), get("http://mixed.test/"), get("http://static.test/"),
+                        get("http://meta.test/")],
                        net=["private.test:80", "mixed.test:80", "static.test:80", "meta.test:80"])
     assert [status(text) for text in said] == [200, 200, 200, 403], said
     said = net.dialogs([get("http://169.254.169.254/"), get("http://127.0.0.1/"), get("http://10.0.0.1/")],
@@ -322,7 +340,8 @@ def test_who_may_say_so(net, tmp_path):
     error = json.loads(net("run", "--json", "--net", "private.test:80", "--", "true").stdout)["error"]
     assert error["class"] == "config_invalid" and "private_hosts" in error["reason"], error
     (net.workspace / ".cordon.toml").unlink()
-    error = json.loads(net("run", "--json", "--session", "s", "--net-private", "private.test:80", "--", "true").stdout)["error"]
+    error = json.loads(net("run", "--json", "--session", "s", "--net-private", "private.test:80", "--",
+                           "true").stdout)["error"]
     assert (error["class"], error["boundary"], error["subject"]) == ("invalid_request", "network", "private.test:80")
     assert error["remediation"] == 'write network.private_hosts = ["private.test:80"] into your configuration'
     for text in ("10.0.0.1:80", "*.private.test:80", "private.test", "[::1]:80"):
@@ -332,14 +351,17 @@ def test_who_may_say_so(net, tmp_path):
 
 def test_a_name_that_is_not_there(net):
     """It is told as that, once, and nothing would allow it."""
-    _, value = net.verb("dialogs", [[base64.b64encode(connect("missing.test:80")).decode()]] * 2, net=["missing.test:80"])
+    _, value = net.verb("dialogs", [[base64.b64encode(connect("missing.test:80")).decode()]] * 2,
+                        net=["missing.test:80"])
     denial, = value["denials"]
-    assert (denial["what"], denial["grant"]) == ("missing.test:80", "") and "there is no such name" in denial["note"], denial
+    assert (denial["what"], denial["grant"]) == ("missing.test:80",
+                                                 "") and "there is no such name" in denial["note"], denial
 
 
 def test_a_name_that_changes_its_mind(net):
     """Judged is what is dialled: the first answer is public and is reached, the second is private and is not."""
-    said = net.dialogs([connect("rebind.test:80") + b"GET / HTTP/1.0\r\n\r\n", connect("rebind.test:80")], net=["rebind.test:80"])
+    said = net.dialogs([connect("rebind.test:80") + b"GET / HTTP/1.0\r\n\r\n", connect("rebind.test:80")],
+                       net=["rebind.test:80"])
     assert [status(text) for text in said] == [200, 403], said
     assert {each[1] for each in net.world.seen() if each[0] == "http"} <= {PUBLIC}
 
@@ -347,16 +369,19 @@ def test_a_name_that_changes_its_mind(net):
 # ---- nothing else ----------------------------------------------------------------------------------------------------
 
 def ways_out(world):
-    """(attempt, whether it succeeds without the wall). What needs privileges never does: seccomp and capabilities hold that
-    everywhere, and tests/walls/ shows it."""
-    direct = [["tcp", host, 80] for host in ("8.8.8.8", PUBLIC, PUBLIC6, OTHER, "10.0.0.1", "169.254.169.254", "169.254.1.1")]
+    """(attempt, whether it succeeds without the wall). What needs privileges never does: seccomp and capabilities hold
+    that everywhere, and tests/walls/ shows it."""
+    direct = [["tcp", host, 80] for host in ("8.8.8.8", PUBLIC, PUBLIC6, OTHER, "10.0.0.1", "169.254.169.254",
+                                             "169.254.1.1")]
     # Without the proxy there is nobody to ask for names.
-    rows = [(row, True) for row in direct] + [(["tcp", "other.test", 80], None), (["udp", "good.test", 7], None), (["tcp", "good.test", 8080], None)]
+    rows = [(row, True) for row in direct] + [(["tcp", "other.test", 80], None), (["udp", "good.test", 7], None),
+                                              (["tcp", "good.test", 8080], None)]
     rows += [(["udp", host, 7], True) for host in (PUBLIC, PUBLIC6, "8.8.8.8")]
     rows += [(["tcp", "127.0.0.1", 8080], True), (["tcp", "::1", 8080], True)]
     rows += [(["unix", "@cordon-network-world"], None), (["unix", f"{world.directory}/unix-socket"], False)]
-    rows += [(["ping", "8.8.8.8"], None), (["make", 2, 3, 1], False), (["make", 17, 3, 0x300], False), (["make", 17, 2, 0x300], False),
-             (["make", 40, 1, 0], False), (["make", 16, 3, 12], False), (["new_address"], False)]
+    rows += [(["ping", "8.8.8.8"], None), (["make", 2, 3, 1], False), (["make", 17, 3, 0x300], False),
+             (["make", 17, 2, 0x300], False), (["make", 40, 1, 0], False), (["make", 16, 3, 12], False),
+             (["new_address"], False)]
     return rows
 
 
@@ -373,14 +398,17 @@ def test_without_the_wall_all_of_it_does(net):
     rows = ways_out(net.world)
     net.program, net.env["CORDON_UNWALL"] = UNWALLED, "network"
     reached, _ = net.verb("attempts", [row for row, _ in rows], net=GOOD)
-    wrong = [(row, came) for (row, free), came in zip(rows, reached) if free is not None and (came == "reached") != free]
+    wrong = [(row, came) for (row, free), came in zip(rows, reached) if free is not None
+             and (came == "reached") != free]
     assert not wrong, wrong
 
 
 def test_the_proxys_other_doors_are_closed(net):
     """What it listens on for others and for itself: no way to reach another host or port by choosing an address."""
-    rows = [["tcp", "198.18.0.1", port] for port in (22, 80, 8080)] + [["tcp", "127.0.0.1", port] for port in (80, 443, 3128, 53)]
-    rows += [["tcp", "::1", 80], ["tcp", "198.18.1.1", 443], ["tcp", "198.18.1.2", 80], ["tcp", "198.18.200.1", 80], ["tcp", "198.19.0.77", 80]]
+    rows = [["tcp", "198.18.0.1", port] for port in (22, 80, 8080)] + [["tcp", "127.0.0.1", port]
+                                                                       for port in (80, 443, 3128, 53)]
+    rows += [["tcp", "::1", 80], ["tcp", "198.18.1.1", 443], ["tcp", "198.18.1.2", 80], ["tcp", "198.18.200.1", 80],
+             ["tcp", "198.19.0.77", 80]]
     reached, _ = net.verb("attempts", rows, net=["good.test:80", "v4.test:443", "*.wild.test:80"])
     assert "reached" not in reached, list(zip(rows, reached))
     assert net.world.seen() == []
@@ -388,8 +416,9 @@ def test_the_proxys_other_doors_are_closed(net):
 
 def test_names_do_not_carry_secrets_out(net):
     """Only what is allowed is ever asked for outside, and only its addresses."""
-    questions = [("good.test", 1), ("GOOD.test", 28), ("good.test", 16), ("good.test", 255), ("secret.evil.test", 1), ("secret.good.test", 1),
-                 ("secret.evil.test", 16), ("other.test", 28), ("34.216.184.93.in-addr.arpa", 12), ("x." * 100 + "test", 1)]
+    questions = [("good.test", 1), ("GOOD.test", 28), ("good.test", 16), ("good.test", 255), ("secret.evil.test", 1),
+                 ("secret.good.test", 1), ("secret.evil.test", 16), ("other.test", 28),
+                 ("34.216.184.93.in-addr.arpa", 12), ("x." * 100 + "test", 1)]
     answers, _ = net.verb("names", questions, net=GOOD)
     assert answers[:4] == [[0, 1], [0, 1], [0, 0], [0, 0]], answers
     assert all(answer == [3, 0] for answer in answers[4:]), answers
@@ -401,8 +430,8 @@ def test_names_do_not_carry_secrets_out(net):
 def test_noise_on_the_name_servers_door(net):
     """Too short, a reply, a name that points to itself, one that never ends, and a great many bytes."""
     header = "123401000001000000000000"
-    messages = ["", "00", header, "123481800001000000000000" + "0161" * 5, header + "c00c00010001", header + "3f" + "61" * 20,
-                header + "0161" * 126 + "0000010001", "ff" * 4000]
+    messages = ["", "00", header, "123481800001000000000000" + "0161" * 5, header + "c00c00010001",
+                header + "3f" + "61" * 20, header + "0161" * 126 + "0000010001", "ff" * 4000]
     answer, _ = net.verb("noise", messages, net=GOOD)
     assert answer == [0, 1]
 
@@ -415,14 +444,16 @@ WAITS = ["sh", "-c", "getent hosts good.test >/dev/null; echo up; read line"]  #
 def proxy_of(process):
     """The proxy's process, of a cordon that runs."""
     def find():
-        return [pid for pid in descendants(process.pid) if open(f"/proc/{pid}/cmdline").read().startswith("cordon-proxy")]
+        return [pid for pid in descendants(process.pid)
+                if open(f"/proc/{pid}/cmdline").read().startswith("cordon-proxy")]
     assert wait_until(find, 30)
     return find()[0]
 
 
 def test_a_proxy_that_is_killed(net):
     """The command sees a connection that is closed, whatever it was doing; the ledger has it."""
-    process = net.popen("run", "--net", "good.test:80", "--", *net.program_of("drip", "http://good.test/drip"), text=True)
+    process = net.popen("run", "--net", "good.test:80", "--", *net.program_of("drip", "http://good.test/drip"),
+                        text=True)
     assert process.stdout.readline() == "flowing\n"
     os.kill(proxy_of(process), signal.SIGKILL)
     output, errors = process.communicate(timeout=30)
@@ -467,8 +498,9 @@ def test_a_flood_stops_at_its_bound(net, tmp_path):
 
 def test_bounds_of_bytes_and_heads(net, tmp_path):
     configure(net, tmp_path, '[network]\nbytes = "100K"\nheader = "2K"\n')
-    said = net.dialogs([get("http://good.test/", f"A: {'b' * 2500}\r\n"), get("http://good.test/", f"A: {'b' * 1000}\r\n"),
-                        get("http://good.test/big/1000000"), get("http://good.test/")], net=GOOD)
+    said = net.dialogs([get("http://good.test/", f"A: {'b' * 2500}\r\n"),
+                        get("http://good.test/", f"A: {'b' * 1000}\r\n"), get("http://good.test/big/1000000"),
+                        get("http://good.test/")], net=GOOD)
     assert [status(text) for text in said[:2]] == [431, 200], said
     assert len(said[2]) < 200_000 and not said[3].startswith(b"HTTP/1.1 200"), said[3]
 
@@ -506,7 +538,8 @@ def test_many_hosts_and_too_many_ports(net):
     rows = [["tcp", "good.test", 80], ["tcp", "v4.test", 80], ["tcp", "good.test", 81], ["tcp", "127.0.0.1", 80]]
     reached, _ = net.verb("attempts", rows, net=many)
     assert [each == "reached" for each in reached] == [True, False, False, False], reached
-    done = net("run", "--json", *(word for port in range(1000, 1300) for word in ("--net", f"good.test:{port}")), "--", "true")
+    done = net("run", "--json", *(word for port in range(1000, 1300) for word in ("--net", f"good.test:{port}")), "--",
+               "true")
     error = json.loads(done.stdout)["error"]
     assert "ports" in error["reason"], error
 
@@ -530,8 +563,10 @@ ANSWERS = [(["approve"], 200, 0), (["approve", "--for-session"], 200, 1), (["den
 @pytest.mark.parametrize("words,wanted,grants", ANSWERS, ids=["once", "session", "denied"])
 def test_a_human_is_asked_while_the_connection_waits(net, tmp_path, words, wanted, grants):
     configure(net, tmp_path, APPROVAL)
-    requests = [[base64.b64encode(get(url)).decode()] for url in ("http://good.test/", "http://other.test/a", "http://other.test/b")]
-    process = net.popen("run", "--session", "s", "--workspace", ".", "--", *net.program_of("dialogs", requests), text=True)
+    requests = [[base64.b64encode(get(url)).decode()]
+                for url in ("http://good.test/", "http://other.test/a", "http://other.test/b")]
+    process = net.popen("run", "--session", "s", "--workspace", ".", "--", *net.program_of("dialogs", requests),
+                        text=True)
 
     def cards():
         return json.loads(net("approvals", "list", "--json").stdout)["approvals"]

@@ -1,11 +1,12 @@
-"""What a command with a network of listed hosts finds around itself: loopback, the planned listeners and no other, names that
-lead to the proxy, and nothing of it in its hands."""
+"""What a command with a network of listed hosts finds around itself: loopback, the planned listeners and no other,
+names that lead to the proxy, and nothing of it in its hands."""
 import ipaddress
 import json
 
 from lab import drivers, needs, refused, result
 
-HOSTS = ["--net", "listed.example:443", "--net", "listed.example:22", "--net", "*.listed.example:8443", "--net", "203.0.113.7:80"]
+HOSTS = ["--net", "listed.example:443", "--net", "listed.example:22", "--net", "*.listed.example:8443", "--net",
+         "203.0.113.7:80"]
 MANY = [word for number in range(20) for word in ("--net", f"h{number}.example:443")]
 PROXY = "http://198.18.0.1:3128"
 
@@ -64,7 +65,8 @@ def test_names_lead_to_the_proxy(cordon, driver):
         assert lines[2:4] == ["127.0.0.1 localhost cordon", "::1 localhost ip6-localhost ip6-loopback"], (view, lines)
         values = dict(line.split("=", 1) for line in lines[4:])
         assert values.pop("NO_PROXY") == values.pop("no_proxy") == "localhost,127.0.0.1,::1"
-        assert values == {name: PROXY for stem in ("http", "https", "all") for name in (f"{stem}_proxy", f"{stem}_proxy".upper())}
+        assert values == {name: PROXY for stem in ("http", "https", "all")
+                          for name in (f"{stem}_proxy", f"{stem}_proxy".upper())}
 
 
 @drivers("namespaces", "bwrap")
@@ -100,4 +102,5 @@ def test_refused_where_it_cannot_be_held(cordon, driver):
 def test_more_than_there_is_room_for(cordon):
     ports = [word for port in range(1000, 1129) for word in ("--net", f"*.listed.example:{port}")]
     error = refused(cordon, *ports, "--", "true")
-    assert (error["class"], error["boundary"]) == ("invalid_request", "network") and "129 different ports" in error["reason"]
+    assert (error["class"], error["boundary"]) == ("invalid_request",
+                                                   "network") and "129 different ports" in error["reason"]

@@ -1,5 +1,5 @@
-"""Programs as people use them, with the one way out: each reaches the host that is listed, with proxy variables or without
-any setting, and no other. Real clients and real servers, in a world of their own (network_lab.py)."""
+"""Programs as people use them, with the one way out: each reaches the host that is listed, with proxy variables or
+without any setting, and no other. Real clients and real servers, in a world of their own (network_lab.py)."""
 import base64
 import hashlib
 import io
@@ -24,22 +24,27 @@ SSHD = "/usr/sbin/sshd"
 
 def serve_ssh(world, place):
     for name in ("host", "user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", place / name], check=True, stdin=subprocess.DEVNULL)
-    settings = {"HostKey": place / "host", "AuthorizedKeysFile": place / "user.pub", "PidFile": "none", "UsePAM": "no", "StrictModes": "no",
-                "PermitRootLogin": "yes", "PasswordAuthentication": "no", "ListenAddress": "0.0.0.0:22"}
-    world.start(SSHD, "-D", "-e", "-f", "/dev/null", *(word for key, value in settings.items() for word in ("-o", f"{key}={value}")),
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", place / name], check=True,
+                       stdin=subprocess.DEVNULL)
+    settings = {"HostKey": place / "host", "AuthorizedKeysFile": place / "user.pub", "PidFile": "none", "UsePAM": "no",
+                "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no",
+                "ListenAddress": "0.0.0.0:22"}
+    world.start(SSHD, "-D", "-e", "-f", "/dev/null",
+                *(word for key, value in settings.items() for word in ("-o", f"{key}={value}")),
                 stderr=subprocess.DEVNULL)
     key = (place / "host.pub").read_text()
     (place / "known").write_text(f"good.test {key}other.test {key}")
 
 
 def serve_git(world, place):
-    repository, env = place / "project", {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    repository, env = place / "project", {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null",
+                                          "GIT_CONFIG_SYSTEM": "/dev/null"}
     author = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "-q", repository], ["-C", repository, *author, "commit", "-q", "--allow-empty", "-m", "first"]):
+    for words in (["init", "-q", repository], ["-C", repository, *author, "commit", "-q", "--allow-empty", "-m",
+                                               "first"]):
         subprocess.run(["git", *words], check=True, env=env)
-    world.start("/usr/lib/git-core/git-daemon", "--export-all", f"--base-path={place}", "--listen=0.0.0.0", "--port=9418", repository,
-                stderr=subprocess.DEVNULL)
+    world.start("/usr/lib/git-core/git-daemon", "--export-all", f"--base-path={place}", "--listen=0.0.0.0",
+                "--port=9418", repository, stderr=subprocess.DEVNULL)
 
 
 def serve_postgres(world, place):
@@ -49,12 +54,14 @@ def serve_postgres(world, place):
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if IS_ROOT else []  # it refuses to be root
     if IS_ROOT:
         os.chown(data, 65534, 65534)
-    made = world.run(*other, programs / "initdb", "-N", "-A", "trust", "-U", "keeper", "-E", "UTF8", "--locale=C", "-D", data)
+    made = world.run(*other, programs / "initdb", "-N", "-A", "trust", "-U", "keeper", "-E", "UTF8", "--locale=C", "-D",
+                     data)
     assert made.returncode == 0, made
-    settings = {"listen_addresses": "0.0.0.0", "unix_socket_directories": "", "fsync": "off", "shared_buffers": "1MB", "max_connections": "10",
-                "logging_collector": "off", "autovacuum": "off"}
+    settings = {"listen_addresses": "0.0.0.0", "unix_socket_directories": "", "fsync": "off", "shared_buffers": "1MB",
+                "max_connections": "10", "logging_collector": "off", "autovacuum": "off"}
     (data / "pg_hba.conf").write_text("host all all all trust\n")
-    world.start(*other, programs / "postgres", "-D", data, *(word for key, value in settings.items() for word in ("-c", f"{key}={value}")),
+    world.start(*other, programs / "postgres", "-D", data,
+                *(word for key, value in settings.items() for word in ("-c", f"{key}={value}")),
                 stderr=subprocess.DEVNULL)
 
 
@@ -62,13 +69,15 @@ def serve_package(world, place):
     """A registry with one package in it."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in (("package.json", '{"name": "small", "version": "1.0.0"}'), ("index.js", "module.exports = 42")):
+        for name, text in (("package.json", '{"name": "small", "version": "1.0.0"}'),
+                           ("index.js", "module.exports = 42")):
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     path = "/small/-/small-1.0.0.tgz"
     digest = base64.b64encode(hashlib.sha512(packed.getvalue()).digest()).decode()
-    version = {"name": "small", "version": "1.0.0", "dist": {"tarball": f"http://registry.test{path}", "integrity": f"sha512-{digest}"}}
+    version = {"name": "small", "version": "1.0.0",
+               "dist": {"tarball": f"http://registry.test{path}", "integrity": f"sha512-{digest}"}}
     about = {"name": "small", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
     for where, data in ((path, packed.getvalue()), ("/small", json.dumps(about).encode())):
         file = place / "served"
@@ -77,12 +86,13 @@ def serve_package(world, place):
 
 
 def build_resolver(world, place):
-    subprocess.run(["cc", "-static", "-O1", "-Wall", "-Werror", DATA / "own-resolver.c", "-o", place / "own-resolver"], check=True)
+    subprocess.run(["cc", "-static", "-O1", "-Wall", "-Werror", DATA / "own-resolver.c", "-o", place / "own-resolver"],
+                   check=True)
 
 
 # What a program needs: (a function that makes it, the port to wait for).
-SERVERS = {"sshd": (serve_ssh, 22), "git-daemon": (serve_git, 9418), "postgres": (serve_postgres, 5432), "npm": (serve_package, None),
-           "gcc": (build_resolver, None)}
+SERVERS = {"sshd": (serve_ssh, 22), "git-daemon": (serve_git, 9418), "postgres": (serve_postgres, 5432),
+           "npm": (serve_package, None), "gcc": (build_resolver, None)}
 
 
 @pytest.fixture(scope="module")
@@ -111,10 +121,12 @@ PROGRAMS = [
     ("curl", "curl -sSf --max-time 30 http://%s/a", [80], '"path": "/a"', ["curl"]),
     ("curl-noproxy", "curl -sSf --max-time 30 --noproxy '*' http://%s/a", [80], '"path": "/a"', ["curl"]),
     ("curl-tls", "curl -sSf --max-time 30 --cacert ca.crt https://%s/a", [443], '"path": "/a"', ["curl"]),
-    ("curl-tls-noproxy", "curl -sSf --max-time 30 --cacert ca.crt --noproxy '*' https://%s/a", [443], '"path": "/a"', ["curl"]),
+    ("curl-tls-noproxy", "curl -sSf --max-time 30 --cacert ca.crt --noproxy '*' https://%s/a", [443], '"path": "/a"',
+     ["curl"]),
     ("curl-socks", "curl -sSf --max-time 30 -x socks5h://198.18.0.1:3128 http://%s/a", [80], '"path": "/a"', ["curl"]),
     ("ssh", SSH, [22], "reached", ["ssh", "sshd"]),
-    ("git", "rm -rf copy; git clone git://%s/project copy && git -C copy log --format=%%s", [9418], "first", ["git", "git-daemon"]),
+    ("git", "rm -rf copy; git clone git://%s/project copy && git -C copy log --format=%%s", [9418], "first",
+     ["git", "git-daemon"]),
     ("psql", "psql -h %s -U keeper -d postgres -Atc 'select 6*7'", [5432], "42", ["psql", "postgres"]),
     ("nc", "echo hello | nc -N -w 30 %s 7", [7], "hello", ["nc"]),
     ("own-resolver", "./own-resolver %s 7", [7], "hello", ["gcc"]),

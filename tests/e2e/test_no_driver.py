@@ -1,5 +1,5 @@
-"""A system that has no driver: the same program, built with driver/none in place of driver/linux. No command runs, and the refusal says
-why; what starts nothing works."""
+"""A system that has no driver: the same program, built with driver/none in place of driver/linux. No command runs, and
+the refusal says why; what starts nothing works."""
 import json
 import os
 import platform
@@ -11,7 +11,8 @@ from conftest import ROOT
 
 @pytest.fixture
 def without(cordon):
-    return lambda *words: cordon(*words, executable=os.path.join(os.environ.get("CORDON_BUILD") or ROOT / "build", "cordon-none"))
+    return lambda *words: cordon(*words, executable=os.path.join(os.environ.get("CORDON_BUILD") or ROOT / "build",
+                                                                 "cordon-none"))
 
 
 @pytest.mark.parametrize("words", [["--", "true"], ["--net", "all", "--", "true"], ["--driver", "auto", "--", "true"],

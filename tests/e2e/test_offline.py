@@ -1,4 +1,5 @@
-"""Without a network: names and the proxy's address answer at once that there is none, and the result names what was asked for."""
+"""Without a network: names and the proxy's address answer at once that there is none, and the result names what was
+asked for."""
 import pathlib
 import time
 
@@ -50,7 +51,8 @@ def test_the_proxy_refuses_and_the_port_is_known(cordon, driver):
 
 @drivers("namespaces")
 def test_a_name_with_and_without_its_port_is_one(cordon, driver):
-    done = result(cordon, "--", "/usr/bin/python3", "-c", ASK + CONNECT.replace("sys.argv[1:]", '["a.example:22"]'), "a.example")
+    done = result(cordon, "--", "/usr/bin/python3", "-c", ASK + CONNECT.replace("sys.argv[1:]", '["a.example:22"]'),
+                  "a.example")
     assert [denial["what"] for denial in done["denials"]] == ["a.example:22"], done
 
 
@@ -75,7 +77,8 @@ def test_a_command_that_asks_for_nothing_has_no_proxy(cordon, driver):
 @drivers("namespaces")
 def test_its_own_names_and_loopback_work(cordon, driver):
     done = result(cordon, "--", "/usr/bin/python3", "-c", ASK, "localhost", "cordon")
-    assert done["stdout"].split() in (["localhost", "127.0.0.1", "cordon", "127.0.0.1"], ["localhost", "::1", "cordon", "127.0.0.1"]), done
+    assert done["stdout"].split() in (["localhost", "127.0.0.1", "cordon", "127.0.0.1"],
+                                      ["localhost", "::1", "cordon", "127.0.0.1"]), done
     assert done["denials"] == []
     script = """
 import socket
@@ -113,7 +116,8 @@ except socket.gaierror as error:
 
 @drivers("namespaces")
 def test_who_says_otherwise_is_followed(cordon, driver):
-    done = result(cordon, "--env", "HTTPS_PROXY=http://127.0.0.1:9", "--env", "no_proxy=a.example", "-c", "echo $HTTPS_PROXY $no_proxy $HTTP_PROXY")
+    done = result(cordon, "--env", "HTTPS_PROXY=http://127.0.0.1:9", "--env", "no_proxy=a.example", "-c",
+                  "echo $HTTPS_PROXY $no_proxy $HTTP_PROXY")
     assert done["stdout"].split() == ["http://127.0.0.1:9", "a.example", "http://198.18.0.1:3128"]
 
 

@@ -23,7 +23,8 @@ def dots(cordon, tmp_path):
 
 @needs("mount-namespace")
 def test_the_configuration_in_a_workspace_cannot_be_changed_or_replaced(cordon, dots, tmp_path):
-    told = result(cordon, "--write", tmp_path / "config", "-c", f"printf x >own/config.toml; rm -f own/config.toml; mv own away; mv hop away; "
+    told = result(cordon, "--write", tmp_path / "config", "-c",
+                  f"printf x >own/config.toml; rm -f own/config.toml; mv own away; mv hop away; "
                   f"ln -sfn /tmp hop; mv {tmp_path}/config/cordon {tmp_path}/config/away; ln own/config.toml second; echo y >own/other; true")
     assert told["exit_code"] == 0 and told["denials"] == []
     assert dots.read_text() == "[limits]\n" and os.readlink(cordon.workspace / "hop") == "own"
@@ -36,7 +37,8 @@ def test_one_that_is_named_or_a_manifest(cordon):
     config, manifest = cordon.workspace / "c.toml", cordon.workspace / "m.toml"
     config.write_text("")
     manifest.write_text("name = \"t\"\n[capabilities.spawn]\nprograms = [\"/bin/sh\"]\n")
-    done = cordon("run", "--config", config, "--manifest", "m.toml", "--", "/bin/sh", "-c", "echo >c.toml; echo >m.toml")
+    done = cordon("run", "--config", config, "--manifest", "m.toml", "--", "/bin/sh", "-c",
+                  "echo >c.toml; echo >m.toml")
     assert done.stderr.count("Read-only") == 2, done.stderr
 
 
@@ -51,7 +53,8 @@ def test_a_driver_that_cannot_keep_it_is_refused(cordon, dots, driver):
 def test_a_driver_without_a_private_root_shows_nothing_around_cordons_data(cordon, driver, tmp_path):
     """Read access is enough to read the ledger's key, and to lock the ledger's files against all other commands."""
     (tmp_path / "beside").mkdir()
-    for words, subject in ((["--read", cordon.data], cordon.data), (["--read", tmp_path], tmp_path), (["--view", "host-readonly"], "/")):
+    for words, subject in ((["--read", cordon.data], cordon.data), (["--read", tmp_path], tmp_path),
+                           (["--view", "host-readonly"], "/")):
         error = refused(cordon, "--driver", driver, *words, "--", "true")
         assert error["class"] == "spawn_sandbox_unavailable" and error["step"] == "profile" and driver in error["reason"]
         assert error["subject"] == str(subject) and error["boundary"] == "filesystem" and "--driver namespaces" in error["remediation"]
@@ -118,7 +121,8 @@ def test_the_way_to_cordons_data_stays(cordon, tmp_path):
     (outer / "deep/link").symlink_to(real)
     cordon.env["XDG_DATA_HOME"] = str(outer / "deep/link")
     assert result(cordon, "-c", "true")["exit_code"] == 0
-    done = cordon("run", "--write", outer, "--write", real, "-c", f"mv {outer}/deep {outer}/away; mv {outer}/deep/link {outer}/away; "
+    done = cordon("run", "--write", outer, "--write", real, "-c",
+                  f"mv {outer}/deep {outer}/away; mv {outer}/deep/link {outer}/away; "
                   f"mv {real}/cordon {real}/away")
     assert done.stderr.count("busy") == 3, done.stderr
 

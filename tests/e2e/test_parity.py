@@ -1,5 +1,5 @@
-"""Whatever the command line can do, a client of the protocol can; and what docs/PROTOCOL.md promises to those who fit it to other
-contracts is there. A new command, action or option without a row here fails."""
+"""Whatever the command line can do, a client of the protocol can; and what docs/PROTOCOL.md promises to those who fit
+it to other contracts is there. A new command, action or option without a row here fails."""
 import json
 import re
 import subprocess
@@ -14,28 +14,33 @@ SOURCE = ROOT / "src/door/cli"
 # Command, or command and action: by which methods a client does it.
 METHODS = {
     "run": "process.start process.wait", "profile": "profile", "doctor": "doctor",
-    "session new": "session.new", "session list": "session.list", "session show": "session.show", "session update": "session.update",
-    "session pause": "session.pause", "session resume": "session.resume", "session end": "session.end", "session rm": "session.remove",
-    "job start": "job.start", "job list": "job.list", "job poll": "job.poll", "job tail": "job.poll job.wait", "job wait": "job.wait",
-    "job kill": "job.kill",
-    "approvals list": "approvals.list approvals.subscribe", "approvals approve": "approvals.answer", "approvals deny": "approvals.answer",
-    "config show": "config.show", "config check": "config.check",
-    "audit tail": "audit.query audit.follow", "audit show": "audit.query", "audit query": "audit.query", "audit verify": "audit.verify",
-    "audit export": "audit.query",
-    "manifest check": "manifest.check", "net list": "net.list", "cache list": "cache.list", "cache clear": "cache.clear", "url check": "url.check",
-    **{f"file {name}": f"fs.{name}" for name in "read write edit list find grep stat remove mkdir rename copy send walk export import".split()},
+    "session new": "session.new", "session list": "session.list", "session show": "session.show",
+    "session update": "session.update", "session pause": "session.pause", "session resume": "session.resume",
+    "session end": "session.end", "session rm": "session.remove", "job start": "job.start", "job list": "job.list",
+    "job poll": "job.poll", "job tail": "job.poll job.wait", "job wait": "job.wait", "job kill": "job.kill",
+    "approvals list": "approvals.list approvals.subscribe", "approvals approve": "approvals.answer",
+    "approvals deny": "approvals.answer", "config show": "config.show", "config check": "config.check",
+    "audit tail": "audit.query audit.follow", "audit show": "audit.query", "audit query": "audit.query",
+    "audit verify": "audit.verify", "audit export": "audit.query",
+    "manifest check": "manifest.check", "net list": "net.list", "cache list": "cache.list",
+    "cache clear": "cache.clear", "url check": "url.check",
+    **{f"file {name}": f"fs.{name}"
+       for name in "read write edit list find grep stat remove mkdir rename copy send walk export import".split()},
 }
 # What is a door itself, sets up another program on this machine, or explains the program.
 EXPLAINS = {"config docs"}
-DOORS = {"serve", "rpc", "mcp", "shell", "exec-server", "hook", "setup", "agent", "wsl", "completion", "help", "version"}
+DOORS = {"serve", "rpc", "mcp", "shell", "exec-server", "hook", "setup", "agent", "wsl", "completion", "help",
+         "version"}
 
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory):
     place = tmp_path_factory.mktemp("parity")
-    calls = "".join(json.dumps({"jsonrpc": "2.0", "id": each, "method": each}) + "\n" for each in ("rpc.discover", "settings"))
+    calls = "".join(json.dumps({"jsonrpc": "2.0", "id": each, "method": each}) + "\n"
+                    for each in ("rpc.discover", "settings"))
     env = {"XDG_DATA_HOME": str(place), "XDG_CONFIG_HOME": str(place), "HOME": str(place), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run([ROOT / "build/cordon", "rpc"], input=calls, env=env, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    done = subprocess.run([ROOT / "build/cordon", "rpc"], input=calls, env=env, capture_output=True, text=True,
+                          timeout=PATIENCE, check=True)
     return {answer["id"]: answer["result"] for answer in map(json.loads, done.stdout.splitlines())}
 
 
@@ -71,7 +76,8 @@ def test_what_a_command_can_be_granted_a_client_can_grant(answers):
 def contracts():
     """Rows of the table: (contract, member, by)."""
     text = (ROOT / "docs/PROTOCOL.md").read_text().partition("## Which method serves which contract")[2].partition("\n## ")[0]
-    rows = [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in text.splitlines() if line.startswith("| ")]
+    rows = [tuple(cell.strip() for cell in line.strip("|").split(" | ")) for line in text.splitlines()
+            if line.startswith("| ")]
     return [row for row in rows if row[0] != "contract"]
 
 

@@ -1,6 +1,6 @@
-"""A session that is paused: what runs in a control group of version 2 is frozen, whoever runs it, and does nothing before it is resumed
-or killed, whatever it prepared for; what ends a command ends it then, too. Without such a group it goes on, and `session show` says so.
-An ordinary user's groups are tested in tests/vm."""
+"""A session that is paused: what runs in a control group of version 2 is frozen, whoever runs it, and does nothing
+before it is resumed or killed, whatever it prepared for; what ends a command ends it then, too. Without such a group it
+goes on, and `session show` says so. An ordinary user's groups are tested in tests/vm."""
 import glob
 import json
 import os
@@ -295,7 +295,8 @@ def test_a_caller_that_is_killed(cordon, leftovers, grouped, settings, driver): 
     assert count(cordon) == before
     # The next one removes what is left.
     session(cordon, "resume", "s")
-    assert wait_until(lambda: cordon("run", "--session", "s", "--", "true").returncode == 0 and not left(process)), left(process)
+    assert wait_until(lambda: cordon("run", "--session", "s", "--", "true").returncode == 0
+                      and not left(process)), left(process)
 
 
 def test_a_daemon_that_is_killed(cordon, leftovers, daemon):  # noqa: F811
@@ -323,7 +324,8 @@ def test_nobody_is_left_to_let_it_go(cordon, leftovers, grouped):  # noqa: F811
     process.kill()
     process.communicate()
     session(cordon, "resume", "s")
-    assert wait_until(lambda: cordon("run", "--session", "s", "--", "true").returncode == 0 and not left(process)), left(process)
+    assert wait_until(lambda: cordon("run", "--session", "s", "--", "true").returncode == 0
+                      and not left(process)), left(process)
     assert count(cordon) == before
 
 

@@ -1,5 +1,5 @@
-"""What a session may have: its baseline, what was granted, what the configuration and a manifest say; and that a one-off
-has what it asks for. The questions themselves are in test_approvals.py."""
+"""What a session may have: its baseline, what was granted, what the configuration and a manifest say; and that a
+one-off has what it asks for. The questions themselves are in test_approvals.py."""
 import concurrent.futures
 import json
 import os
@@ -104,7 +104,8 @@ def test_a_link_in_what_was_granted_grants_nothing(cordon, outside, tmp_path):
     assert cordon("session", "new", "s", "--read", granted).returncode == 0
     assert cordon("run", "--session", "s", "--read", granted / "inside", "--", "true").returncode == 0
     assert refused(cordon, "--session", "s", "--read", granted / "link", "--", "true")["class"] == "capability_denied"
-    assert refused(cordon, "--session", "s", "--read", granted / "../outside", "--", "true")["class"] == "capability_denied"
+    assert refused(cordon, "--session", "s", "--read", granted / "../outside", "--",
+                   "true")["class"] == "capability_denied"
 
 
 def test_a_link_that_a_command_left_does_not_choose_whatever_leads_to_it(cordon, configure, outside, tmp_path):
@@ -120,7 +121,8 @@ def test_a_link_that_a_command_left_does_not_choose_whatever_leads_to_it(cordon,
             error = refused(cordon, option, name, "--", "cat", outside / "file")
             assert error["class"] == "capability_denied" and "symbolic link" in error["reason"], (option, name)
     configure(f'[capabilities]\nfs_read = ["{tmp_path}/corpus"]\n')
-    assert refused(cordon, "--session", "s", "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+    assert refused(cordon, "--session", "s", "--workspace", cordon.workspace, "--",
+                   "true")["class"] == "capability_denied"
     configure("")
     assert cordon("run", "--", "ln", "-sfn", "real", "data").returncode == 0
     assert cordon("run", "--read", tmp_path / "corpus", "--", "true").returncode == 0, "it stays inside"
@@ -176,7 +178,8 @@ def test_a_paused_and_an_ended_session_run_nothing(cordon):
 
 def test_64_processes_begin_one_session(cordon):
     with concurrent.futures.ThreadPoolExecutor(64) as pool:
-        runs = [pool.submit(cordon, "run", "--session", "new", "-c", f"pwd; echo {n} > {n}", timeout=120) for n in range(64)]
+        runs = [pool.submit(cordon, "run", "--session", "new", "-c", f"pwd; echo {n} > {n}", timeout=120)
+                for n in range(64)]
         done = [run.result() for run in runs]
     assert [run.returncode for run in done] == [0] * 64, [run.stderr for run in done if run.returncode]
     place, = {run.stdout for run in done}
@@ -282,7 +285,8 @@ def test_a_workspace_root_of_ones_own(cordon, configure, tmp_path):
     assert (place / "file").read_text() == "secret\n" and place.stat().st_mode & 0o7777 == 0o700
     assert cordon("run", "--session", "b", "--", "cat", place / "file").returncode != 0
     for grant in (place, root, tmp_path):
-        assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+        assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--",
+                       "true")["class"] == "capability_denied"
         assert refused(cordon, "--workspace", grant, "--", "true")["class"] == "capability_denied"
     assert cordon("session", "new", "c", "--workspace", place).returncode == 125
     # By a link it is the same place.
@@ -290,7 +294,8 @@ def test_a_workspace_root_of_ones_own(cordon, configure, tmp_path):
     configure(f'[sandbox]\nworkspace_root = "{tmp_path}/link"\n')
     assert cordon("run", "--session", "d", "-c", "pwd").stdout.startswith(str(root)), "as it really is"
     for grant in (place, root):
-        assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--", "true")["class"] == "capability_denied"
+        assert refused(cordon, "--read", grant, "--workspace", cordon.workspace, "--",
+                       "true")["class"] == "capability_denied"
         assert refused(cordon, "--workspace", grant, "--", "true")["class"] == "capability_denied"
 
 
@@ -417,8 +422,8 @@ def test_what_a_driver_says_of_writes_is_what_it_does(cordon, configure, outside
 
 def manifest(tmp_path, outside, *extra):
     path = tmp_path / "tool.toml"
-    path.write_text('\n'.join(['name = "show"', '[capabilities.spawn]', 'programs = ["/usr/bin/cat"]', 'argv = [["{file}"]]',
-                               f'fs_read = ["{outside}"]', *extra]) + "\n")
+    path.write_text('\n'.join(['name = "show"', '[capabilities.spawn]', 'programs = ["/usr/bin/cat"]',
+                               'argv = [["{file}"]]', f'fs_read = ["{outside}"]', *extra]) + "\n")
     return path
 
 
@@ -433,6 +438,7 @@ def test_a_manifest_grants_what_it_declares_to_the_command_it_describes(cordon, 
 
 def test_a_manifest_in_a_session_asks(cordon, outside, tmp_path):
     tool = manifest(tmp_path, outside)
-    assert refused(cordon, "--session", "s", "--manifest", tool, "--", "cat", outside / "file")["class"] == "capability_denied"
+    assert refused(cordon, "--session", "s", "--manifest", tool, "--", "cat",
+                   outside / "file")["class"] == "capability_denied"
     assert cordon("session", "new", "t", "--read", outside).returncode == 0
     assert cordon("run", "--session", "t", "--manifest", tool, "--", "cat", outside / "file").stdout == "seen\n"

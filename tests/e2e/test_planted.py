@@ -143,12 +143,15 @@ WAYS = [
      "echo 'gitdir: ../.git/modules/a/m' > m/.git", [".git/modules/a/m/config", "m/.git"]),
     ("a module that is a link", "mkdir -p .git/modules m; ln -s ../../evil .git/modules/m; "
      "echo 'gitdir: ../.git/modules/m' > m/.git", [".git/modules/m", "m/.git"]),
-    ("modules that are elsewhere", "mkdir all; cp -r evil all/m; ln -s ../all .git/modules", [".git/modules", "all/m/config"]),
-    ("a module in a masked directory", f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
+    ("modules that are elsewhere", "mkdir all; cp -r evil all/m; ln -s ../all .git/modules",
+     [".git/modules", "all/m/config"]),
+    ("a module in a masked directory",
+     f"git init -q --bare .git/modules/.env; printf '{EVIL}' >> .git/modules/.env/config; "
      "mkdir m; echo 'gitdir: ../.git/modules/.env' > m/.git", [".git/modules/.env/config", "m/.git"]),
     ("a module that is called as branches are", f"git init -q --bare .git/modules/refs/heads/m; printf '{EVIL}' >> "
      ".git/modules/refs/heads/m/config; echo > .git/modules/refs/heads/m/hooks/update; chmod +x "
-     ".git/modules/refs/heads/m/hooks/update", [".git/modules/refs/heads/m/config", ".git/modules/refs/heads/m/hooks/update"]),
+     ".git/modules/refs/heads/m/hooks/update",
+     [".git/modules/refs/heads/m/config", ".git/modules/refs/heads/m/hooks/update"]),
     ("a module whose tree is a link", "git init -q --bare .git/modules/m; ln -s /tmp esc; mkdir m; "
      "git -C .git/modules/m config core.bare false; git -C .git/modules/m config core.worktree ../../../esc; "
      "echo 'gitdir: ../.git/modules/m' > m/.git", [".git/modules/m/config", "m/.git"]),
@@ -156,7 +159,8 @@ WAYS = [
      f"printf '{EVIL}' > config", ["config"]),
     ("a working tree", "mkdir -p .git/worktrees/w w; echo ../../../evil > .git/worktrees/w/commondir; "
      "echo 'gitdir: ../.git/worktrees/w' > w/.git", [".git/worktrees/w/commondir", "w/.git"]),
-    ("a link that git writes to", "mkdir -p .git/logs; ln -s /etc/motd .git/COMMIT_EDITMSG; ln -s ../../HEAD .git/logs/HEAD",
+    ("a link that git writes to",
+     "mkdir -p .git/logs; ln -s /etc/motd .git/COMMIT_EDITMSG; ln -s ../../HEAD .git/logs/HEAD",
      [".git/COMMIT_EDITMSG", ".git/logs/HEAD"]),
 ]
 
@@ -187,10 +191,12 @@ def test_a_grant_that_is_a_repository(cordon, driver, tmp_path):
     if told["isolation"].get("protected_names") == "none":
         return
     gone = ["FETCH_HEAD", "modules/x/config", "worktrees/tree/config.worktree"]
-    taken = [os.path.relpath(denial["what"], main / ".git") for denial in told["denials"] if "quarantine" in denial["note"]]
+    taken = [os.path.relpath(denial["what"], main / ".git") for denial in told["denials"]
+             if "quarantine" in denial["note"]]
     assert sorted(taken) == gone, told["denials"]
     assert driver != "namespaces" or (main / ".git/config").read_text() == own + "[pull]\n\tff = only\n"  # which is harmless
-    told = result(cordon, *grant, "-c", f"cd {main}/.git; rm -f worktrees/tree/commondir; echo ../../st > worktrees/tree/commondir")
+    told = result(cordon, *grant, "-c",
+                  f"cd {main}/.git; rm -f worktrees/tree/commondir; echo ../../st > worktrees/tree/commondir")
     assert driver == "namespaces" or "commondir" in str(told["denials"])
     assert driver != "namespaces" or (main / ".git/worktrees/tree/commondir").read_text() == "../..\n"
 
@@ -206,7 +212,8 @@ def test_a_working_tree_in_another_grant(cordon, driver, tmp_path):
                   f"git init -q {other}/s && git -C {other}/s commit -q --allow-empty -m a && "
                   f"git -C {other}/s worktree add -q $PWD/two && mkdir {other}/bad && echo 'gitdir: {other}/r' > {other}/bad/.git")
     assert told["exit_code"] == 0, told["stderr"]
-    assert [denial["what"] for denial in told["denials"] if "quarantine" in denial["note"]] == [f"{other}/bad/.git"], told["denials"]
+    assert [denial["what"] for denial in told["denials"]
+            if "quarantine" in denial["note"]] == [f"{other}/bad/.git"], told["denials"]
     told = result(cordon, "--driver", driver, "--write", other, *GIT_OPTIONS, "-c",
                   f"git -C {other}/one commit -q --allow-empty -m b && git -C two commit -q --allow-empty -m b")
     assert told["exit_code"] == 0 and "quarantine" not in str(told["denials"]), told
@@ -221,7 +228,8 @@ def test_a_grant_within_another(cordon, inner):
     if IS_ROOT:
         sub.chmod(0o777)
     grants = ["--workspace", sub, "--write", outer] if inner else ["--write", sub]
-    told = result(cordon, *grants, *GIT_OPTIONS, "-c", f"cd {outer}; git init -q; git commit -q --allow-empty -m a; git worktree add -q "
+    told = result(cordon, *grants, *GIT_OPTIONS, "-c",
+                  f"cd {outer}; git init -q; git commit -q --allow-empty -m a; git worktree add -q "
                   f"sub/wt; mkdir -p sub/p/.git/hooks; printf '{EVIL}' > sub/p/.git/config; ln -s /x sub/p/.git/index; "
                   "cp /bin/true sub/p/.git/hooks/update")
     assert told["exit_code"] == 0, told["stderr"]
@@ -308,12 +316,13 @@ def test_links_to_directories(cordon):
     """What they lead to is covered as what it is; but not the directory they lie in."""
     cordon.workspace.joinpath("src").mkdir()
     cordon.workspace.joinpath("src/file").write_text("here")
-    assert result(cordon, "-c", "ln -s src a.pem; ln -s . b.pem; mkdir k; ln -s ../src k/.env; ln -s .. k/c.pem")["exit_code"] == 0
+    assert result(cordon, "-c",
+                  "ln -s src a.pem; ln -s . b.pem; mkdir k; ln -s ../src k/.env; ln -s .. k/c.pem")["exit_code"] == 0
     told = result(cordon, "-c", "ls; touch new; ls src || true")
     assert told["exit_code"] == 0 and "k" in told["stdout"].split() and "file" not in told["stdout"].split(), told
 
 
-# ---- what is hidden from the check -------------------------------------------------------------------------------------
+# ---- what is hidden from the check -----------------------------------------------------------------------------------
 
 PLANT = "mkdir -p {0}/.git/hooks && printf '#!/bin/sh\\n' > {0}/.git/hooks/post-checkout && " \
         "chmod 755 {0}/.git/hooks/post-checkout"
@@ -323,7 +332,8 @@ PLANT = "mkdir -p {0}/.git/hooks && printf '#!/bin/sh\\n' > {0}/.git/hooks/post-
 def test_a_link_that_was_masked_covered_nothing(cordon):
     """Neither its name nor what another link leads to is out of a command's reach."""
     assert noted(cordon, result(cordon, "-c", "ln -s nowhere x.pem; ln -s nowhere y.pem")) == {}
-    told = result(cordon, "-c", "rm x.pem; " + PLANT.format("x.pem/proj") + "; mkdir x.pem/a; " + PLANT.format("x.pem/a/proj") +
+    told = result(cordon, "-c", "rm x.pem; " + PLANT.format("x.pem/proj") + "; mkdir x.pem/a; "
+                  + PLANT.format("x.pem/a/proj") +
                   "; chmod 311 x.pem/a x.pem")
     assert moved(cordon, told) == ["x.pem/a/proj/.git/hooks/post-checkout", "x.pem/proj/.git/hooks/post-checkout"]
 
@@ -352,6 +362,7 @@ def test_a_root_that_a_command_closed(cordon, tmp_path):
     for name, closed in (("p", cordon.workspace), ("q", other)):
         plant = PLANT.format(name)
         told = result(cordon, "--write", other, "-c", f"{plant}; cd {other}; {plant}; chmod 311 {closed}")
-        assert moved(cordon, told) == sorted(os.path.relpath(place / name / ".git/hooks/post-checkout", cordon.workspace)
+        assert moved(cordon, told) == sorted(os.path.relpath(place / name / ".git/hooks/post-checkout",
+                                                             cordon.workspace)
                                              for place in (cordon.workspace, other))
         assert [row["row"] for row in rows_of(cordon, told["audit_id"])] == ["intent", "result"]

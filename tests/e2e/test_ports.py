@@ -9,8 +9,8 @@ from test_serve import daemon  # noqa: F401
 
 
 def serve(rpc, port=8000, session="s", address="127.0.0.1", **settings):  # noqa: F811
-    answer = rpc.call("process.start", argv=[PYTHON, "-c", ECHO, address, str(port)], settings={"session": session, **settings},
-                      environment=[f"PATH={os.environ['PATH']}"])
+    answer = rpc.call("process.start", argv=[PYTHON, "-c", ECHO, address, str(port)],
+                      settings={"session": session, **settings}, environment=[f"PATH={os.environ['PATH']}"])
     process, output = answer["result"]["id"], b""
     while b"ready" not in output:
         _, more = event(rpc, process, "output")

@@ -91,7 +91,8 @@ def rpc(cordon, daemon, request):  # noqa: F811
 
 def start(rpc, line, session="s", **more):
     settings = {"session": session, **more.pop("settings", {})}
-    answer = rpc.call("process.start", argv=["sh", "-c", line], settings=settings, environment=[f"PATH={os.environ['PATH']}"], **more)
+    answer = rpc.call("process.start", argv=["sh", "-c", line], settings=settings,
+                      environment=[f"PATH={os.environ['PATH']}"], **more)
     assert "result" in answer, answer
     return answer["result"]["id"]
 
@@ -117,8 +118,10 @@ def event(rpc, process, kind):
 
 
 def test_a_process(rpc):
-    process = start(rpc, r"read line; echo got $line; printf 'a\377b'; exit 3", settings={"stdin": "stream", "timeout": 60})
-    assert rpc.call("process.write", id=process, data_base64=base64.b64encode("grün\n".encode()).decode())["result"] == {"taken": 6}
+    process = start(rpc, r"read line; echo got $line; printf 'a\377b'; exit 3",
+                    settings={"stdin": "stream", "timeout": 60})
+    assert rpc.call("process.write", id=process,
+                    data_base64=base64.b64encode("grün\n".encode()).decode())["result"] == {"taken": 6}
     assert rpc.call("process.close_stdin", id=process)["result"] == {}
     ended, output = event(rpc, process, "ended")
     assert output == "got grün\n".encode() + b"a\xffb" and ended["result"]["exit_code"] == 3 and ended["result"]["ended_by"] == "exit"
@@ -164,7 +167,8 @@ def test_a_process_without_events_ends_with_its_connection_too(cordon, daemon): 
     with daemon.rpc() as rpc:
         left, detached = start(rpc, "exec sleep 600", events=False), start(rpc, "exec sleep 600", events=False)
         read = start(rpc, "head -c 3000000 /dev/zero; exec sleep 600", events=False)
-        assert wait_until(lambda: rpc.call("process.stat", id=read)["result"]["stdout"]["bytes"] == 3_000_000), "it waits for no reader"
+        assert wait_until(lambda: rpc.call("process.stat",
+                                           id=read)["result"]["stdout"]["bytes"] == 3_000_000), "it waits for no reader"
         assert rpc.call("process.detach", id=detached)["result"] == {}
         assert rpc.call("status")["result"]["running"] == 3 and not rpc.notices
     with daemon.rpc() as rpc:
@@ -207,7 +211,8 @@ def test_a_question_is_told_and_answered(rpc):
     rpc.call("approvals.subscribe")
     process = start(rpc, "echo ran", settings={"read": "/var/tmp", "ask": True})
     asks, _ = event(rpc, process, "asks")
-    assert wait_until(lambda: rpc.call("status") and any(said.get("method") == "approvals.asked" for said in rpc.notices))
+    assert wait_until(lambda: rpc.call("status")
+                      and any(said.get("method") == "approvals.asked" for said in rpc.notices))
     assert "error" in rpc.call("approvals.answer", card=asks["card"], hash="another", answer="once")
     assert rpc.call("approvals.answer", card=asks["card"], hash=asks["hash"], answer="once")["result"] == {}
     assert "error" in rpc.call("approvals.answer", card=asks["card"], answer="once"), "the first counts"
@@ -343,7 +348,8 @@ def test_a_process_is_kept_by_whoever_detaches_it(cordon, daemon):  # noqa: F811
 
 def test_detached_processes_count_as_their_starters(rpc):
     most = rpc.call("hello")["result"]["limits"]["processes_of_a_connection"]
-    ids = [start(rpc, "true", settings={"read": "/var/tmp", "ask": True}, events=False, detached=each % 2 == 0) for each in range(most)]
+    ids = [start(rpc, "true", settings={"read": "/var/tmp", "ask": True}, events=False, detached=each % 2 == 0)
+           for each in range(most)]
     assert rpc.call("process.detach", id=ids[1])["result"] == {}
     assert rpc.call("process.start", argv=["true"], settings={"session": "s"})["error"]["code"] == -32001
     for each in ids:
@@ -399,7 +405,8 @@ def test_rows_by_parts(rpc):
         parts, after = parts + part["rows"], part["next"]
     assert parts == whole["rows"] and len(parts) > 10 and part["next"] == after == whole["next"]
     day = after.partition(":")[0]
-    assert rpc.call("audit.query", after="1970-01-01.jsonl:0", limit=1)["result"]["rows"] == parts[:1], "a day that is gone"
+    assert rpc.call("audit.query", after="1970-01-01.jsonl:0",
+                    limit=1)["result"]["rows"] == parts[:1], "a day that is gone"
     for wrong in ("x", f"{day}:3", f"{day}:-1", f"{day}:999999999", f"{day}:1x", ":5"):
         assert rpc.call("audit.query", after=wrong)["error"]["data"]["class"] == "invalid_request", wrong
     for more in ({"last": 3}, {"limit": 0}):
@@ -421,14 +428,16 @@ def test_events(rpc):
     process = start(rpc, "sleep 0.3", events=False, detached=True)
     asking = start(rpc, "true", settings={"read": "/var/tmp", "ask": True})
     card = event(rpc, asking, "asks")[0]["card"]
-    assert wait_until(lambda: {("approval", "asked"), ("process", "started")} <= {(each["kind"], each["change"]) for each in events_told(rpc)})
+    assert wait_until(lambda: {("approval", "asked"),
+                               ("process", "started")} <= {(each["kind"], each["change"]) for each in events_told(rpc)})
     rpc.call("approvals.answer", card=card, answer="deny")
 
     def told():
-        return [(each["kind"], each["change"], each.get("session") or each.get("process", each.get("approval", {})).get("id"))
+        return [(each["kind"], each["change"], each.get("session")
+                 or each.get("process", each.get("approval", {})).get("id"))
                 for each in events_told(rpc)]
-    wanted = {("session", "paused", "new"), ("process", "started", process), ("process", "ended", process), ("process", "ended", asking),
-              ("approval", "asked", card), ("approval", "settled", card)}
+    wanted = {("session", "paused", "new"), ("process", "started", process), ("process", "ended", process),
+              ("process", "ended", asking), ("approval", "asked", card), ("approval", "settled", card)}
     assert wait_until(lambda: wanted <= set(told())), told()
     assert len(told()) == len(set(told())), "each once"
     assert rpc.call("events.subscribe", kinds=["session"])["result"]["next"]
@@ -447,7 +456,8 @@ def test_questions_are_told_no_more(rpc):
     assert rpc.call("approvals.unsubscribe")["result"] == {}
     process = start(rpc, "true", settings={"read": "/var/tmp", "ask": True})
     event(rpc, process, "asks")
-    assert not wait_until(lambda: rpc.call("status") and any(said.get("method") == "approvals.asked" for said in rpc.notices), 0.6)
+    assert not wait_until(lambda: rpc.call("status")
+                          and any(said.get("method") == "approvals.asked" for said in rpc.notices), 0.6)
     rpc.call("process.cancel", id=process, grace_ms=0)
 
 
@@ -458,7 +468,8 @@ def test_a_session_is_not_made_with_labels_that_are_none(rpc):
 
 def test_what_cannot_be_granted_is_not_passed_over(rpc):
     rpc.call("session.new", id="s")
-    for key, value in (("env", "A=1"), ("view", "bare"), ("timeout", 5), ("tty", "10x10"), ("fresh", True), ("secrets", "off"), ("no-caches", True)):
+    for key, value in (("env", "A=1"), ("view", "bare"), ("timeout", 5), ("tty", "10x10"), ("fresh", True),
+                       ("secrets", "off"), ("no-caches", True)):
         error = rpc.call("session.update", id="s", grant={"read": "/etc/hostname", key: value})["error"]["data"]
         assert (error["class"], error["subject"]) == ("invalid_request", key), error
     assert rpc.call("session.show", id="s")["result"]["grants"] == []
@@ -472,7 +483,8 @@ def test_what_is_refused(rpc):
     assert rpc.call("process.attach", id="gone")["error"]["data"]["class"] == "not_found"
     refused = rpc.call("fs.read", path="/etc/hostname", settings={"session": "s"})["error"]["data"]
     assert refused["class"] == "capability_denied" and refused["setting"] == {"key": "read", "value": "/etc/hostname"}
-    for line in (b"{", b"[]", b"[" * 100_000, b'{"jsonrpc":"2.0","id":{},"method":"hello"}', b'{"jsonrpc":"2.0","id":1,"id":2,"method":"hello"}'):
+    for line in (b"{", b"[]", b"[" * 100_000, b'{"jsonrpc":"2.0","id":{},"method":"hello"}',
+                 b'{"jsonrpc":"2.0","id":1,"id":2,"method":"hello"}'):
         rpc.connection.sendall(line + b"\n")
         assert rpc.answer(None)["error"]["code"] in (-32700, -32600)
     for line, code in ((b'{"jsonrpc":"2.0","id":77,"method":"fs.read","params":{"path":"a\\u0000b"}}', -32602),
@@ -496,7 +508,8 @@ def test_preflight_says_what_a_human_would_be_asked(rpc, cordon, tmp_path):
         assert event(rpc, process, "ended")[0]["error"]["class"] == "capability_denied"
     assert preflight(rpc, cwd="/etc")["error"]["class"] == "capability_denied"
     # Without a session the caller grants what it asks for.
-    assert rpc.call("preflight", argv=["true"], settings={"workspace": str(cordon.workspace), "read": "/etc/hosts"})["result"] == {"allowed": True}
+    assert rpc.call("preflight", argv=["true"],
+                    settings={"workspace": str(cordon.workspace), "read": "/etc/hosts"})["result"] == {"allowed": True}
 
 
 def test_preflight_does_not_tell_what_is_there(rpc, cordon, tmp_path):
@@ -515,9 +528,11 @@ def test_preflight_does_not_tell_what_is_there(rpc, cordon, tmp_path):
                         (workspace / "up-there", workspace / "up-gone"), (data / "ledger", data / "gone"),
                         (secret / "there/x", secret / "gone/x")):
         for key in ("read", "write", "device", "socket", "cwd"):
-            told = [json.dumps(preflight(rpc, "w", **{key: str(path)})).replace(str(path), "PATH") for path in (there, gone)]
+            told = [json.dumps(preflight(rpc, "w", **{key: str(path)})).replace(str(path), "PATH")
+                    for path in (there, gone)]
             assert told[0] == told[1] and json.loads(told[0])["allowed"] is False, (key, told)
-        told = [json.dumps(preflight(rpc, "w", read=str(path), cwd=str(path))).replace(str(path), "PATH") for path in (there, gone)]
+        told = [json.dumps(preflight(rpc, "w", read=str(path), cwd=str(path))).replace(str(path), "PATH")
+                for path in (there, gone)]
         assert told[0] == told[1], told
     assert "own data" in preflight(rpc, "w", read=str(data / "ledger"))["error"]["reason"]
 
@@ -542,7 +557,8 @@ def test_files(rpc):
     assert [each["path"] for each in walked["entries"]] == ["d", "d/a"] and walked["more"] is False
     archive = fs("export", "d")
     fs("rename", "d/a", to="d/b")
-    assert rpc.call("fs.rename", path="d/a", to="d/c", settings={"session": "s"})["error"]["data"]["class"] == "not_found"
+    assert rpc.call("fs.rename", path="d/a", to="d/c",
+                    settings={"session": "s"})["error"]["data"]["class"] == "not_found"
     fs("mkdir", "e")
     data = {key: archive[key] for key in ("data_base64",) if key in archive} or {"data": archive["data"]}
     assert fs("import", "e", **data)["files"] == 1
@@ -557,11 +573,13 @@ def test_bytes_that_are_not_utf8_are_exact_everywhere(rpc):
     """Names, arguments, variables, output, of processes, jobs and files; given and told."""
     strange, settings = b"n\xffm", {"session": "s"}
     workspace = rpc.call("session.new", id="s")["result"]["workspace"]
-    written = rpc.call("fs.write", path_base64=encoded(strange), data_base64=encoded(b"a\xfeb\n"), settings=settings)["result"]
+    written = rpc.call("fs.write", path_base64=encoded(strange), data_base64=encoded(b"a\xfeb\n"),
+                       settings=settings)["result"]
     assert written["path"].endswith("n\ufffdm") and base64.b64decode(written["path_base64"]).endswith(b"/" + strange)
     os.symlink(b"to\xfd", os.fsencode(workspace) + b"/link")
     listed = rpc.call("fs.list", path=".", settings=settings)["result"]["entries"]
-    assert [base64.b64decode(each.get("target_base64", each.get("name_base64", ""))) for each in listed] == [b"to\xfd", strange]
+    assert [base64.b64decode(each.get("target_base64", each.get("name_base64", "")))
+            for each in listed] == [b"to\xfd", strange]
     walked = rpc.call("fs.walk", path=".", settings=settings)["result"]["entries"]
     assert base64.b64decode(walked[1]["path_base64"]) == strange
     [match] = rpc.call("fs.grep", path=".", pattern="b$", settings=settings)["result"]["matches"]
@@ -569,21 +587,25 @@ def test_bytes_that_are_not_utf8_are_exact_everywhere(rpc):
     [found] = rpc.call("fs.find", path=".", globs_base64=[encoded(b"n\xff*")], settings=settings)["result"]["entries"]
     assert base64.b64decode(found["path_base64"]) == strange
     assert rpc.call("fs.rename", path_base64=encoded(strange), to_base64=encoded(b"o\xff"), settings=settings)["result"]
-    assert base64.b64decode(rpc.call("fs.read", path_base64=encoded(b"o\xff"), settings=settings)["result"]["data_base64"]) == b"a\xfeb\n"
+    assert base64.b64decode(rpc.call("fs.read", path_base64=encoded(b"o\xff"),
+                                     settings=settings)["result"]["data_base64"]) == b"a\xfeb\n"
     os.mkdir(os.fsencode(workspace) + b"/d\xff")
     argv = [b"sh", b"-c", b"printf %s \"$1\" \"$A\"; pwd", b"sh", b"1\xff"]
-    process = rpc.call("process.start", argv_base64=[encoded(word) for word in argv], environment_base64=[encoded(b"A=\xfc")],
-                       settings={**settings, "pass-env": "A", "cwd_base64": encoded(os.fsencode(workspace) + b"/d\xff")})["result"]["id"]
+    process = rpc.call("process.start", argv_base64=[encoded(word) for word in argv],
+                       environment_base64=[encoded(b"A=\xfc")],
+                       settings={**settings, "pass-env": "A",
+                                 "cwd_base64": encoded(os.fsencode(workspace) + b"/d\xff")})["result"]["id"]
     told = rpc.call("process.wait", id=process)["result"]["result"]
     assert base64.b64decode(told["stdout_base64"]) == b"1\xff\xfc" + os.fsencode(workspace) + b"/d\xff\n", told
     assert [base64.b64decode(word) for word in rpc.call("process.stat", id=process)["result"]["command_base64"]] == argv
     job = rpc.call("job.start", argv=["printf", "a\\377b"], settings=settings)["result"]["id"]
     assert rpc.call("job.wait", id=job)["result"]["state"] == "ended"
     assert base64.b64decode(rpc.call("job.poll", id=job)["result"]["stdout"]["data_base64"]) == b"a\xffb"
-    for params in ({"path": "a", "path_base64": "YQ=="}, {"path_base64": "="}, {"path_base64": encoded(b"a\0b")}, {"path_base64": 3}, {},
-                   {"path_base64": encoded(b"x" * 4097)}):
+    for params in ({"path": "a", "path_base64": "YQ=="}, {"path_base64": "="}, {"path_base64": encoded(b"a\0b")},
+                   {"path_base64": 3}, {}, {"path_base64": encoded(b"x" * 4097)}):
         assert rpc.call("fs.read", settings=settings, **params)["error"]["code"] == -32602, params
-    for params in ({"argv_base64": "YQ=="}, {"argv_base64": ["="]}, {"argv_base64": [encoded(b"\0")]}, {"argv": ["a"], "argv_base64": ["YQ=="]}):
+    for params in ({"argv_base64": "YQ=="}, {"argv_base64": ["="]}, {"argv_base64": [encoded(b"\0")]},
+                   {"argv": ["a"], "argv_base64": ["YQ=="]}):
         assert rpc.call("process.start", **params)["error"]["code"] == -32602, params
     for settings in ({"cwd_base64": "="}, {"cwd_base64": True}, {"_base64": "YQ=="}, {"x" * 70 + "_base64": "YQ=="}):
         assert "error" in rpc.call("process.start", argv=["true"], settings=settings), settings
@@ -609,26 +631,30 @@ def test_checks(rpc, tmp_path):
 def test_the_table_and_what_is_written_about_it(cordon):
     """docs/PROTOCOL.md and the schema that is installed are what rpc.discover says."""
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "rpc.discover"}) + "\n"
-    table = json.loads(subprocess.run([BUILD / "cordon", "rpc"], env=cordon.env, input=line, capture_output=True, text=True, check=True,
-                                      timeout=PATIENCE).stdout)["result"]
+    table = json.loads(subprocess.run([BUILD / "cordon", "rpc"], env=cordon.env, input=line, capture_output=True,
+                                      text=True, check=True, timeout=PATIENCE).stdout)["result"]
     assert json.loads((BUILD / "cordon-methods.json").read_text()) == table
     text = (ROOT / "docs/PROTOCOL.md").read_text()
     for method in table["methods"]:
         assert f"### {method['name']}\n" in text
         assert set(method["params"]["required"]) <= set(method["params"]["properties"])
         assert set(method["result"]["required"]) <= set(method["result"]["properties"]), method["name"]
-        assert not (method["reads_only"] and method["destructive"]) and (method["idempotent"] or not method["reads_only"])
-        either = {tuple(sorted(name for form in each["oneOf"] for name in form["required"])) for each in method["params"]["allOf"]}
+        assert not (method["reads_only"] and method["destructive"]) and (method["idempotent"]
+                                                                         or not method["reads_only"])
+        either = {tuple(sorted(name for form in each["oneOf"] for name in form["required"]))
+                  for each in method["params"]["allOf"]}
         assert all(encoded == f"{name}_base64" for name, encoded in either), method["name"]
     names = {method["name"]: method for method in table["methods"]}
-    assert {name for name in names if names[name]["streams"]} == {after for notice in table["notices"] for after in notice["after"].split(", ")}
+    assert {name for name in names if names[name]["streams"]} == {after for notice in table["notices"]
+                                                                  for after in notice["after"].split(", ")}
     for notice in table["notices"]:
         assert f"| `{notice['name']}` |" in text
     assert names["fs.write"]["params"]["allOf"] == [
         {"oneOf": [{"required": [each]}, {"required": [f"{each}_base64"]}]} for each in ("path", "data")]
     listed = names["fs.list"]["result"]["properties"]["entries"]["items"]
     assert listed["required"] == ["name", "type"] and listed["properties"]["size"] == {"type": ["integer", "null"]}
-    assert names["job.wait"]["result"]["properties"]["command"] == {"type": ["array", "null"], "items": {"type": "string"}}
+    assert names["job.wait"]["result"]["properties"]["command"] == {"type": ["array", "null"],
+                                                                    "items": {"type": "string"}}
 
 
 def test_who_answers(rpc):
@@ -649,7 +675,8 @@ def test_the_rest_of_the_file_tools_and_of_what_runs(rpc):
     assert "result" in fs("remove", "a") and fs("stat", "a")["error"]["data"]["class"] == "not_found"
     fs("write", "d/x", data="")
     assert "error" in fs("remove", "d") and "result" in fs("remove", "d", recursive=True)
-    job = rpc.call("job.start", argv=["sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 4"], settings={"session": "s"})["result"]["id"]
+    job = rpc.call("job.start", argv=["sh", "-c", "until [ -e go ]; do sleep 0.02; done; exit 4"],
+                   settings={"session": "s"})["result"]["id"]
     assert rpc.call("job.wait", id=job, timeout_ms=10)["result"]["state"] == "running"
     fs("write", "go", data="")
     assert rpc.call("job.wait", id=job)["result"]["exit_code"] == 4
@@ -685,7 +712,8 @@ def test_a_session_asks_for_more(queue, rpc, tmp_path):
 
 def changes_told(rpc, watch):
     rpc.call("status")
-    return [said["params"] for said in rpc.notices if said.get("method") in ("fs.changed", "fs.ended") and said["params"]["watch"] == watch]
+    return [said["params"] for said in rpc.notices if said.get("method") in ("fs.changed", "fs.ended")
+            and said["params"]["watch"] == watch]
 
 
 def paths_told(rpc, watch):
@@ -711,8 +739,8 @@ def test_what_changes_in_a_directory_is_told(rpc, tree):
     watched, shallow = watch(rpc), watch(rpc, depth=1)
     process = start(rpc, "echo a >made; mkdir new; echo b >new/inside; echo more >>d/e/old; mv made d/moved; rm d/moved; ln -s /etc link")
     assert event(rpc, process, "ended")[0]["result"]["exit_code"] == 0
-    wanted = {("made", "created"), ("new", "created"), ("new/inside", "created"), ("d/e/old", "changed"), ("made", "removed"),
-              ("d/moved", "created"), ("d/moved", "removed"), ("link", "created")}
+    wanted = {("made", "created"), ("new", "created"), ("new/inside", "created"), ("d/e/old", "changed"),
+              ("made", "removed"), ("d/moved", "created"), ("d/moved", "removed"), ("link", "created")}
     assert wait_until(lambda: wanted <= paths_told(rpc, watched)), paths_told(rpc, watched)
     assert wait_until(lambda: ("link", "created") in paths_told(rpc, shallow))
     assert {path for path, _ in paths_told(rpc, shallow)} == {"made", "new", "link"}
@@ -725,7 +753,8 @@ def test_what_changes_in_a_directory_is_told(rpc, tree):
     assert wait_until(lambda: ("d/new/late", "created") in paths_told(rpc, watched))
     assert not any(path == "new/late" for path, _ in paths_told(rpc, watched))
     os.mkdir(os.fsencode(tree) + b"/b\xff")
-    assert wait_until(lambda: any(base64.b64decode(each.get("path_base64", "")) == b"b\xff" for told in changes_told(rpc, watched)
+    assert wait_until(lambda: any(base64.b64decode(each.get("path_base64", "")) == b"b\xff"
+                                  for told in changes_told(rpc, watched)
                                   for each in told["changes"]))
     assert rpc.call("fs.unwatch", watch=watched)["result"] == {}
     count = len(changes_told(rpc, watched))
@@ -756,7 +785,8 @@ def test_a_watch_on_what_vanishes_ends_and_says_so(rpc, tree, how):
     else:
         rpc.call("session.end" if how == "session ended" else "session.pause", id="s")
         (tree / "d/made").write_text("")
-    assert wait_until(lambda: changes_told(rpc, watched) and (changes_told(rpc, watched)[-1].get("ended") or "error" in changes_told(rpc, watched)[-1]))
+    assert wait_until(lambda: changes_told(rpc, watched)
+                      and (changes_told(rpc, watched)[-1].get("ended") or "error" in changes_told(rpc, watched)[-1]))
     last = changes_told(rpc, watched)[-1]
     assert last.get("why") or last["error"]["class"] == how.replace(" ", "_"), last
     assert wait_until(lambda: "error" in rpc.call("fs.changes", watch=watched, timeout_ms=0)), "it is gone"
@@ -781,7 +811,8 @@ def test_a_watch_ends_with_its_connection(cordon, daemon):  # noqa: F811
         with daemon.rpc() as rpc:
             watched = watch(rpc)
             assert other.call("fs.changes", watch=watched, timeout_ms=0)["result"]["ended"] is False
-        assert wait_until(lambda: other.call("fs.changes", watch=watched, timeout_ms=0).get("error", {}).get("data", {}).get("class") == "not_found")
+        assert wait_until(lambda: other.call("fs.changes", watch=watched,
+                                             timeout_ms=0).get("error", {}).get("data", {}).get("class") == "not_found")
 
 
 def test_more_than_can_be_watched_is_said(rpc, tree):

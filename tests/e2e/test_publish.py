@@ -91,7 +91,8 @@ def test_many_connections_at_a_time_and_much_through_one(cordon, served):
     back = ask(port, data)
     assert hashlib.sha256(back).digest() == hashlib.sha256(data).digest()
     answers = []
-    threads = [threading.Thread(target=lambda i=i: answers.append(ask(port, b"%d" % i) == b"%d" % i)) for i in range(100)]
+    threads = [threading.Thread(target=lambda i=i: answers.append(ask(port, b"%d" % i) == b"%d" % i))
+               for i in range(100)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -136,7 +137,8 @@ def test_a_port_that_is_taken(cordon):
     assert "--publish" in error["remediation"] and not marker.exists()
 
 
-@pytest.mark.parametrize("value", ["", "0", "65536", "99999999999", "x", "80:", ":80", "1:2:3", "-1", "8080:0", " 80", "127.0.0.1:80:80"])
+@pytest.mark.parametrize("value", ["", "0", "65536", "99999999999", "x", "80:", ":80", "1:2:3", "-1", "8080:0", " 80",
+                                   "127.0.0.1:80:80"])
 def test_what_is_no_port(cordon, value):
     error = refused_unwalked(cordon, "--publish", value, "--", "true")
     assert error["class"] == "invalid_request", error

@@ -1,5 +1,5 @@
-"""What cordon says besides a command's own output: each refusal once, with the option that allows it, and never where a program
-would take it for output."""
+"""What cordon says besides a command's own output: each refusal once, with the option that allows it, and never where a
+program would take it for output."""
 import json
 import os
 import subprocess
@@ -53,14 +53,15 @@ def test_quiet(cordon, hidden):
 def test_nothing_in_a_pipe_that_is_shared(cordon):
     """2>&1 into a program that reads: what is in it is the command's alone, as long as it succeeds."""
     for status in (0, 1):
-        done = subprocess.run([PROGRAM, "run", "-c", f"git init -q new{status}; {OFFLINE}; echo out; exit {status}"], cwd=cordon.workspace,
-                              env=cordon.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run([PROGRAM, "run", "-c", f"git init -q new{status}; {OFFLINE}; echo out; exit {status}"],
+                              cwd=cordon.workspace, env=cordon.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True)
         assert done.returncode == status and done.stdout.startswith("out\n") and (done.stdout == "out\n") == (status == 0), done
 
 
 def test_an_ordinary_clone_makes_no_noise(cordon, shown):
-    subprocess.run("git init -q one && cd one && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 1", shell=True,
-                   check=True, cwd=cordon.workspace)
+    subprocess.run("git init -q one && cd one && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 1",
+                   shell=True, check=True, cwd=cordon.workspace)
     done = cordon("run", "--", "git", "clone", "-q", "one", "two")
     assert (done.returncode, done.stderr) == (0, ""), done
     out, status = shown("run", "--no-tty", "--", "git", "clone", "-q", "one", "three")
@@ -82,9 +83,10 @@ def test_what_was_moved_away_is_always_told(cordon):
     (["touch", "/srv/y"], "/srv/y", "--write /srv"),
     (["env", "LC_ALL=C.UTF-8", "mkdir", "/srv/data/foo"], "/srv/data/foo", "--write /srv/data"),
     (["sh", "-c", "echo > /var/lib/foo"], "/var/lib/foo", "--write /var/lib"),
-    (["cat", "/etc/apt/sources.list"], "/etc/apt/sources.list", "sandbox.etc adds; allowed by --read /etc/apt/sources.list"),
-    (["sh", "-c", "echo 'dial unix /var/run/docker.sock: connect: no such file or directory' >&2; exit 1"], "/var/run/docker.sock",
-     "--socket /var/run/docker.sock"),
+    (["cat", "/etc/apt/sources.list"], "/etc/apt/sources.list",
+     "sandbox.etc adds; allowed by --read /etc/apt/sources.list"),
+    (["sh", "-c", "echo 'dial unix /var/run/docker.sock: connect: no such file or directory' >&2; exit 1"],
+     "/var/run/docker.sock", "--socket /var/run/docker.sock"),
     (["touch", "/etc/x"], "/etc/x", "read-only inside"),
     (["sh", "-c", "echo > /usr/x"], "/usr/x", "read-only inside"),
 ])
@@ -105,7 +107,8 @@ def test_whether_it_is_there_is_not_told(cordon, tmp_path):
     """What is refused must not tell the command what there is."""
     (tmp_path / "present").write_text("x")
     for words in (f"cat: {tmp_path}/", "cat: ../", "touch: cannot touch '/srv/"):
-        told = [result(cordon, "-c", f"echo \"{words}{name}: No such file or directory\" >&2; exit 1")["denials"] for name in ("present", "missing")]
+        told = [result(cordon, "-c", f"echo \"{words}{name}: No such file or directory\" >&2; exit 1")["denials"]
+                for name in ("present", "missing")]
         assert told[0] and json.dumps(told[0]).replace("present", "missing") == json.dumps(told[1]), words
 
 
@@ -131,13 +134,20 @@ def test_names_that_are_hidden_are_told_where_that_explains_something(cordon, hi
                  "echo DATABASE_URL is missing >&2; exit 1", "exit 1"):
         said = remarks(cordon("run", "-c", line).stderr)
         assert len(said) == 1 and f"--read {cordon.workspace}/.env" in said[0], (line, said)
+        assert ("may be why" in said[0]) == (".env" not in line), (line, said)
     (cordon.workspace / "b").mkdir()
     (cordon.workspace / "b/.env").write_text("SECRET=1\n")
     assert "so is 1 more" in cordon("run", "-c", "echo Permission denied >&2; exit 1").stderr
 
 
+def test_a_signal_is_a_reason_of_its_own(cordon, hidden):
+    assert remarks(cordon("run", "-c", "kill -TERM $$").stderr) == []
+    assert len(remarks(cordon("run", "-c", "echo open .env >&2; kill -TERM $$").stderr)) == 1
+
+
 def test_one_denial_hides_no_other(cordon, hidden, tmp_path):
-    """What the network, a limit and a name refused, each once; nor does a remark about the workspace itself hide them."""
+    """What the network, a limit and a name refused, each once; nor does a remark about the workspace itself hide
+    them."""
     files = "python3 -c 'import os\nwhile True: os.dup(0)'"
     for line in ("cat .env", files, f"cat .env; {files}"):
         walls = ["network"] + ["limit_files"] * (files in line) + ["masked_names"]
@@ -145,13 +155,15 @@ def test_one_denial_hides_no_other(cordon, hidden, tmp_path):
         assert sorted(denial["wall"] for denial in denials) == sorted(walls), (line, denials)
     (cordon.workspace / ".git").write_text(f"gitdir: {tmp_path}/elsewhere/worktrees/x\n")
     denials = result(cordon, "--open-files", "64", "-c", f"touch /usr/x; {files}")["denials"]
-    assert sorted(denial["wall"] for denial in denials) == ["filesystem", "filesystem", "limit_files", "masked_names"], denials
+    assert sorted(denial["wall"] for denial in denials) == ["filesystem", "filesystem", "limit_files",
+                                                            "masked_names"], denials
 
 
 @pytest.mark.parametrize("said, grant", [
     ("ssh: Could not resolve hostname git.example: Name or service not known", "--net git.example:22"),
     ("ssh: connect to host git.example port 2222: Connection refused", "--net git.example:2222"),
-    ("curl: (7) Failed to connect to localhost port 8123 after 0 ms: Could not connect to server", "--net localhost:8123")])
+    ("curl: (7) Failed to connect to localhost port 8123 after 0 ms: Could not connect to server",
+     "--net localhost:8123")])
 def test_a_port_that_the_command_names(cordon, said, grant):
     for words in ([], ["--net", "other.example:443"]):
         for before in ("getent hosts git.example;",) if "port" not in said else ("",):
@@ -183,8 +195,9 @@ def test_where_it_was_granted_nothing_is_said(cordon, tmp_path):
 
 
 @pytest.mark.parametrize("command, kept", [
-    ("mv library other", "library/.git/config"), ("rm -rf library", "library/.git/config"), ("rm library/.git/hooks/x", "library/.git/hooks"),
-    ("echo x > .git/hooks/pre-commit", ".git/hooks"), ("git worktree remove tree", "tree/.git"), ("git config core.editor vi", ".git/config"),
+    ("mv library other", "library/.git/config"), ("rm -rf library", "library/.git/config"),
+    ("rm library/.git/hooks/x", "library/.git/hooks"), ("echo x > .git/hooks/pre-commit", ".git/hooks"),
+    ("git worktree remove tree", "tree/.git"), ("git config core.editor vi", ".git/config"),
     ("python3 -c \"import os; os.rename('library', 'other')\"", "library/.git/config")])
 def test_what_is_kept_as_it_is(cordon, command, kept):
     """Once, by its name, and not as if a grant would help."""
@@ -228,5 +241,6 @@ def test_an_option_is_one_word_of_a_shell(cordon):
     (cordon.workspace / name).write_text("SECRET=1\n")
     said = cordon("run", "-c", f"cat '{name}'").stderr
     option = said.partition("; allowed by ")[2].strip()
-    words = subprocess.run(["sh", "-c", f'printf "%s\\n" {option}'], cwd=cordon.workspace, capture_output=True, text=True).stdout
+    words = subprocess.run(["sh", "-c", f'printf "%s\\n" {option}'], cwd=cordon.workspace, capture_output=True,
+                           text=True).stdout
     assert words == f"--read\n{cordon.workspace / name}\n" and not (cordon.workspace / "pwned").exists()

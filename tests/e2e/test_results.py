@@ -13,12 +13,13 @@ import pytest
 from lab import IS_ROOT, ROOT, drivers, lack, leftovers, ledger_files, refused, result, rows, rows_of  # noqa: F401
 
 NUMBER, TEXT, FLAG = int, str, bool
-RESULT = {"exit_code": NUMBER, "signal": NUMBER, "ended_by": TEXT, "timed_out": FLAG, "stdout": TEXT, "stderr": TEXT, "stdout_bytes": NUMBER,
-          "stderr_bytes": NUMBER, "stdin_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG, "limit_hit": (TEXT, type(None)),
-          "limit": (dict, type(None)), "duration_ms": NUMBER, "cpu_ms": NUMBER, "max_rss_kb": (NUMBER, type(None)),
-          "memory_peak_kb": (NUMBER, type(None)), "process_peak": (NUMBER, type(None)), "read_bytes": NUMBER,
-          "written_bytes": NUMBER, "network": (dict, type(None)), "network_unreachable": (TEXT, type(None)),
-          "driver": TEXT, "isolation": dict, "denials": list, "audit_id": TEXT}
+RESULT = {"exit_code": NUMBER, "signal": NUMBER, "ended_by": TEXT, "timed_out": FLAG, "stdout": TEXT, "stderr": TEXT,
+          "stdout_bytes": NUMBER, "stderr_bytes": NUMBER, "stdin_bytes": NUMBER, "truncated": FLAG, "oom_killed": FLAG,
+          "limit_hit": (TEXT, type(None)), "limit": (dict, type(None)), "duration_ms": NUMBER, "cpu_ms": NUMBER,
+          "max_rss_kb": (NUMBER, type(None)), "memory_peak_kb": (NUMBER, type(None)),
+          "process_peak": (NUMBER, type(None)), "read_bytes": NUMBER, "written_bytes": NUMBER,
+          "network": (dict, type(None)), "network_unreachable": (TEXT, type(None)), "driver": TEXT, "isolation": dict,
+          "denials": list, "audit_id": TEXT}
 WALLS = re.findall(r'^CORDON_WALL\(\w+, "(\w+)"', (ROOT / "include/cordon-walls.def").read_text(), re.M)
 CLASSES = re.findall(r'^CORDON_CLASS\(\d+, \w+, "(\w+)"', (ROOT / "include/cordon-codes.def").read_text(), re.M)
 STEPS = {"session", "cwd", "capability", "profile", "run", "audit"}
@@ -175,7 +176,8 @@ def test_no_secret_reaches_the_ledger(cordon, driver):
     env = {**cordon.env, "API_TOKEN": SECRET}
     cordon("run", "--driver", driver, "--pass-env", "API_TOKEN", "--env", f"OTHER={SECRET}", "-c",
            f"echo $API_TOKEN {SECRET}; echo $OTHER >&2", env=env, input=SECRET)
-    cordon("run", "--driver", driver, "--env", f"API_TOKEN={SECRET}", "--", "no-such-program", f"--token={SECRET}", env=env)
+    cordon("run", "--driver", driver, "--env", f"API_TOKEN={SECRET}", "--", "no-such-program", f"--token={SECRET}",
+           env=env)
     cordon("run", "--driver", driver, "--env", f"LD_PRELOAD={SECRET}", "--", "true", env=env)
     cordon("run", "--driver", driver, "--cwd", "missing", "-c", f"curl -H 'Authorization: {SECRET}'", env=env)
     assert len(rows(cordon)) >= 4
@@ -213,17 +215,20 @@ def test_where_a_session_works(cordon, session):
     """The first 16 bytes of SHA-256 over the id as a JSON string."""
     text = json.dumps(session, ensure_ascii=False)
     wanted = cordon.data / "cordon/workspaces" / hashlib.sha256(text.encode()).hexdigest()[:32]
-    assert cordon("run", f"--session={session}", "-c", "pwd; echo $CORDON_WORKSPACE; echo $HOME").stdout == f"{wanted}\n" * 3
+    assert cordon("run", f"--session={session}", "-c",
+                  "pwd; echo $CORDON_WORKSPACE; echo $HOME").stdout == f"{wanted}\n" * 3
     assert wanted.stat().st_mode & 0o7777 == 0o700 and wanted.stat().st_uid == os.geteuid()
 
 
 def test_many_race_for_a_new_session(cordon):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         for turn in range(3):
-            runs = [pool.submit(cordon, "run", "--session", f"new{turn}", "-c", f"pwd; echo {n} > {n}") for n in range(16)]
+            runs = [pool.submit(cordon, "run", "--session", f"new{turn}", "-c", f"pwd; echo {n} > {n}")
+                    for n in range(16)]
             places = {run.result().stdout for run in runs}
             assert len(places) == 1 and all(run.result().returncode == 0 for run in runs), places
-            made = [name for name in os.listdir(places.pop().strip()) if not name.startswith(".")]  # mount points in its home
+            made = [name for name in os.listdir(places.pop().strip())
+                    if not name.startswith(".")]  # mount points in its home
             assert sorted(made, key=int) == [str(n) for n in range(16)]
     assert len(list((cordon.data / "cordon/workspaces").iterdir())) == 3
 
@@ -239,7 +244,8 @@ def test_sessions_do_not_see_each_other(cordon):
 def test_a_run_without_a_session_is_its_own(cordon):
     told = result(cordon, "-c", "echo $CORDON_SESSION_ID $CORDON_SANDBOX_ID")
     assert told["stdout"].split() == [told["audit_id"]] * 2
-    told = result(cordon, "--session", "named", "-c", "echo $CORDON_SESSION_ID $CORDON_SANDBOX_ID $CORDON_SANDBOX $CORDON_NETWORK")
+    told = result(cordon, "--session", "named", "-c",
+                  "echo $CORDON_SESSION_ID $CORDON_SANDBOX_ID $CORDON_SANDBOX $CORDON_NETWORK")
     assert told["stdout"].split() == ["named", told["audit_id"], "namespaces", "none"]
     assert not (cordon.data / "cordon/homes").exists()
 
@@ -248,14 +254,16 @@ def test_a_run_without_a_session_is_its_own(cordon):
 
 def test_a_home_in_a_session_of_cordons_making_is_the_workspace(cordon):
     cordon("run", "--session", "s", "-c", "echo kept > ~/.history")
-    assert cordon("run", "--session", "s", "-c", "cat ~/.history; [ $HOME = $PWD ] && echo same").stdout == "kept\nsame\n"
+    assert cordon("run", "--session", "s", "-c",
+                  "cat ~/.history; [ $HOME = $PWD ] && echo same").stdout == "kept\nsame\n"
 
 
 def test_the_home_of_a_session_in_a_named_directory_is_kept_with_the_session(cordon):
     options = ["--session", "s", "--workspace", cordon.workspace]
     assert cordon("run", *options, "-c", "mkdir -p ~/.cache && echo kept > ~/.cache/x; ls -A").stdout == ""
     assert cordon("run", *options, "-c", "cat ~/.cache/x; echo $HOME").stdout == f"kept\n{cordon.env['HOME']}\n"
-    assert cordon("run", "--session", "t", "--workspace", cordon.workspace, "--toolchain", "none", "-c", "ls -A ~").stdout == ""
+    assert cordon("run", "--session", "t", "--workspace", cordon.workspace, "--toolchain", "none", "-c",
+                  "ls -A ~").stdout == ""
     assert list(cordon.workspace.iterdir()) == []
     home, = [path for path in (cordon.data / "cordon/homes").iterdir() if (path / ".cache/x").exists()]
     assert home.name == hashlib.sha256(b'"s"').hexdigest()[:32] and home.stat().st_mode & 0o7777 == 0o700
@@ -291,7 +299,8 @@ def test_a_profile_creates_nothing(cordon, tmp_path):
     (cordon.workspace / ".env").write_text("X=1\n")
     before = everything()
     for words in ([], ["--session", "s"], ["--session", "s", "--workspace", cordon.workspace], ["--driver", "landlock"],
-                  ["--driver", "local"], ["--driver", "bwrap"], ["--driver", "auto"], ["--view", "host-readonly"], ["--view", "bare"]):
+                  ["--driver", "local"], ["--driver", "bwrap"], ["--driver", "auto"], ["--view", "host-readonly"],
+                  ["--view", "bare"]):
         words = [*words, "--disk", "1G"]  # a plain one is by what is free, which others change meanwhile
         done = cordon("profile", *words, "--", "touch", "made")
         assert done.returncode == 0, done
@@ -307,7 +316,8 @@ def test_a_profile_is_what_a_run_does(cordon):
     told = result(cordon, *words, "--", "/bin/true")
     assert set(profile["walls"]) == set(told["isolation"])
     assert profile["limits"]["wall_ms"] == 5000 and profile["spawn"] is False
-    assert {"kind": "bind", "target": "/etc/hostname", "source": "/etc/hostname", "flags": ["read_only", "granted"]} in \
+    assert {"kind": "bind", "target": "/etc/hostname", "source": "/etc/hostname",
+            "flags": ["read_only", "granted"]} in \
         profile["mounts"]
 
 

@@ -1,5 +1,5 @@
-"""At every door that an agent uses, the caller's own secret is hidden in output, and in an argument it refuses the command. What
-cordon run does is in test_secrets.py."""
+"""At every door that an agent uses, the caller's own secret is hidden in output, and in an argument it refuses the
+command. What cordon run does is in test_secrets.py."""
 import base64
 import json
 import pathlib
@@ -71,8 +71,8 @@ def by_shell(cordon):
         # The shell that calls it stands for the agent.
         line = 'env CLAUDECODE=1 CLAUDE_CODE_SESSION_ID=one "$@"; exit $?'
         agent = ["/bin/sh", "-c", line, "sh", pathlib.Path(PROGRAM).parent / "cordon-shell", script]
-        return subprocess.run(agent, cwd=cordon.workspace, env=cordon.env, text=True, capture_output=True, stdin=subprocess.DEVNULL,
-                              start_new_session=True)
+        return subprocess.run(agent, cwd=cordon.workspace, env=cordon.env, text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, start_new_session=True)
     shown, blocked = call("cat own"), call(f"echo {OWN}")
     assert blocked.returncode == 125
     return shown.stdout, "leak_blocked" + shown.stderr + blocked.stdout + blocked.stderr
@@ -100,8 +100,8 @@ def test_every_door_hides_and_blocks(cordon, project, door):
 
 
 def test_values_are_gone_from_memory(cordon, project, tmp_path):
-    """Credentials are delivered to a command of a session, and looked for in what others print, and so is what the client's environment
-    has; once the sandbox is down, the daemon has nothing of it any more."""
+    """Credentials are delivered to a command of a session, and looked for in what others print, and so is what the
+    client's environment has; once the sandbox is down, the daemon has nothing of it any more."""
     key = tmp_path / "key"
     key.write_text(OWN[::-1])
     key.chmod(0o600)

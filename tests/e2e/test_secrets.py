@@ -1,5 +1,5 @@
-"""Secrets in what commands are started with and in what they write: hidden, reported or blocked, the same at every door, and never
-in a row of the ledger."""
+"""Secrets in what commands are started with and in what they write: hidden, reported or blocked, the same at every
+door, and never in a row of the ledger."""
 import base64
 import hashlib
 import json
@@ -36,8 +36,10 @@ def test_a_result_has_no_secret_in_it(secret):
     told = result(secret, "-c", "cat token; cat own >&2")
     assert told["stdout"] == "a [REDACTED:github-token] b\n" and told["stderr"] == "a [REDACTED:MY_TOKEN] b\n"
     assert (told["stdout_bytes"], told["stderr_bytes"]) == (len(TOKEN) + 5, len(OWN) + 5)
-    assert [(each["kind"], each["name"], each["where"], each["layer"], each["offset"], each["action"]) for each in told["secrets"]] == [
-        ("github-token", "github-token", "stdout", "raw", 2, "redact"), ("own", "MY_TOKEN", "stderr", "raw", 2, "redact")]
+    assert [(each["kind"], each["name"], each["where"], each["layer"], each["offset"], each["action"])
+            for each in told["secrets"]] == [
+        ("github-token", "github-token", "stdout", "raw", 2, "redact"),
+        ("own", "MY_TOKEN", "stderr", "raw", 2, "redact")]
     denial, = told["denials"]
     assert denial["wall"] == "secrets" and "github-token" in denial["what"] and "--secrets report" in denial["grant"]
     row, = [row for row in rows_of(secret, told["audit_id"]) if row["row"] == "result"]
@@ -61,12 +63,14 @@ def test_plain_run_changes_nothing(secret):
     done = secret("run", "cat", "token", "own")
     assert done.returncode == 0 and done.stdout == f"a {TOKEN} b\na {OWN} b\n" and done.stderr == ""
     row = [row for row in rows(secret) if row["row"] == "result"][-1]
-    assert [(each["name"], each["action"]) for each in row["secrets"]] == [("github-token", "report"), ("MY_TOKEN", "report")]
+    assert [(each["name"], each["action"]) for each in row["secrets"]] == [("github-token", "report"),
+                                                                           ("MY_TOKEN", "report")]
 
 
 def test_plain_run_redacts_on_request_as_output_comes(secret):
     # The second half comes much later than what is held may be held: what came first is there by then, the rest never.
-    process = secret.popen("run", "--secrets", "redact", "sh", "-c", f"printf 'first %.8s' '{OWN}'; read go; printf %s '{OWN[8:]}'; echo .",
+    process = secret.popen("run", "--secrets", "redact", "sh", "-c",
+                           f"printf 'first %.8s' '{OWN}'; read go; printf %s '{OWN[8:]}'; echo .",
                            stdin=subprocess.PIPE)
     os.set_blocking(process.stdout.fileno(), False)
     seen = b""
@@ -101,7 +105,8 @@ def test_own_secrets_do_not_leave_by_arguments(secret):
     assert "MY_TOKEN" in error["reason"] and OWN not in done.stdout + done.stderr
     assert [row for row in rows(secret) if row["row"] == "denial"][-1]["error"]["class"] == "leak_blocked"
     encoded = base64.b64encode(OWN.encode()).decode()
-    assert json.loads(secret("run", "--json", "--session", "s", "echo", encoded).stdout)["error"]["class"] == "leak_blocked"
+    assert json.loads(secret("run", "--json", "--session", "s", "echo",
+                             encoded).stdout)["error"]["class"] == "leak_blocked"
     assert OWN.encode() not in everything(secret.data)
     # Another kind is only noted; a plain run is not kept from it.
     assert result(secret, "true", TOKEN)["secrets"][0]["where"] == "argument 1"
@@ -115,7 +120,8 @@ def test_an_own_secret_within_another_kind_does_not_leave_either(secret, tmp_pat
     text = f"aws_access_key_id = AKIA{'Q3ZP7KX2MWN5TRLV'}\naws_secret = {own}\n"
     error = json.loads(secret("run", "--json", "echo", text).stdout)["error"]
     assert error["class"] == "leak_blocked" and "AWS_SECRET_ACCESS_KEY" in error["reason"], error
-    assert file_tool(secret, "write", "creds", "--content", text)["class"] == "leak_blocked" and not (secret.workspace / "creds").exists()
+    assert file_tool(secret, "write", "creds", "--content",
+                     text)["class"] == "leak_blocked" and not (secret.workspace / "creds").exists()
     # In output, too, where the kind is one to report.
     config = tmp_path / "config.toml"
     config.write_text('[secrets]\nreport = ["aws-key"]\n')
@@ -139,7 +145,8 @@ def test_the_configuration_chooses_by_kind(secret, tmp_path):
     config = tmp_path / "config.toml"
     config.write_text('[secrets]\nreport = ["github-token"]\nblock = ["own"]\n')
     assert TOKEN in result(secret, "--config", config, "cat", "token")["stdout"]
-    assert json.loads(secret("run", "--json", "--config", config, "cat", "own").stdout)["error"]["class"] == "leak_blocked"
+    assert json.loads(secret("run", "--json", "--config", config, "cat",
+                             "own").stdout)["error"]["class"] == "leak_blocked"
     config.write_text('secrets.output = "redact"\n')
     error = json.loads(secret("run", "--json", "--config", config, "--secrets", "report", "true").stdout)["error"]
     assert error["class"] == "capability_denied" and "secrets.output" in error["reason"]
@@ -149,7 +156,8 @@ def test_the_configuration_chooses_by_kind(secret, tmp_path):
 
 
 def test_a_job_has_no_secret_in_its_output(secret):
-    job = secret("job", "start", "--session", "s", "--workspace", secret.workspace, "--", "cat", "token", "own").stdout.strip()
+    job = secret("job", "start", "--session", "s", "--workspace", secret.workspace, "--", "cat", "token",
+                 "own").stdout.strip()
     assert secret("job", "wait", job).returncode == 0
     shown = secret("job", "tail", job).stdout
     assert shown == "a [REDACTED:github-token] b\na [REDACTED:MY_TOKEN] b\n"
@@ -158,8 +166,10 @@ def test_a_job_has_no_secret_in_its_output(secret):
 
 
 def test_a_jobs_own_words_are_kept_without_secrets(secret):
-    """A kind that is only reported, and what was given by name, is the job's to have, and not its record's; an own secret is no job's."""
-    started = secret("job", "start", "--session", "s", "--workspace", secret.workspace, "--env", f"MINE={OWN[::-1]}", "--", "sh", "-c", f"test {TOKEN} = $0", TOKEN)
+    """A kind that is only reported, and what was given by name, is the job's to have, and not its record's; an own
+    secret is no job's."""
+    started = secret("job", "start", "--session", "s", "--workspace", secret.workspace, "--env", f"MINE={OWN[::-1]}",
+                     "--", "sh", "-c", f"test {TOKEN} = $0", TOKEN)
     assert secret("job", "wait", started.stdout.strip()).returncode == 0, started
     listed = secret("job", "list", "--json").stdout
     assert TOKEN not in listed and "[REDACTED:github-token]" in listed and TOKEN.encode() not in everything(secret.data)
@@ -188,7 +198,8 @@ def test_it_is_told_that_some_secrets_are_not_looked_for(secret):
 
 def test_what_is_hidden_is_not_told_as_a_cut(secret):
     """A pipe has what was kept, which is shorter here, and longer there, than what was written."""
-    for text, shown in ((f"a {TOKEN} b\n", "a [REDACTED:github-token] b\n"), (f"a {OWN} b\n", "a [REDACTED:MY_TOKEN] b\n")):
+    for text, shown in ((f"a {TOKEN} b\n", "a [REDACTED:github-token] b\n"),
+                        (f"a {OWN} b\n", "a [REDACTED:MY_TOKEN] b\n")):
         (secret.workspace / "one").write_text(text)
         done = secret("run", "--session", "s", "--workspace", secret.workspace, "cat", "one")
         assert (done.stdout, done.stderr) == (shown, ""), done
@@ -206,12 +217,15 @@ def test_a_flood_is_redacted_with_true_totals(secret):
 
 
 def test_little_real_text_is_taken_for_a_secret(tmp_path):
-    """A sample of what is installed; tools/secrets-rate does it for everything. A key that a package documents is one."""
+    """A sample of what is installed; tools/secrets-rate does it for everything. A key that a package documents is
+    one."""
     root = pathlib.Path(os.environ.get("CORDON_SOURCE") or pathlib.Path(__file__).resolve().parents[2])
     program = tmp_path / "rate"
-    sources = [path for path in sorted((root / "src/secrets").glob("*.c")) if not path.name.startswith(("credential", "guard", "own", "screen"))]
+    sources = [path for path in sorted((root / "src/secrets").glob("*.c"))
+               if not path.name.startswith(("credential", "guard", "own", "screen"))]
     subprocess.run(["cc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", f"-I{root}/include", f"-I{root}/src", f"-I{root}/bench",
-                    f"{root}/bench/secrets.c", f"{root}/bench/sample.c", *sources, f"{root}/src/base/utf8.c", "-lsodium", "-lm", "-o", program],
+                    f"{root}/bench/secrets.c", f"{root}/bench/sample.c", *sources, f"{root}/src/base/utf8.c",
+                    "-lsodium", "-lm", "-o", program],
                    check=True)
     paths, size = [], 0
     for directory, _, names in os.walk("/usr/share"):
@@ -229,7 +243,8 @@ def test_little_real_text_is_taken_for_a_secret(tmp_path):
 
 # ---- file tools --------------------------------------------------------------------------------------------------
 
-KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(f"MC4CAQAwBQYDK2VwBCIEIJ9nWq3xTz7LkVb2Rm8Yc5Hd1Ps6Gf0Ja4Ne9Uo3Ki{i}Q\n" for i in range(6)) + "-----END PRIVATE KEY-----\n"
+KEY = "-----BEGIN PRIVATE KEY-----\n" + "".join(f"MC4CAQAwBQYDK2VwBCIEIJ9nWq3xTz7LkVb2Rm8Yc5Hd1Ps6Gf0Ja4Ne9Uo3Ki{i}Q\n"
+                                                for i in range(6)) + "-----END PRIVATE KEY-----\n"
 
 
 def file_tool(cordon, *words, **more):
@@ -242,7 +257,8 @@ def file_tool(cordon, *words, **more):
 def test_what_a_file_tool_returns_has_no_secret_in_it(secret):
     told = file_tool(secret, "read", "token")
     assert told["content"] == "a [REDACTED:github-token] b\n"
-    assert [(each["kind"], each["where"], each["layer"], each["offset"], each["action"]) for each in told["secrets"]] == [
+    assert [(each["kind"], each["where"], each["layer"], each["offset"], each["action"])
+            for each in told["secrets"]] == [
         ("github-token", "content", "raw", 2, "redact")]
     denial, = told["denials"]
     assert denial["wall"] == "secrets" and denial["what"] == "content: github-token" and "--secrets report" in denial["grant"]
@@ -251,7 +267,8 @@ def test_what_a_file_tool_returns_has_no_secret_in_it(secret):
     assert file_tool(secret, "read", "own")["content"] == "a [REDACTED:MY_TOKEN] b\n"
     assert base64.b64decode(file_tool(secret, "send", "own")["content"]) == b"a [REDACTED:MY_TOKEN] b\n"
     told = file_tool(secret, "grep", "a")
-    assert sorted(match["text"] for match in told["matches"]) == ["a [REDACTED:MY_TOKEN] b", "a [REDACTED:github-token] b"]
+    assert sorted(match["text"] for match in told["matches"]) == ["a [REDACTED:MY_TOKEN] b",
+                                                                  "a [REDACTED:github-token] b"]
     # As the caller reads it: content is what is on standard output, and what was hidden is not.
     done = secret("file", "read", "token", "--workspace", secret.workspace)
     assert done.stdout == "a [REDACTED:github-token] b\n" and "github-token" in done.stderr and TOKEN not in done.stderr
@@ -286,7 +303,8 @@ def test_a_binary_file_with_a_secret_is_not_sent(secret):
     error = file_tool(secret, "send", "picture.png")
     assert error["class"] == "leak_blocked" and TOKEN not in json.dumps(error)
     assert [row for row in rows(secret) if row["row"] == "denial"][-1]["secrets"][0]["name"] == "github-token"
-    assert TOKEN.encode() in base64.b64decode(file_tool(secret, "send", "picture.png", "--secrets", "report")["content"])
+    assert TOKEN.encode() in base64.b64decode(file_tool(secret, "send", "picture.png", "--secrets",
+                                                        "report")["content"])
 
 
 def test_the_policy_of_file_tools_is_that_of_output(secret, tmp_path):
@@ -306,7 +324,8 @@ def test_a_file_that_was_read_with_a_secret_hidden_is_not_written_back(secret):
     for name, mark in (("token", "[REDACTED:github-token]"), ("own", "[REDACTED:MY_TOKEN]")):
         before = (secret.workspace / name).read_text()
         shown = file_tool(secret, "read", name)["content"]
-        for words in (["write", name, "--content", shown], ["write", "new", "--content", shown], ["edit", name, "--old", " b", "--new", mark]):
+        for words in (["write", name, "--content", shown], ["write", "new", "--content", shown],
+                      ["edit", name, "--old", " b", "--new", mark]):
             error = file_tool(secret, *words)
             assert error["class"] == "leak_blocked" and error["boundary"] == "secrets" and "would be lost" in error["reason"], words
             assert "--secrets report" in error["remediation"]
@@ -323,8 +342,8 @@ def test_a_file_that_was_read_with_a_secret_hidden_is_not_written_back(secret):
 
 
 def test_own_secrets_are_not_handed_to_a_file_tool(secret):
-    for words in (["write", "new", "--content", f"x {OWN} y"], ["edit", "token", "--old", "a", "--new", OWN], ["grep", OWN],
-                  ["write", f"name-{OWN}", "--content", "x"]):
+    for words in (["write", "new", "--content", f"x {OWN} y"], ["edit", "token", "--old", "a", "--new", OWN],
+                  ["grep", OWN], ["write", f"name-{OWN}", "--content", "x"]):
         error = file_tool(secret, *words)
         assert error["class"] == "leak_blocked" and OWN not in json.dumps(error), words
     assert not (secret.workspace / "new").exists() and TOKEN in (secret.workspace / "token").read_text()
@@ -337,7 +356,8 @@ def test_own_secrets_are_not_handed_to_a_file_tool(secret):
 
 def test_no_row_has_a_secret_that_was_used_for_something_else(secret):
     (secret.workspace / OWN).mkdir()
-    for words in (["./" + OWN], ["--cwd", OWN, "pwd"], ["--net", f"{OWN.replace('+', '-')}.example.com:443", "true"], [f"{TOKEN}"]):
+    for words in (["./" + OWN], ["--cwd", OWN, "pwd"], ["--net", f"{OWN.replace('+', '-')}.example.com:443", "true"],
+                  [f"{TOKEN}"]):
         secret("run", "--json", *words)
         secret("run", *words)
     assert OWN.encode() not in everything(secret.data) and TOKEN.encode() not in everything(secret.data)

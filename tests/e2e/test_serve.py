@@ -1,5 +1,5 @@
-"""The daemon: cordon run by it and without it are the same to whoever calls; what becomes of commands when a client or the
-daemon goes away; JSON-RPC; and what nobody well-meaning sends. Frames by themselves are tested with the C program
+"""The daemon: cordon run by it and without it are the same to whoever calls; what becomes of commands when a client or
+the daemon goes away; JSON-RPC; and what nobody well-meaning sends. Frames by themselves are tested with the C program
 tests/unit/test-wire-read.c, JSON-RPC as text with test-rpc.c."""
 import base64
 import hashlib
@@ -98,7 +98,8 @@ class Rpc:
     def start(self, *argv, settings=None, feeds=False, **params):
         """The id of a process; `feeds`: its input comes by process.write."""
         settings = {"session": "s"} if settings is None else settings
-        answer = self.call("process.start", argv=argv, settings={**settings, **({"stdin": "stream"} if feeds else {})}, **params)
+        answer = self.call("process.start", argv=argv, settings={**settings, **({"stdin": "stream"} if feeds else {})},
+                           **params)
         assert "result" in answer, answer
         return answer["result"]["id"]
 
@@ -120,7 +121,8 @@ class Rpc:
 
     def feed(self, process, data=b"", ends=True):
         while data:
-            taken = self.call("process.write", id=process, data_base64=base64.b64encode(data[:1 << 20]).decode())["result"]["taken"]
+            taken = self.call("process.write", id=process,
+                              data_base64=base64.b64encode(data[:1 << 20]).decode())["result"]["taken"]
             data = data[taken:]
             if data and not taken:
                 self.event(process, "room")
@@ -152,7 +154,8 @@ def daemon(cordon):
 
 
 def own(word):
-    """One that no other run of these tests has, so that processes can be looked for by it; of digits, it is a time to sleep."""
+    """One that no other run of these tests has, so that processes can be looked for by it; of digits, it is a time to
+    sleep."""
     return f"{word}.{os.getpid()}"
 
 
@@ -167,7 +170,8 @@ def frame(kind, body=b"", length=None):
 def hello(cordon, *words, flags=1):
     env = [f"{key}={value}" for key, value in cordon.env.items()]
     strings = ["run", *map(str, words), *env, str(cordon.workspace)]
-    return frame(HELLO, struct.pack("<IIIII", 2, flags, len(words) + 1, len(env), 0o22) + b"".join(s.encode() + b"\0" for s in strings))
+    return frame(HELLO, struct.pack("<IIIII", 2, flags, len(words) + 1, len(env),
+                                    0o22) + b"".join(s.encode() + b"\0" for s in strings))
 
 
 # ---- the same with and without ---------------------------------------------------------------------------------------
@@ -221,7 +225,8 @@ LINES = [
     (["--net", "all", "--no-ask", "--", "true"], None),
     (["--", "sh", "-c", 'echo "$#" "$1" "$3"', "sh", "", " ", "\udcff"], None),
 ]
-VOLATILE = {"audit_id", "duration_ms", "cpu_ms", "max_rss_kb", "memory_peak_kb", "process_peak", "read_bytes", "written_bytes"}
+VOLATILE = {"audit_id", "duration_ms", "cpu_ms", "max_rss_kb", "memory_peak_kb", "process_peak", "read_bytes",
+            "written_bytes"}
 
 
 def steady(done, words):
@@ -271,34 +276,40 @@ def test_output_is_cut_as_the_session_says(cordon, daemon):
 
 def test_that_it_is_the_daemon(cordon, daemon, tmp_path):
     # Where memory is watched, for want of a control group, a command soon gets another oom_score_adj than its caller's.
-    config = pathlib.Path(cordon.env.get("XDG_CONFIG_HOME") or pathlib.Path(cordon.env["HOME"]) / ".config") / "cordon/config.toml"
+    config = pathlib.Path(cordon.env.get("XDG_CONFIG_HOME")
+                          or pathlib.Path(cordon.env["HOME"]) / ".config") / "cordon/config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text('limits.memory = "none"\n')
     daemon.start()
     (tmp_path / "own.toml").touch()
     before = daemon.status()["served"]
-    for extra, by_daemon in [([], True), (["--no-daemon"], False), (["--config", tmp_path / "own.toml"], False), (["--json"], True)]:
+    for extra, by_daemon in [([], True), (["--no-daemon"], False), (["--config", tmp_path / "own.toml"], False),
+                             (["--json"], True)]:
         assert cordon("run", "--session", "s", *extra, "--", "true").returncode == 0
         now = daemon.status()["served"]
         assert now - before == by_daemon, extra
         before = now
     assert cordon("run", "--", "true").returncode == 0
-    assert cordon("run", "--session", "s", "--", "true", env={**cordon.env, "XDG_CONFIG_HOME": "/elsewhere"}).returncode == 0
+    assert cordon("run", "--session", "s", "--", "true",
+                  env={**cordon.env, "XDG_CONFIG_HOME": "/elsewhere"}).returncode == 0
     # It was asked, and would not. Nor where a command would have something of its caller that the daemon has not.
     assert daemon.status()["served"] == before + 1
-    for wrapper, line, expected in [(["nice", "-n", "5"], "nice", f"{os.nice(0) + 5}\n"), (["taskset", "-c", str(min(os.sched_getaffinity(0)))], "nproc", "1\n"),
+    for wrapper, line, expected in [(["nice", "-n", "5"], "nice", f"{os.nice(0) + 5}\n"),
+                                    (["taskset", "-c", str(min(os.sched_getaffinity(0)))], "nproc", "1\n"),
                                     (["bash", "-c", 'ulimit -t 100 && exec "$@"', "bash"], "ulimit -t", "100\n"),
-                                    (["chrt", "-b", "0"], "cut -d' ' -f41 /proc/self/stat", "3\n"), (["ionice", "-c3"], "ionice", "idle\n"),
+                                    (["chrt", "-b", "0"], "cut -d' ' -f41 /proc/self/stat", "3\n"),
+                                    (["ionice", "-c3"], "ionice", "idle\n"),
                                     (["bash", "-c", 'echo 700 >/proc/self/oom_score_adj && exec "$@"', "bash"],
                                      "cat /proc/self/oom_score_adj", "700\n")]:
-        done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "-c", line)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
-                              env=cordon.env, capture_output=True, text=True, start_new_session=True)
+        done = subprocess.run([*wrapper, *cordon.argv("run", "--session", "s", "-c", line)], stdin=subprocess.DEVNULL,
+                              cwd=cordon.workspace, env=cordon.env, capture_output=True, text=True,
+                              start_new_session=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, ""), wrapper
 
 
 def test_declined_before_anything_runs(cordon, daemon):
-    """Where a client is not like the daemon, nothing of its command runs there and nothing is recorded by the daemon: the client's
-    own is all there is."""
+    """Where a client is not like the daemon, nothing of its command runs there and nothing is recorded by the daemon:
+    the client's own is all there is."""
     daemon.start()
     words, others = [["run", "--session", name, "--workspace", cordon.workspace, "--"] for name in "so"]
     assert cordon(*words, "/bin/true").returncode == cordon(*others, "/bin/true").returncode == 0
@@ -314,8 +325,9 @@ def test_declined_before_anything_runs(cordon, daemon):
 
     for words, command, out in (words, ["/bin/mkdir", "once"], ""), (others, ["/usr/bin/nice"], f"{os.nice(0) + 5}\n"):
         made = processes()
-        done = subprocess.run(["nice", "-n", "5", *cordon.argv(*words, *command)], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
-                              env=cordon.env, capture_output=True, text=True, start_new_session=True)
+        done = subprocess.run(["nice", "-n", "5", *cordon.argv(*words, *command)], stdin=subprocess.DEVNULL,
+                              cwd=cordon.workspace, env=cordon.env, capture_output=True, text=True,
+                              start_new_session=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
         # The places are there for those who are alike.
         assert processes() == made
@@ -346,12 +358,14 @@ def test_the_end_comes_before_the_program_is_there(cordon, daemon, way):
 
 def test_streams_that_are_closed(cordon, daemon):
     line = [*cordon.argv("run", "--session", "s", "-c", "cat; echo out; echo err >&2; exit 5")]
-    for redirection, status, out, err in [("<&-", 5, "out\n", "err\n"), (">&-", 125, "", "err\n"), ("2>&-", 5, "out\n", "")]:
+    for redirection, status, out, err in [("<&-", 5, "out\n", "err\n"), (">&-", 125, "", "err\n"),
+                                          ("2>&-", 5, "out\n", "")]:
         for started in (False, True):
             if started and not daemon.process:
                 daemon.start()
-            done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", *line], stdin=subprocess.DEVNULL, cwd=cordon.workspace,
-                                  env=cordon.env, capture_output=True, text=True, start_new_session=True, timeout=PATIENCE)
+            done = subprocess.run(["bash", "-c", f'"$@" {redirection}', "bash", *line], stdin=subprocess.DEVNULL,
+                                  cwd=cordon.workspace, env=cordon.env, capture_output=True, text=True,
+                                  start_new_session=True, timeout=PATIENCE)
             said = done.stderr.partition("cordon: the output could not be written")
             assert (done.returncode, done.stdout, said[0]) == (status, out, err), (redirection, started)
             assert bool(said[1]) == (status == 125)
@@ -363,13 +377,15 @@ def test_an_input_that_cannot_be_read(cordon, daemon):
     done = cordon("run", "--session", "s", "--json", "--", "cat", stdin=fd)
     os.close(fd)
     result = json.loads(done.stdout)
-    assert (result["exit_code"], result["note"]) == (0, "standard input could not be read to its end: Is a directory"), result
+    assert (result["exit_code"],
+            result["note"]) == (0, "standard input could not be read to its end: Is a directory"), result
     assert daemon.status()["served"] == 1
 
 
 def test_a_daemon_whose_greeting_nobody_can_read(cordon):
-    done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv("serve", "--idle", "1ms")], stdin=subprocess.DEVNULL,
-                          env=cordon.env, cwd=cordon.workspace, stderr=subprocess.PIPE, timeout=PATIENCE)
+    done = subprocess.run(["bash", "-c", '"$@" >&-', "bash", *cordon.argv("serve", "--idle", "1ms")],
+                          stdin=subprocess.DEVNULL, env=cordon.env, cwd=cordon.workspace, stderr=subprocess.PIPE,
+                          timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -441,9 +457,11 @@ def test_a_daemon_that_is_stopped(cordon, daemon):
     run = begun(cordon, "echo begun; exec sleep 300")
     daemon.process.send_signal(signal.SIGSTOP)
     try:
-        assert wait_until(lambda: {state(int(thread)) for thread in os.listdir(f"/proc/{daemon.process.pid}/task")} == {"T"})
+        assert wait_until(lambda: {state(int(thread))
+                                   for thread in os.listdir(f"/proc/{daemon.process.pid}/task")} == {"T"})
         run.send_signal(signal.SIGINT)
-        given_up = cordon.popen("run", "--session", "s", "-c", "echo ran >> ran; echo hi; until [ -e seen ]; do sleep 0.01; done", text=True)
+        given_up = cordon.popen("run", "--session", "s", "-c",
+                                "echo ran >> ran; echo hi; until [ -e seen ]; do sleep 0.01; done", text=True)
         for number in (signal.SIGTERM, signal.SIGHUP):
             ended = cordon.popen("run", "--session", "s", "-c", "echo ran >> ran")
             assert wait_until(lambda: takes_signals(ended))
@@ -467,7 +485,8 @@ def test_a_daemon_that_dies_before_it_has_read(cordon, daemon):
     """What it was not told it does not run: the client does, once."""
     daemon.start()
     daemon.process.send_signal(signal.SIGSTOP)
-    assert wait_until(lambda: {state(int(thread)) for thread in os.listdir(f"/proc/{daemon.process.pid}/task")} == {"T"})
+    assert wait_until(lambda: {state(int(thread))
+                               for thread in os.listdir(f"/proc/{daemon.process.pid}/task")} == {"T"})
     run = cordon.popen("run", "--session", "s", "-c", "echo ran >> ran", text=True)
     assert wait_until(lambda: takes_signals(run))
     daemon.process.kill()
@@ -545,7 +564,8 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
     else:
         daemon.process.send_signal(signal.Signals[how])
     out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out) == (7, "cleaned\n") and err.endswith("cordon: the daemon is ending, and it ended the command\n")
+    assert (process.returncode,
+            out) == (7, "cleaned\n") and err.endswith("cordon: the daemon is ending, and it ended the command\n")
     assert daemon.process.wait(PATIENCE) == 0 and daemon.process.communicate() == ("", "")
     daemon.process = None
     assert not daemon.path.exists()
@@ -555,7 +575,8 @@ def test_daemon_told_to_end(cordon, daemon, how, leftovers):
 
 @pytest.mark.parametrize("stopped", [False, True])
 def test_what_the_end_of_the_daemon_has_ended_is_told(cordon, daemon, stopped):
-    """How it ended, and what it wrote until then, also of one that stands still: nothing invites to do twice what is half done."""
+    """How it ended, and what it wrote until then, also of one that stands still: nothing invites to do twice what is
+    half done."""
     daemon.start()
     with daemon.rpc() as rpc:
         process = rpc.start("sh", "-c", f"echo partly; exec sleep {own('60')}")
@@ -573,7 +594,8 @@ def test_what_the_end_of_the_daemon_has_ended_is_told(cordon, daemon, stopped):
 
 
 def test_daemon_told_twice(cordon, daemon, leftovers):
-    """Then whoever does not end is killed. Whoever is in a hurry does not cost the record its rows, nor callers the result."""
+    """Then whoever does not end is killed. Whoever is in a hurry does not cost the record its rows, nor callers the
+    result."""
     daemon.start()
     processes = [begun(cordon, "trap '' TERM HUP INT; echo begun; while :; do sleep 0.01; done") for _ in range(6)]
     for number in (signal.SIGTERM, signal.SIGINT):  # two of a kind that wait would be one
@@ -700,7 +722,8 @@ def test_asked_elsewhere(cordon, daemon, terminal, out):
     asked = terminal("run", "--session", "s", "--write", out, "--", "touch", out / "made")
     asked.expect(r"Allow\? .*: ")
     with daemon.rpc() as rpc:
-        asking = [rpc.start("touch", str(out / f"n{i}"), settings={"session": f"a{i}", "write": str(out), "ask": True}) for i in range(9)]
+        asking = [rpc.start("touch", str(out / f"n{i}"), settings={"session": f"a{i}", "write": str(out), "ask": True})
+                  for i in range(9)]
         cards = {process: rpc.event(process, "asks", "ended") for process in asking}
         assert all(card["event"] == "asks" for card in cards.values()), cards
         assert cordon("run", "--session", "other", "--", "echo", "meanwhile").stdout == "meanwhile\n"
@@ -722,10 +745,12 @@ def test_nothing_is_left_of_a_command_without_a_session_and_a_workspace(cordon, 
     (out / "kept").write_text("")
     daemon.start()
     with daemon.rpc() as rpc:
-        done = rpc.run("sh", "-c", f"mkdir -p a/b; echo > a/b/c; ln -s {out} a/b/link; chmod 0 a/b; chmod 0 a; pwd", settings={})
+        done = rpc.run("sh", "-c", f"mkdir -p a/b; echo > a/b/c; ln -s {out} a/b/link; chmod 0 a/b; chmod 0 a; pwd",
+                       settings={})
         place = cordon.data / "cordon/workspaces"
         assert done["result"]["stdout"].startswith(f"{place}/"), done
-        assert "error" in rpc.run("/nowhere/to/be/found", settings={}) and "error" in rpc.run("true", settings={"cwd": "/nowhere"})
+        assert "error" in rpc.run("/nowhere/to/be/found",
+                                  settings={}) and "error" in rpc.run("true", settings={"cwd": "/nowhere"})
         assert "error" in rpc.call("job.start", argv=["true"])
     assert wait_until(lambda: list(place.iterdir()) == []) and (out / "kept").exists()
 
@@ -743,7 +768,8 @@ def test_rpc_run(cordon, daemon):
         assert said == binary and told["result"]["exit_code"] == 0 and told["result"]["stdout_bytes"] == 256
         done = rpc.run("sh", "-c", "echo $A; echo err >&2; exit 3", environment=["PATH=/usr/bin:/bin"])["result"]
         assert (done["exit_code"], done["stdout"], done["stderr"]) == (3, "\n", "err\n")
-        done = rpc.run("sh", "-c", "echo $A$B", settings={"session": "s", "env": ["A=1", "B=2"], "no-spawn": False, "timeout": 60})
+        done = rpc.run("sh", "-c", "echo $A$B",
+                       settings={"session": "s", "env": ["A=1", "B=2"], "no-spawn": False, "timeout": 60})
         assert done["result"]["stdout"] == "12\n"
         # A stream, and signals.
         long = rpc.start("sh", "-c", "read line; echo got $line; exec sleep 60", feeds=True)
@@ -757,7 +783,8 @@ def test_rpc_run(cordon, daemon):
             assert rpc.call(method, id=long, **params)["error"]["data"]["class"] == "not_found", "it has ended"
 
 
-LOOK = ["bash", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status; umask; ulimit -Sn; echo $OF_DAEMON,$LC_ALL,$TZ,${PATH##*:}"]
+LOOK = ["bash", "-c",
+        "grep -E '^Sig(Blk|Ign)' /proc/self/status; umask; ulimit -Sn; echo $OF_DAEMON,$LC_ALL,$TZ,${PATH##*:}"]
 
 
 def ill_begun():
@@ -782,7 +809,8 @@ def test_nothing_of_the_daemons_own_reaches_a_command(cordon, daemon, workspace)
             told = rpc.run(*LOOK, settings={**settings, "pass-env": ["OF_DAEMON", "LC_ALL"]})["result"]["stdout"]
             assert told.startswith(clean) and told.endswith("\n,,,/bin\n"), (settings, told)
         error = rpc.run("true", settings={"session": "s", "manifest": "relative.toml"})["error"]["data"]
-        assert (error["class"], error["reason"]) == ("invalid_request", "the parameter manifest must be an absolute path")
+        assert (error["class"], error["reason"]) == ("invalid_request",
+                                                     "the parameter manifest must be an absolute path")
         # A signal that the daemon ignores ends its command all the same.
         sleeper = rpc.start("sleep", "1000")
         assert rpc.event(sleeper, "started")
@@ -831,9 +859,11 @@ def test_rpc_notifications_are_not_answered(cordon, daemon, workspace):
 def test_rpc_terminal(cordon, daemon):
     daemon.start()
     with daemon.rpc() as rpc:
-        process = rpc.start("sh", "-c", "read x; stty size", settings={"session": "s", "tty": "10x20"}, feeds=True, events=False)
+        process = rpc.start("sh", "-c", "read x; stty size", settings={"session": "s", "tty": "10x20"}, feeds=True,
+                            events=False)
         for rows, columns in ((0, 40), (30, 0), (0, 0), (10000, 40)):
-            assert rpc.call("process.resize", id=process, rows=rows, columns=columns)["error"]["data"]["class"] == "invalid_request"
+            assert rpc.call("process.resize", id=process, rows=rows,
+                            columns=columns)["error"]["data"]["class"] == "invalid_request"
         assert rpc.call("process.resize", id=process, rows=30, columns=40)["result"] == {}
         assert rpc.call("process.write", id=process, data="\n")["result"] == {"taken": 1}
         assert "30 40" in rpc.end(process)["result"]["stdout"]
@@ -864,9 +894,11 @@ def test_rpc_sessions(cordon, daemon, workspace):
 BAD_CALLS = [
     (b"not json", -32700), (b"[]", -32600), (b"{}", -32600), (b'{"jsonrpc":"2.0","id":1}', -32600), (b'"x"', -32700),
     (b'{"jsonrpc":"1.0","id":1,"method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":[1],"method":"status"}', -32600),
-    (b'{"jsonrpc":"2.0","id":1,"method":"no.such"}', -32601), (b'{"jsonrpc":"2.0","id":1,"method":"status","params":[]}', -32600),
+    (b'{"jsonrpc":"2.0","id":1,"method":"no.such"}', -32601),
+    (b'{"jsonrpc":"2.0","id":1,"method":"status","params":[]}', -32600),
     (b'{"jsonrpc":"2.0","method":"status"}', -32600), (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"status"}', -32600),
-    (b"[" * 100000, -32700), (b'{"a":' * 17 + b"1" + b"}" * 17, -32700), (b'{"jsonrpc":"2.0","id":1,"method":"process.start"}', -32602),
+    (b"[" * 100000, -32700), (b'{"a":' * 17 + b"1" + b"}" * 17, -32700),
+    (b'{"jsonrpc":"2.0","id":1,"method":"process.start"}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"process.start","params":{"argv":["true"],"settings":{"no":"such"}}}', -32000),
     (b'{"jsonrpc":"2.0","id":1,"method":"process.start","params":{"argv":["true"],"settings":{"timeout":{}}}}', -32602),
     (b'{"jsonrpc":"2.0","id":1,"method":"process.start","params":{"argv":["true",1]}}', -32602),
@@ -885,18 +917,27 @@ def test_bad_calls(cordon, daemon):
 
 
 BAD_PARAMS = [
-    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": 5}), ("approvals.answer", "card", {"answer": "once"}),
-    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": None}), ("approvals.list", "session", {"session": "s"}),
-    ("job.kill", "signal", {"id": "x", "signal": True}), ("job.list", "session", {"session": 5}),
-    ("job.poll", "stdout_from", {"id": "x", "stdout_from": "3"}), ("job.poll", "stderr_from", {"id": "x", "stderr_from": -1}),
-    ("job.start", "stdin", {"argv": ["true"], "stdin": {"text": ""}}), ("process.resize", "rows", {"id": "x", "rows": "3", "columns": 3}),
-    ("job.start", "ask", {"argv": ["true"], "ask": True}), ("process.start", "settings", {"argv": ["true"], "settings": []}),
-    ("process.start", "environment", {"argv": ["true"], "environment": "A=1"}), ("process.start", "events", {"argv": ["true"], "events": 1}),
-    ("process.start", "detached", {"argv": ["true"], "detached": "true"}), ("process.start", "stdout", {"argv": ["true"], "stdout": 1}),
-    ("process.start", "timeout", {"argv": ["true"], "settings": {"timeout": None}}), ("session.new", "setting", {"id": "x", "setting": {}}),
-    ("session.end", "remove_workspace", {"id": "x", "remove_workspace": "true"}), ("session.pause", "why", {"id": "x", "why": 5}),
-    ("session.show", "id", {"id": 5}), ("process.signal", "signal", {"id": "x", "signal": 15}), ("status", "x" * 300, {"x" * 300: 1}),
-    ("process.write", "data", {"id": "x", "data": 5}), ("stop", "soon", {"soon": True}), ("stop", "drain_ms", {"drain_ms": -1}),
+    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": 5}),
+    ("approvals.answer", "card", {"answer": "once"}),
+    ("approvals.answer", "hash", {"card": "x", "answer": "once", "hash": None}),
+    ("approvals.list", "session", {"session": "s"}), ("job.kill", "signal", {"id": "x", "signal": True}),
+    ("job.list", "session", {"session": 5}), ("job.poll", "stdout_from", {"id": "x", "stdout_from": "3"}),
+    ("job.poll", "stderr_from", {"id": "x", "stderr_from": -1}),
+    ("job.start", "stdin", {"argv": ["true"], "stdin": {"text": ""}}),
+    ("process.resize", "rows", {"id": "x", "rows": "3", "columns": 3}),
+    ("job.start", "ask", {"argv": ["true"], "ask": True}),
+    ("process.start", "settings", {"argv": ["true"], "settings": []}),
+    ("process.start", "environment", {"argv": ["true"], "environment": "A=1"}),
+    ("process.start", "events", {"argv": ["true"], "events": 1}),
+    ("process.start", "detached", {"argv": ["true"], "detached": "true"}),
+    ("process.start", "stdout", {"argv": ["true"], "stdout": 1}),
+    ("process.start", "timeout", {"argv": ["true"], "settings": {"timeout": None}}),
+    ("session.new", "setting", {"id": "x", "setting": {}}),
+    ("session.end", "remove_workspace", {"id": "x", "remove_workspace": "true"}),
+    ("session.pause", "why", {"id": "x", "why": 5}), ("session.show", "id", {"id": 5}),
+    ("process.signal", "signal", {"id": "x", "signal": 15}), ("status", "x" * 300, {"x" * 300: 1}),
+    ("process.write", "data", {"id": "x", "data": 5}), ("stop", "soon", {"soon": True}),
+    ("stop", "drain_ms", {"drain_ms": -1}),
 ]
 
 
@@ -932,7 +973,8 @@ def test_hundreds_in_flight(cordon, daemon):
             rpc.feed(process, f"{number} {i}".encode())
     for number, rpc in enumerate(connections):
         answers = [rpc.answer(process) for process in processes[number]]
-        assert all("result" in answer.get("result", {}) for answer in answers), [answer for answer in answers if "result" not in answer.get("result", {})]
+        assert all("result" in answer.get("result", {})
+                   for answer in answers), [answer for answer in answers if "result" not in answer.get("result", {})]
         done = [answer["result"]["result"]["stdout"] for answer in answers]
         assert done == [f"{number} {i}" for i in range(each)]
         rpc.__exit__()
@@ -951,7 +993,8 @@ def test_memory_of_clients_that_left_is_given_back(cordon, daemon):
     clients = [daemon.rpc() for _ in range(700)]
     for rpc in clients:
         rpc.send("process.start", 1, argv=["cat"], settings={"session": "s", "stdin": "stream"}, events=False)
-    begun_by = [rpc for rpc in clients if "result" in (answer := rpc.answer(1)) and setattr(rpc, "process", answer["result"]["id"]) is None]
+    begun_by = [rpc for rpc in clients if "result" in (answer := rpc.answer(1))
+                and setattr(rpc, "process", answer["result"]["id"]) is None]
     assert len(begun_by) > 100
     for rpc in begun_by:
         rpc.send("process.wait", "end", id=rpc.process)
@@ -980,8 +1023,8 @@ def test_garbage(cordon, daemon):
     good = hello(cordon, "--session", "s", "--", "true")
     bad = [
         b"\xff" * 100, frame(STDIN, b"x"), frame(SIGNAL, b"1234"), frame(DECLINE), good + good, frame(HELLO, b""),
-        frame(HELLO, length=0xffffffff), frame(HELLO, length=(128 << 10) + 1), good + frame(STDIN, length=(64 << 10) + 1),
-        good + frame(STDIN, b"not asked for"),
+        frame(HELLO, length=0xffffffff), frame(HELLO, length=(128 << 10) + 1),
+        good + frame(STDIN, length=(64 << 10) + 1), good + frame(STDIN, b"not asked for"),
     ]
     for sent in bad:
         with daemon.connect() as connection:
@@ -1023,7 +1066,8 @@ def test_flood(cordon, daemon):
 
 
 def test_more_clients_than_there_is_room_for(cordon, daemon):
-    """They are told so, and run their commands by themselves; nobody waits for a descriptor that the daemon does not have."""
+    """They are told so, and run their commands by themselves; nobody waits for a descriptor that the daemon does not
+    have."""
     daemon.start(limit=200)
     idle = [daemon.connect() for _ in range(300)]
     try:
@@ -1125,14 +1169,16 @@ def test_contents_of_the_most_that_a_method_takes(cordon, daemon):
     daemon.start()
     with daemon.rpc() as rpc, daemon.rpc() as other:
         content = os.urandom(32 << 20)
-        written = rpc.call("fs.write", path="large", data_base64=base64.b64encode(content).decode(), settings={"session": "s"})
+        written = rpc.call("fs.write", path="large", data_base64=base64.b64encode(content).decode(),
+                           settings={"session": "s"})
         assert written["result"]["size"] == len(content), written
         [told] = [rpc.run("sha256sum", "large")["result"]["stdout"]]
         assert told.split()[0] == hashlib.sha256(content).hexdigest()
         assert "result" in other.call("status")
         rpc.run("sh", "-c", "rm large; mkdir a b; head -c 20000000 /dev/urandom >a/file")
         archive = rpc.call("fs.export", path="a", settings={"session": "s"})["result"]
-        assert rpc.call("fs.import", path="b", data_base64=archive["data_base64"], settings={"session": "s"})["result"]["files"] == 1
+        assert rpc.call("fs.import", path="b", data_base64=archive["data_base64"],
+                        settings={"session": "s"})["result"]["files"] == 1
         assert rpc.run("cmp", "a/file", "b/file")["result"]["exit_code"] == 0
 
 
@@ -1189,13 +1235,14 @@ def test_another_user(cordon, daemon, tmp_path):
             os.chmod(directory, 0o755)
     code = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
             "try:\n s.sendall(b'{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"status\"}\\n'); print(s.recv(100))\nexcept ConnectionError: print(b'')")
-    place = subprocess.run(["/usr/bin/python3", "-c", "import os,sys; os.chdir(sys.argv[1])", daemon.path.parent], user=65534)
+    place = subprocess.run(["/usr/bin/python3", "-c", "import os,sys; os.chdir(sys.argv[1])", daemon.path.parent],
+                           user=65534)
     if place.returncode:
         for directory in (tmp_path.parent, tmp_path.parent.parent):
             if directory.stat().st_mode & 0o005 != 0o005:  # /tmp itself may be one of them
                 os.chmod(directory, 0o755)
-    said = subprocess.run(["/usr/bin/python3", "-c", code, daemon.path], user=65534, group=65534, extra_groups=[], cwd="/",
-                          capture_output=True, text=True)
+    said = subprocess.run(["/usr/bin/python3", "-c", code, daemon.path], user=65534, group=65534, extra_groups=[],
+                          cwd="/", capture_output=True, text=True)
     assert said.stdout == "b''\n", said
     assert daemon.status()["clients"] == 1
 
@@ -1225,8 +1272,8 @@ def in_shell(line):
 
 def said_by(daemon, how, wrapper, sent):
     """What the daemon says to such a client."""
-    done = subprocess.run([*wrapper, "/usr/bin/python3", "-c", CONFINED, how, daemon.path, sent.hex()], capture_output=True, text=True,
-                          timeout=PATIENCE)
+    done = subprocess.run([*wrapper, "/usr/bin/python3", "-c", CONFINED, how, daemon.path, sent.hex()],
+                          capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return bytes.fromhex(done.stdout)
 
@@ -1237,15 +1284,17 @@ def call(method, **params):
 
 # What a process has less of than the daemon: as the daemon names it, and how a process comes to it.
 CONFINEMENTS = [
-    ("no_new_privs", []), ("mount namespace", ["unshare", "--user", "--map-current-user", "--mount"]), ("user namespace", ["unshare", "--user", "--map-current-user"]),
-    ("resource limits", in_shell("ulimit -t 100")), ("resource limits", in_shell("ulimit -S -f 100000")), ("priority", ["nice", "-n", "5"]),
+    ("no_new_privs", []), ("mount namespace", ["unshare", "--user", "--map-current-user", "--mount"]),
+    ("user namespace", ["unshare", "--user", "--map-current-user"]), ("resource limits", in_shell("ulimit -t 100")),
+    ("resource limits", in_shell("ulimit -S -f 100000")), ("priority", ["nice", "-n", "5"]),
     ("scheduling policy", ["chrt", "-i", "0"]), ("oom_score_adj", in_shell("echo 700 >/proc/self/oom_score_adj")),
     pytest.param("processors", ["taskset", "-c", str(min(os.sched_getaffinity(0)))], marks=missing("processors")),
     *(pytest.param(how, wrapper, marks=missing("root")) for how, wrapper in [
         ("seccomp mode", []), ("root directory", []), ("capabilities", ["setpriv", "--bounding-set=-sys_boot"]),
         ("groups", ["setpriv", "--clear-groups", "--regid=65534"]),
-        ("process namespace", ["unshare", "--pid", "--fork"]), ("process namespace of its children", ["unshare", "--pid"]),
-        ("network namespace", ["unshare", "--net"]), ("ipc namespace", ["unshare", "--ipc"]), ("uts namespace", ["unshare", "--uts"]),
+        ("process namespace", ["unshare", "--pid", "--fork"]),
+        ("process namespace of its children", ["unshare", "--pid"]), ("network namespace", ["unshare", "--net"]),
+        ("ipc namespace", ["unshare", "--ipc"]), ("uts namespace", ["unshare", "--uts"]),
         ("cgroup namespace", ["unshare", "--cgroup"]), ("time namespace", ["unshare", "--time", "--fork"])])]
 
 
@@ -1260,7 +1309,8 @@ def test_a_client_that_is_confined(cordon, daemon, how, wrapper):
     assert len(rows(cordon)) == 0
 
 
-@pytest.mark.parametrize("sent", [b"{", b"[" * 30000, b"x" * 30000 + b"\n", call("status").strip()], ids=["part", "nested", "garbage", "call"])
+@pytest.mark.parametrize("sent", [b"{", b"[" * 30000, b"x" * 30000 + b"\n", call("status").strip()],
+                         ids=["part", "nested", "garbage", "call"])
 def test_of_a_client_that_is_confined_nothing_is_parsed(daemon, sent):
     daemon.start()
     error = json.loads(said_by(daemon, "", ["nice", "-n", "5"], sent))["error"]
@@ -1277,8 +1327,8 @@ def test_a_client_that_is_not_confined(cordon, daemon):
 
 
 def test_a_client_that_has_more(cordon, daemon):
-    """By cordon run a command is as its client would start it. By JSON-RPC it has the client's resource limits, and the daemon's
-    priority where that is lower."""
+    """By cordon run a command is as its client would start it. By JSON-RPC it has the client's resource limits, and the
+    daemon's priority where that is lower."""
     daemon.start(wrapper=["nice", "-n", "5", *in_shell("ulimit -S -t 100; ulimit -S -f 1000")])
     assert said_by(daemon, "", [], hello(cordon, "--session", "s", "--", "true")) == frame(DECLINE)
     look = ["bash", "-c", "nice; ulimit -St; ulimit -Sf"]
@@ -1338,13 +1388,16 @@ def test_not_from_inside(cordon, daemon, tmp_path):
 
 
 def test_a_daemon_elsewhere(cordon, daemon, tmp_path):
-    """--host names it by its socket; sessions, jobs, questions and the ledger are its own. Whoever is not there is not replaced."""
+    """--host names it by its socket; sessions, jobs, questions and the ledger are its own. Whoever is not there is not
+    replaced."""
     daemon.start()
     elsewhere = {"env": {**cordon.env, "XDG_DATA_HOME": str(tmp_path / "elsewhere")}}
-    done = cordon("--host", daemon.path, "run", "--session", "s", "--", "sh", "-c", "echo served; echo >made", **elsewhere)
+    done = cordon("--host", daemon.path, "run", "--session", "s", "--", "sh", "-c", "echo served; echo >made",
+                  **elsewhere)
     assert (done.returncode, done.stdout) == (0, "served\n"), done
     assert daemon.status()["served"] == 1
-    for words in (["--host", daemon.path, "session", "list", "--json"], ["session", "list", "--json", f"--host={daemon.path}"],
+    for words in (["--host", daemon.path, "session", "list", "--json"],
+                  ["session", "list", "--json", f"--host={daemon.path}"],
                   [f"--host={daemon.path}", "session", "list", "--json"]):
         assert [each["id"] for each in json.loads(cordon(*words, **elsewhere).stdout)["sessions"]] == ["s"], words
     assert cordon("--host", daemon.path, "session", "show", "s", **elsewhere).returncode == 0

@@ -23,9 +23,9 @@ def handed(cordon):
 def serve(cordon, listening, pid="$$"):
     # It must be descriptor 3, whatever number it has here.
     script = f'exec 3<&{listening.fileno()}; export LISTEN_PID={pid} LISTEN_FDS=1; exec "$@"'
-    return subprocess.Popen(["bash", "-c", script, "bash", *cordon.argv("serve", "--idle", "60s")], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=cordon.env, cwd=cordon.workspace,
-                            pass_fds=[listening.fileno()])
+    return subprocess.Popen(["bash", "-c", script, "bash", *cordon.argv("serve", "--idle", "60s")],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env=cordon.env, cwd=cordon.workspace, pass_fds=[listening.fileno()])
 
 
 def ended(process):

@@ -1,5 +1,5 @@
-"""The client's end of src/door/wire/wire.h: `cordon run` in a session speaks to a daemon. Here the daemon is a script, so that each
-frame is seen and each can be odd; test_serve.py tests the same with a real daemon."""
+"""The client's end of src/door/wire/wire.h: `cordon run` in a session speaks to a daemon. Here the daemon is a script,
+so that each frame is seen and each can be odd; test_serve.py tests the same with a real daemon."""
 import ctypes
 import os
 import pathlib
@@ -275,14 +275,14 @@ def test_a_full_disk(started):
     assert finish(process) == (125, None, b"cordon: the output could not be written: No space left on device\n")
 
 
-# ---- what does not go through the daemon ------------------------------------------------------------------------------
+# ---- what does not go through the daemon -----------------------------------------------------------------------------
 
 LEFT = [
     ["run", "-c", "exit 6"], ["run", "--", "sh", "-c", "exit 6", "--session", "s"],
     ["run", "--session", "s", "--help"], ["run", "--session", "s", "-h"], ["run", "--session", "--", "true"],
-    ["run", "--session", "s", "--nonsense", "true"], ["run", "--session", "s", "--json=1", "true"], ["run", "", "--session=s", "x"],
-    ["--session", "s", "run"], ["run"], ["help", "run"], ["RUN", "--session", "s", "true"], ["run ", "--session", "s", "true"], [""],
-    ["version"], [],
+    ["run", "--session", "s", "--nonsense", "true"], ["run", "--session", "s", "--json=1", "true"],
+    ["run", "", "--session=s", "x"], ["--session", "s", "run"], ["run"], ["help", "run"],
+    ["RUN", "--session", "s", "true"], ["run ", "--session", "s", "true"], [""], ["version"], [],
 ]
 
 
@@ -301,10 +301,12 @@ def test_a_terminal_or_another_configuration_needs_no_daemon(cordon, daemon, tmp
 
 
 def test_more_words_than_a_hello_holds_are_not_sent(cordon, daemon):
-    process = cordon.popen("run", "--session=s", "--", "sh", "-c", 'exit $(($# == 90000 ? 6 : 1))', "sh", *["a"] * 90000)
+    process = cordon.popen("run", "--session=s", "--", "sh", "-c", 'exit $(($# == 90000 ? 6 : 1))', "sh",
+                           *["a"] * 90000)
     assert Talk(daemon.socket.accept()[0]).frame() is None
     assert finish(process)[0] == 6
-    process = cordon.popen("run", "--session=s", "-c", "exit 6", env={**cordon.env, "X": "x" * 100_000, "Y": "y" * 100_000})
+    process = cordon.popen("run", "--session=s", "-c", "exit 6",
+                           env={**cordon.env, "X": "x" * 100_000, "Y": "y" * 100_000})
     assert Talk(daemon.socket.accept()[0]).frame() is None
     assert finish(process)[0] == 6
 
@@ -395,9 +397,10 @@ def test_a_socket_that_outlives_its_daemon(cordon, daemon):
     other.communicate()
 
 
-@pytest.mark.parametrize("said", [b"", b"\xc3", struct.pack("=BBHI", STDOUT, 0, 0, 9) + b"part", struct.pack("=BBHI", 0x01, 0, 0, 0),
-                                  struct.pack("=BBHI", STDOUT, 0, 0, 65537), struct.pack("=BBHI", STDOUT, 0, 7, 0),
-                                  struct.pack("=BBHI", END, 0, 0, 3) + b"123", struct.pack("=BBHI", MORE, 0, 0, 4) + b"123",
+@pytest.mark.parametrize("said", [b"", b"\xc3", struct.pack("=BBHI", STDOUT, 0, 0, 9) + b"part",
+                                  struct.pack("=BBHI", 0x01, 0, 0, 0), struct.pack("=BBHI", STDOUT, 0, 0, 65537),
+                                  struct.pack("=BBHI", STDOUT, 0, 7, 0), struct.pack("=BBHI", END, 0, 0, 3) + b"123",
+                                  struct.pack("=BBHI", MORE, 0, 0, 4) + b"123",
                                   struct.pack("=BBHI", HELLO, 0, 0, 16) + b"x" * 16, b"{}\n" * 10], ids=repr)
 def test_a_daemon_that_goes_away_or_talks_nonsense(started, said):
     process, talk = started("x")

@@ -1,4 +1,5 @@
-"""Sessions: made, shown, listed, paused, resumed, ended and removed; ids that are anything; records that were damaged."""
+"""Sessions: made, shown, listed, paused, resumed, ended and removed; ids that are anything; records that were
+damaged."""
 import fcntl
 import hashlib
 import json
@@ -84,8 +85,9 @@ def test_modes(cordon):
 
 def test_what_a_session_may_reach(cordon, tmp_path):
     (tmp_path / "data").mkdir()
-    made = session(cordon, "new", "s", "--workspace", cordon.workspace, "--read", f"{tmp_path}/data/../data/", "--write", tmp_path,
-                   "--no-spawn", "--memory", "64M", "--net", "all", "--program", "/bin/ls", "--max-output", "unlimited")
+    made = session(cordon, "new", "s", "--workspace", cordon.workspace, "--read", f"{tmp_path}/data/../data/",
+                   "--write", tmp_path, "--no-spawn", "--memory", "64M", "--net", "all", "--program", "/bin/ls",
+                   "--max-output", "unlimited")
     assert made["workspace"] == str(cordon.workspace) and made["workspace_named"]
     assert made["home"] == str(cordon.data / "cordon/homes" / hashed("s"))
     baseline = made["baseline"]
@@ -115,7 +117,8 @@ def test_named_limits_are_what_its_commands_have(cordon):
     more, less = limits("--session", "more"), limits("--session", "less")
     assert (more["wall_ms"], more["cpu_percent"], more["stdout_bytes"]) == (300000, 200, 2 << 20), more
     assert less["wall_ms"] == 5000, less
-    assert limits("--session", "more", "--timeout", "7s")["wall_ms"] == 7000 and limits("--session", "usual")["wall_ms"] == 60000
+    assert limits("--session", "more", "--timeout",
+                  "7s")["wall_ms"] == 7000 and limits("--session", "usual")["wall_ms"] == 60000
 
 
 def test_what_cannot_be_had(cordon, tmp_path):
@@ -153,10 +156,11 @@ def test_list(cordon):
 
 
 @pytest.mark.parametrize("words, subject", [
-    ([], ""), (["nwe", "s"], "nwe"), (["new"], "new"), (["show"], "show"), (["rm", "a", "b"], "b"), (["list", "a"], "a"),
-    (["show", "s", "--read", "/usr"], "--read PATH"), (["resume", "s", "--why", "x"], "--why TEXT"),
-    (["pause", "s", "--remove-workspace"], "--remove-workspace"), (["new", "s", "--frob"], "--frob"),
-    (["new", "s", "--cwd", "/x"], "--cwd"), (["new", "s", "--env", "A=B"], "--env")], ids=" ".join)
+    ([], ""), (["nwe", "s"], "nwe"), (["new"], "new"), (["show"], "show"), (["rm", "a", "b"], "b"),
+    (["list", "a"], "a"), (["show", "s", "--read", "/usr"], "--read PATH"),
+    (["resume", "s", "--why", "x"], "--why TEXT"), (["pause", "s", "--remove-workspace"], "--remove-workspace"),
+    (["new", "s", "--frob"], "--frob"), (["new", "s", "--cwd", "/x"], "--cwd"),
+    (["new", "s", "--env", "A=B"], "--env")], ids=" ".join)
 def test_words_that_make_no_sense(cordon, words, subject):
     human, machine = cordon("session", *words), cordon("session", "--json", *words)
     assert human.returncode == machine.returncode == 2 and human.stdout == machine.stderr == ""
@@ -198,7 +202,8 @@ def test_the_configured_place(cordon, tmp_path):
     assert list((tmp_path / "root").iterdir()) == []
 
 
-ALL = [["new", "s"], ["list"], ["show", "s"], ["pause", "s"], ["resume", "s"], ["end", "s"], ["end", "s", "--remove-workspace"], ["rm", "s"]]
+ALL = [["new", "s"], ["list"], ["show", "s"], ["pause", "s"], ["resume", "s"], ["end", "s"],
+       ["end", "s", "--remove-workspace"], ["rm", "s"]]
 
 
 def test_switched_off(cordon):
@@ -300,7 +305,8 @@ def test_rm_takes_all_that_is_its_own(cordon):
     alike.mkdir()
     session(cordon, "end", "s")
     session(cordon, "rm", "s")
-    assert not any(path.exists() for path in gone) and all(path.exists() for path in left) and not aside.exists() and alike.exists()
+    assert not any(path.exists() for path in gone) and all(path.exists()
+                                                           for path in left) and not aside.exists() and alike.exists()
     assert [one["id"] for one in session(cordon, "list")["sessions"]] == ["other"]
     for path in left:
         subprocess.run(["chmod", "-R", "u+rwx", path])
@@ -341,8 +347,8 @@ def test_a_session_in_use(cordon):
 
 # ---- ids -------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["/", "..", ".", "../../../etc/passwd", "a/b", "-c", "--json", "a b", " ", '"\\', "ü", "\U0001f4a9",
-                                  "x" * 65536, '"' * 65536], ids=lambda name: name[:12])
+@pytest.mark.parametrize("name", ["/", "..", ".", "../../../etc/passwd", "a/b", "-c", "--json", "a b", " ", '"\\', "ü",
+                                  "\U0001f4a9", "x" * 65536, '"' * 65536], ids=lambda name: name[:12])
 def test_ids_of_any_kind(cordon, name):
     made = session(cordon, "new", "--", name)
     assert made["id"] == name and pathlib.Path(made["workspace"]).name == hashed(name)
@@ -358,12 +364,14 @@ def test_ids_of_every_byte(cordon):
     """One process for each would take long: printable ones at once, and each of the others."""
     session(cordon, "new", "--", bytes(range(0x20, 0x7f)).decode())
     for byte in [*range(1, 0x20), *range(0x7f, 0x100)]:
-        done = cordon("session", "show", "--json", b"a" + bytes([byte]) + b"b", text=False) if byte in (10, 0x7f, 0x80, 0xff) \
+        done = cordon("session", "show", "--json", b"a" + bytes([byte]) + b"b",
+                      text=False) if byte in (10, 0x7f, 0x80, 0xff) \
             else cordon("session", "show", "--json", "--", b"a" + bytes([byte]), text=False)
         assert done.returncode == 125 and json.loads(done.stdout)["error"]["class"] == "invalid_request", byte
 
 
-@pytest.mark.parametrize("name", [b"", b"x" * 65537, b"\xff", b"a\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xc2\x85", b"a\nb", b"\x1b[31m"],
+@pytest.mark.parametrize("name", [b"", b"x" * 65537, b"\xff", b"a\xc3", b"\xc0\xaf", b"\xed\xa0\x80", b"\xc2\x85",
+                                  b"a\nb", b"\x1b[31m"],
                          ids=lambda name: repr(name[:8]))
 def test_ids_that_are_none(cordon, name):
     for words in (["new"], ["show"], ["pause"], ["resume"], ["end"], ["end", "--remove-workspace"], ["rm"]):
@@ -394,12 +402,13 @@ def replace_by(make):
 
 
 DAMAGES = {
-    "garbage": as_text(lambda text: "\0\1\2"), "empty": as_text(lambda text: ""), "half": as_text(lambda text: text[:len(text) // 2]),
-    "huge": lambda path: os.truncate(path, 1 << 40), "wrong id": as_member("id", "another"), "no version": as_member("version", 0),
-    "a key more": as_member("more", 1), "no such state": as_member("state", "free"), "not an object": as_text(lambda text: "[]"),
+    "garbage": as_text(lambda text: "\0\1\2"), "empty": as_text(lambda text: ""),
+    "half": as_text(lambda text: text[:len(text) // 2]), "huge": lambda path: os.truncate(path, 1 << 40),
+    "wrong id": as_member("id", "another"), "no version": as_member("version", 0), "a key more": as_member("more", 1),
+    "no such state": as_member("state", "free"), "not an object": as_text(lambda text: "[]"),
     "a grant of nonsense": as_member("grants", [{"card": "x"}]), "deep": as_text(lambda text: "[" * 100_000),
-    "a link": replace_by(lambda path: path.symlink_to("aside")), "a pipe": replace_by(os.mkfifo), "a directory": replace_by(os.mkdir),
-    "for others to write": lambda path: path.chmod(0o666),
+    "a link": replace_by(lambda path: path.symlink_to("aside")), "a pipe": replace_by(os.mkfifo),
+    "a directory": replace_by(os.mkdir), "for others to write": lambda path: path.chmod(0o666),
     "the directory for others to write": lambda path: path.parent.chmod(0o777),
 }
 if IS_ROOT:
@@ -408,7 +417,8 @@ if IS_ROOT:
 
 
 def snapshot(path):
-    return [(one.name, one.lstat().st_mode, one.lstat().st_size, one.lstat().st_uid) for one in sorted(path.iterdir()) if one.name != "use"]
+    return [(one.name, one.lstat().st_mode, one.lstat().st_size, one.lstat().st_uid) for one in sorted(path.iterdir())
+            if one.name != "use"]
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -440,8 +450,9 @@ def test_no_row_no_change_but_a_stop(cordon):
     ledger = cordon.data / "cordon/ledger"
     ledger.rename(ledger.with_name("kept"))
     ledger.write_text("in its place")
-    for state, *words in (["", "new", "more"], ["", "resume", "paused"], ["", "rm", "ended"], ["", "end", "ended", "--remove-workspace"],
-                          ["paused", "pause", "s"], ["ended", "end", "s"], ["ended", "end", "t", "--remove-workspace"]):
+    for state, *words in (["", "new", "more"], ["", "resume", "paused"], ["", "rm", "ended"],
+                          ["", "end", "ended", "--remove-workspace"], ["paused", "pause", "s"], ["ended", "end", "s"],
+                          ["ended", "end", "t", "--remove-workspace"]):
         done = cordon("session", words[0], "--json", *words[1:])
         error = json.loads(done.stdout)["error"]
         assert done.returncode == 125 and error["class"] == "audit_unavailable" and error["audit_id"] == "", error

@@ -1,6 +1,6 @@
-"""Commands of two sessions of one process: what one has, the other cannot reach, neither beside it nor after it. The same for two
-commands of one session that asked for a sandbox of their own (fresh). The attempts are those of tests/walls/. That each of them can
-succeed is seen where both are one command."""
+"""Commands of two sessions of one process: what one has, the other cannot reach, neither beside it nor after it. The
+same for two commands of one session that asked for a sandbox of their own (fresh). The attempts are those of
+tests/walls/. That each of them can succeed is seen where both are one command."""
 import random
 import re
 import subprocess
@@ -46,7 +46,8 @@ ATTACKS = {
     **{f"namespace-{kind}": ["namespace", kind, f"{{ns_{kind}}}"] for kind in ("pid", "mnt", "ipc", "user", "cgroup")},
     **{f"namespace-{kind}": ["namespace", kind, f"{{ns_{kind}}}"] for kind in ("net", "uts")},
 }
-# No command of cordon's may do this to any process, not even to its own; the rows of tests/walls show that it can be done.
+# No command of cordon's may do this to any process, not even to its own; the rows of tests/walls show that it can be
+# done.
 NEVER = {"vm-read", "take-fd", "limits", "mq"}
 STAND = '"$0" "$@" > /tmp/said & until grep -q standing /tmp/said; do sleep 0.01; done;'
 WAYS = {"sessions": ({"session": "s"}, {"session": "t"}), "fresh": ({"fresh": "true"}, {"fresh": "true"})}

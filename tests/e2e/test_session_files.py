@@ -1,5 +1,6 @@
-"""The files of a session: /tmp, /var/tmp and home are on disk with it, the same ones for all of its commands, with a daemon and
-without, and go when it is removed. One-offs, and commands that ask for it (--fresh), have a /tmp of their own, in memory."""
+"""The files of a session: /tmp, /var/tmp and home are on disk with it, the same ones for all of its commands, with a
+daemon and without, and go when it is removed. One-offs, and commands that ask for it (--fresh), have a /tmp of their
+own, in memory."""
 import json
 import os
 import pathlib
@@ -115,7 +116,8 @@ LEFT = {"link": "ln -s / {name}", "loop": "ln -s {name} {name}", "file": "echo x
 
 @pytest.mark.parametrize("what", LEFT)
 def test_what_is_in_the_way_of_a_mount_point(cordon, tmp_path, what):
-    """A grant beneath /tmp is mounted in the session's own directory: no link there is followed, nothing outside is made or changed."""
+    """A grant beneath /tmp is mounted in the session's own directory: no link there is followed, nothing outside is
+    made or changed."""
     root = pathlib.Path("/tmp") / f"cordon-files-{os.getpid()}-{what}"
     granted, outside = root / "granted", tmp_path / "outside"
     granted.mkdir(parents=True)

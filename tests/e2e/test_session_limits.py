@@ -1,5 +1,5 @@
-"""Limits and a network of listed hosts: the second command of a session in a daemon is held to the same as the first, and as one
-without a daemon."""
+"""Limits and a network of listed hosts: the second command of a session in a daemon is held to the same as the first,
+and as one without a daemon."""
 import subprocess
 
 import pytest
@@ -74,7 +74,8 @@ def test_what_the_supervisor_holds(cordon, session, words, told):
 
 
 def test_listed_hosts(cordon, session):
-    """They answer to each command of the session: its sandbox has listeners and a proxy, which each command has the use of."""
+    """They answer to each command of the session: its sandbox has listeners and a proxy, which each command has the use
+    of."""
     assert cordon("session", "new", "n", "--net", "listed.example:443").returncode == 0
     line = "getent hosts listed.example >/dev/null && ! getent hosts other.example && ! getent hosts listed.example.other"
     for _ in range(3):

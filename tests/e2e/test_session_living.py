@@ -1,6 +1,7 @@
-"""A session is one sandbox: what one command leaves in its memory, on its loopback and in /tmp the next one finds, across grants and
-changes of the policy; what one command starts ends with it, however it hides. Each scene is played by a daemon that serves `cordon`
-and by a process that uses the library; with a control group where this machine has them, and without."""
+"""A session is one sandbox: what one command leaves in its memory, on its loopback and in /tmp the next one finds,
+across grants and changes of the policy; what one command starts ends with it, however it hides. Each scene is played by
+a daemon that serves `cordon` and by a process that uses the library; with a control group where this machine has them,
+and without."""
 import collections
 import concurrent.futures
 import json
@@ -91,7 +92,8 @@ class ByDaemon:
                       "--processes", "2000").returncode == 0
 
     def words(self, settings):
-        return [word for key, value in settings.items() for word in (f"--{key.replace('_', '-')}", *([] if value == "true" else [value]))]
+        return [word for key, value in settings.items()
+                for word in (f"--{key.replace('_', '-')}", *([] if value == "true" else [value]))]
 
     def run(self, line, **settings):
         done = self.cordon("run", "--session", "s", "--json", *self.words(settings), "-c", line)
@@ -115,7 +117,8 @@ class ByDaemon:
 
         def cards():
             return json.loads(self.cordon("approvals", "list", "--json").stdout)["approvals"]
-        assert wait_until(lambda: cards() or process.poll() is not None) and process.poll() is None, process.communicate()
+        assert wait_until(lambda: cards()
+                          or process.poll() is not None) and process.poll() is None, process.communicate()
         assert self.cordon("approvals", "approve", cards()[0]["id"], *how).returncode == 0
         return json.loads(process.communicate(timeout=PATIENCE)[0])
 
@@ -160,7 +163,8 @@ GROUPS = {"group": "", "no-group": '[limits]\ncgroup = "none"\n', "version-2": N
 
 @pytest.fixture(params=GROUPS)
 def any_world(request, make):
-    """With the groups that this machine has, without, and with those of version 2, in a directory of our own without controllers."""
+    """With the groups that this machine has, without, and with those of version 2, in a directory of our own without
+    controllers."""
     if request.param != "version-2":
         world = make(GROUPS[request.param])
         world.is_grouped = world.run("true")["isolation"]["limit_processes"] != "rlimit"
@@ -226,10 +230,12 @@ def test_a_command_with_other_walls_has_a_sandbox_of_its_own(make, setting):
 
 
 def test_isolation_says_whose_processes_there_are(world):
-    """Those of the session, where its next command can reach what jobs leave; else the command's own. The ledger says the same."""
+    """Those of the session, where its next command can reach what jobs leave; else the command's own. The ledger says
+    the same."""
     own, shared = "pid namespace", "pid namespace of the session"
     alone = world.cordon("run", "--session", "s", "--no-daemon", "--json", "--", "/bin/true")
-    for done, wanted in ((world.run("true"), shared), (world.run("true", fresh="true"), own), (json.loads(alone.stdout), own)):
+    for done, wanted in ((world.run("true"), shared), (world.run("true", fresh="true"), own),
+                         (json.loads(alone.stdout), own)):
         assert done["isolation"]["processes"] == wanted, done
         rows = rows_of(world.cordon, done["audit_id"])
         assert [row["isolation"]["processes"] for row in rows if row["row"] == "result"] == [wanted], rows
@@ -268,8 +274,11 @@ def test_a_host_granted_once_is_the_commands_own(make):
         address = f"127.0.0.1:{listener.port}"
         reach = f"curl -sS --noproxy '' -x http://198.18.0.1:3128 -o /dev/null -w '%{{http_code}}' -m 20 http://{address}/"
         assert say(world.run(reach)) == "403"
-        job = world.job("/bin/sh", "-c", f"echo waits; until [ -e go ]; do sleep 0.02; done; {reach} >said; touch been; exec sleep 1000", said="waits")
-        own = world.grant_once(f"{reach}; readlink /proc/self/ns/net; touch go; until [ -e been ]; do sleep 0.02; done", net=address)
+        job = world.job("/bin/sh", "-c",
+                        f"echo waits; until [ -e go ]; do sleep 0.02; done; {reach} >said; touch been; exec sleep 1000",
+                        said="waits")
+        own = world.grant_once(f"{reach}; readlink /proc/self/ns/net; touch go; until [ -e been ]; do sleep 0.02; done",
+                               net=address)
         assert say(own).startswith("200"), own
         assert (world.cordon.workspace / "said").read_text() == "403"
         assert say(world.run(reach)) == "403"
@@ -287,7 +296,8 @@ NETWORKS = {"none": "", "hosts": 'network = ["example.com:443"]', "all": 'networ
 
 @pytest.mark.parametrize("first, then", [("none", "all"), ("hosts", "all"), ("all", "none"), ("all", "hosts")])
 def test_the_hosts_network_comes_and_goes(world, tmp_path, first, then):
-    """The sandbox stays: its processes and memory, and what jobs have of the network they began in. Who is left there is named once."""
+    """The sandbox stays: its processes and memory, and what jobs have of the network they began in. Who is left there
+    is named once."""
     config, host = tmp_path / "config/cordon/config.toml", os.readlink("/proc/self/ns/net")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
@@ -421,8 +431,8 @@ def hiders(tmp_path_factory):
 
 @pytest.mark.parametrize("way", HIDING)
 def test_nothing_outlives_its_command(any_world, hiders, way):
-    """However it hides. A job of the session goes on, but where what was to end it is gone and there is no group: then the sandbox
-    ends, and the result says so."""
+    """However it hides. A job of the session goes on, but where what was to end it is gone and there is no group: then
+    the sandbox ends, and the result says so."""
     world, ws = any_world, any_world.cordon.workspace
     for name in ("subreaper", "sixty", "sibling"):
         (ws / name).write_bytes((hiders / name).read_bytes())
@@ -450,7 +460,8 @@ def test_a_command_that_stops_its_reaper(any_world):
 
 @pytest.mark.parametrize("how", ["KILL", "STOP"])
 def test_a_reaper_that_is_lost_ends_a_command_without_a_time(any_world, how):
-    """It is found out, nothing hangs, and nothing is done twice; without a group the sandbox ends with it, jobs and all."""
+    """It is found out, nothing hangs, and nothing is done twice; without a group the sandbox ends with it, jobs and
+    all."""
     world = any_world
     grouped = world.is_grouped
     world.job("/bin/sh", "-c", "echo up; exec sleep 7545", said="up")
@@ -501,7 +512,7 @@ def test_four_hundred_daemons(any_world):
     assert say(any_world.run("pgrep -cxf 'sleep 7534' || true")) == "0\n"
 
 
-# ---- what is shown -----------------------------------------------------------------------------------------------------
+# ---- what is shown ---------------------------------------------------------------------------------------------------
 
 def test_session_show(cordon, tmp_path, leftovers):  # noqa: F811
     """What is up and what runs in it; and the job that has a sandbox of its own, because no daemon runs it."""
@@ -517,7 +528,8 @@ def test_session_show(cordon, tmp_path, leftovers):  # noqa: F811
     assert command["audit_id"] == job and command["job"] and command["command"] == ["/bin/sh", "-c", script], command
     assert command["program"] == "/bin/sh" and command["processes"] >= 1 and command["memory_kb"] > 4000, command
     assert say(world.run(f"ps -o comm= {command['pid']}")) == "sh\n"
-    own = json.loads(cordon("job", "start", "--session", "s", "--no-daemon", "--json", "--", "sleep", "7549").stdout)["id"]
+    own = json.loads(cordon("job", "start", "--session", "s", "--no-daemon", "--json", "--", "sleep",
+                            "7549").stdout)["id"]
     session = shown()
     assert {each["id"] for each in session["jobs"]} == {job, own} and len(session["sandbox"]["running"]) == 1, session
     text = cordon("session", "show", "s").stdout
@@ -615,10 +627,12 @@ def test_many_callers_at_once(world):
 def test_a_thousand_callers_of_a_new_session(cordon, tmp_path, leftovers):  # noqa: F811
     """None of them made it before: it is made once, and all of them are in one sandbox."""
     world = ByDaemon(cordon, write(tmp_path / "config/cordon/config.toml", ""))
-    argv = cordon.argv("run", "--session", "many", "--workspace", cordon.workspace, "--", "readlink", "/proc/self/ns/pid")
+    argv = cordon.argv("run", "--session", "many", "--workspace", cordon.workspace, "--", "readlink",
+                       "/proc/self/ns/pid")
 
     def call(_):
-        done = subprocess.run(argv, env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = subprocess.run(argv, env=cordon.env, cwd=cordon.workspace, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True)
         return done.returncode, done.stdout, done.stderr
     with concurrent.futures.ThreadPoolExecutor(100) as callers:
         said = collections.Counter(callers.map(call, range(1000)))
@@ -630,8 +644,8 @@ def test_a_thousand_callers_of_a_new_session(cordon, tmp_path, leftovers):  # no
 # ---- what there is no room for ---------------------------------------------------------------------------------------
 
 def test_no_room_for_another_process(make):
-    """Where no group holds the limit it is the sandbox's, and a job can use it up. What then cannot be started says so, or the
-    sandbox is ended for it; the next command runs."""
+    """Where no group holds the limit it is the sandbox's, and a job can use it up. What then cannot be started says so,
+    or the sandbox is ended for it; the next command runs."""
     world = make(GROUPS["no-group"])
     bomb = "echo up; while :; do sleep 1000 & sleep 0.001; done"
     job = world.job("/bin/sh", "-c", f"ulimit -u 2>/dev/null; {bomb}", said="up")
@@ -646,8 +660,8 @@ def test_no_room_for_another_process(make):
 
 
 def test_what_is_full_can_be_emptied(make):
-    """A command that fills /tmp up to the session's limit is ended; the next one begins there all the same, and makes room. A grant
-    beneath it finds a mount point."""
+    """A command that fills /tmp up to the session's limit is ended; the next one begins there all the same, and makes
+    room. A grant beneath it finds a mount point."""
     world = make()
     done = world.run("head -c 400M /dev/zero >/tmp/big; sleep 60", disk="64M", timeout="60s")
     assert done.get("limit_hit") == "disk" or "disk" in json.dumps(done), done
@@ -655,7 +669,8 @@ def test_what_is_full_can_be_emptied(make):
 
 
 def test_descriptors_under_way_elsewhere(world):
-    """The kernel counts them per user: what a command of another session keeps under way is not in the way of this one."""
+    """The kernel counts them per user: what a command of another session keeps under way is not in the way of this
+    one."""
     line = f"""exec {PYTHON} -c '
 import array, socket, time
 pairs = []
@@ -679,7 +694,8 @@ time.sleep(7537)'"""
 
 @pytest.mark.parametrize("kind", [ByLibrary, ByDaemon])
 def test_two_processes_use_one_session(cordon, tmp_path, leftovers, kind):  # noqa: F811
-    """Two that use the library, or one and the daemon: each has a sandbox of its own for it: files are shared, processes are not, and names are hidden in both."""
+    """Two that use the library, or one and the daemon: each has a sandbox of its own for it: files are shared,
+    processes are not, and names are hidden in both."""
     one, two = kind(cordon, write(tmp_path / "config/cordon/config.toml", "")), Library(cordon)
     try:
         assert say(one.run("echo a >/tmp/a; echo a >~/a")) == ""
@@ -699,11 +715,11 @@ def test_two_processes_use_one_session(cordon, tmp_path, leftovers, kind):  # no
 # ---- names, while a job runs -----------------------------------------------------------------------------------------
 
 def test_names_appear_while_a_job_runs(world):
-    """A name that the host makes is hidden from the job, too, from the next command on; a repository that a command made is
-    protected in the next."""
+    """A name that the host makes is hidden from the job, too, from the next command on; a repository that a command
+    made is protected in the next."""
     ws = world.cordon.workspace
-    job = world.job("/bin/sh", "-c", "echo up; until [ -e go ]; do sleep 0.02; done; cat .env sub/.env 2>&1; echo evil >>r/.git/config; echo end; sleep 0.1",
-                    said="up")
+    job = world.job("/bin/sh", "-c",
+                    "echo up; until [ -e go ]; do sleep 0.02; done; cat .env sub/.env 2>&1; echo evil >>r/.git/config; echo end; sleep 0.1", said="up")
     write(ws / ".env", "secret\n")
     write(ws / "sub/.env", "secret\n")
     write(ws / "r/.git/config", "[core]\n\tbare = false\n")
@@ -777,7 +793,8 @@ def spied(world, job):
 
 
 def test_from_one_command_on_another_across_a_grant(world, tmp_path):
-    """What has begun before a grant looks at what has more, and the other way round; within one view all of that can be done."""
+    """What has begun before a grant looks at what has more, and the other way round; within one view all of that can be
+    done."""
     granted = write(tmp_path / "granted/file", "granted\n")
     write(world.cordon.workspace / "spy.py", SPY)
     older = world.job(PYTHON, "spy.py", str(granted), "7541", said="up")
@@ -795,7 +812,8 @@ def test_from_one_command_on_another_across_a_grant(world, tmp_path):
 
 
 def test_a_grant_without_landlock(cordon, tmp_path, leftovers):  # noqa: F811
-    """Nothing would keep what runs from looking into what is granted, so that ends, and the result names it. Files stay."""
+    """Nothing would keep what runs from looking into what is granted, so that ends, and the result names it. Files
+    stay."""
     if lack("gcc"):
         pytest.skip(lack("gcc"))
     granted = write(tmp_path / "granted/file", "granted\n")
@@ -818,7 +836,9 @@ def test_a_grant_without_landlock(cordon, tmp_path, leftovers):  # noqa: F811
 def test_the_policy_changes_while_a_job_runs(world, tmp_path):
     """The job goes on, with what is hidden now hidden from it, too."""
     write(world.cordon.workspace / "a.kept", "text\n")
-    job = world.job("/bin/sh", "-c", "cat a.kept; until [ -e go ]; do sleep 0.02; done; cat a.kept 2>&1; echo end; exec sleep 7542", said="text")
+    job = world.job("/bin/sh", "-c",
+                    "cat a.kept; until [ -e go ]; do sleep 0.02; done; cat a.kept 2>&1; echo end; exec sleep 7542",
+                    said="text")
     config = tmp_path / "config/cordon/config.toml"
     config.write_text(config.read_text() + '[capabilities]\ndeny = ["*.kept"]\n')
     assert "denied" in world.run("cat a.kept; echo memory >/dev/shm/a; touch go")["stderr"]

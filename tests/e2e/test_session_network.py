@@ -1,4 +1,5 @@
-"""The network of a session's sandbox while it is up: hosts come and go, and what jobs are connected to goes on where it still may."""
+"""The network of a session's sandbox while it is up: hosts come and go, and what jobs are connected to goes on where it
+still may."""
 import json
 import socket
 import threading
@@ -135,7 +136,8 @@ def test_a_host_that_is_taken_away_is_left(world, connected, server):  # noqa: F
     ended = world.ended(job)
     output = ended["stdout"] if isinstance(ended["stdout"], str) else ended["stdout"]["data"]
     assert "reset" in output or "ended" in output, output
-    taken = [row for row in rows(world.cordon) if row["row"] == "network" and row.get("why") == "the host was taken back"]
+    taken = [row for row in rows(world.cordon) if row["row"] == "network"
+             and row.get("why") == "the host was taken back"]
     assert len(taken) == 1 and taken[0]["host"] == "127.0.0.1" and taken[0]["bytes_out"] > 0, taken
 
 
@@ -185,7 +187,8 @@ def test_a_port_that_a_job_has_taken(cordon, tmp_path, leftovers, server):  # no
     """It is said, and once the job is gone what was listed before is there again, and the new host, too."""
     config, other = write(tmp_path / "config/cordon/config.toml", ""), Lines()
     world = ByDaemon(cordon, config)
-    write(cordon.workspace / "ask.py", "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 20)\n"
+    write(cordon.workspace / "ask.py",
+          "import socket, sys\ns = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 20)\n"
                                        "s.sendall(b'more\\n')\nprint(s.recv(9))\n")
     write(cordon.workspace / "taken.py", f"import socket, time\ns = socket.create_server(('0.0.0.0', {other.port}))\n"
                                          "print('up', flush=True)\ntime.sleep(1000)\n")
@@ -214,17 +217,20 @@ print(connection.recv(100).split()[1].decode(), flush=True)
 
 
 def test_whose_a_connection_was(world, tmp_path):  # noqa: F811
-    """Of two commands that run at once each finds the proxy at an address of its own, by which a row is the one's or the other's."""
+    """Of two commands that run at once each finds the proxy at an address of its own, by which a row is the one's or
+    the other's."""
     servers = [Lines(), Lines(), Lines()]
     capability(tmp_path / "config/cordon/config.toml", hosts(*(server.port for server in servers)))
     write(world.cordon.workspace / "ask.py", ASK_PROXY)
     line = "{python} ask.py 127.0.0.1:{port}; touch said-{port}; until [ -e go ]; do sleep 0.02; done"
-    jobs = {server.port: world.job("/bin/sh", "-c", "echo up; " + line.format(python=PYTHON, port=server.port), said="up") for server in servers[:2]}
+    jobs = {server.port: world.job("/bin/sh", "-c", "echo up; " + line.format(python=PYTHON, port=server.port),
+                                   said="up") for server in servers[:2]}
     for port in jobs:
         assert wait_until((world.cordon.workspace / f"said-{port}").exists)
     last = world.run(f"{PYTHON} ask.py 127.0.0.1:{servers[2].port}; touch go")
     ended = {port: world.ended(job) for port, job in jobs.items()}
-    ids = {port: done.get("audit_id") or jobs[port] for port, done in ended.items()} | {servers[2].port: last["audit_id"]}
+    ids = {port: done.get("audit_id") or jobs[port]
+           for port, done in ended.items()} | {servers[2].port: last["audit_id"]}
     told = [(row["port"], row["audit_id"]) for row in rows(world.cordon) if row["row"] == "network"]
     assert sorted(told) == sorted(ids.items()), (told, ids)
     for server in servers:

@@ -38,7 +38,8 @@ def test_labels(rpc, cordon):  # noqa: F811
     assert changed["labels"] == {"more": "y", "tenant": "x"}
     row = [row for row in rows(cordon) if row.get("change") == "updated"][-1]
     assert row["labels"] == changed["labels"] and row["session"] == "a"
-    for labels in ({"n": 3}, {"": "x"}, {"n" * 65: "x"}, {"n": "x" * 257}, {"n": "a\nb"}, {f"n{i}": "x" for i in range(32)}):
+    for labels in ({"n": 3}, {"": "x"}, {"n" * 65: "x"}, {"n": "x" * 257}, {"n": "a\nb"},
+                   {f"n{i}": "x" for i in range(32)}):
         assert rpc.call("session.update", id="a", labels=labels)["error"]["data"]["class"] == "invalid_request", labels
     assert rpc.call("session.show", id="a")["result"]["labels"] == changed["labels"]
     assert rpc.call("session.update", id="gone", labels={})["error"]["data"]["audit_id"]
@@ -60,8 +61,10 @@ def test_what_is_granted_and_taken_back(rpc, cordon, tmp_path_factory):  # noqa:
     assert rpc.call("session.update", id="s", revoke=[card])["result"]["grants"] == [] and status() != 0
     told = [(row["change"], row["approval"]) for row in rows(cordon) if row.get("change") in ("granted", "revoked")]
     assert told == [("granted", card), ("revoked", card)]
-    for grant in ({}, {"memory": "1G"}, {"read": "/gone/away"}, {"workspace": str(place)}, {"program": "/bin/sh"}, {"no-spawn": True}):
-        assert rpc.call("session.update", id="s", grant=grant)["error"]["data"]["class"] in ("invalid_request", "capability_denied"), grant
+    for grant in ({}, {"memory": "1G"}, {"read": "/gone/away"}, {"workspace": str(place)}, {"program": "/bin/sh"},
+                  {"no-spawn": True}):
+        assert rpc.call("session.update", id="s",
+                        grant=grant)["error"]["data"]["class"] in ("invalid_request", "capability_denied"), grant
     assert rpc.call("session.show", id="s")["result"]["grants"] == []
 
 
@@ -90,7 +93,8 @@ def test_it_ends_when_sessions_are_listed_and_never_with_never(cordon):
     session(cordon, "new", "stays", "--idle-expiry", "60s")
     session(cordon, "update", "stays", "--idle-expiry", "never")
     age(cordon, 61)
-    assert {each["id"]: each["state"] for each in session(cordon, "list")["sessions"]} == {"s": "ended", "stays": "active"}
+    assert {each["id"]: each["state"]
+            for each in session(cordon, "list")["sessions"]} == {"s": "ended", "stays": "active"}
 
 
 def test_the_sandbox_of_an_idle_session_is_lowered(cordon, daemon):  # noqa: F811
@@ -109,7 +113,8 @@ def test_the_command_line(cordon, tmp_path_factory):
     session(cordon, "new", "s", "--label", "tenant=x", "--label", "kind=build")
     granted = session(cordon, "update", "s", "--label", "kind=", "--read", place)
     assert granted["labels"] == {"tenant": "x"} and granted["grants"][0]["capabilities"]["fs_read"] == [str(place)]
-    assert names(session(cordon, "list", "--label", "tenant=x")) == ["s"] and names(session(cordon, "list", "--label", "tenant=y")) == []
+    assert names(session(cordon, "list", "--label",
+                         "tenant=x")) == ["s"] and names(session(cordon, "list", "--label", "tenant=y")) == []
     shown = cordon("session", "show", "s").stdout
     assert "label       tenant=x\n" in shown and str(place) in shown
     assert session(cordon, "update", "s", "--revoke", granted["grants"][0]["approval"])["grants"] == []

@@ -1,5 +1,6 @@
-"""A view that a session's sandbox gets while it is up, by a grant or a changed policy: commands see the processes that make it, in
-their pid namespace, and can stop and kill them. That costs the session its sandbox, and nobody else anything."""
+"""A view that a session's sandbox gets while it is up, by a grant or a changed policy: commands see the processes that
+make it, in their pid namespace, and can stop and kill them. That costs the session its sandbox, and nobody else
+anything."""
 import signal
 import subprocess
 import threading
@@ -11,7 +12,8 @@ from test_session_living import ByDaemon, ByLibrary, capability, make, say, worl
 
 pytestmark = missing("mount-namespace")
 
-# Signals the first or second process that comes, or all of a few, as soon as it is there, and says what it can see of it.
+# Signals the first or second process that comes, or all of a few, as soon as it is there, and says what it can see of
+# it.
 AMBUSH = r"""
 #define _GNU_SOURCE
 #include <errno.h>
@@ -82,7 +84,8 @@ def notes(done):
 @pytest.mark.parametrize("which", [1, 2])
 @pytest.mark.parametrize("how", ["STOP", "KILL"])
 def test_what_makes_a_view_is_stopped_or_killed(world, ambush, tmp_path, how, which):  # noqa: F811
-    """The sandbox ends, within its second, and the result names what ended with it. Nothing of the daemon could be read meanwhile."""
+    """The sandbox ends, within its second, and the result names what ended with it. Nothing of the daemon could be read
+    meanwhile."""
     config, program = tmp_path / "config/cordon/config.toml", world.cordon.workspace / "ambush"
     for i in range(1000):  # it takes a while
         write(world.cordon.workspace / f"{i}/.env", "secret\n")
@@ -134,7 +137,8 @@ def test_a_sandbox_that_ends_while_a_view_is_made(cordon, tmp_path, leftovers): 
         pytest.skip(lack("gcc"))
     config = write(tmp_path / "config/cordon/config.toml", "")
     world = ByDaemon(cordon, config)
-    subprocess.run(["cc", "-O1", "-static", "-x", "c", "-", "-o", cordon.workspace / "end"], input=END.encode(), check=True)
+    subprocess.run(["cc", "-O1", "-static", "-x", "c", "-", "-o", cordon.workspace / "end"], input=END.encode(),
+                   check=True)
     try:
         for attempt in range(40):
             (cordon.workspace / "go").unlink(missing_ok=True)
@@ -174,7 +178,8 @@ def test_no_view_is_added_without_landlock(cordon, tmp_path, leftovers):  # noqa
 
 
 def test_a_later_views_starter_is_killed(world, tmp_path):  # noqa: F811
-    """What it cannot be changed through any more goes with the sandbox, so that names that appear are hidden in the next one."""
+    """What it cannot be changed through any more goes with the sandbox, so that names that appear are hidden in the
+    next one."""
     config = tmp_path / "config/cordon/config.toml"
     capability(config, f'fs_read = ["{write(tmp_path / "granted/file", "")}"]')
     job = world.job("/bin/sh", "-c", "echo up; exec sleep 7562", said="up")
@@ -190,16 +195,18 @@ def test_a_later_views_starter_is_killed(world, tmp_path):  # noqa: F811
 
 
 
-# ---- covers -----------------------------------------------------------------------------------------------------------
+# ---- covers ----------------------------------------------------------------------------------------------------------
 
 MOUNTS = "wc -l </proc/self/mountinfo"
 
 
 def test_what_is_a_mount_is_not_yet_protected(world, tmp_path):  # noqa: F811
-    """A directory on the way to a hidden name, which is a mount so that it stays where it is; then it is to be protected itself."""
+    """A directory on the way to a hidden name, which is a mount so that it stays where it is; then it is to be
+    protected itself."""
     write(world.cordon.workspace / "vendor/sub/.env", "secret\n")
     say(world.run("echo mine >vendor/file"))
-    job = world.job("/bin/sh", "-c", "echo up; until [ -e go ]; do sleep 0.02; done; echo evil >>vendor/file; echo end", said="up")
+    job = world.job("/bin/sh", "-c", "echo up; until [ -e go ]; do sleep 0.02; done; echo evil >>vendor/file; echo end",
+                    said="up")
     capability(tmp_path / "config/cordon/config.toml", 'protect = ["vendor"]')
     done = world.run("echo evil >>vendor/file; touch go")
     assert "Read-only" in done["stderr"], done
@@ -212,7 +219,9 @@ def test_what_cannot_be_read_is_not_yet_hidden(world, tmp_path):  # noqa: F811
     """A directory that a command has closed looks like a mask, until it is opened again."""
     write(world.cordon.workspace / "x/.env", "secret\n")
     write(world.cordon.workspace / "x/file", "hidden\n")
-    job = world.job("/bin/sh", "-c", "chmod 0 x; echo up; until [ -e go ]; do sleep 0.02; done; chmod 755 x; cat x/file; echo end", said="up")
+    job = world.job("/bin/sh", "-c",
+                    "chmod 0 x; echo up; until [ -e go ]; do sleep 0.02; done; chmod 755 x; cat x/file; echo end",
+                    said="up")
     capability(tmp_path / "config/cordon/config.toml", 'deny = ["x"]')
     say(world.run("touch go"))
     ended = world.ended(job)
@@ -242,8 +251,8 @@ def test_what_is_covered_is_not_covered_again(cordon, tmp_path, leftovers, lacks
 
 
 def test_what_cannot_be_hidden_is_not_shown(make, tmp_path):  # noqa: F811
-    """With the host's whole tree in view there is nothing to make masks of once the sandbox is up: while a job runs there the command
-    is refused, and then another sandbox is raised."""
+    """With the host's whole tree in view there is nothing to make masks of once the sandbox is up: while a job runs
+    there the command is refused, and then another sandbox is raised."""
     world = make('[sandbox]\nview = "host-readonly"\n')  # noqa: F811
     job = world.job("/bin/sh", "-c", "echo up; exec sleep 7564", said="up")
     write(world.cordon.workspace / ".env", "secret\n")

@@ -1,5 +1,6 @@
-"""A command's walls are those that its own walk decides on: whatever changed since the command before, in a process that stays it
-has what it would have as the first of its process. Each scene is played both ways, and must end the same."""
+"""A command's walls are those that its own walk decides on: whatever changed since the command before, in a process
+that stays it has what it would have as the first of its process. Each scene is played both ways, and must end the
+same."""
 import os
 import re
 import shutil
@@ -57,42 +58,56 @@ def repository(ws):
     write(ws / "r/.git/hooks/pre-commit", "#!/bin/sh\n")
 
 
-# name: (what is there, what is done between two commands, by whom: a function of the workspace or a line that a command runs,
-# the line whose outcome counts, what it must say)
+# name: (what is there, what is done between two commands, by whom: a function of the workspace or a line that a command
+# runs, the line whose outcome counts, what it must say)
 SCENES = {
     "a-secret-is-saved": (lambda ws: write(ws / ".env"), lambda ws: replace(ws / ".env"), "cat .env", DENIED),
     "a-secret-is-made-again": (lambda ws: write(ws / ".env"), lambda ws: remake(ws / ".env"), "cat .env", DENIED),
     "a-secret-is-moved-away": (lambda ws: write(ws / ".env"), lambda ws: move_away(ws / ".env"), "cat .env", DENIED),
-    "a-deep-secret-is-saved": (lambda ws: write(ws / "a/b/.env"), lambda ws: replace(ws / "a/b/.env"), "cat a/b/.env", DENIED),
-    "the-directory-of-a-secret-is-replaced": (lambda ws: write(ws / "a/b/.env"), lambda ws: replace_tree(ws / "a", "b/.env", "new secret\n"),
+    "a-deep-secret-is-saved": (lambda ws: write(ws / "a/b/.env"), lambda ws: replace(ws / "a/b/.env"), "cat a/b/.env",
+                               DENIED),
+    "the-directory-of-a-secret-is-replaced": (lambda ws: write(ws / "a/b/.env"),
+                                              lambda ws: replace_tree(ws / "a", "b/.env", "new secret\n"),
                                               "cat a/b/.env a-before/b/.env", f"{DENIED}.*{DENIED}"),
-    "the-directory-of-a-secret-is-moved-away": (lambda ws: write(ws / "a/.env"), lambda ws: move_away(ws / "a/.env"), "cat a/.env", DENIED),
+    "the-directory-of-a-secret-is-moved-away": (lambda ws: write(ws / "a/.env"), lambda ws: move_away(ws / "a/.env"),
+                                                "cat a/.env", DENIED),
     "a-hidden-directory-is-made-again": (lambda ws: write(ws / ".ssh/id_ed25519"), lambda ws: (
         shutil.rmtree(ws / ".ssh"), write(ws / ".ssh/id_ed25519", "new secret\n")), "cat .ssh/id_ed25519", DENIED),
-    "two-hidden-things-change-places": (lambda ws: (write(ws / "a/.ssh/x"), write(ws / "b/.aws/x"), repository(ws)), lambda ws: (
+    "two-hidden-things-change-places": (lambda ws: (write(ws / "a/.ssh/x"), write(ws / "b/.aws/x"), repository(ws)),
+                                        lambda ws: (
         exchange(ws / "a/.ssh", ws / "r/.git/hooks"), write(ws / "a/.ssh/x", "new secret\n")), "cat a/.ssh/x", DENIED),
     "a-secret-appears": (lambda ws: None, lambda ws: write(ws / "conf/.env", "new secret\n"), "cat conf/.env", DENIED),
-    "a-command-makes-a-secret": (lambda ws: None, "mkdir conf; echo new secret > conf/.env; cat conf/.env", "cat conf/.env", DENIED),
+    "a-command-makes-a-secret": (lambda ws: None, "mkdir conf; echo new secret > conf/.env; cat conf/.env",
+                                 "cat conf/.env", DENIED),
     "a-secret-goes": (lambda ws: write(ws / ".env"), lambda ws: (ws / ".env").unlink(), "cat .env", "No such file"),
-    "a-secret-gets-another-name": (lambda ws: write(ws / ".env"), lambda ws: os.rename(ws / ".env", ws / "plain"), "cat plain", "old"),
-    "a-configuration-of-git-is-written": (repository, lambda ws: replace(ws / "r/.git/config", CONFIG), "echo evil >> r/.git/config",
-                                          "Read-only|denied|cannot create"),
-    "a-repository-is-cloned": (lambda ws: None, repository, "echo evil >> r/.git/config", "Read-only|denied|cannot create"),
+    "a-secret-gets-another-name": (lambda ws: write(ws / ".env"), lambda ws: os.rename(ws / ".env", ws / "plain"),
+                                   "cat plain", "old"),
+    "a-configuration-of-git-is-written": (repository, lambda ws: replace(ws / "r/.git/config", CONFIG),
+                                          "echo evil >> r/.git/config", "Read-only|denied|cannot create"),
+    "a-repository-is-cloned": (lambda ws: None, repository, "echo evil >> r/.git/config",
+                               "Read-only|denied|cannot create"),
     "a-command-clones-a-repository": (lambda ws: subprocess.run(["git", "init", "-q", ws / "from"], check=True),
-                                      "git clone -q from mine 2>&1; ls mine/.git/config", "echo evil >> mine/.git/config",
-                                      "Read-only|denied|cannot create"),
-    "hooks-are-made-again": (repository, lambda ws: (shutil.rmtree(ws / "r/.git/hooks"), write(ws / "r/.git/hooks/pre-push")),
+                                      "git clone -q from mine 2>&1; ls mine/.git/config",
+                                      "echo evil >> mine/.git/config", "Read-only|denied|cannot create"),
+    "hooks-are-made-again": (repository, lambda ws: (shutil.rmtree(ws / "r/.git/hooks"),
+                                                     write(ws / "r/.git/hooks/pre-push")),
                              "echo evil >> r/.git/hooks/pre-push", "Read-only|denied|cannot create"),
-    "what-was-kept-in-its-place-becomes-hooks": (lambda ws: (repository(ws), os.rename(ws / "r/.git", ws / "r/git"), write(ws / "r/git/hooks/.env")),
-                                                 lambda ws: os.rename(ws / "r/git", ws / "r/.git"), "echo evil >> r/.git/hooks/pre-push",
+    "what-was-kept-in-its-place-becomes-hooks": (lambda ws: (repository(ws), os.rename(ws / "r/.git", ws / "r/git"),
+                                                             write(ws / "r/git/hooks/.env")),
+                                                 lambda ws: os.rename(ws / "r/git", ws / "r/.git"),
+                                                 "echo evil >> r/.git/hooks/pre-push",
                                                  "Read-only|denied|cannot create"),
-    "a-command-cannot-move-a-secret": (lambda ws: write(ws / "a/.env"), "mv a b; mv a/.env plain; rm -rf a", "cat a/.env b/.env plain",
-                                       f"{DENIED}.*No such file.*No such file"),
-    "the-workspace-is-another-one": (lambda ws: write(ws / "file"), lambda ws: replace_tree(ws, "file", "another\n"), "cat file", None),
-    "a-link-leads-elsewhere": (lambda ws: (write(ws / "one/.env"), write(ws / "two/x", "new secret\n"), (ws / "link").symlink_to("one")),
-                               lambda ws: ((ws / "link").unlink(), os.rename(ws / "two/x", ws / "two/.env"), (ws / "link").symlink_to("two")),
+    "a-command-cannot-move-a-secret": (lambda ws: write(ws / "a/.env"), "mv a b; mv a/.env plain; rm -rf a",
+                                       "cat a/.env b/.env plain", f"{DENIED}.*No such file.*No such file"),
+    "the-workspace-is-another-one": (lambda ws: write(ws / "file"), lambda ws: replace_tree(ws, "file", "another\n"),
+                                     "cat file", None),
+    "a-link-leads-elsewhere": (lambda ws: (write(ws / "one/.env"), write(ws / "two/x", "new secret\n"),
+                                           (ws / "link").symlink_to("one")),
+                               lambda ws: ((ws / "link").unlink(), os.rename(ws / "two/x", ws / "two/.env"),
+                                           (ws / "link").symlink_to("two")),
                                "cat link/.env", DENIED),
-    "a-directory-becomes-a-link": (lambda ws: (write(ws / "a/.env"), write(ws.parent / "outside/.env", "new secret\n")), lambda ws: (
+    "a-directory-becomes-a-link": (lambda ws: (write(ws / "a/.env"), write(ws.parent / "outside/.env", "new secret\n")),
+                                   lambda ws: (
         shutil.rmtree(ws / "a"), (ws / "a").symlink_to(ws.parent / "outside")), "cat a/.env", "No such file|denied"),
     "nothing-changes": (lambda ws: write(ws / ".env"), lambda ws: None, "cat .env", DENIED),
 }
@@ -143,15 +158,16 @@ def test_the_network_is_what_the_walk_came_to(cordon, tmp_path):
         try:
             library.session("all" + str(own), net="all")
             for session, has_own in ((None, own), (None, own), ("all" + str(own), False), (None, own)):
-                done = library.shell("readlink /proc/self/ns/net", session=session, workspace=[] if session else str(cordon.workspace))
+                done = library.shell("readlink /proc/self/ns/net", session=session,
+                                     workspace=[] if session else str(cordon.workspace))
                 assert done.get("exit_code") == 0 and (done["stdout"].strip() != host) == has_own, (path, session, done)
         finally:
             library.close()
 
 
 def test_a_secret_that_is_saved_again_and_again(cordon):
-    """While walls are raised its mask may be gone: then the command is started anew, and fails for that at most where it was tried a
-    few times."""
+    """While walls are raised its mask may be gone: then the command is started anew, and fails for that at most where
+    it was tried a few times."""
     over = threading.Event()
 
     def save():
@@ -172,7 +188,7 @@ def test_a_secret_that_is_saved_again_and_again(cordon):
     assert any("error" not in each for each in done), done
 
 
-# ---- what people decide ------------------------------------------------------------------------------------------------
+# ---- what people decide ----------------------------------------------------------------------------------------------
 
 WAYS = {"session": {}, "fresh": {"fresh": "true"}}
 
@@ -223,7 +239,8 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.parametrize("text,line,with_it,without", SETTINGS, ids=[row[0].split("\n")[1].split(" ")[0] for row in SETTINGS])
+@pytest.mark.parametrize("text,line,with_it,without", SETTINGS,
+                         ids=[row[0].split("\n")[1].split(" ")[0] for row in SETTINGS])
 def test_a_configuration_that_changes(cordon, outside, way, text, line, with_it, without):
     write(cordon.workspace / "a.hidden", "text\n")
     (cordon.workspace / "sub").mkdir()
@@ -232,7 +249,8 @@ def test_a_configuration_that_changes(cordon, outside, way, text, line, with_it,
     library = Library(cordon, config=config)
     try:
         library.session("s")
-        for now, wanted in (("# nothing\n", without), (text.format(**names), with_it), ("# nothing\n", without), (text.format(**names), with_it)):
+        for now, wanted in (("# nothing\n", without), (text.format(**names), with_it), ("# nothing\n", without),
+                            (text.format(**names), with_it)):
             replace(config, now)
             for _ in range(2):
                 done = library.shell(line.format(**names), **way)
@@ -299,8 +317,8 @@ def test_what_another_process_does_to_the_session(cordon, way):
         assert done.returncode == 0, done
     try:
         library.session("s")
-        for action, then in (("pause", "session_paused"), ("resume", "here\n"), ("pause", "session_paused"), ("resume", "here\n"),
-                             ("end", "session_ended")):
+        for action, then in (("pause", "session_paused"), ("resume", "here\n"), ("pause", "session_paused"),
+                             ("resume", "here\n"), ("end", "session_ended")):
             library.shell("true", **way)
             people(action, "s")
             assert said() == then, action

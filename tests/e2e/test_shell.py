@@ -1,5 +1,5 @@
-"""Shell lines as commands of one session: what they print and how they end, compared with a bare shell, and with the same line as the
-only command of a session."""
+"""Shell lines as commands of one session: what they print and how they end, compared with a bare shell, and with the
+same line as the only command of a session."""
 import pathlib
 import subprocess
 
@@ -11,7 +11,8 @@ HERE = pathlib.Path(__file__).parent
 LINES = (HERE / "data/shell-lines").read_bytes().rstrip(b"\n").split(b"\n%%\n")
 INPUT = b"one\ntwo\nthree"
 # What depends on the machine around a sandbox, and is no matter of the shell: compared between the two that are inside.
-INSIDE_ONLY = (b"env | ", b"ulimit ", b"/etc/passwd", b"SHLVL", b"echo *[", b"~root", b"Sig???")  # what it inherits, too
+INSIDE_ONLY = (b"env | ", b"ulimit ", b"/etc/passwd", b"SHLVL", b"echo *[", b"~root",
+               b"Sig???")  # what it inherits, too
 
 
 @pytest.fixture(scope="module")

@@ -11,12 +11,14 @@ import pytest
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeFake\n-----END PRIVATE KEY-----\n"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\n" + "MIIBhTCCASugAwIBAgIQIRi6zePL6mKjOipn+dNuaTAKBggqhkjOPQQDAjASMRAw\n" * 12 + "-----END CERTIFICATE-----\n"
-IDENTITY = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@example.com"}
+IDENTITY = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@example.com"}
 
 
 def git(cordon, *words):
-    done = subprocess.run(["git", *words], cwd=cordon.workspace, env={**cordon.env, **IDENTITY, "GIT_CONFIG_GLOBAL": "/dev/null"},
-                          capture_output=True, text=True)
+    done = subprocess.run(["git", *words], cwd=cordon.workspace,
+                          env={**cordon.env, **IDENTITY, "GIT_CONFIG_GLOBAL": "/dev/null"}, capture_output=True,
+                          text=True)
     assert done.returncode == 0, done
     return done.stdout
 
@@ -28,7 +30,8 @@ def write(cordon, name, text):
 
 
 def inside(cordon, line):
-    return cordon("run", *(word for name, value in IDENTITY.items() for word in ("--env", f"{name}={value}")), "-c", line)
+    return cordon("run", *(word for name, value in IDENTITY.items() for word in ("--env", f"{name}={value}")), "-c",
+                  line)
 
 
 def seen(cordon, name):
@@ -40,8 +43,8 @@ def seen(cordon, name):
 @pytest.fixture
 def repository(cordon):
     git(cordon, "init", "-q", "-b", "main")
-    for name, text in {".env.test": "KEY=test\n", "fixtures/server.pem": KEY, "fixtures/ca.pem": CERTIFICATE, "app/id_rsa_fixture": KEY,
-                       "plain": "1\n"}.items():
+    for name, text in {".env.test": "KEY=test\n", "fixtures/server.pem": KEY, "fixtures/ca.pem": CERTIFICATE,
+                       "app/id_rsa_fixture": KEY, "plain": "1\n"}.items():
         write(cordon, name, text)
     git(cordon, "add", "-Af")
     git(cordon, "commit", "-qm", "first")
@@ -52,9 +55,9 @@ def repository(cordon):
 def test_git_works_with_committed_names(repository):
     cordon = repository
     for line in ("git status --porcelain", "git add -A :/plain && git status --porcelain -uno",
-                 "echo 2 > plain && git commit -qam second", "echo 3 > plain && git stash -q && git stash pop -q && git checkout -q plain",
-                 "git checkout -qb side HEAD~1 && echo x > new && git add new && git commit -qm side && git rebase -q main",
-                 "echo KEY=other > .env.test && git reset -q --hard && cat .env.test"):
+                 "echo 2 > plain && git commit -qam second",
+                 "echo 3 > plain && git stash -q && git stash pop -q && git checkout -q plain",
+                 "git checkout -qb side HEAD~1 && echo x > new && git add new && git commit -qm side && git rebase -q main", "echo KEY=other > .env.test && git reset -q --hard && cat .env.test"):
         done = inside(cordon, line)
         assert done.returncode == 0, (line, done)
         assert ".env.test" not in done.stdout.replace("KEY=test", "") and "fixtures" not in done.stdout, (line, done)
@@ -77,7 +80,8 @@ def test_git_works_in_a_linked_worktree(repository, tmp_path):
 
 
 def test_git_works_in_trees_whose_repository_is_elsewhere(repository, tmp_path):
-    """A worktree that lies in the workspace, as agents make them, and a submodule, as a part and as the workspace itself."""
+    """A worktree that lies in the workspace, as agents make them, and a submodule, as a part and as the workspace
+    itself."""
     cordon, library = repository, tmp_path / "library"
     shutil.copytree(cordon.workspace, library)
     git(cordon, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "library")
@@ -115,7 +119,8 @@ def test_what_was_changed_is_hidden(repository):
 
 @pytest.mark.parametrize("count,size", ((2000, len(KEY)), (20, 900_000)))
 def test_many_committed_keys(cordon, count, size):
-    """More than there is time for at one start: what was read is not read again, so that later starts judge the rest."""
+    """More than there is time for at one start: what was read is not read again, so that later starts judge the
+    rest."""
     git(cordon, "init", "-q", "-b", "main")
     for i in range(count):
         write(cordon, f"keys/{i % 40}/{i}.pem", (f"{i}\n" + KEY).ljust(size, "x"))
@@ -138,8 +143,8 @@ def test_many_committed_keys(cordon, count, size):
 
 
 def test_what_was_read_is_not_read_again(repository):
-    """Its inode, size and change time are compared: of another file with the same name nothing is known. What is kept of a
-    file is not believed once the file that keeps it is damaged."""
+    """Its inode, size and change time are compared: of another file with the same name nothing is known. What is kept
+    of a file is not believed once the file that keeps it is damaged."""
     cordon = repository
     time.sleep(0.1)
     assert seen(cordon, ".env.test") == "KEY=test\n"
@@ -174,7 +179,8 @@ def test_what_a_session_changes_stays_shown_to_it(repository):
     words = ("run", "--json", "--session", "s", "--workspace", cordon.workspace)
     run = lambda line: json.loads(cordon(*words, "-c", line).stdout)
     changed = run("echo KEY=mine > .env.test")
-    assert [denial["what"] for denial in changed["denials"]] == [str(cordon.workspace / ".env.test")], changed["denials"]
+    assert [denial["what"]
+            for denial in changed["denials"]] == [str(cordon.workspace / ".env.test")], changed["denials"]
     again = run("cat .env.test && echo more >> .env.test && cat .env")
     assert again["stdout"] == "KEY=mine\n" and again["exit_code"], again
     third = run("cat .env.test")
@@ -190,14 +196,14 @@ def test_an_index_that_lies(repository, version):
     cordon = repository
     git(cordon, "update-index", "--index-version", str(version))
     assert seen(cordon, ".env.test") == "KEY=test\n"
-    blob = subprocess.run(["git", "hash-object", "-w", "--stdin"], input="guess\n", cwd=cordon.workspace, env=cordon.env, capture_output=True,
-                          text=True, check=True).stdout.strip()
+    blob = subprocess.run(["git", "hash-object", "-w", "--stdin"], input="guess\n", cwd=cordon.workspace,
+                          env=cordon.env, capture_output=True, text=True, check=True).stdout.strip()
     git(cordon, "update-index", "--add", "--cacheinfo", f"100644,{blob},.env")
     assert seen(cordon, ".env") is None
     index = cordon.workspace / ".git/index"
     good = index.read_bytes()
-    for bad in (b"", b"DIRC", good[:40], good[:-30], b"DIRC" + struct.pack(">II", 2, 1 << 31) + good[12:], os.urandom(4096),
-                good.replace(b".env", b"../x")):
+    for bad in (b"", b"DIRC", good[:40], good[:-30], b"DIRC" + struct.pack(">II", 2, 1 << 31) + good[12:],
+                os.urandom(4096), good.replace(b".env", b"../x")):
         index.write_bytes(bad)
         assert seen(cordon, ".env") is None, bad[:20]
     index.unlink()
@@ -217,16 +223,21 @@ def test_examples_by_their_name_unless_links(cordon):
         assert seen(cordon, name) is None, name
     config = cordon.data.parent / "own.toml"
     config.write_text('[capabilities]\ndeny = ["**/.env.dist"]\n')
-    hidden = json.loads(cordon("run", "--json", "--config", config, "--", "cat", "sub/.env.dist", "sub/.env.example").stdout)
+    hidden = json.loads(cordon("run", "--json", "--config", config, "--", "cat", "sub/.env.dist",
+                               "sub/.env.example").stdout)
     assert hidden["stdout"] == "KEY=\n", "a glob of one's own hides whatever is in it"
 
 
 def test_keys_and_certificates(cordon):
-    shown = {"venv/certifi/cacert.pem": CERTIFICATE * 200, "public.pem": CERTIFICATE.replace("CERTIFICATE", "PUBLIC KEY")}
-    hidden = {"words.key": "title = Words that may be a key or not\n" * 40, "jwk.key": '{"kty":"RSA","d":"' + "A" * 600 + '"}\n',
+    shown = {"venv/certifi/cacert.pem": CERTIFICATE * 200,
+             "public.pem": CERTIFICATE.replace("CERTIFICATE", "PUBLIC KEY")}
+    hidden = {"words.key": "title = Words that may be a key or not\n" * 40,
+              "jwk.key": '{"kty":"RSA","d":"' + "A" * 600 + '"}\n',
               "vpn.key": CERTIFICATE.replace("CERTIFICATE", "OpenVPN Static key V1"), "bare.key": "QUJD" * 300 + "\n",
-              "key.pem": KEY, "both.pem": CERTIFICATE + KEY, "rsa.key": KEY.replace("PRIVATE", "RSA PRIVATE"), "wireguard.key": "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
-              "putty.key": "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n" + "A" * 600, "age.key": "# made\n" * 100 + "AGE-SECRET-KEY-1QQ\n"}
+              "key.pem": KEY, "both.pem": CERTIFICATE + KEY, "rsa.key": KEY.replace("PRIVATE", "RSA PRIVATE"),
+              "wireguard.key": "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\n",
+              "putty.key": "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\n" + "A" * 600,
+              "age.key": "# made\n" * 100 + "AGE-SECRET-KEY-1QQ\n"}
     for name, text in {**shown, **hidden}.items():
         write(cordon, name, text)
     (cordon.workspace / "der.key").write_bytes(b"\x30\x82\x04\xa3\x02\x01\x00" + b"\x01" * 600)

@@ -103,7 +103,8 @@ def test_killed_at_random_moments(cordon, asking, leftovers):
     verdict = cordon("audit", "verify", "--json")
     assert verdict.returncode == 0, verdict.stdout
 
-    # Every answer that was taken has its one row; every grant its one approval for the session, and none is there twice.
+    # Every answer that was taken has its one row; every grant its one approval for the session, and none is there
+    # twice.
     settled = [row for row in whole_rows(cordon) if row["row"] == "approval"]
     ids = [row["id"] for row in settled]
     assert len(ids) == len(set(ids)), "no approval twice"

@@ -120,7 +120,8 @@ def test_what_tools_write_goes_to_the_private_home(cordon, home):
 # ---- real ------------------------------------------------------------------------------------------------------------
 
 def test_a_real_toolchain(cordon):
-    """Whichever this person has; where there is none, one is made of the system's own interpreter, as pyenv lays it out."""
+    """Whichever this person has; where there is none, one is made of the system's own interpreter, as pyenv lays it
+    out."""
     ours = {**os.environ, "XDG_DATA_HOME": cordon.env["XDG_DATA_HOME"], "HOME": str(HOME)}
     tried = 0
     pythons = sorted((HOME / ".pyenv/versions").glob("*/bin/python3"))
@@ -131,12 +132,14 @@ def test_a_real_toolchain(cordon):
         assert done.stdout == f"{pythons[-1].parents[1]}\n", done.stderr
         ours["PATH"] = f"{pythons[-1].parent}:{SYSTEM_PATH}"
         (cordon.workspace / "script.py").write_text("import venv, sys\nvenv.create('env', with_pip=False)\nprint('made')\n")
-        done = cordon("run", "-c", "python3 script.py && env/bin/python -c 'import sys; print(sys.base_prefix)'", env=ours)
+        done = cordon("run", "-c", "python3 script.py && env/bin/python -c 'import sys; print(sys.base_prefix)'",
+                      env=ours)
         assert done.stdout == f"made\n{pythons[-1].parents[1]}\n", done.stderr
     if (HOME / ".cargo/bin/cargo").exists() and (HOME / ".rustup/toolchains").is_dir():
         tried += 1
         ours["PATH"] = f"{HOME}/.cargo/bin:{SYSTEM_PATH}"
-        done = cordon("run", "--memory", "8G", "-c", "cargo new -q --vcs none hello && cd hello && cargo run -q --offline && cargo --version",
+        done = cordon("run", "--memory", "8G", "-c",
+                      "cargo new -q --vcs none hello && cd hello && cargo run -q --offline && cargo --version",
                       env=ours, timeout=120)
         assert done.stdout.startswith("Hello, world!\ncargo "), done.stderr
     if not tried:

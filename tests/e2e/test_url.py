@@ -1,5 +1,5 @@
-"""`cordon url check`: what a URL leads to, as people and as programs see it. Names are resolved by the tests' own name server
-in a network namespace of its own; nothing outside it is asked."""
+"""`cordon url check`: what a URL leads to, as people and as programs see it. Names are resolved by the tests' own name
+server in a network namespace of its own; nothing outside it is asked."""
 import json
 import pathlib
 import subprocess
@@ -28,10 +28,12 @@ def check(cordon, url, *words):
 
 LITERALS = [
     ("http://8.8.8.8/", None), ("https://[2606:4700::1111]:8443/a?b", None), ("http://8.8.8.8./", None),
-    ("http://127.0.0.1:8080/", "loopback"), ("http://10.1.2.3/", "private"), ("http://169.254.169.254/latest/meta-data/", "metadata"),
-    ("http://[::1]/", "loopback"), ("http://[::ffff:10.0.0.1]/", "private"), ("http://[64:ff9b::7f00:1]/", "loopback"),
-    ("http://[64:ff9b::808:808]/", None), ("http://[2002:a00:1::]/", "private"), ("http://[fd00:ec2::254]/", "metadata"),
-    ("http://0.0.0.0/", "unspecified"), ("http://198.18.0.1/", "benchmarking"), ("http://metadata.google.internal/", "metadata"),
+    ("http://127.0.0.1:8080/", "loopback"), ("http://10.1.2.3/", "private"),
+    ("http://169.254.169.254/latest/meta-data/", "metadata"), ("http://[::1]/", "loopback"),
+    ("http://[::ffff:10.0.0.1]/", "private"), ("http://[64:ff9b::7f00:1]/", "loopback"),
+    ("http://[64:ff9b::808:808]/", None), ("http://[2002:a00:1::]/", "private"),
+    ("http://[fd00:ec2::254]/", "metadata"), ("http://0.0.0.0/", "unspecified"), ("http://198.18.0.1/", "benchmarking"),
+    ("http://metadata.google.internal/", "metadata"),
 ]
 
 
@@ -44,9 +46,10 @@ def test_addresses(cordon, url, why):
 
 
 MALFORMED = ["", "example.com", "ftp://8.8.8.8/", "file:///etc/passwd", "http:8.8.8.8", "http://", "http://me@8.8.8.8/",
-             "http://8.8.8.8\\@127.0.0.1/", "http://8.8.8.8/#a", "http://8.8.8.8/a b", "http://8.8.8.8/\n", "http://127.1/",
-             "http://0x7f000001/", "http://2130706433/", "http://010.0.0.1/", "http://%31.1.1.1/", "http://bücher.example/",
-             "http://[fe80::1%25lo]/", "http://8.8.8.8:0/", "http://8.8.8.8:99999/", "http://a..b/", "http://" + "a" * 9000]
+             "http://8.8.8.8\\@127.0.0.1/", "http://8.8.8.8/#a", "http://8.8.8.8/a b", "http://8.8.8.8/\n",
+             "http://127.1/", "http://0x7f000001/", "http://2130706433/", "http://010.0.0.1/", "http://%31.1.1.1/",
+             "http://bücher.example/", "http://[fe80::1%25lo]/", "http://8.8.8.8:0/", "http://8.8.8.8:99999/",
+             "http://a..b/", "http://" + "a" * 9000]
 
 
 @pytest.mark.parametrize("url", MALFORMED)
@@ -62,7 +65,8 @@ def test_what_is_shown_cannot_move_the_cursor(cordon):
 
 
 def test_usage(cordon):
-    for words in ([], ["check"], ["look", "http://8.8.8.8"], ["check", "http://8.8.8.8", "b"], ["check", "--net", "all", "http://a"]):
+    for words in ([], ["check"], ["look", "http://8.8.8.8"], ["check", "http://8.8.8.8", "b"],
+                  ["check", "--net", "all", "http://a"]):
         done = cordon("url", *words)
         assert done.returncode == 2 and done.stderr.startswith("cordon: "), (words, done)
     assert cordon("url", "--help").returncode == 0
@@ -128,12 +132,14 @@ NAMES = [
 
 @needs("mount-namespace")
 def test_names(cordon, tmp_path):
-    prefix = ["unshare", "--net", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--net", "--mount"]
+    prefix = ["unshare", "--net", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-root-user", "--net",
+                                                              "--mount"]
     world = tmp_path / "world"
     world.mkdir()
     requests = [["url", "check", *form, f"https://{name}/"] for name, *_ in NAMES for form in ([], ["--json"])]
-    done = subprocess.run([*prefix, "/usr/bin/python3", WORLD, world, PROGRAM], env=cordon.env, cwd=cordon.workspace, text=True,
-                          input="".join(json.dumps(words) + "\n" for words in requests), capture_output=True, timeout=60)
+    done = subprocess.run([*prefix, "/usr/bin/python3", WORLD, world, PROGRAM], env=cordon.env, cwd=cordon.workspace,
+                          text=True, input="".join(json.dumps(words) + "\n" for words in requests), capture_output=True,
+                          timeout=60)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(requests), done
     for (name, allowed, addresses, kind, why), human, machine in zip(NAMES, answers[::2], answers[1::2]):

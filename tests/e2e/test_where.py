@@ -1,4 +1,5 @@
-"""Where a command works: the git working tree around the caller's directory, and the repository of a linked worktree or submodule."""
+"""Where a command works: the git working tree around the caller's directory, and the repository of a linked worktree or
+submodule."""
 import json
 import os
 import subprocess
@@ -66,10 +67,12 @@ def test_protected_names_at_the_top_are_protected(cordon, project):
 
 
 def test_a_home_that_is_a_working_tree_is_not_the_workspace(cordon, project):
-    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "HOME": str(project)})
+    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3',
+               env={**cordon.env, "HOME": str(project)})
     assert done.stdout == f"{project}/deep/er\n", done
     assert any(str(project) in line and "home directory" in line for line in remark(done)), done
-    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "HOME": str(project / "deep")})
+    done = run(cordon, project / "deep/er", "-c", 'echo "$CORDON_WORKSPACE"; exit 3',
+               env={**cordon.env, "HOME": str(project / "deep")})
     assert done.stdout == f"{project}/deep/er\n" and not remark(done), done
 
 
@@ -81,19 +84,21 @@ def test_a_top_of_another_user_is_not_the_workspace(cordon, project):
 
 
 def test_a_top_with_cordons_data_in_it_is_not_the_workspace(cordon, project):
-    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"; exit 3', env={**cordon.env, "XDG_DATA_HOME": str(project / "data")})
+    done = run(cordon, project / "deep", "-c", 'echo "$CORDON_WORKSPACE"; exit 3',
+               env={**cordon.env, "XDG_DATA_HOME": str(project / "data")})
     assert done.stdout == f"{project}/deep\n" and any("own data" in line for line in remark(done)), done
 
 
 def test_a_mount_ends_the_search(cordon, project):
     mounted = ["unshare", *([] if IS_ROOT else ["--user", "--map-current-user", "--keep-caps"]), "--mount", "sh", "-ec",
-               'mount --bind deep deep; cd deep; exec "$@"', "-", *([] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"])]
-    done = subprocess.run([*mounted, *cordon.argv("run", "-c", 'echo "$CORDON_WORKSPACE"')], env=cordon.env, cwd=project,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+               'mount --bind deep deep; cd deep; exec "$@"', "-",
+               *([] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all"])]
+    done = subprocess.run([*mounted, *cordon.argv("run", "-c", 'echo "$CORDON_WORKSPACE"')], env=cordon.env,
+                          cwd=project, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.stdout == f"{project}/deep\n", done
 
 
-# ---- linked worktrees and submodules ------------------------------------------------------------------------------------
+# ---- linked worktrees and submodules ---------------------------------------------------------------------------------
 
 @pytest.fixture
 def tree(project):
@@ -169,7 +174,7 @@ def test_a_repository_of_another_user_gets_nothing(cordon, project, tree):
     assert done.stdout == "" and any("another user" in line for line in remark(done)), done
 
 
-# ---- paths as people write them -----------------------------------------------------------------------------------------
+# ---- paths as people write them --------------------------------------------------------------------------------------
 
 def test_relative_paths_and_the_home(cordon, project, tmp_path):
     home = tmp_path / "someone"

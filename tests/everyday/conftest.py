@@ -15,8 +15,9 @@ cordon, workspace, terminal = e2e.cordon, e2e.workspace, e2e.terminal
 
 @pytest.fixture
 def work(cordon, tmp_path):
-    """work(line) runs a shell line inside that must succeed, and returns what it printed. The caller's home is a fresh one with a
-    name for git, and PATH is the system's: what the person at this machine has installed is another matter."""
+    """work(line) runs a shell line inside that must succeed, and returns what it printed. The caller's home is a fresh
+    one with a name for git, and PATH is the system's: what the person at this machine has installed is another
+    matter."""
     home = tmp_path / "home"
     home.mkdir()
     (home / ".gitconfig").write_text("[user]\n\tname = Ada Example\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n")

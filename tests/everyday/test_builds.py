@@ -43,7 +43,8 @@ def test_cmake_ninja_ccache_ctest(work, sources):
 @pytest.mark.parametrize("sanitizer, finds", [("address", "heap-use-after-free"), ("thread", "data race")])
 def test_ctest_with_a_sanitizer(work, sanitizer, finds):
     """What has no bug passes, and what has one is found; by cmake's own test driver."""
-    work.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.20)\nproject(t C)\nenable_testing()\nfind_package(Threads REQUIRED)\n"
+    work.write("CMakeLists.txt",
+               "cmake_minimum_required(VERSION 3.20)\nproject(t C)\nenable_testing()\nfind_package(Threads REQUIRED)\n"
                f"add_compile_options(-fsanitize={sanitizer} -g)\nadd_link_options(-fsanitize={sanitizer})\nadd_executable(t t.c)\n"
                "target_link_libraries(t Threads::Threads)\nadd_test(NAME sound COMMAND t)\nadd_test(NAME faulty COMMAND t x)\n")
     work.write("t.c", """#include <pthread.h>
@@ -82,7 +83,8 @@ int main(int argc, char **argv)
 
 @needs("make", "gcc")
 def test_make_with_500_jobs(work):
-    """Each job is a shell and a program; all of them run at the same time, within the limits that there are by default."""
+    """Each job is a shell and a program; all of them run at the same time, within the limits that there are by
+    default."""
     work.write("Makefile", "all: $(patsubst %,out/%,$(shell seq 500))\nout/%:\n\t@mkdir -p out; sleep 1; echo $* >$@\n")
     work("make -s -j500")
     assert len(list((work.workspace / "out").iterdir())) == 500
@@ -94,7 +96,8 @@ def test_venv_and_a_local_wheel(work):
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("greeter/__init__.py", "def main():\n    print('hello from a wheel')\n")
         archive.writestr("greeter-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: greeter\nVersion: 1.0\n")
-        archive.writestr("greeter-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("greeter-1.0.dist-info/WHEEL",
+                         "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr("greeter-1.0.dist-info/entry_points.txt", "[console_scripts]\ngreet = greeter:main\n")
         archive.writestr("greeter-1.0.dist-info/RECORD", "")
     assert work("/usr/bin/python3 -m venv env; env/bin/pip -q install --no-index --find-links . greeter; env/bin/greet") == "hello from a wheel\n"
@@ -103,11 +106,13 @@ def test_venv_and_a_local_wheel(work):
 @needs("node", "npm")
 def test_npm_ci_and_npx(work, tmp_path):
     (tmp_path / "package").mkdir()
-    (tmp_path / "package/package.json").write_text(json.dumps({"name": "greeter", "version": "1.0.0", "bin": {"greet": "cli.js"}}))
+    (tmp_path / "package/package.json").write_text(json.dumps({"name": "greeter", "version": "1.0.0",
+                                                               "bin": {"greet": "cli.js"}}))
     (tmp_path / "package/cli.js").write_text("#!/usr/bin/env node\nconsole.log('hello from', require('./package.json').name);\n")
     with tarfile.open(work.workspace / "greeter.tgz", "w:gz") as archive:
         archive.add(tmp_path / "package", "package")
-    work.write("package.json", json.dumps({"name": "p", "version": "1.0.0", "dependencies": {"greeter": "file:greeter.tgz"}}))
+    work.write("package.json",
+               json.dumps({"name": "p", "version": "1.0.0", "dependencies": {"greeter": "file:greeter.tgz"}}))
     work("npm install --offline --no-audit --no-fund --package-lock-only")
     assert work("npm ci --offline --no-audit --no-fund >/dev/null; npx --offline greet") == "hello from greeter\n"
 
@@ -125,9 +130,11 @@ def test_go(work):
 
 @needs("system-cargo")
 def test_cargo(work):
-    work.write("Cargo.toml", '[package]\nname = "hello"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nwords = { path = "words" }\n\n[workspace]\nmembers = ["words"]\n')
+    work.write("Cargo.toml",
+               '[package]\nname = "hello"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nwords = { path = "words" }\n\n[workspace]\nmembers = ["words"]\n')
     work.write("words/Cargo.toml", '[package]\nname = "words"\nversion = "0.1.0"\nedition = "2021"\n')
-    work.write("words/src/lib.rs", 'pub fn greeting() -> &\'static str { "hello" }\n#[test]\nfn greets() { assert_eq!(greeting(), "hello"); }\n')
+    work.write("words/src/lib.rs",
+               'pub fn greeting() -> &\'static str { "hello" }\n#[test]\nfn greets() { assert_eq!(greeting(), "hello"); }\n')
     work.write("src/main.rs", 'fn main() { println!("{}", words::greeting()); }\n')
     said = work("cargo test -q --offline --workspace 2>&1; cargo run -q --offline", "--processes", "500")
     assert "1 passed" in said and said.endswith("hello\n")
@@ -151,8 +158,10 @@ def test_maven_builds(work):
     before = set(repository.rglob("*"))
     work.write("pom.xml", "<project><modelVersion>4.0.0</modelVersion><groupId>org.example</groupId><artifactId>hello</artifactId><version>1</version>"
                "<properties><maven.compiler.source>17</maven.compiler.source><maven.compiler.target>17</maven.compiler.target></properties><build><plugins>"
-               + "".join(map(plugin, ("maven-resources-plugin", "maven-compiler-plugin", "maven-jar-plugin"))) + "</plugins></build></project>\n")
-    work.write("src/main/java/org/example/Hello.java", "package org.example; public class Hello { public static void main(String[] a) "
+               + "".join(map(plugin, ("maven-resources-plugin", "maven-compiler-plugin",
+                                      "maven-jar-plugin"))) + "</plugins></build></project>\n")
+    work.write("src/main/java/org/example/Hello.java",
+               "package org.example; public class Hello { public static void main(String[] a) "
                '{ System.out.println("hello from maven"); } }\n')
     said = work("mvn -o -B resources:resources compiler:compile jar:jar; java -cp target/hello-1.jar org.example.Hello")
     assert "BUILD SUCCESS" in said and said.endswith("hello from maven\n"), said

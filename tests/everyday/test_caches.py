@@ -1,5 +1,5 @@
-"""Package managers, inside, without a network, on what the host has in its caches. Each cache is filled by the tool itself on the host,
-from servers and repositories that are gone, or out of sight, by the time it is used inside."""
+"""Package managers, inside, without a network, on what the host has in its caches. Each cache is filled by the tool
+itself on the host, from servers and repositories that are gone, or out of sight, by the time it is used inside."""
 import base64
 import functools
 import hashlib
@@ -21,7 +21,8 @@ from lab import needs
 def host(work, cordon):
     """host(line) runs a shell line on the host, as the same person, in the workspace."""
     def run(line, **variables):
-        done = subprocess.run(["sh", "-ec", line], cwd=work.workspace, env={**cordon.env, **variables}, capture_output=True, text=True)
+        done = subprocess.run(["sh", "-ec", line], cwd=work.workspace, env={**cordon.env, **variables},
+                              capture_output=True, text=True)
         assert done.returncode == 0, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
     return run
@@ -53,7 +54,8 @@ def serve(directory):
 def test_npm_ci_of_what_was_installed_on_the_host(work, host, unchanged, tmp_path):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for name, text in {"package.json": json.dumps({"name": "greeter", "version": "1.0.0"}), "index.js": "module.exports = 'hello';\n"}.items():
+        for name, text in {"package.json": json.dumps({"name": "greeter", "version": "1.0.0"}),
+                           "index.js": "module.exports = 'hello';\n"}.items():
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
@@ -63,8 +65,10 @@ def test_npm_ci_of_what_was_installed_on_the_host(work, host, unchanged, tmp_pat
     address = f"http://127.0.0.1:{server.server_port}"
     integrity = "sha512-" + base64.b64encode(hashlib.sha512(content.getvalue()).digest()).decode()
     (registry / "greeter.tgz").write_bytes(content.getvalue())
-    (registry / "greeter").write_text(json.dumps({"name": "greeter", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {
-        "name": "greeter", "version": "1.0.0", "dist": {"tarball": f"{address}/greeter.tgz", "integrity": integrity}}}}))
+    (registry / "greeter").write_text(json.dumps({"name": "greeter", "dist-tags": {"latest": "1.0.0"},
+                                                  "versions": {"1.0.0": {
+        "name": "greeter", "version": "1.0.0",
+        "dist": {"tarball": f"{address}/greeter.tgz", "integrity": integrity}}}}))
     work.write("package.json", json.dumps({"name": "p", "version": "1.0.0", "dependencies": {"greeter": "^1.0.0"}}))
     work.write(".npmrc", f"registry={address}/\n")
     host("npm install --no-audit --no-fund && rm -r node_modules")
@@ -92,11 +96,13 @@ def test_pip_installs_the_wheel_that_the_host_built(work, host, unchanged, tmp_p
     project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     archive_path = work.workspace / "greeter-1.0.tar.gz"
     with tarfile.open(archive_path, "w:gz") as archive:
-        for name, text in {"pyproject.toml": project, "backend.py": "import os\nassert os.environ['MAY_BUILD']\n" + BACKEND}.items():
+        for name, text in {"pyproject.toml": project, "backend.py": "import os\nassert os.environ['MAY_BUILD']\n"
+                           + BACKEND}.items():
             member = tarfile.TarInfo(f"greeter-1.0/{name}")
             member.size = len(text)
             archive.addfile(member, io.BytesIO(text.encode()))
-    host(f"/usr/bin/python3 -m venv env; env/bin/pip -q install 'greeter @ file://{archive_path}'; rm -r env", MAY_BUILD="1")
+    host(f"/usr/bin/python3 -m venv env; env/bin/pip -q install 'greeter @ file://{archive_path}'; rm -r env",
+         MAY_BUILD="1")
     assert list((work.home / ".cache/pip").rglob("*.whl"))
     unchanged()
     assert work(f"/usr/bin/python3 -m venv env; env/bin/pip -q install 'greeter @ file://{archive_path}'; "
@@ -112,11 +118,12 @@ def test_go_builds_with_a_module_that_the_host_has(work, host, unchanged, tmp_pa
     (proxy / "v1.0.0.mod").write_text("module example.org/words\n\ngo 1.19\n")
     with zipfile.ZipFile(proxy / "v1.0.0.zip", "w") as archive:
         archive.writestr("example.org/words@v1.0.0/go.mod", "module example.org/words\n\ngo 1.19\n")
-        archive.writestr("example.org/words@v1.0.0/words.go", 'package words\n\nfunc Greeting() string { return "hello" }\n')
+        archive.writestr("example.org/words@v1.0.0/words.go",
+                         'package words\n\nfunc Greeting() string { return "hello" }\n')
     work.write("go.mod", "module example.org/hello\n\ngo 1.19\n\nrequire example.org/words v1.0.0\n")
     work.write("main.go", 'package main\n\nimport (\n\t"fmt"\n\n\t"example.org/words"\n)\n\nfunc main() { fmt.Println(words.Greeting()) }\n')
-    host("go mod download example.org/words; go mod tidy; go build -o /dev/null .", GOPROXY=f"file://{tmp_path}/proxy", GONOSUMDB="*",
-         GONOSUMCHECK="1", GOFLAGS="-mod=mod", GOSUMDB="off")
+    host("go mod download example.org/words; go mod tidy; go build -o /dev/null .", GOPROXY=f"file://{tmp_path}/proxy",
+         GONOSUMDB="*", GONOSUMCHECK="1", GOFLAGS="-mod=mod", GOSUMDB="off")
     unchanged()
     assert work("go build -o hello . && ./hello", "--memory", "4G", "--processes", "500") == "hello\n"
     # Its directories are read-only, as those that it makes itself.
@@ -130,7 +137,8 @@ def test_cargo_builds_with_a_crate_that_the_host_has(work, host, unchanged, tmp_
     (crate / "Cargo.toml").write_text('[package]\nname = "words"\nversion = "0.1.0"\nedition = "2021"\n')
     (crate / "src/lib.rs").write_text('pub fn greeting() -> &\'static str { "hello" }\n')
     host(f"git init -q {crate}; git -C {crate} add .; git -C {crate} commit -qm words")
-    work.write("Cargo.toml", f'[package]\nname = "hello"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nwords = {{ git = "file://{crate}" }}\n')
+    work.write("Cargo.toml",
+               f'[package]\nname = "hello"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\nwords = {{ git = "file://{crate}" }}\n')
     work.write("src/main.rs", 'fn main() { println!("{}", words::greeting()); }\n')
     host("cargo fetch")
     unchanged()

@@ -14,8 +14,8 @@ def upstream(work, tmp_path):
     """A repository of the host's with two commits, granted read-only."""
     place = tmp_path / "upstream"
     env = {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
-    for line in ("git init -q {0}", "echo one >{0}/file", "git -C {0} add file", "git -C {0} commit -qm one", "echo two >>{0}/file",
-                 "git -C {0} commit -qam two"):
+    for line in ("git init -q {0}", "echo one >{0}/file", "git -C {0} add file", "git -C {0} commit -qm one",
+                 "echo two >>{0}/file", "git -C {0} commit -qam two"):
         subprocess.run(line.format(place), shell=True, check=True, env=env)
     return place
 
@@ -33,7 +33,8 @@ def test_clone_branch_and_merge(work, clone):
                 "git status --short; git fsck --strict")
     assert said.split("\n")[:5] == ["Merge branch 'feature'", "one", "other", "three", "two"]
     # The repository is whole outside, too.
-    subprocess.run(["git", "-c", "safe.directory=*", "-C", work.workspace / "project", "fsck", "--strict"], check=True, capture_output=True)
+    subprocess.run(["git", "-c", "safe.directory=*", "-C", work.workspace / "project", "fsck", "--strict"], check=True,
+                   capture_output=True)
 
 
 @needs("git")
@@ -62,7 +63,8 @@ def test_stash(work, clone):
 def test_submodule_of_a_clone(work, upstream, tmp_path):
     """Made outside, worked in inside. `git submodule update` writes the module's configuration, which is protected."""
     outer, env = work.workspace / "outer", {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
-    for line in (f"git init -q {outer}", f"git -C {outer} -c protocol.file.allow=always submodule --quiet add {upstream} module",
+    for line in (f"git init -q {outer}",
+                 f"git -C {outer} -c protocol.file.allow=always submodule --quiet add {upstream} module",
                  f"git -C {outer} commit -qm module"):
         subprocess.run(line, shell=True, check=True, env=env)
     said = work("cd outer; git submodule status | wc -l; cd module; echo more >more; git add more; git commit -qm more; cd ..; "
@@ -74,7 +76,8 @@ def test_submodule_of_a_clone(work, upstream, tmp_path):
 def test_submodule_update_and_a_recursive_clone(work, upstream, tmp_path):
     """A repository that has a submodule: cloned inside with it, and brought up to date where it was cloned without."""
     outer, env = tmp_path / "outer", {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
-    for line in (f"git init -q {outer}", f"git -C {outer} -c protocol.file.allow=always submodule --quiet add {upstream} module",
+    for line in (f"git init -q {outer}",
+                 f"git -C {outer} -c protocol.file.allow=always submodule --quiet add {upstream} module",
                  f"git -C {outer} commit -qm module"):
         subprocess.run(line, shell=True, check=True, env=env)
     grants = ["--read", upstream, "--read", outer]
@@ -86,7 +89,8 @@ def test_submodule_update_and_a_recursive_clone(work, upstream, tmp_path):
 
 @needs("git", "git-lfs")
 def test_lfs(work):
-    """A user with `git lfs install`: what is large is stored by git-lfs, by its filter and its hooks, and comes back."""
+    """A user with `git lfs install`: what is large is stored by git-lfs, by its filter and its hooks, and comes
+    back."""
     env = {"HOME": str(work.home), "PATH": "/usr/bin:/bin"}
     subprocess.run(["git", "lfs", "install"], check=True, env=env, capture_output=True)
     said = work("git init -q project; cd project; git lfs track '*.bin' >/dev/null; echo large >x.bin; git add .; git commit -qm one; "

@@ -29,7 +29,8 @@ def answers(port):
 
 @contextlib.contextmanager
 def served(port, argv, **options):
-    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               **options)
     try:
         deadline = time.monotonic() + PATIENCE
         while not answers(port):
@@ -44,8 +45,10 @@ def served(port, argv, **options):
 @needs("redis-server")
 def test_redis_on_the_hosts_loopback(work, cordon, tmp_path):
     port = free_port()
-    with served(port, ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]):
-        assert work(f"redis-cli -p {port} set name value; redis-cli -p {port} get name", "--net", f"localhost:{port}") == "OK\nvalue\n"
+    with served(port, ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir",
+                       str(tmp_path)]):
+        assert work(f"redis-cli -p {port} set name value; redis-cli -p {port} get name", "--net",
+                    f"localhost:{port}") == "OK\nvalue\n"
         done = cordon("run", "--", "redis-cli", "-p", str(port), "get", "name")
         assert done.returncode != 0 and "value" not in done.stdout
 
@@ -63,8 +66,10 @@ def postgres(tmp_path):
             if parent.is_relative_to(tmp_path.parents[1]):
                 parent.chmod(parent.stat().st_mode | 0o011)
     port = free_port()
-    subprocess.run([*become, programs / "initdb", "-D", place, "-A", "trust", "-U", "ada", "--no-sync"], check=True, capture_output=True, cwd="/")
-    with served(port, [*become, programs / "postgres", "-D", place, "-p", str(port), "-k", place, "-c", "fsync=off"], cwd="/"):
+    subprocess.run([*become, programs / "initdb", "-D", place, "-A", "trust", "-U", "ada", "--no-sync"], check=True,
+                   capture_output=True, cwd="/")
+    with served(port, [*become, programs / "postgres", "-D", place, "-p", str(port), "-k", place, "-c", "fsync=off"],
+                cwd="/"):
         yield port
 
 
@@ -72,7 +77,8 @@ def postgres(tmp_path):
 def test_postgres_on_the_hosts_loopback(work, postgres):
     line = f"psql -X -h 127.0.0.1 -p {postgres} -U ada -d postgres -Atc"
     deadline = time.monotonic() + PATIENCE  # it answers before it takes queries
-    while subprocess.run(f"{line} 'select 1'", shell=True, capture_output=True).returncode and time.monotonic() < deadline:
+    while subprocess.run(f"{line} 'select 1'", shell=True,
+                         capture_output=True).returncode and time.monotonic() < deadline:
         time.sleep(0.1)
     assert work(f"{line} 'create table t (n int)'; {line} 'insert into t select generate_series(1, 10)'; {line} 'select sum(n) from t'",
                 "--net", f"localhost:{postgres}") == "CREATE TABLE\nINSERT 0 10\n55\n"
@@ -81,7 +87,8 @@ def test_postgres_on_the_hosts_loopback(work, postgres):
 @needs("chromium")
 def test_a_screenshot_by_chromium(work):
     """A page that a server inside has; the browser cannot have a sandbox of its own inside, and needs none."""
-    work.write("page/index.html", "<body style='background:#0a0'><h1>hello</h1><script>document.title = 'ready'</script></body>\n")
+    work.write("page/index.html",
+               "<body style='background:#0a0'><h1>hello</h1><script>document.title = 'ready'</script></body>\n")
     work("/usr/bin/python3 -m http.server -b 127.0.0.1 -d page 8123 2>/dev/null & "
          "while ! /usr/bin/python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 8123))' 2>/dev/null; do sleep 0.1; done; "
          "chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --window-size=200,100 "
@@ -111,7 +118,8 @@ def https(tmp_path, work):
 
 @needs("python3-requests")
 def test_requests_with_certifi(work, https):
-    """The bundle of a venv's certifi is a *.pem that is no secret; with the local authority added to it the server is known."""
+    """The bundle of a venv's certifi is a *.pem that is no secret; with the local authority added to it the server is
+    known."""
     work.write("ask.py", """import certifi, requests, sys
 bundle = open(certifi.where()).read()
 open("bundle.pem", "w").write(bundle + open("ca.pem").read())
@@ -136,11 +144,12 @@ def test_a_vite_server_is_published(work, cordon):
     work.write("main.js", "document.title = 'first'\n")
     work.write("package.json", '{"name": "page", "type": "module"}\n')
     port, node = free_port(), pathlib.Path(__file__).resolve().parents[2] / "build/everyday/node/node_modules"
-    process = cordon.popen("run", "--publish", f"{port}:5173", "--read", node, "--", "node", node / "vite/bin/vite.js", "--strictPort",
-                           text=True)
+    process = cordon.popen("run", "--publish", f"{port}:5173", "--read", node, "--", "node", node / "vite/bin/vite.js",
+                           "--strictPort", text=True)
 
     def page(path):
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}{path}",
+                                                                  timeout=20) as answer:
             return answer.read().decode()
         return ""
     try:

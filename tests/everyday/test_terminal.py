@@ -7,8 +7,8 @@ from lab import missing
 @pytest.mark.parametrize("words, keys", [
     pytest.param(["vim", "-u", "NONE", "file"], ["Gothe last line\x1b", ":wq\r"], id="vim", marks=missing("vim")),
     pytest.param(["less", "file"], ["G", "q"], id="less", marks=missing("less")),
-    pytest.param(["tmux", "-f", "/dev/null", "new-session", "bash --norc"], ["cat file\r", "echo the last line >>file; exit\r"],
-                 id="tmux", marks=missing("tmux")),
+    pytest.param(["tmux", "-f", "/dev/null", "new-session", "bash --norc"],
+                 ["cat file\r", "echo the last line >>file; exit\r"], id="tmux", marks=missing("tmux")),
 ])
 def test_a_session_in_a_terminal(terminal, work, words, keys):
     work.write("file", "the first line\n" + "another\n" * 5)

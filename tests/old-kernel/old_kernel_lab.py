@@ -1,8 +1,8 @@
-"""What these tests share: a machine that lacks something, put around the program under test; a workspace with something to
-lose; and the two outcomes that are allowed: the right result with the right `isolation`, or the right refusal.
+"""What these tests share: a machine that lacks something, put around the program under test; a workspace with something
+to lose; and the two outcomes that are allowed: the right result with the right `isolation`, or the right refusal.
 
-The program is named by CORDON_BIN or CORDON; otherwise it is build/cordon beside the sources. The tests pass as root and as
-an ordinary user."""
+The program is named by CORDON_BIN or CORDON; otherwise it is build/cordon beside the sources. The tests pass as root
+and as an ordinary user."""
 import functools
 import json
 import os
@@ -19,7 +19,8 @@ from runner.groups import members, own_group  # noqa: E402, F401
 PROGRAM = os.environ.get("CORDON_BIN") or os.environ.get("CORDON") or str(ROOT / "build/cordon")
 HERE = pathlib.Path(__file__).resolve().parent
 IS_ROOT = os.geteuid() == 0
-ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "grant", "setting", "platform", "retriable", "audit_id"}
+ERROR_KEYS = {"class", "boundary", "step", "reason", "subject", "remediation", "grant", "setting", "platform",
+              "retriable", "audit_id"}
 MOUNT_API = ["fsopen", "fsconfig", "fsmount", "open_tree", "move_mount", "mount_setattr"]
 NO_MOUNT_API = ",".join(f"{call}:ENOSYS" for call in MOUNT_API)
 
@@ -64,7 +65,8 @@ WORKS = "echo written >made && cat src/plain made"
 @functools.lru_cache(None)
 def lack(name):
     """Why this machine cannot, or None; in the form that the runner asks the probe about again."""
-    done = subprocess.run([ROOT / "tests/support/probe", name], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run([ROOT / "tests/support/probe", name], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True)
     assert done.returncode != 2, f"no probe {name}"
     return f"cannot: {name}: {done.stdout.strip()}" if done.returncode else None
 
@@ -80,7 +82,8 @@ def without(tmp_path_factory):
     """without("clone3:ENOSYS") is what comes before a command that is to have no clone3."""
     needs("seccomp", "gcc")
     path = tmp_path_factory.mktemp("without") / "without"
-    subprocess.run(["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", path, HERE / "without.c"], check=True)
+    subprocess.run(["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", path, HERE / "without.c"],
+                   check=True)
     return lambda rules: [str(path), rules, "--"]
 
 

@@ -1,5 +1,5 @@
-"""One system call is missing or refused: the command runs behind the same walls, or `isolation` says what is different, or
-it is refused in a way that names the call and the fix. Never a weaker run that says nothing."""
+"""One system call is missing or refused: the command runs behind the same walls, or `isolation` says what is different,
+or it is refused in a way that names the call and the fix. Never a weaker run that says nothing."""
 import json
 import os
 import pathlib
@@ -91,9 +91,12 @@ def test_what_cannot_be_watched_does_not_go_on(lab, without, driver):
         needs("mount-namespace" if driver == "namespaces" else "user")
     seconds = str(100000 + os.getpid())
     # What a command asks of its network is watched first, where it has one of its own.
-    for network, why in (["all", "cannot watch the command"], *([["none", "the proxy needs"]] if driver == "namespaces" else [])):
-        done = subprocess.run([*without("epoll_create1:EMFILE"), PROGRAM, "run", "--driver", driver, "--net", network, "-c", f"sleep {seconds}; :"],
-                              cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    for network, why in (["all", "cannot watch the command"],
+                         *([["none", "the proxy needs"]] if driver == "namespaces" else [])):
+        done = subprocess.run([*without("epoll_create1:EMFILE"), PROGRAM, "run", "--driver", driver, "--net", network,
+                               "-c", f"sleep {seconds}; :"],
+                              cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, timeout=PATIENCE)
         assert done.returncode == 125 and why in done.stderr
     assert subprocess.run(["pgrep", "-f", f"sleep {seconds}"], stdout=subprocess.PIPE).stdout == b""
 
@@ -133,7 +136,8 @@ def test_a_group_is_joined_where_nothing_can_be_born_in_it(lab, without, tmp_pat
     needs("root", "cgroup2", "mount-namespace")
     with own_group() as path:
         (tmp_path / "config.toml").write_text(f'limits.cgroup = "{path}"')
-        process = subprocess.Popen([*without(rules), PROGRAM, "run", "--config", tmp_path / "config.toml", "--", "sleep", "60"],
+        process = subprocess.Popen([*without(rules), PROGRAM, "run", "--config", tmp_path / "config.toml", "--",
+                                    "sleep", "60"],
                                    cwd=lab.workspace, env=lab.env, stdin=subprocess.DEVNULL)
         try:
             deadline = time.monotonic() + 10
@@ -145,7 +149,8 @@ def test_a_group_is_joined_where_nothing_can_be_born_in_it(lab, without, tmp_pat
             process.wait()
 
 
-@pytest.mark.parametrize("rules, boundary", [("landlock_create_ruleset:ENOSYS", "programs"), ("seccomp:EINVAL", "kernel_surface")])
+@pytest.mark.parametrize("rules, boundary",
+                         [("landlock_create_ruleset:ENOSYS", "programs"), ("seccomp:EINVAL", "kernel_surface")])
 def test_manifest_is_refused_before_first_use(lab, without, rules, boundary):
     needs("mount-namespace")
     path = lab.workspace / "tool.toml"
@@ -158,7 +163,8 @@ def test_manifest_is_refused_before_first_use(lab, without, rules, boundary):
 
 def test_attempts_get_through_without_walls(lab):
     """Nothing is proven by attempts that cannot succeed: without walls each of them does."""
-    through, _ = lab.attempts([], "--driver", "local", script=IN_THE_LAB.replace("try masked-removed rm src/deep/.env\n", ""))
+    through, _ = lab.attempts([], "--driver", "local",
+                              script=IN_THE_LAB.replace("try masked-removed rm src/deep/.env\n", ""))
     assert through == [line.split()[1] for line in IN_THE_LAB.split("\n") if line and "masked-removed" not in line]
 
 
@@ -170,8 +176,8 @@ def test_cwd_beneath_without_openat2(lab, without, rules):
     for link, to in [("in", "src/deep"), ("in-again", "in/../../src"), ("up", ".."), ("far", "/usr"), ("loop", "loop"),
                      ("out-and-in", f"../{ws.name}/src"), ("gone", "nowhere")]:
         (ws / link).symlink_to(to)
-    for cwd in [".", "src", "src/../src/deep", "in", "in-again", "src//deep/", "in/..", "up", "far", "loop", "out-and-in",
-                "gone", "..", "src/../..", "made", ".env", "in/../../..", ws, ws / "in", ws / "up"]:
+    for cwd in [".", "src", "src/../src/deep", "in", "in-again", "src//deep/", "in/..", "up", "far", "loop",
+                "out-and-in", "gone", "..", "src/../..", "made", ".env", "in/../../..", ws, ws / "in", ws / "up"]:
         said = []
         for before in ([], without(rules)):
             document = json.loads(lab.run(before, "run", "--json", "--cwd", cwd, "--", "pwd").stdout)
@@ -193,7 +199,8 @@ def test_a_credential_is_read_without_openat2(lab, without, tmp_path, rules):
     for name in ("keys/key", "keys//key", "keys/link", "way/key", "keys/none", "keys", "keys/key/x"):
         (tmp_path / "config.toml").write_text(f'[credentials.mine]\nfile = "{tmp_path / name}"\nvariable = "MY_KEY"\nprograms = ["/usr/bin/printenv"]\n')
         for before in ([], without(rules)):
-            document = json.loads(lab.run(before, "run", "--json", "--config", tmp_path / "config.toml", "--", "/usr/bin/printenv", "MY_KEY").stdout)
+            document = json.loads(lab.run(before, "run", "--json", "--config", tmp_path / "config.toml", "--",
+                                          "/usr/bin/printenv", "MY_KEY").stdout)
             said.append(document.get("stdout") or [document["error"][key] for key in ("class", "reason", "subject")])
         assert said[-1] == said[-2], name
     assert said[1] == "Zq7-correct+horse\n" and "there is a link on the way" in said[5][1] and "there is a link on the way" in said[7][1]
@@ -254,7 +261,8 @@ def test_whole_host_view(lab, without, rules):
 def test_a_process_that_stays_without_setns(lab, without):
     needs("mount-namespace")
     program = pathlib.Path(os.environ.get("CORDON_BUILD") or ROOT / "build") / "tests/walls/library-lab"
-    with subprocess.Popen([*without("setns:EPERM"), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=lab.env) as stays:
+    with subprocess.Popen([*without("setns:EPERM"), program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                          env=lab.env) as stays:
         def ask(**line):
             print(json.dumps(line), file=stays.stdin, flush=True)
             while "said" in (answer := json.loads(stays.stdout.readline())):

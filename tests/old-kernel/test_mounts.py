@@ -1,4 +1,5 @@
-"""The mounts of the private root and their attributes, also of what is mounted beneath a grant; started without clone3."""
+"""The mounts of the private root and their attributes, also of what is mounted beneath a grant; started without
+clone3."""
 import os
 
 import pytest
@@ -6,9 +7,11 @@ import pytest
 from old_kernel_lab import IS_ROOT, needs
 
 # A mount namespace of our own to put mounts in, as the same user; then the privileges that took are dropped again.
-OWN_MOUNTS = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps", "--mount"]
+OWN_MOUNTS = ["unshare", "--mount"] if IS_ROOT else ["unshare", "--user", "--map-current-user", "--keep-caps",
+                                                     "--mount"]
 DROP = [] if IS_ROOT else ["setpriv", "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]
-WRITABLE_PLACES = {"/proc", "/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", os.path.realpath(os.environ["HOME"]), "/tmp/home"}
+WRITABLE_PLACES = {"/proc", "/tmp", "/run", "/var/tmp", "/dev/shm", "/dev/pts", os.path.realpath(os.environ["HOME"]),
+                   "/tmp/home"}
 NODES = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
 
 
@@ -141,7 +144,8 @@ def test_nothing_of_it_stays(lab, calls):
 
 @pytest.mark.parametrize("session", [[], ["--session", "s"]])
 def test_caches_without_overlayfs(lab, without, tmp_path, session):
-    """The option that overlayfs needs in a user namespace is not there before Linux 5.11: then a cache is a private directory."""
+    """The option that overlayfs needs in a user namespace is not there before Linux 5.11: then a cache is a private
+    directory."""
     needs("mount-namespace")
     cache = tmp_path / "home/.npm/_cacache"
     (cache / "kept").mkdir(parents=True)

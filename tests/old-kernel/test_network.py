@@ -1,4 +1,5 @@
-"""A network of listed hosts where a part of it is missing: IPv6, which it can do without, and netlink, which it cannot."""
+"""A network of listed hosts where a part of it is missing: IPv6, which it can do without, and netlink, which it
+cannot."""
 import pytest
 
 from old_kernel_lab import needs
@@ -43,4 +44,5 @@ def test_names_lead_to_the_proxy(lab, without, hosts, rules, view):
     assert document["isolation"]["network"] == "network namespace, proxy"
     lines = document["stdout"].splitlines()
     assert lines[0] == "nameserver 198.18.0.1" and "written" not in lines, document
-    assert any(line.split()[:2] == ["+--", "198.18.0.0/15"] or line.split()[-1:] == ["198.18.0.1"] for line in lines), document
+    assert any(line.split()[:2] == ["+--", "198.18.0.0/15"] or line.split()[-1:] == ["198.18.0.1"]
+               for line in lines), document

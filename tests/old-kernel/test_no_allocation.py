@@ -1,5 +1,5 @@
-"""A file system that allocates nothing ahead: what a command's rows need is held by a file, and a command that fills the disk
-has its rows all the same. Where there is no space for that file, nothing runs."""
+"""A file system that allocates nothing ahead: what a command's rows need is held by a file, and a command that fills
+the disk has its rows all the same. Where there is no space for that file, nothing runs."""
 import json
 import os
 import subprocess
@@ -29,8 +29,8 @@ def test_nothing_is_allocated_ahead(without, tmp_path, error):
     place = tmp_path / "small"
     place.mkdir()
     env = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "none")}
-    done = subprocess.run([*NAMESPACE, *without(f"fallocate:{error}"), "sh", "-c", FILLED, "sh", place, PROGRAM], env=env,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*NAMESPACE, *without(f"fallocate:{error}"), "sh", "-c", FILLED, "sh", place, PROGRAM],
+                          env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done
     result, refused, reserve, *rows = map(json.loads, done.stdout.splitlines())
     assert "error" not in result and (result["exit_code"], result["stdout"]) == (3, "out\n"), result

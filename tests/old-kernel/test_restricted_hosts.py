@@ -1,5 +1,5 @@
-"""Hosts that forbid what the default driver needs. There it refuses, naming what is missing and the way out; the landlock
-driver works and holds what it can; `auto` finds it and says so; `cordon doctor` tells all of this."""
+"""Hosts that forbid what the default driver needs. There it refuses, naming what is missing and the way out; the
+landlock driver works and holds what it can; `auto` finds it and says so; `cordon doctor` tells all of this."""
 import collections
 import json
 
@@ -44,7 +44,8 @@ def ubuntu(without):
 
 
 def ubuntu_mounts(without):
-    """The same rule where the map is allowed: every capability in the namespace is refused, so nothing can be mounted."""
+    """The same rule where the map is allowed: every capability in the namespace is refused, so nothing can be
+    mounted."""
     return without("mount:EACCES,fsopen:EACCES,open_tree:EPERM,move_mount:EACCES")
 
 
@@ -69,7 +70,8 @@ HOSTS = {
                  ["sudo cp PREFIX/share/apparmor/extra-profiles/cordon /etc/apparmor.d/cordon && sudo apparmor_parser -r /etc/apparmor.d/cordon`", "landlock"]),
     ubuntu_mounts: Host(ubuntu_mounts, ["seccomp"], "filesystem", "private root",
                         ["sudo cp PREFIX/share/apparmor/extra-profiles/cordon /etc/apparmor.d/cordon && sudo apparmor_parser -r /etc/apparmor.d/cordon`", "landlock"]),
-    no_mount_api: Host(no_mount_api, ["seccomp"], "filesystem", "open_tree", ["Linux 5.14", "seccomp profile", "landlock"]),
+    no_mount_api: Host(no_mount_api, ["seccomp"], "filesystem", "open_tree",
+                       ["Linux 5.14", "seccomp profile", "landlock"]),
     masked_proc: Host(masked_proc, ["mount-namespace"], "proc", "/proc are masked", ["unmasked /proc", "landlock"]),
 }
 NOT_HELD = {"filesystem_second", "masked_names", "proc", "hostname", "cgroup_view"} | \
@@ -113,7 +115,8 @@ def test_auto_says_what_it_could_not_hold(lab, host):
     for _ in range(2):  # the second time from what was kept
         done = lab.run(host.before, "run", "--driver", "auto", "--", "echo", "ran")
         assert (done.returncode, done.stdout) == (0, "ran\n"), done
-        remark = next(line for line in done.stderr.splitlines() if line.startswith("cordon: the driver landlock did not hold: "))
+        remark = next(line for line in done.stderr.splitlines()
+                      if line.startswith("cordon: the driver landlock did not hold: "))
         assert set(remark.partition("did not hold: ")[2].split(", ")) == NOT_HELD - {"limit_cpu"}
 
 
@@ -131,8 +134,8 @@ def test_bubblewrap_that_fails_is_a_refusal(lab, host):
 def test_the_proc_of_another_pid_namespace(lab):
     """What a command leaves is ended by its numbers there, which are others' here."""
     needs("userns")
-    error = lab.unavailable([*OWN, "--pid", "--fork", "--kill-child", *(DROP or ["env"])], "--driver", "local", boundary="lifetime",
-                            names="/proc", fix="mount")
+    error = lab.unavailable([*OWN, "--pid", "--fork", "--kill-child", *(DROP or ["env"])], "--driver", "local",
+                            boundary="lifetime", names="/proc", fix="mount")
     assert "another pid namespace" in error["reason"]
 
 
@@ -144,7 +147,8 @@ def test_doctor(lab, host):
     drivers = {driver["name"]: driver for driver in report["drivers"]}
     default, landlock = drivers[report["default_driver"]], drivers["landlock"]
     assert report["holds"] is False and report["default_driver"] == "namespaces"
-    assert (default["works"], default["holds"], default["error"]["class"]) == (False, False, "spawn_sandbox_unavailable")
+    assert (default["works"], default["holds"],
+            default["error"]["class"]) == (False, False, "spawn_sandbox_unavailable")
     assert host.names in default["error"]["subject"] + default["error"]["reason"]
     assert (landlock["works"], landlock["holds"]) == (True, False)
     assert {wall["wall"] for wall in landlock["walls"] if not wall["holds"]} == NOT_HELD

@@ -76,6 +76,9 @@ static void test_which_file_is_missed(void **state)
 		  true },
 		{ "sh: 1: cannot create /var/lib/foo: Directory nonexistent\n", "/var/lib/foo", true },
 		{ "GET http://h/x: No such file or directory\n", NULL, false },
+		{ "fatal: '/srv/origin' does not appear to be a git repository\n", "/srv/origin", false },
+		{ "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n",
+		  "/var/run/docker.sock", false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct complaint_path found = { .path = "" };

@@ -169,6 +169,8 @@ static void test_the_card(void **state)
 	expect(ground, "cordon: A command wants\r\n  it\\x1b[2J\r\n");
 	expect(ground, "HASH");
 	expect(ground, "Allow? [o]nce, for the [s]ession, [d]eny, " QUESTION);
+	type(ground, "y\n");
+	expect(ground, "Answer o, s, d or r.");
 	type(ground, "d\n");
 	assert_int_equal(get(ground).answer, CORDON_DENIED);
 }
@@ -226,6 +228,7 @@ static void test_without_a_session(void **state)
 	start(ground);
 	expect(ground, "Allow? [o]nce, [d]eny, " QUESTION);
 	type(ground, "s\n");
+	expect(ground, "Answer o, d or r.");
 	expect(ground, QUESTION);
 	type(ground, "o\n");
 	assert_int_equal(get(ground).answer, CORDON_APPROVED_ONCE);

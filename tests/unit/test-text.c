@@ -112,13 +112,13 @@ static void nearest_spelling(void **state)
 	static char long_a[301], long_b[301];
 	memset(long_a, 'a', 300);
 	memset(long_b, 'b', 300);
-	const char *const words[] = { "timeout", "memory", "network", "workspace", long_b };
+	const char *const words[] = { "timeout", "memory", "network", "workspace", "net", "wsl", long_b };
 	static const struct {
 		const char *word, *nearest;
 	} rows[] = {
 		{ "timeot", "timeout" }, { "tiemout", "timeout" }, { "memroy", "memory" }, { "netwrok", "network" },
 		{ "timeout", "timeout" }, { "worksapce", "workspace" }, { "xyz", NULL }, { "", NULL }, { "m", NULL },
-		{ long_a, NULL },
+		{ long_a, NULL }, { "nte", "net" }, { "why", NULL },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		const char *nearest = text_nearest(rows[i].word, words, ARRAY_SIZE(words));

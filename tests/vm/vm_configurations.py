@@ -30,7 +30,8 @@ def ask_without_user_namespaces(steps, *_):
                    lambda told: not told["holds"] and not driver_of(told, "namespaces")["works"],
                    lambda told, setting=setting: setting in driver_of(told, "namespaces")["error"]["remediation"])
         steps.shell(f"sysctl -qw {setting}={on}")
-    bench.case("user namespaces are on again", bench.run("--", "true", before=USER), lambda told: told["exit_code"] == 0)
+    bench.case("user namespaces are on again", bench.run("--", "true", before=USER),
+               lambda told: told["exit_code"] == 0)
     return bench.cases
 
 
@@ -53,7 +54,8 @@ def ask_without_landlock(steps, *_):
 def ask_without_memory(steps, *_):
     bench = Bench(steps, "memory")
     words = ["--memory", "16M", "--", "guest", "hog", "anonymous", "24", "4"]
-    bench.case("memory is taken without the limit", bench.run(*words, unwall="limit_memory"), lambda told: told["stdout"] == "had it\n")
+    bench.case("memory is taken without the limit", bench.run(*words, unwall="limit_memory"),
+               lambda told: told["stdout"] == "had it\n")
     bench.case("memory is watched, and that is said", bench.run(*words),
                lambda told: told["exit_code"] != 0 and "had it" not in told["stdout"],
                lambda told: told["isolation"]["limit_memory"] == "watched every 50 ms",

@@ -1,5 +1,5 @@
-"""The guest's files, as an archive that the kernel unpacks (cpio, "newc"): owners and modes are ours to choose, so nobody needs
-to be root."""
+"""The guest's files, as an archive that the kernel unpacks (cpio, "newc"): owners and modes are ours to choose, so
+nobody needs to be root."""
 import os
 import pathlib
 import stat

@@ -1,5 +1,5 @@
-"""What guests are made of, from Debian's packages: downloaded once, unpacked, never installed; and cordon built for the other
-architecture."""
+"""What guests are made of, from Debian's packages: downloaded once, unpacked, never installed; and cordon built for the
+other architecture."""
 import collections
 import lzma
 import os
@@ -9,13 +9,16 @@ import shutil
 import subprocess
 
 Arch = collections.namedtuple("Arch", "debian qemu console results ended compiler libraries lacking")
-# Emulated, a string instruction takes as long for a byte as for eight of them: without `erms` kernel and libc choose eight.
+# Emulated, a string instruction takes as long for a byte as for eight of them: without `erms` kernel and libc choose
+# eight.
 ARCHES = {
     "x86_64": Arch("amd64", ["qemu-system-x86_64", "-machine", "q35", "-cpu", "max,erms=off,fsrm=off", "-device",
                              "isa-serial,chardev=results,index=1",
-                             "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"], "ttyS0", "/dev/ttyS1", 1, "cc", None, set()),
+                             "-device", "isa-debug-exit,iobase=0xf4,iosize=0x04"], "ttyS0", "/dev/ttyS1", 1, "cc", None,
+                   set()),
     # A machine of this kind is turned off, which says nothing about how it ended: only what came back does.
-    "aarch64": Arch("arm64", ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72", "-device", "pci-serial,chardev=results"],
+    "aarch64": Arch("arm64", ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72", "-device",
+                              "pci-serial,chardev=results"],
                     "ttyAMA0", "/dev/ttyS0", 0, "aarch64-linux-gnu-gcc", pathlib.Path("/usr/aarch64-linux-gnu/lib"),
                     {"x86_64", "ia32", "x32"}),
 }
@@ -28,8 +31,8 @@ KERNELS = {
 # Disks in files, and quotas on them.
 MODULES = ["loop", "quota_tree", "quota_v2"]
 # For a build for another architecture: what meson.build asks for.
-LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2", "libssl-dev", "libssl3", "libevent-dev",
-             "libevent-core-2.1-7", "libcmocka-dev", "libcmocka0",
+LIBRARIES = ["libjansson-dev", "libjansson4", "libsodium-dev", "libsodium23", "libc-ares-dev", "libc-ares2",
+             "libssl-dev", "libssl3", "libevent-dev", "libevent-core-2.1-7", "libcmocka-dev", "libcmocka0",
              "libseccomp-dev", "libseccomp2"]
 CROSS = """[binaries]
 c = 'aarch64-linux-gnu-gcc'
@@ -54,14 +57,16 @@ class Missing(Exception):
 
 
 def run(*argv, **more):
-    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
+    done = subprocess.run([str(word) for word in argv], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          **more)
     if done.returncode != 0:
         raise Missing(f"{' '.join(map(str, argv))}: {((done.stderr or done.stdout).strip() or str(done.returncode)).splitlines()[-1]}")
     return done.stdout
 
 
 class Apt:
-    """Debian's packages of an architecture. One that is not this machine's has lists of its own, so that nothing here changes."""
+    """Debian's packages of an architecture. One that is not this machine's has lists of its own, so that nothing here
+    changes."""
     def __init__(self, arch, cache):
         self.options, self.foreign, self.fresh = [], os.uname().machine != arch, False
         if self.foreign:
@@ -71,17 +76,21 @@ class Apt:
             (own / "status").touch()
             debian = ARCHES[arch].debian  # as whoever we are: apt's own user cannot reach these lists
             for name, value in {"APT::Architecture": debian, "APT::Architectures": debian, "Dir::State": own / "state",
-                                "Dir::Cache": own / "cache", "Dir::State::status": own / "status", "APT::Sandbox::User": "root"}.items():
+                                "Dir::Cache": own / "cache", "Dir::State::status": own / "status",
+                                "APT::Sandbox::User": "root"}.items():
                 self.options += ["-o", f"{name}={value}"]
 
     def update(self):
-        """Other lists than Debian's may fail for an architecture they do not have; what counts is what can be downloaded."""
+        """Other lists than Debian's may fail for an architecture they do not have; what counts is what can be
+        downloaded."""
         if not self.fresh and (self.foreign or os.geteuid() == 0):
-            subprocess.run(["apt-get", *map(str, self.options), "update"], stdin=subprocess.DEVNULL, capture_output=True)
+            subprocess.run(["apt-get", *map(str, self.options), "update"], stdin=subprocess.DEVNULL,
+                           capture_output=True)
         self.fresh = True
 
     def unpack(self, place, packages, resolve=False):
-        """resolve: not the package, but the kernel it depends on. Lists may be older than what they name: asked again then."""
+        """resolve: not the package, but the kernel it depends on. Lists may be older than what they name: asked again
+        then."""
         complete, wanted = place / "complete", " ".join(packages)
         if complete.exists() and complete.read_text() == wanted:
             return
@@ -146,7 +155,8 @@ def quota_disk(options, megabytes, place):
 
 def lacking(arch, release, cache):
     """What is missing to run this kernel, or None."""
-    missing = [name for name in (ARCHES[arch].qemu[0], ARCHES[arch].compiler, "busybox", "apt-get", "dpkg-deb") if not shutil.which(name)]
+    missing = [name for name in (ARCHES[arch].qemu[0], ARCHES[arch].compiler, "busybox", "apt-get", "dpkg-deb")
+               if not shutil.which(name)]
     if missing:
         return f"no {missing[0]} on PATH"
     try:

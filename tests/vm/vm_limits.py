@@ -1,5 +1,5 @@
-"""The limits on another kernel, where control groups of version 2 hold them: for root, and for an ordinary user by delegation.
-Each is seen to be exceeded without it and to hold with it."""
+"""The limits on another kernel, where control groups of version 2 hold them: for root, and for an ordinary user by
+delegation. Each is seen to be exceeded without it and to hold with it."""
 import json
 
 MB = 1 << 20  # a limit on memory may be exceeded by a page or two, for what the kernel cannot do without
@@ -30,7 +30,8 @@ class Bench:
         workspace = f"{self.directory}/w{self.number}"
         self.make(workspace)
         argv = ["cordon-unwalled" if unwall else "cordon", *words]
-        _, output, errors = self.steps.step(argv, {**self.env, **({"CORDON_UNWALL": unwall} if unwall else {})}, workspace, before=before)
+        _, output, errors = self.steps.step(argv, {**self.env, **({"CORDON_UNWALL": unwall} if unwall else {})},
+                                            workspace, before=before)
         try:
             return json.loads(output)
         except ValueError:
@@ -67,13 +68,16 @@ def ask_memory(bench):
                    lambda told: told["isolation"]["limit_memory"] == "cgroup v2",
                    lambda told: told["exit_code"] != 0 and "had it" not in told["stdout"],
                    lambda told: told["oom_killed"] and told["limit_hit"] == "memory",
-                   lambda told: (told["limit"]["name"], told["limit"]["unit"], told["limit"]["allowed"]) == ("memory", "bytes", 16 * MB),
-                   lambda told: 12 * MB <= told["limit"]["used"] <= 17 * MB and told["memory_peak_kb"] == told["limit"]["used"] // 1024)
+                   lambda told: (told["limit"]["name"], told["limit"]["unit"],
+                                 told["limit"]["allowed"]) == ("memory", "bytes", 16 * MB),
+                   lambda told: 12 * MB <= told["limit"]["used"] <= 17 * MB
+                   and told["memory_peak_kb"] == told["limit"]["used"] // 1024)
     words = ["guest", "hog", "cached", "32"]
     bench.case("memory, page cache: taken where it may", bench.run("--memory", "128M", "--", *words),
                lambda told: told["exit_code"] == 0 and told["memory_peak_kb"] > 24 * 1024)
     bench.case("memory, page cache: held, and no reason to end it", bench.run("--memory", "16M", "--", *words),
-               lambda told: told["exit_code"] == 0 and told["stdout"] == "had it\n" and not told["oom_killed"] and told["limit"] is None,
+               lambda told: told["exit_code"] == 0 and told["stdout"] == "had it\n" and not told["oom_killed"]
+               and told["limit"] is None,
                lambda told: told["memory_peak_kb"] <= 17 * 1024)
     bench.case("being killed is not being out of memory", bench.run("--", "sh", "-c", "kill -9 $$"),
                lambda told: told["signal"] == 9 and not told["oom_killed"] and told["limit_hit"] is None)
@@ -87,14 +91,18 @@ def ask_others(bench):
                lambda told: told["isolation"]["limit_processes"] == "cgroup v2" and told["stdout"] == "19\n",
                lambda told: [denial["wall"] for denial in told["denials"]] == ["limit_processes"])
     words = ["--cpu", "20", "--", "guest", "busy", "400"]  # long beside what it takes to begin
-    bench.case("processor: used without the limit", bench.run(*words, unwall="limit_cpu"), lambda told: share(told) > 0.35)
+    bench.case("processor: used without the limit", bench.run(*words, unwall="limit_cpu"),
+               lambda told: share(told) > 0.35)
     bench.case("processor: held", bench.run(*words),
-               lambda told: told["isolation"]["limit_cpu"] == "cgroup v2" and told["exit_code"] == 0 and share(told) < 0.3)
+               lambda told: told["isolation"]["limit_cpu"] == "cgroup v2" and told["exit_code"] == 0
+               and share(told) < 0.3)
     words = ["--disk", "2M", "--", "sh", "-c", TAKE_DISK]
-    bench.case("disk space: taken without the limit", bench.run(*words, unwall="limit_disk"), lambda told: told["stdout"] == "had it\n")
+    bench.case("disk space: taken without the limit", bench.run(*words, unwall="limit_disk"),
+               lambda told: told["stdout"] == "had it\n")
     bench.case("disk space: held", bench.run(*words),
                lambda told: told["isolation"]["limit_disk"].startswith("watched") and "had it" not in told["stdout"],
-               lambda told: told["limit_hit"] == "disk" and 2 * MB < told["limit"]["used"] and told["limit"]["allowed"] == 2 * MB)
+               lambda told: told["limit_hit"] == "disk" and 2 * MB < told["limit"]["used"]
+               and told["limit"]["allowed"] == 2 * MB)
     bench.case("a group is left by nobody", bench.run("--view", "host-readonly", "--", "sh", "-c", LEAVE),
                lambda told: told["stdout"] == "0::/\n")
 
@@ -106,13 +114,15 @@ def ask_kernel_memory(bench):
         bench.case(f"memory, {kind}: taken without the limit", bench.run(*words, unwall="limit_memory"),
                    lambda told: told["stdout"] == "had it\n")
         bench.case(f"memory, {kind}: held", bench.run(*words),
-                   lambda told: told["exit_code"] != 0 and "had it" not in told["stdout"] and told["memory_peak_kb"] <= 17 * 1024,
+                   lambda told: told["exit_code"] != 0 and "had it" not in told["stdout"]
+                   and told["memory_peak_kb"] <= 17 * 1024,
                    lambda told, kind=kind: kind == "tcp" or told["limit_hit"] == "memory")
 
 
 def ask_bomb(bench):
-    bench.case("a fork bomb is held, and ended", bench.run("--processes", "24", "--timeout", "1s", "--", "guest", "bomb"),
-               lambda told: told["timed_out"] and told["limit_hit"] == "time",
+    bench.case("a fork bomb is held, and ended",
+               bench.run("--processes", "24", "--timeout", "1s", "--", "guest", "bomb"), lambda told: told["timed_out"]
+               and told["limit_hit"] == "time",
                lambda told: [denial["wall"] for denial in told["denials"]] == ["limit_processes"])
 
 
@@ -121,8 +131,10 @@ def ask_required(bench):
     bench.steps.shell(f"(cat {bench.directory}/required; echo 'limits.cgroup = \"none\"') >{bench.directory}/without")
     bench.case("what is required holds", bench.run("--config", f"{bench.directory}/required", "--", "true"),
                lambda told: told["exit_code"] == 0)
-    bench.case("what is required and does not hold is refused", bench.run("--config", f"{bench.directory}/without", "--", "true"),
-               lambda told: told["error"]["class"] == "spawn_sandbox_unavailable" and told["error"]["boundary"] == "limit_memory")
+    bench.case("what is required and does not hold is refused",
+               bench.run("--config", f"{bench.directory}/without", "--", "true"),
+               lambda told: told["error"]["class"] == "spawn_sandbox_unavailable"
+               and told["error"]["boundary"] == "limit_memory")
 
 
 def ask_sweep(bench):
@@ -136,13 +148,15 @@ def ask_sweep(bench):
         tries=50; while left >/dev/null && [ $((tries -= 1)) -gt 0 ]; do cordon run --quiet -- true; done
         left || echo swept"""
     told = bench.steps.step(["sh", "-c", script], bench.env, workspace)
-    bench.case("what a killed cordon left is swept", told, lambda told: len(told[1].split()) == 2 and told[1].split()[1] == "swept")
+    bench.case("what a killed cordon left is swept", told, lambda told: len(told[1].split()) == 2
+               and told[1].split()[1] == "swept")
 
 
 def ask_doctor(bench, release):
     place = PLACES[bench.steps.who]
     bench.case("the doctor knows this machine", bench.result("doctor", "--json"),
-               lambda told: told["kernel"].startswith("{}.{}.".format(*release)) and told["default_driver"] == "namespaces",
+               lambda told: told["kernel"].startswith("{}.{}.".format(*release))
+               and told["default_driver"] == "namespaces",
                lambda told: told["holds"],
                lambda told: told["landlock_abi"] == {(6, 1): 2, (6, 12): 6}[release],
                lambda told: (told["limits"]["mechanism"], told["limits"]["place"]) == ("cgroup v2", place),
@@ -164,7 +178,8 @@ def ask(steps, _, release):
     bench.case("the ledger has each limit that ended a command", rows, lambda rows: ended == [
         (row["limit"], row["allowed"]) for row in map(json.loads, rows.splitlines()) if row["row"] == "limit"])
     lines = steps.after("list", PLACES[steps.who])
-    bench.case("no group is left behind", lines, lambda lines: "session" in lines and not any(line.startswith("cordon") for line in lines))
+    bench.case("no group is left behind", lines, lambda lines: "session" in lines
+               and not any(line.startswith("cordon") for line in lines))
     if steps.who == "user":
         ask_kernel_memory(bench)
     return bench.cases
@@ -176,8 +191,10 @@ def ask_briefly(steps, *_):
         return []
     bench = Bench(steps, "limits")
     words = ["--memory", "16M", "--", "guest", "hog", "anonymous", "24"]
-    bench.case("memory: taken without the limit", bench.run(*words, unwall="limit_memory"), lambda told: told["stdout"] == "had it\n")
+    bench.case("memory: taken without the limit", bench.run(*words, unwall="limit_memory"),
+               lambda told: told["stdout"] == "had it\n")
     bench.case("memory: held", bench.run(*words),
-               lambda told: told["isolation"]["limit_memory"] == "cgroup v2" and told["oom_killed"] and told["limit_hit"] == "memory")
+               lambda told: told["isolation"]["limit_memory"] == "cgroup v2" and told["oom_killed"]
+               and told["limit_hit"] == "memory")
     ask_others(bench)
     return bench.cases

@@ -1,18 +1,21 @@
 """One guest: its archive, its steps, qemu, and what came back.
 
-A guest runs two scripts of steps, one as an ordinary user and one as root, and sends what each step said through its second
-serial port. It is judged here. The emulator only ever emulates: KVM is not used."""
+A guest runs two scripts of steps, one as an ordinary user and one as root, and sends what each step said through its
+second serial port. It is judged here. The emulator only ever emulates: KVM is not used."""
 import io
 import subprocess
 import tarfile
 import zlib
 
-# Two emulated processors once in a while never get past the kernel's first lines, or one has no time for the other's timer
-# (which the kernel need not check). That is the emulator's, and is tried again; a guest that came as far as its first process is not.
+# Two emulated processors once in a while never get past the kernel's first lines, or one has no time for the other's
+# timer (which the kernel need not check). That is the emulator's, and is tried again; a guest that came as far as its
+# first process is not.
 BOOTS, BOOT_PATIENCE, PATIENCE = 3, 180, 1800
 UP = "guest: up"
-QEMU = ["-accel", "tcg,thread=multi", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
-# norandmaps: code that is where it was in the process before need not be translated again, which is a quarter of all the work.
+QEMU = ["-accel", "tcg,thread=multi", "-m", "1024", "-smp", "2", "-nodefaults", "-no-user-config", "-display", "none",
+        "-no-reboot"]
+# norandmaps: code that is where it was in the process before need not be translated again, which is a quarter of all
+# the work.
 WORDS = "quiet panic=-1 secretmem.enable=1 no_timer_check norandmaps"
 OWNERS = {"user": 1000, "root": 0}
 
@@ -24,8 +27,8 @@ def quote(word):
 
 
 class Steps:
-    """What one caller does, in order. The same code asks twice: first the steps are written down, then, with what came back,
-    they are answered. A step is known by its words, so one that is not asked again is no trouble for others."""
+    """What one caller does, in order. The same code asks twice: first the steps are written down, then, with what came
+    back, they are answered. A step is known by its words, so one that is not asked again is no trouble for others."""
     def __init__(self, who, answers=None):
         self.who, self.answers, self.lines, self.last = who, answers, [], ""
 
@@ -42,8 +45,10 @@ class Steps:
         return name, lambda suffix: self.answers.get(f"{self.who}/{name}.{suffix}")
 
     def step(self, argv, env, cwd, way="step", before=()):
-        """(status, output, errors); before there are answers, of a command that said nothing. No answer: status None."""
-        self.last, read = self.keep(way, cwd, [*before, "busybox", "env", "-i", *(f"{key}={value}" for key, value in env.items()), *argv])
+        """(status, output, errors); before there are answers, of a command that said nothing. No answer: status
+        None."""
+        self.last, read = self.keep(way, cwd, [*before, "busybox", "env", "-i",
+                                               *(f"{key}={value}" for key, value in env.items()), *argv])
         if self.answers is None:
             return 0, "", ""
         if read("status") is None:
@@ -75,7 +80,8 @@ def boot(argv, ended, console):
 
     def is_up():
         return console.exists() and UP in console.read_text(errors="replace")
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as qemu:
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as qemu:
         for patience in (BOOT_PATIENCE, PATIENCE):
             try:
                 _, errors = qemu.communicate(timeout=patience)
@@ -84,15 +90,17 @@ def boot(argv, ended, console):
                 if not is_up():
                     break
         qemu.kill()
-        return "the guest did not " + (f"end within {BOOT_PATIENCE + PATIENCE} s" if is_up() else f"boot within {BOOT_PATIENCE} s"), is_up()
+        return "the guest did not " + (f"end within {BOOT_PATIENCE + PATIENCE} s" if is_up()
+                                       else f"boot within {BOOT_PATIENCE} s"), is_up()
 
 
 def run(arch, kernel, archive, place, words=""):
     """(what came back by name, what is wrong with the guest or None)."""
     place.mkdir(parents=True, exist_ok=True)
     archive.write(place / "initrd")
-    argv = [arch.qemu[0], *QEMU, "-chardev", f"file,id=results,path={place / 'results'}", "-serial", f"file:{place / 'console'}",
-            *arch.qemu[1:], "-kernel", kernel, "-initrd", place / "initrd", "-append", f"console={arch.console} {WORDS} {words}"]
+    argv = [arch.qemu[0], *QEMU, "-chardev", f"file,id=results,path={place / 'results'}", "-serial",
+            f"file:{place / 'console'}", *arch.qemu[1:], "-kernel", kernel, "-initrd", place / "initrd", "-append",
+            f"console={arch.console} {WORDS} {words}"]
     for _ in range(BOOTS):
         trouble, booted = boot([str(word) for word in argv], arch.ended, place / "console")
         if booted:

@@ -1,5 +1,5 @@
-"""A paused session on another kernel, where control groups of version 2 make what runs stand still: for root, and for an ordinary
-user by delegation. What is counted is what a command does."""
+"""A paused session on another kernel, where control groups of version 2 make what runs stand still: for root, and for
+an ordinary user by delegation. What is counted is what a command does."""
 import json
 
 from vm_limits import PLACES, Bench
@@ -33,17 +33,21 @@ def ask(steps, *_):
                lambda told: told["words"] == ["on", "still", "on", "still", "on"])
     bench.case("paused, it is killed with its session, and does nothing before",
                script("ended", "begin; pause; cordon session end $name; wait $pid; size; echo $from; cat told; left"),
-               lambda told: told["words"][:2] == ["on", "still"] and told["words"][2] == told["words"][3] and len(told["words"]) == 5,
-               lambda told: json.loads(told["words"][4])["signal"] == 9 and json.loads(told["words"][4])["paused_ms"] > 0)
+               lambda told: told["words"][:2] == ["on", "still"] and told["words"][2] == told["words"][3]
+               and len(told["words"]) == 5,
+               lambda told: json.loads(told["words"][4])["signal"] == 9
+               and json.loads(told["words"][4])["paused_ms"] > 0)
     if steps.who == "root":
         bench.case("paused, its time goes on",
                    script("timed", "begin --timeout 12s; pause; wait $pid; size; echo $from; cat told; left"),
-                   lambda told: told["words"][:2] == ["on", "still"] and told["words"][2] == told["words"][3] and len(told["words"]) == 5,
+                   lambda told: told["words"][:2] == ["on", "still"] and told["words"][2] == told["words"][3]
+                   and len(told["words"]) == 5,
                    lambda told: json.loads(told["words"][4])["timed_out"])
     bench.case("paused, it ends with a caller that is killed",
                script("killed", """begin; pause; alive && echo alive; kill -9 $pid; until_ gone; gone && echo gone
                    size; echo $from; cordon session resume $name
                    tries=50; while left >/dev/null && [ $((tries -= 1)) -gt 0 ]; do cordon run --quiet -- true; done; left || echo swept"""),
-               lambda told: told["words"][:4] == ["on", "still", "alive", "gone"] and told["words"][4] == told["words"][5],
+               lambda told: told["words"][:4] == ["on", "still", "alive", "gone"]
+               and told["words"][4] == told["words"][5],
                lambda told: told["words"][6:] == ["swept"])
     return bench.cases

@@ -21,9 +21,11 @@ def ask_root(bench):
                lambda told: "had it" not in told["stdout"] and "uota exceeded" in told["stderr"],
                lambda told: told["signal"] == 0 and told["limit_hit"] is None and MB < filled(told) <= 2 * MB,
                lambda told: [denial["wall"] for denial in told["denials"]] == ["limit_disk"])
-    bench.case("quota: another session has its own", bench.run("--session", "other", "--disk", "4M", "--", "sh", "-c", FILL),
+    bench.case("quota: another session has its own",
+               bench.run("--session", "other", "--disk", "4M", "--", "sh", "-c", FILL),
                lambda told: 3 * MB < filled(told) <= 4 * MB)
-    bench.case("quota: what is removed makes room", bench.run("--session", "full", "--disk", "2M", "-c", "rm big && echo more >small && cat small"),
+    bench.case("quota: what is removed makes room",
+               bench.run("--session", "full", "--disk", "2M", "-c", "rm big && echo more >small && cat small"),
                lambda told: told["stdout"] == "more\n" and not told["denials"])
     bench.case("quota: a limit that was raised", bench.run("--session", "full", "--disk", "3M", "--", "sh", "-c", FILL),
                lambda told: 2 * MB < filled(told) <= 3 * MB)
@@ -31,7 +33,8 @@ def ask_root(bench):
                lambda told: 400 < int(told["stdout"]) <= 512)
     required = f"{bench.directory}/required"
     bench.steps.shell(f"echo 'limits.required = [\"disk\"]' >{required}")
-    bench.case("quota: it is as good as required", bench.run("--config", required, "--session", "required", "--", "true"),
+    bench.case("quota: it is as good as required",
+               bench.run("--config", required, "--session", "required", "--", "true"),
                lambda told: told["exit_code"] == 0 and told["isolation"]["limit_disk"] == "project quota")
 
 

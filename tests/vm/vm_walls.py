@@ -70,13 +70,15 @@ class GuestWorld:
                     **dict.fromkeys(("CALLER_WORD", "SSH_AUTH_SOCK", "LD_PRELOAD", "BASH_ENV", "PYTHONPATH"), TEXT)}
         port = PORTS[who]
         self.names = {
-            "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home", "granted": base / "granted", "around": base / "around",
-            "data": self.data, "mark": f"cordon-mark-{who}", "hostname": "cordon-guest", "loader": LOADER, "self": self.attempt,
-            "host_view": base / "host-view.toml", "device": "/dev/walls", "device_name": "walls",
-            "setuid": self.tools / "setuid", "setuid_argument": "pause",
-            "capable": self.tools / "capable" if who == "root" else "/usr/bin/none", "tcp": port, "udp": port, "tcp6": port + 1,
-            "abstract": f"cordon-{self.unique}", "key": port, "mq": f"cordon-{self.unique}", "shm_file": f"cordon-{self.unique}",
-            **{name: f"@{name}@" for name in ("victim", "victim_fd", "address", "other_session", "ledger", "ns_pid", "ns_net", "ns_cgroup")}}
+            "text": TEXT, "unique": self.unique, "out": base / "outside", "home": base / "home",
+            "granted": base / "granted", "around": base / "around", "data": self.data, "mark": f"cordon-mark-{who}",
+            "hostname": "cordon-guest", "loader": LOADER, "self": self.attempt, "host_view": base / "host-view.toml",
+            "device": "/dev/walls", "device_name": "walls", "setuid": self.tools / "setuid", "setuid_argument": "pause",
+            "capable": self.tools / "capable" if who == "root" else "/usr/bin/none", "tcp": port, "udp": port,
+            "tcp6": port + 1, "abstract": f"cordon-{self.unique}", "key": port, "mq": f"cordon-{self.unique}",
+            "shm_file": f"cordon-{self.unique}",
+            **{name: f"@{name}@" for name in ("victim", "victim_fd", "address", "other_session", "ledger", "ns_pid",
+                                              "ns_net", "ns_cgroup")}}
         steps.shell(f"base={base}")
         if who == "root":
             steps.shell(f"guest capable {self.tools}/capable")
@@ -105,7 +107,8 @@ class GuestLab(Lab):
         self.steps = steps
 
     def execute(self, argv, env, cwd, files=None, secret=None):
-        return self.steps.step(argv, env, cwd, "files" if files else "step", ["guest", "with-descriptors", secret] if secret else [])
+        return self.steps.step(argv, env, cwd, "files" if files else "step",
+                               ["guest", "with-descriptors", secret] if secret else [])
 
     def look(self, path):
         lines = self.steps.after("look", path)
@@ -152,8 +155,9 @@ def escaping(lab, rows, release):
 
 
 def ask(escapes, callers=("user", "root"), wall="", refused=(), kept={}):
-    """Every row must be contained; for the callers named first, those that `wall` has a part in must also be seen to escape.
-    refused: kinds of rows that cordon must not even start on this machine. kept: by which way a caller's walls also stay up."""
+    """Every row must be contained; for the callers named first, those that `wall` has a part in must also be seen to
+    escape. refused: kinds of rows that cordon must not even start on this machine. kept: by which way a caller's walls
+    also stay up."""
     def asked(steps, arch, release):
         if steps.who not in callers:
             return []

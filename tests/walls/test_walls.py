@@ -1,7 +1,7 @@
 """Every wall is proved twice: the attempt is contained, and it succeeds where the wall has been left out.
 
-The programs are named by CORDON_BIN or CORDON, and CORDON_UNWALLED_BIN or CORDON_UNWALLED; otherwise they are build/cordon and
-build/cordon-unwalled beside the sources. The table is walls_rows.py."""
+The programs are named by CORDON_BIN or CORDON, and CORDON_UNWALLED_BIN or CORDON_UNWALLED; otherwise they are
+build/cordon and build/cordon-unwalled beside the sources. The table is walls_rows.py."""
 import functools
 import json
 import os
@@ -53,7 +53,8 @@ def expected(row, driver):
     if column == CONTAINED:
         return "contained", None
     answer, why, only = column
-    return ("escaped" if answer == "escapes" and only in (None, CALLER) else "contained" if answer == "escapes" else answer), why
+    return ("escaped" if answer == "escapes" and only in (None, CALLER) else "contained" if answer == "escapes"
+            else answer), why
 
 
 @pytest.mark.parametrize("driver", (*DRIVERS, *WAYS))
@@ -109,7 +110,8 @@ def test_what_does_not_hold_is_said(lab, driver, wall, word):
     options = [] if wall != "programs" else ["--program", str(lab.world.attempt)]
     argv = lab.argv(driver, lab.world.workspace(), options, ["hello"])
     argv.insert(2, "--json")
-    done = subprocess.run(argv, env=lab.world.env, cwd=lab.world.base, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    done = subprocess.run(argv, env=lab.world.env, cwd=lab.world.base, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True)
     said = json.loads(done.stdout)["isolation"][wall]
     assert said == word if word == "none" else word in said, said
 
@@ -200,5 +202,5 @@ def test_a_planted_hook_is_named_and_kept_in_quarantine(lab):
 
 
 def test_there_are_enough_rows():
-    assert len(ROWS) >= 100 and {"read", "write", "environment", "processes", "privileges", "kernel", "ipc", "network", "terminal",
-                                 "descriptors", "leftovers"} <= {row.category for row in ROWS}
+    assert len(ROWS) >= 100 and {"read", "write", "environment", "processes", "privileges", "kernel", "ipc", "network",
+                                 "terminal", "descriptors", "leftovers"} <= {row.category for row in ROWS}

@@ -1,9 +1,9 @@
 """How rows are run. Rows of a kind share one sandbox, where each attempt is a process of its own; each answer is kept.
 
-A mode is a driver of the real program ("namespaces", "landlock", "bwrap"), or the walls that a row is to be seen to escape
-without: names for the program that can leave walls out, LOCAL or BARE. Or it is one of WAYS: as the second command
-of a session ("session"), or after another with which it shares nothing ("fresh"); walls may be left out there, too. An answer is
-(escaped | contained | broken | refused, what was said)."""
+A mode is a driver of the real program ("namespaces", "landlock", "bwrap"), or the walls that a row is to be seen to
+escape without: names for the program that can leave walls out, LOCAL or BARE. Or it is one of WAYS: as the second
+command of a session ("session"), or after another with which it shares nothing ("fresh"); walls may be left out there,
+too. An answer is (escaped | contained | broken | refused, what was said)."""
 import fcntl
 import json
 import os
@@ -52,7 +52,8 @@ def way_of(mode):
 
 
 class Lab:
-    # What a command has time for that must have left everything behind when it runs out; and what it would take, in seconds.
+    # What a command has time for that must have left everything behind when it runs out; and what it would take, in
+    # seconds.
     time_to_leave, time_to_stay = "1500ms", "5"
 
     def __init__(self, world, cordon, unwalled, session_run=None):
@@ -97,8 +98,8 @@ class Lab:
         timeout = [] if "--timeout" in options else ["--timeout", "40s"]
         if way == "session" and "--view" in options:  # that is the configuration's to say for a session
             options = ["--config", "{host_view}"]
-        return [cordon, "run", "--quiet", *["--fresh"][:way == "fresh"], "--driver", driver, "--workspace", str(ws), "--read",
-                str(self.world.tools), *timeout, *self.fill(options, ws), "--", *program]
+        return [cordon, "run", "--quiet", *["--fresh"][:way == "fresh"], "--driver", driver, "--workspace", str(ws),
+                "--read", str(self.world.tools), *timeout, *self.fill(options, ws), "--", *program]
 
     def env(self, mode):
         return {**self.world.env, "CORDON_UNWALL": way_of(mode)[1]}
@@ -110,7 +111,8 @@ class Lab:
 
     # ---- on this machine: what another machine does in its own way ----
     def execute(self, argv, env, cwd, files=None, secret=None):
-        """(status, output, errors). files: paths to be the standard streams; secret: one to be left open at other numbers."""
+        """(status, output, errors). files: paths to be the standard streams; secret: one to be left open at other
+        numbers."""
         opened, fds = [], []
         if secret:
             fds = [os.open(secret, os.O_RDONLY)]
@@ -120,7 +122,8 @@ class Lab:
             os.chmod(path, 0o600)
             opened.append(open(path, "r+b"))
         stdin, stdout, stderr = opened or (subprocess.DEVNULL, subprocess.PIPE, subprocess.PIPE)
-        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, pass_fds=fds)
+        process = subprocess.Popen([str(word) for word in argv], env=env, cwd=cwd, stdin=stdin, stdout=stdout,
+                                   stderr=stderr, pass_fds=fds)
         for fd in fds:
             os.close(fd)
         try:
@@ -148,7 +151,8 @@ class Lab:
 
     def kill_when_marked(self, argv, env, cwd, mark):
         """Kills what was started as soon as a process with the mark is there: (was it, what is left)."""
-        process = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
         there = wait_until(lambda: marked(mark), 20)
         process.kill()
         process.communicate()
@@ -236,7 +240,8 @@ class Lab:
         for row in rows:
             status, output, errors = self.run(mode, ws, row.options, self.words_of([row], ws))
             broken = "broken" in output or status == 125
-            self.set(row, mode, "broken" if broken else "escaped" if self.got_out(row, ws) else "contained", output + errors)
+            self.set(row, mode, "broken" if broken else "escaped" if self.got_out(row, ws) else "contained",
+                     output + errors)
 
     def run_next(self, rows, mode):
         """One command makes the file, the next one looks for it."""
@@ -261,7 +266,8 @@ class Lab:
         argv = self.argv(mode, ws, row.options, ["--inline", *self.words_of(rows, ws)])
         status, output, errors = self.execute(argv, env, ws)
         gone = wait_until(lambda: self.look(ws / "init-is-gone"), 0 if "contained" in output else 1)
-        self.set(row, mode, "escaped" if gone else "contained" if "contained" in output else "broken", f"{status} {output}{errors}")
+        self.set(row, mode, "escaped" if gone else "contained" if "contained" in output else "broken",
+                 f"{status} {output}{errors}")
 
     def run_key(self, rows, mode):
         ws = self.world.workspace()

@@ -1,14 +1,15 @@
 """The table: every attempt to get out, what it asks for, which walls hold it, and what other drivers make of it.
 
-A row is R(name, category, words, without, …). The words are an attempt of attempt*.c and its arguments, with places of the
-world (walls_world.py) in braces. `without` names the walls to leave out (include/cordon-walls.def), and with those out the
-attempt must be seen to succeed, or it proves nothing; LOCAL: by the driver that raises none, where a user namespace alone
-would hold it; BARE: without cordon, where every driver holds it. `landlock` and `bwrap` are the other drivers' columns:
-CONTAINED, escapes(why), or refused(class), where cordon must not start it at all. The namespaces driver contains every row.
-`shown`: no attempt to get out, but what must not be taken away: every driver lets it be read, walls or not.
-`only`: why the attempt can only be seen to succeed for one kind of caller ("root: …"), since the host itself refuses
-others. `how`: a way of running other than all rows of a kind in one sandbox, see walls_lab.py. `judge`: the host looks
-afterwards, whatever the attempt believes: (one of JUDGES, path). `needs`: a probe of tests/support/probe."""
+A row is R(name, category, words, without, …). The words are an attempt of attempt*.c and its arguments, with places of
+the world (walls_world.py) in braces. `without` names the walls to leave out (include/cordon-walls.def), and with those
+out the attempt must be seen to succeed, or it proves nothing; LOCAL: by the driver that raises none, where a user
+namespace alone would hold it; BARE: without cordon, where every driver holds it. `landlock` and `bwrap` are the other
+drivers' columns: CONTAINED, escapes(why), or refused(class), where cordon must not start it at all. The namespaces
+driver contains every row. `shown`: no attempt to get out, but what must not be taken away: every driver lets it be
+read, walls or not. `only`: why the attempt can only be seen to succeed for one kind of caller ("root: …"), since the
+host itself refuses others. `how`: a way of running other than all rows of a kind in one sandbox, see walls_lab.py.
+`judge`: the host looks afterwards, whatever the attempt believes: (one of JUDGES, path). `needs`: a probe of
+tests/support/probe."""
 import collections
 import pathlib
 import subprocess
@@ -39,8 +40,8 @@ Row = collections.namedtuple("Row", "name category words without landlock bwrap 
 ROWS = []
 
 
-def R(name, category, words, without, landlock=CONTAINED, bwrap=CONTAINED, options=(), how="batch", judge=None, only=None,
-      needs=None, shown=False):
+def R(name, category, words, without, landlock=CONTAINED, bwrap=CONTAINED, options=(), how="batch", judge=None,
+      only=None, needs=None, shown=False):
     assert not any(row.name == name for row in ROWS), name
     ROWS.append(Row(name, category, words, without, landlock, bwrap, tuple(options), how, judge, only, needs, shown))
 
@@ -52,7 +53,8 @@ ROOT = "root: the host refuses this to an ordinary user as well"
 # ---- reading ---------------------------------------------------------------------------------------------------------
 NO_MASK = escapes("Landlock cannot take away beneath what it gave: masked_names is none")
 METADATA = escapes("Landlock judges contents, not metadata: filesystem says so")
-ATTRIBUTES = escapes("Landlock judges contents, not metadata: filesystem says so; the filter refuses it to root", "user")
+ATTRIBUTES = escapes("Landlock judges contents, not metadata: filesystem says so; the filter refuses it to root",
+                     "user")
 
 R("read-outside", "read", ["read", "{out}/secret", "{text}"], FILES)
 R("read-home-key", "read", ["read", "{home}/.ssh/id_ed25519", "{text}"], FILES)
@@ -97,14 +99,16 @@ R("masked-proc-root", "masked", ["read", "/proc/self/root{ws}/.env", "{text}"], 
 R("masked-reopen", "masked", ["reopen", "{ws}/.env", "{text}"], MASKS, NO_MASK)
 R("masked-hardlink", "masked", ["link", "{ws}/.env", "{ws}/env-copy", "{text}"], MASKS, NO_MASK)
 R("masked-rename", "masked", ["rename", "{ws}/conf2/.env", "{ws}/conf2/plain"], MASKS, NO_MASK)
-R("masked-rename-away", "masked", ["rename", "{ws}/conf8/.env", "{ws}/keys/plain"], "masked_names,protected_names", NO_MASK)
+R("masked-rename-away", "masked", ["rename", "{ws}/conf8/.env", "{ws}/keys/plain"], "masked_names,protected_names",
+  NO_MASK)
 R("masked-rename-parent", "masked", ["rename-parent", "{ws}/conf3", "{ws}/conf4", ".env", "{text}"], MASKS, NO_MASK)
 R("masked-exchange", "masked", ["exchange", "{ws}/conf5/.env", "{ws}/conf5/other"], MASKS, NO_MASK)
 R("masked-unlink", "masked", ["unlink", "{ws}/conf6/.env"], MASKS, NO_MASK)
 R("masked-write", "masked", ["append", "{ws}/conf7/.env"], MASKS, NO_MASK)
-R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK, options=["--read", "{granted}"])
-R("masked-host-view", "masked", ["read", "{far_secret}", "{text}"], "masked_names,identity", refused("spawn_sandbox_unavailable"),
-  options=["--view", "host-readonly"], how="far")
+R("masked-in-grant", "masked", ["read", "{granted}/deep/.env", "{text}"], MASKS, NO_MASK,
+  options=["--read", "{granted}"])
+R("masked-host-view", "masked", ["read", "{far_secret}", "{text}"], "masked_names,identity",
+  refused("spawn_sandbox_unavailable"), options=["--view", "host-readonly"], how="far")
 R("masked-unmount", "masked", ["unmask", "{ws}/.env", "{text}"], MOUNTING)
 
 # What looks like these and holds no secret, or one that every clone has anyway.
@@ -118,10 +122,12 @@ R("masked-changed-key", "masked", ["read", "{ws}/shown/changed.key", "{text}"], 
 # ---- writing ---------------------------------------------------------------------------------------------------------
 R("write-outside", "write", ["append", "{out}/file"], FILES)
 R("write-home-rc", "write", ["append", "{home}/.bashrc"], FILES)
-R("write-cache", "write", ["create", "{home}/.npm/_cacache/planted"], FILES, judge=("there", "{home}/.npm/_cacache/planted"))
+R("write-cache", "write", ["create", "{home}/.npm/_cacache/planted"], FILES,
+  judge=("there", "{home}/.npm/_cacache/planted"))
 R("write-read-grant", "write", ["append", "{granted}/file"], FILES, options=["--read", "{granted}"])
 R("create-read-grant", "write", ["create", "{granted}/made"], FILES, options=["--read", "{granted}"])
-R("write-fifo-read-grant", "write", ["open-write", "{granted}/fifo"], "masked_names,filesystem_second", options=["--read", "{granted}"])
+R("write-fifo-read-grant", "write", ["open-write", "{granted}/fifo"], "masked_names,filesystem_second",
+  options=["--read", "{granted}"])
 R("write-etc", "write", ["open-write", "/etc/hosts"], FILES, only=ROOT)
 R("write-usr", "write", ["open-write", "/usr/share/base-files/info.dir"], FILES, only=ROOT)
 R("create-root", "write", ["create", "/cordon-walls-made"], FILES, only=ROOT)
@@ -145,19 +151,21 @@ R("write-host-view", "write", ["append", "{far}/file"], FILES, options=["--view"
   landlock=refused("spawn_sandbox_unavailable"))
 R("write-ledger", "write", ["open-write", "{ledger}"], FILES)
 R("write-data-in-grant", "write", ["create", "{data}/cordon/planted"], FILES, options=["--write", "{around}"],
-  judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"), bwrap=refused("spawn_sandbox_unavailable"))
+  judge=("there", "{data}/cordon/planted"), landlock=refused("spawn_sandbox_unavailable"),
+  bwrap=refused("spawn_sandbox_unavailable"))
 R("tmp-of-others", "write", ["create", "/tmp/cordon-walls-{unique}"], FILES,
   judge=("there", "/tmp/cordon-walls-{unique}"))
 R("tmp-next-command", "write", ["stat", "/tmp/cordon-walls-next-{unique}"], FILES, how="next")
 
-# ---- protected names: what is on disk afterwards counts ----------------------------------------------------------------
+# ---- protected names: what is on disk afterwards counts --------------------------------------------------------------
 NAMES = "protected_names"
 CHANGED = escapes("where no mount keeps it, a file can be changed while the command runs; the check at the end moves away only what "
                   "would run")
 EVIL = "[core]\n\tfsmonitor = evil\n"
 
 
-R("protect-hook", "protected", ["plant", "{ws}/r1/.git/hooks/pre-commit"], NAMES, judge=("evil", "{ws}/r1/.git/hooks/pre-commit"))
+R("protect-hook", "protected", ["plant", "{ws}/r1/.git/hooks/pre-commit"], NAMES,
+  judge=("evil", "{ws}/r1/.git/hooks/pre-commit"))
 R("protect-new-hook", "protected", ["plant", "{ws}/r2/.git/hooks/post-merge"], NAMES,
   judge=("evil", "{ws}/r2/.git/hooks/post-merge"))
 R("protect-config", "protected", ["append", "{ws}/r3/.git/config", EVIL], NAMES, judge=("evil", "{ws}/r3/.git/config"))
@@ -165,7 +173,8 @@ R("protect-config-rename", "protected", ["rename", "{ws}/r4/evil", "{ws}/r4/.git
   judge=("evil", "{ws}/r4/.git/config"))
 R("protect-config-exchange", "protected", ["exchange", "{ws}/r5/evil", "{ws}/r5/.git/config"], NAMES,
   judge=("evil", "{ws}/r5/.git/config"))
-R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, CHANGED, judge=("changed", "{ws}/r6/.git/config"))
+R("protect-config-unlink", "protected", ["unlink", "{ws}/r6/.git/config"], NAMES, CHANGED, CHANGED,
+  judge=("changed", "{ws}/r6/.git/config"))
 R("protect-hooks-rename", "protected", ["rename-plant", "{ws}/r7/.git/hooks", "{ws}/r7/.git/old", "pre-commit"], NAMES,
   judge=("evil", "{ws}/r7/.git/hooks/pre-commit"))
 R("protect-git-rename", "protected", ["rename-plant", "{ws}/r8/.git", "{ws}/r8/old", "hooks/pre-commit"], NAMES,
@@ -174,8 +183,10 @@ R("protect-repository-rename", "protected", ["rename-plant", "{ws}/r9", "{ws}/r9
   judge=("evil", "{ws}/r9/.git/hooks/pre-commit"))
 R("protect-config-link", "protected", ["link-append", "{ws}/r10/.git/config", "{ws}/r10/name", EVIL], NAMES,
   judge=("evil", "{ws}/r10/.git/config"))
-R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, (*CHANGED[:2], "user"), CHANGED, judge=("changed", "{ws}/r11/.git/config"))
-R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, CHANGED, judge=("changed", "{ws}/r12/.git/config"))
+R("protect-config-chmod", "protected", ["chmod", "{ws}/r11/.git/config"], NAMES, (*CHANGED[:2], "user"), CHANGED,
+  judge=("changed", "{ws}/r11/.git/config"))
+R("protect-config-truncate", "protected", ["truncate", "{ws}/r12/.git/config"], NAMES, CHANGED, CHANGED,
+  judge=("changed", "{ws}/r12/.git/config"))
 R("protect-policy", "protected", ["append", "{ws}/.cordon.toml", "evil = 1\n"], NAMES, CHANGED, CHANGED,
   judge=("evil", "{ws}/.cordon.toml"))
 R("protect-planted-hook", "protected", ["plant", "{ws}/new/.git/hooks/post-checkout"], NAMES,
@@ -189,7 +200,8 @@ R("protect-planted-config", "protected", ["plant", "{ws}/new2/.git/config", EVIL
 R("socket-workspace", "ipc", ["unix", "{ws}/socket", "{text}"], "unix_sockets")
 R("socket-in-grant", "ipc", ["unix", "{granted}/socket", "{text}"], "unix_sockets", options=["--read", "{granted}"])
 R("socket-outside", "ipc", ["unix", "{out}/socket", "{text}"], FILES)
-R("socket-datagram-pair", "ipc", ["unix-datagram", "{granted}/datagram"], "unix_sockets", options=["--read", "{granted}"])
+R("socket-datagram-pair", "ipc", ["unix-datagram", "{granted}/datagram"], "unix_sockets",
+  options=["--read", "{granted}"])
 R("socket-abstract", "ipc", ["abstract", "{abstract}", "{text}"], "network,filesystem_second")
 
 # ---- other IPC -------------------------------------------------------------------------------------------------------
@@ -275,12 +287,13 @@ R("identity-files", "privileges", ["readable", "{out}/root-only"], FILES, only=R
 # ---- the kernel's surface --------------------------------------------------------------------------------------------
 SURFACE = "kernel_surface"
 for call in ("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "keyctl", "add_key", "request_key",
-             "process_vm_readv", "process_vm_writev", "open_by_handle_at", "fanotify_init", "pidfd_getfd", "process_madvise",
-             "kcmp", "setns", "open_tree", "quotactl", "clock_settime", "memfd_secret", "move_pages"):
+             "process_vm_readv", "process_vm_writev", "open_by_handle_at", "fanotify_init", "pidfd_getfd",
+             "process_madvise", "kcmp", "setns", "open_tree", "quotactl", "clock_settime", "memfd_secret",
+             "move_pages"):
     R(f"call-{call}", "kernel", ["call", call], SURFACE)
 R("call-modify_ldt", "kernel", ["call", "modify_ldt"], SURFACE, needs="x86_64")
-for call, probe in {"kexec_load": "kexec", "init_module": "modules", "finit_module": "modules", "delete_module": "modules",
-                    "reboot": None, "syslog": None, "swapoff": "swap"}.items():
+for call, probe in {"kexec_load": "kexec", "init_module": "modules", "finit_module": "modules",
+                    "delete_module": "modules", "reboot": None, "syslog": None, "swapoff": "swap"}.items():
     R(f"call-{call}", "kernel", ["call", call], LOCAL, only=ROOT, needs=probe)
 R("entry-32-bit", "kernel", ["int80"], SURFACE, needs="ia32")
 R("entry-x32", "kernel", ["x32"], SURFACE, needs="x32")
@@ -290,8 +303,8 @@ R("quota-project", "kernel", ["quota-project", "{ws}/file"], SURFACE)
 R("file-flags", "kernel", ["file-flags", "{ws}/file"], SURFACE)
 for request, number in {"type": 0x5412, "paste": 0x541c, "console": 0x541d, "snapshot": 0x50009417,
                         "snapshot-upper": 0x150009417, "subvolume": 0x50009418, "add-key": 0xc0506617,
-                        "remove-key": 0xc0406618, "encrypt": 0x800c6613, "verity": 0x40806685, "move-extents": 0xc028660f,
-                        "namespace": 0xb701, "interface": 0x8914}.items():
+                        "remove-key": 0xc0406618, "encrypt": 0x800c6613, "verity": 0x40806685,
+                        "move-extents": 0xc028660f, "namespace": 0xb701, "interface": 0x8914}.items():
     R(f"request-{request}", "kernel", ["request", hex(number)], SURFACE)
 R("family-packet", "kernel", ["socket", "17", "3", "768"], "kernel_surface,privileges")
 R("family-inet-packet", "kernel", ["socket", "2", "10", "768"], "kernel_surface,privileges")
@@ -306,8 +319,10 @@ R("proc-sys-kernel", "kernel", ["write-setting", "/proc/sys/vm/overcommit_memory
 R("proc-sysrq", "kernel", ["open-write", "/proc/sysrq-trigger"], "proc,identity", only=ROOT, needs="sysrq")
 R("lease", "kernel", ["lease", "{ws}/leased"], "kernel_surface")
 R("proc-kcore", "kernel", ["readable", "/proc/kcore"], LOCAL, only=ROOT, needs="kcore")
-R("proc-timer-list", "kernel", ["read", "/proc/timer_list", "Timer"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
-R("proc-pagetypeinfo", "kernel", ["read", "/proc/pagetypeinfo", "Page block"], "proc,identity", escapes("proc is none", "root"), only=ROOT)
+R("proc-timer-list", "kernel", ["read", "/proc/timer_list", "Timer"], "proc,identity", escapes("proc is none", "root"),
+  only=ROOT)
+R("proc-pagetypeinfo", "kernel", ["read", "/proc/pagetypeinfo", "Page block"], "proc,identity",
+  escapes("proc is none", "root"), only=ROOT)
 R("proc-keys", "kernel", ["read", "/proc/keys", "cordon-walls"], "proc,keyring,identity",
   escapes("proc is none; only names of keys show"), how="key")
 R("proc-net", "kernel", ["read", "/proc/net/unix", "{abstract}"], "network", escapes("proc is none"))
@@ -322,7 +337,8 @@ R("udp-host", "network", ["udp", "127.0.0.1", "{udp}", "{text}"], "network")
 R("port-of-host", "network", ["port-taken", "{tcp}"], "network")
 R("interfaces", "network", ["interfaces"], "network", needs="interface")
 R("routes", "network", ["netlink-routes"], "network", needs="interface")
-R("network-namespace", "network", ["namespace", "net", "{ns_net}"], "network", escapes("the namespace is the host's; no "
+R("network-namespace", "network", ["namespace", "net", "{ns_net}"], "network",
+  escapes("the namespace is the host's; no "
   "socket of it can be made"))
 
 R("netlink-address", "network", ["netlink-change", "address"], "privileges")
@@ -350,7 +366,8 @@ for name, words, without, needs in [
         ("unshare", ["unshare", "net"], "kernel_surface,privileges", None),
         ("setns", ["setns", "net"], "kernel_surface,privileges", None),
         ("setting", ["write-setting", "/proc/sys/net/ipv4/ip_forward"], "proc,privileges", None)]:
-    R(f"hosts-{name}", "network", words, without, refused("spawn_sandbox_unavailable"), options=LISTED_HOSTS, needs=needs)
+    R(f"hosts-{name}", "network", words, without, refused("spawn_sandbox_unavailable"), options=LISTED_HOSTS,
+      needs=needs)
 
 # A service of the host that was granted is one port of its loopback, and no other.
 for name, words, needs in [
@@ -362,7 +379,8 @@ for name, words, needs in [
       options=["--net", "localhost:1", "--net", "[::1]:2"], needs=needs)
 
 # ---- the terminal ----------------------------------------------------------------------------------------------------
-R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal", needs="tiocsti")
+R("terminal-type", "terminal", ["terminal-type", "typed-{unique}"], "terminal,kernel_surface", how="terminal",
+  needs="tiocsti")
 R("terminal-open", "terminal", ["terminal-open"], "terminal", how="terminal")
 R("terminal-write", "terminal", ["terminal-write", "written-{unique}"], "terminal", how="terminal")
 
@@ -372,7 +390,7 @@ R("stdin-file", "descriptors", ["stdio", "0"], BARE, how="stdio")
 R("stdout-file", "descriptors", ["stdio", "1"], BARE, how="stdio")
 R("stderr-file", "descriptors", ["stdio", "2"], BARE, how="stdio")
 
-# ---- what is left when it is over --------------------------------------------------------------------------------------
+# ---- what is left when it is over ------------------------------------------------------------------------------------
 STAY = "lifetime,processes,proc"
 for kind in ("child", "session", "daemon", "deaf", "stopped", "pipes"):
     R(f"leave-{kind}", "leftovers", ["leave", "{mark}", kind], STAY, how="leave")
@@ -421,9 +439,11 @@ R("cgroup-namespace", "names", ["namespace", "cgroup", "{ns_cgroup}"], "cgroup_v
 R("cgroup-tree", "names", ["list", "/sys/fs", "cgroup"], FILES)
 R("hostname", "names", ["hostname", "{hostname}"], "hostname", escapes("hostname is none"))
 # Without a control group there is nothing that counts a command's processes where it has no user namespace of its own.
-GROUPED = subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "support/probe", "cgroup"], capture_output=True).returncode == 0
+GROUPED = subprocess.run([pathlib.Path(__file__).resolve().parents[1] / "support/probe", "cgroup"],
+                         capture_output=True).returncode == 0
 UNCOUNTED = CONTAINED if GROUPED else escapes("counted per user, not per command: limit_processes is none")
-R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED, options=["--processes", "64"])
+R("limit-processes", "limits", ["fork-many", "200"], "limit_processes", UNCOUNTED, UNCOUNTED,
+  options=["--processes", "64"])
 R("limit-memory", "limits", ["use-memory", "134217728", "{ws}/used"], "limit_memory", options=["--memory", "64M"],
   judge=("there", "{ws}/used"), how="alone")
 R("limit-open-files", "limits", ["open-many", "1100"], "limit_files")
@@ -437,8 +457,8 @@ R("limit-output", "limits", [], "limit_output", options=["--max-output", "1000"]
 
 # ---- sessions --------------------------------------------------------------------------------------------------------
 
-# Without one of the first three each command has a sandbox of its own. The others are the supervisor's to hold, whatever the
-# command runs in.
+# Without one of the first three each command has a sandbox of its own. The others are the supervisor's to hold,
+# whatever the command runs in.
 SAME_IN_SESSIONS = {"filesystem", "processes", "descriptors", "limit_time", "limit_disk", "limit_output"}
 
 

@@ -42,8 +42,8 @@ class World:
                     "CALLER_WORD": self.text, "SSH_AUTH_SOCK": self.text, "LD_PRELOAD": self.text,
                     "BASH_ENV": self.text, "PYTHONPATH": self.text}
         self.names = {"text": self.text, "unique": self.unique, "out": base / "outside", "home": base / "home",
-                      "granted": base / "granted", "around": base / "around", "data": self.data, "mark": f"cordon-mark-{self.unique}",
-                      "hostname": os.uname().nodename, "loader": self.loader(),
+                      "granted": base / "granted", "around": base / "around", "data": self.data,
+                      "mark": f"cordon-mark-{self.unique}", "hostname": os.uname().nodename, "loader": self.loader(),
                       "pid1": pathlib.Path("/proc/1/comm").read_text().strip()}
         for kind in ("pid", "net", "cgroup"):
             self.names[f"ns_{kind}"] = os.readlink(f"/proc/self/ns/{kind}")
@@ -63,7 +63,8 @@ class World:
 
     @staticmethod
     def loader():
-        return os.path.realpath({"x86_64": "/lib64/ld-linux-x86-64.so.2"}.get(os.uname().machine, "/lib/ld-linux-aarch64.so.1"))
+        return os.path.realpath({"x86_64": "/lib64/ld-linux-x86-64.so.2"}.get(os.uname().machine,
+                                                                              "/lib/ld-linux-aarch64.so.1"))
 
     def build(self):
         self.tools = self.base / "tools"
@@ -78,8 +79,8 @@ class World:
         for path in (out / "secret", home / ".ssh/id_ed25519", home / ".bash_history"):
             write(path, self.text, 0o600)
         write(out / "root-only", self.text, 0o600)
-        for path in (out / "file", out / "doomed", out / "long", out / "movable", home / ".bashrc", home / ".npm/_cacache/package",
-                     self.base / "granted/file"):
+        for path in (out / "file", out / "doomed", out / "long", out / "movable", home / ".bashrc",
+                     home / ".npm/_cacache/package", self.base / "granted/file"):
             write(path, "as it was\n" * 4)
         write(self.base / "granted/deep/.env", self.text)
         write(self.base / "ungrouped/cordon/config.toml", '[limits]\ncgroup = "none"\n')
@@ -223,15 +224,15 @@ class World:
 
     def make_session(self):
         """A workspace of another session, of cordon's own making, and a ledger."""
-        subprocess.run([self.cordon, "run", "--session", "other", "-c", "cat > secret"], input=self.text.encode(), check=True,
-                       env=self.env, cwd=self.base / "outside", capture_output=True)
+        subprocess.run([self.cordon, "run", "--session", "other", "-c", "cat > secret"], input=self.text.encode(),
+                       check=True, env=self.env, cwd=self.base / "outside", capture_output=True)
         self.names["other_session"] = next((self.data / "cordon/workspaces").iterdir())
         self.names["ledger"] = next((self.data / "cordon/ledger").glob("*.jsonl"))
 
     @contextlib.contextmanager
     def far(self):
-        """A file in the account's own directory and one in a place of secrets there, for as long as they are needed. HOME is elsewhere:
-        what it names is covered by a private home."""
+        """A file in the account's own directory and one in a place of secrets there, for as long as they are needed.
+        HOME is elsewhere: what it names is covered by a private home."""
         account = pathlib.Path(pwd.getpwuid(os.geteuid()).pw_dir)
         home, place = pathlib.Path(tempfile.mkdtemp(prefix=".cordon-walls-", dir=account)), account / ".config/op"
         made = [path for path in (place, place.parent) if not path.exists()]
@@ -249,12 +250,14 @@ class World:
 
     # ---- workspaces ----
     def shown(self):
-        """A git repository with names that a default glob means, and that are shown all the same; one of them has changed since."""
+        """A git repository with names that a default glob means, and that are shown all the same; one of them has
+        changed since."""
         made = self.base / "shown-template"
         if made.exists():
             return made
         key = f"-----BEGIN PRIVATE KEY-----\n{self.text}\n-----END PRIVATE KEY-----\n"
-        for name, text in {".env.example": self.text, ".env.template": self.text, ".env.test": self.text, "committed.key": key, "changed.key": "as it was",
+        for name, text in {".env.example": self.text, ".env.template": self.text, ".env.test": self.text,
+                           "committed.key": key, "changed.key": "as it was",
                            "ca.pem": f"-----BEGIN CERTIFICATE-----\n{self.text}\n-----END CERTIFICATE-----\n"}.items():
             write(made / name, text)
         env = {**self.env, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -296,9 +299,11 @@ class World:
     def restore(self):
         """What an attempt that got out may have changed, as it was for the next."""
         out, granted = self.base / "outside", self.base / "granted"
-        for path in (out / "made", out / "made-by-link", out / "moved-out", out / "tmpfile", out / "fifo", out / "made.sock",
-                     granted / "made", self.data / "cordon/planted", self.base / "home/.npm/_cacache/planted", pathlib.Path("/cordon-walls-made"),
-                     pathlib.Path(f"/tmp/cordon-walls-{self.unique}"), pathlib.Path(f"/tmp/cordon-walls-next-{self.unique}"),
+        for path in (out / "made", out / "made-by-link", out / "moved-out", out / "tmpfile", out / "fifo",
+                     out / "made.sock", granted / "made", self.data / "cordon/planted",
+                     self.base / "home/.npm/_cacache/planted", pathlib.Path("/cordon-walls-made"),
+                     pathlib.Path(f"/tmp/cordon-walls-{self.unique}"),
+                     pathlib.Path(f"/tmp/cordon-walls-next-{self.unique}"),
                      pathlib.Path(f"/dev/shm/copy-{self.unique}")):
             if path.is_symlink() or path.exists():
                 path.unlink()

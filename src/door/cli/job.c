@@ -157,6 +157,17 @@ static int count_lines(struct tail *tail, uint64_t last, struct cordon_error *er
 	return 0;
 }
 
+/* What failed says why there, and whoever follows a build would not know. */
+static void point_to_stderr(const struct tail *tail)
+{
+	struct cordon_job_output output;
+	struct cordon_error untold;
+	if (tail->stream == CORDON_STDOUT && tail->ended &&
+	    cordon_job_read(tail->cordon, tail->id, CORDON_STDERR, 0, tail->chunk, CHUNK, 0, &output, &untold) == 0 &&
+	    output.written)
+		fprintf(stderr, "cordon: the job also wrote to standard error: cordon job tail --stderr %s\n", tail->id);
+}
+
 static int act_tail(struct cordon *cordon, const struct options *options, const char *id, struct cordon_error *err)
 {
 	auto_free char *chunk = malloc(CHUNK);
@@ -182,6 +193,7 @@ static int act_tail(struct cordon *cordon, const struct options *options, const 
 	if (tail.missed)
 		fprintf(stderr, "cordon: %" PRIu64 " bytes are missing: they were written faster than they were read\n",
 		        tail.missed);
+	point_to_stderr(&tail);
 	fflush(stderr);
 	return 0;
 }

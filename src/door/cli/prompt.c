@@ -157,6 +157,8 @@ static enum cordon_answer ask(struct asking *asking, char reason[256])
 		if (!read_line(asking, line, sizeof(line), &denied))
 			return CORDON_UNANSWERED;
 		choice = find_choice(asking, denied ? "deny" : line);
+		if (!choice)
+			fprintf(asking->out, "Answer o, %sd or r.\n", *asking->card->session ? "s, " : "");
 	}
 	if (choice->asks_reason) {
 		fputs("Reason: ", asking->out);

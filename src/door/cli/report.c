@@ -101,12 +101,12 @@ static void remark_end(FILE *out, const struct cordon_result *result)
 		fprintf(out, "cordon: timed out after %" PRIu64 ".%" PRIu64 " s and was ended (--timeout)\n",
 		        result->duration_ms / 1000, result->duration_ms % 1000 / 100);
 	else if (result->oom_killed)
-		fputs("cordon: ended for want of memory (--memory)\n", out);
+		fputs("cordon: ran out of memory and was ended (--memory)\n", out);
 	else if (result->limit_hit && !strcmp(result->limit_hit, "disk")) {
 		char used[TEXT_AMOUNT_SIZE], allowed[TEXT_AMOUNT_SIZE];
 		text_format_size(result->limit_used, used);
 		text_format_size(result->limit_allowed, allowed);
-		fprintf(out, "cordon: ended for want of disk space: %s used, %s allowed (--disk)\n", used, allowed);
+		fprintf(out, "cordon: ran out of disk space and was ended: %s used, %s allowed (--disk)\n", used, allowed);
 	} else if (result->limit_hit) {
 		fputs("cordon: ended by a limit: ", out);
 		report_untrusted(out, result->limit_hit);

@@ -1,4 +1,4 @@
-/* The parts of a supervision that feed the command, and have it stand still; used by supervise.c alone. */
+/* The parts of a supervision, which begin it, feed the command, and have it stand still; for supervise*.c alone. */
 #pragma once
 #include "driver/linux/supervise.h"
 
@@ -16,7 +16,14 @@ enum source {
 	SOURCE_WATCHED,                 /* and those after it: options.watched */
 };
 
+#define SUPERVISE_CHUNK (64 * 1024)     /* the size of `chunk`, for output */
+
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events);
+void supervise_arm(int timer_fd, uint64_t after_ms);
+/* The first of these times, in ms; 0 and below 0 are none. */
+int supervise_earlier(int one, int other);
+/* Whether commands can stop init: a reaper by those of its sandbox; init where the driver has no pid namespace. */
+bool supervise_init_can_stop(const struct supervision *supervision);
 
 void input_begin(struct supervision *supervision);
 /* `readable`: a read now does not block. */

@@ -1,12 +1,9 @@
-/* Supervision: see supervise.h. Standard descriptors are pipes (or a fresh terminal), never the caller's own files. The
- * end of the command is init's report, after which nothing of it is left; a supervisor that disappears closes the
- * control socket, and init ends everything. */
+/* Supervision: see supervise.h; how it begins is in supervise-begin.c. The end of the command is init's report, after
+ * which nothing of it is left; a supervisor that disappears closes the control socket, and init ends everything. */
 #include "driver/linux/supervise.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +22,8 @@
 #include "driver/linux/receive.h"
 #include "driver/linux/supervise-parts.h"
 
-#define CHUNK (64 * 1024)
-#define NEW_MS 250                      /* so long a command is a small one */
 #define KILL_GRACE_MS 1000      /* for init to kill the tree itself */
 #define PRESSES_MAX 5           /* before it is given up */
-#define INIT_GRACE_MS 5000      /* after the end of its time init ends the command by itself */
 #define DRAIN_MS 2000           /* for what is still in the pipes */
 
 int supervise_watch(struct supervision *supervision, int fd, enum source source, uint32_t events)
@@ -50,7 +44,7 @@ static void close_watched(struct supervision *supervision, int *fd)
 		linger_close(&fd, 1);
 }
 
-static void arm(int timer_fd, uint64_t after_ms)
+void supervise_arm(int timer_fd, uint64_t after_ms)
 {
 	/* Nothing at all would be never. */
 	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(after_ms / 1000),
@@ -58,186 +52,14 @@ static void arm(int timer_fd, uint64_t after_ms)
 	timerfd_settime(timer_fd, 0, &when, NULL);
 }
 
-/* ---- descriptors ------------------------------------------------------------------------------------------------ */
-
-/* Our end does not block, the child's does. */
-static int make_pipe(int *ret_ours, int *ret_theirs, bool we_read)
-{
-	int ends[2];
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -1;
-	*ret_ours = ends[we_read ? 0 : 1];
-	*ret_theirs = ends[we_read ? 1 : 0];
-	return fcntl(*ret_ours, F_SETFL, O_NONBLOCK);
-}
-
-static int make_pipes(bool one_stream, int ret_ours[3], int ret_theirs[3])
-{
-	for (int i = 0; i < (one_stream ? 2 : 3); i++)
-		if (make_pipe(&ret_ours[i], &ret_theirs[i], i > 0) < 0)
-			return -1;
-	if (one_stream)
-		ret_theirs[CORDON_STDERR] = fcntl(ret_theirs[CORDON_STDOUT], F_DUPFD_CLOEXEC, 3);
-	return ret_theirs[CORDON_STDERR] < 0 ? -1 : 0;
-}
-
-int supervise_prepare(struct supervision *supervision, const struct supervise_options *options, struct launch *launch,
-                      struct cordon_error *err)
-{
-	*supervision = (struct supervision){
-		.epoll_fd = -1,
-		.timer_fd = -1,
-		.disk_timer_fd = -1,
-		.memory_timer_fd = -1,
-		.control_fd = -1,
-		.pidfd = -1,
-		.stdin_fd = -1,
-		.release_timer_fd = -1,
-		.stream_fd = { -1, -1, -1 },
-		.child_fd = { -1, -1, -1, -1 },
-		.unread_fd = -1,
-		.stdin_offset = -1,
-		.options = *options,
-	};
-	pthread_mutex_init(&supervision->stdin_lock, NULL);
-	/* Its time begins before the start, because a short command has ended when that returns. */
-	supervision->start_us = await_now_us();
-	supervision->deadline_us = options->wall_ms ? supervision->start_us + options->wall_ms * 1000 : 0;
-	capture_init(&supervision->captures[CORDON_STDOUT], options->stdout_cap);
-	capture_init(&supervision->captures[CORDON_STDERR], options->stderr_cap);
-	int control[2], *child = supervision->child_fd, ours[3] = { -1, -1, -1 };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "socketpair", "cannot make the control socket");
-	supervision->control_fd = control[0];
-	child[3] = control[1];
-	bool piped = options->tty || make_pipes(options->one_stream, ours, child) == 0;
-	supervision->stdin_fd = ours[0];
-	supervision->stream_fd[CORDON_STDOUT] = ours[CORDON_STDOUT];
-	supervision->stream_fd[CORDON_STDERR] = ours[CORDON_STDERR];
-	if (!piped)
-		return fail(err, CORDON_E_INTERNAL, errno, "pipe", "cannot make pipes for the command");
-	if (child[0] >= 0 && options->stdin_fd >= 0)
-		supervision->unread_fd = fcntl(child[0], F_DUPFD_CLOEXEC, 3);
-	/* Not before it has what it was given: that is closed with it. */
-	if (!(supervision->chunk = malloc(CHUNK)))
-		return fail_oom(err);
-	memcpy(launch->stdio, child, sizeof(launch->stdio));
-	launch->control_fd = child[3];
-	launch->init_socket_fd = supervision->control_fd;
-	launch->tty = options->tty;
-	return 0;
-}
-
-/* The master of the terminal that was made inside. */
-static int receive_terminal(struct supervision *supervision, struct cordon_error *err)
-{
-	struct control_message message = { 0 };
-	ssize_t length = 0;
-	/* That of a session's command has come already. */
-	if (!supervision->options.sandbox)
-		length = receive_with(supervision->control_fd, &message, sizeof(message), MSG_DONTWAIT,
-		                      &supervision->stdin_fd);
-	if (supervision->stdin_fd < 0)
-		return fail(err, CORDON_E_INTERNAL, length < 0 ? errno : EPROTO, "terminal",
-		            "no terminal was handed out");
-	fcntl(supervision->stdin_fd, F_SETFL, O_NONBLOCK);
-	supervision->stream_fd[CORDON_STDOUT] = fcntl(supervision->stdin_fd, F_DUPFD_CLOEXEC, 3);
-	return supervision->stream_fd[CORDON_STDOUT] < 0
-	               ? fail(err, CORDON_E_INTERNAL, errno, "terminal", "cannot keep the terminal") : 0;
-}
-
-static int begin_watch(struct supervision *supervision, int *timer_fd, enum source source, uint64_t first_ms,
-                       struct cordon_error *err)
-{
-	*timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (*timer_fd < 0 || supervise_watch(supervision, *timer_fd, source, EPOLLIN) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "epoll",
-		            "cannot watch the command's use of disk space and memory");
-	arm(*timer_fd, first_ms);
-	return 0;
-}
-
-static int begin_watches(struct supervision *supervision, struct cordon_error *err)
-{
-	const struct supervise_options *options = &supervision->options;
-	if (options->memory && options->memory->most_bytes &&
-	    begin_watch(supervision, &supervision->memory_timer_fd, SOURCE_MEMORY, MEMORY_WATCH_FIRST_MS, err) < 0)
-		return -1;
-	return options->disk ? begin_watch(supervision, &supervision->disk_timer_fd, SOURCE_DISK, DISK_FIRST_MS, err) :
-	                       0;
-}
-
-/* The caller may not step for long, and is then not here to end the command. */
-static void tell_deadline(const struct supervision *supervision)
-{
-	struct control_message message = { .kind = CONTROL_DEADLINE,
-		                           .end_us = supervision->deadline_us + INIT_GRACE_MS * 1000 };
-	if (supervision->deadline_us)
-		(void)!send(supervision->control_fd, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-/* A reaper by the commands of its sandbox; init where the driver has no pid namespace. */
-static bool init_can_be_stopped(const struct supervision *supervision)
+bool supervise_init_can_stop(const struct supervision *supervision)
 {
 	return supervision->options.sandbox || !supervision->init_ends_all;
 }
 
-/* The first of these times, in ms; 0 and below 0 are none. */
-static int earlier(int one, int other)
+int supervise_earlier(int one, int other)
 {
 	return one <= 0 || (other > 0 && other < one) ? other : one;
-}
-
-/* What runs for longer gives way to small commands, unless somebody sits before it. */
-static void arm_wall(struct supervision *supervision)
-{
-	const struct supervise_options *options = &supervision->options;
-	bool can = options->group && options->group->ops && (!options->wall_ms || options->wall_ms > NEW_MS);
-	int left_ms = await_left_ms(supervision->deadline_us);
-	supervision->is_new = can && (!options->tty || options->wish);
-	int next_ms = earlier(supervision->is_new ? NEW_MS : 0, init_can_be_stopped(supervision) ? STOPPED_LOOK_MS : 0);
-	if (left_ms >= 0 || next_ms)
-		arm(supervision->timer_fd, left_ms ? (uint64_t)earlier(left_ms, next_ms) : 0);
-}
-
-int supervise_begin(struct supervision *supervision, struct launch *launch, struct cordon_error *err)
-{
-	if (launch->pidfd >= 0)
-		supervision->pidfd = take_fd(&launch->pidfd);
-	supervision->init_ends_all = launch->namespaces & CLONE_NEWPID;
-	for (size_t i = 0; i < ARRAY_SIZE(supervision->child_fd); i++)
-		close_fd(&supervision->child_fd[i]);
-	if (supervision->options.sandbox)
-		supervision->stdin_fd =
-			supervision->options.tty ? take_fd(&launch->terminal_fd) : supervision->stdin_fd;
-	if (supervision->options.tty && receive_terminal(supervision, launch->cut_short ? NULL : err) < 0 &&
-	    !launch->cut_short)
-		return -1;
-	supervision->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	supervision->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	if (supervision->epoll_fd < 0 || supervision->timer_fd < 0 ||
-	    supervise_watch(supervision, supervision->control_fd, SOURCE_CONTROL, EPOLLIN) < 0 ||
-	    supervise_watch(supervision, supervision->timer_fd, SOURCE_TIMER, EPOLLIN) < 0)
-		return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command");
-	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
-		if (supervision->stream_fd[stream] >= 0 &&
-		    supervise_watch(supervision, supervision->stream_fd[stream], SOURCE_STDOUT + (unsigned)stream - 1,
-		                    EPOLLIN) < 0)
-			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's output");
-	linger_sweep();
-	for (unsigned i = 0; i < supervision->options.watched_count; i++)
-		if (supervise_watch(supervision, supervision->options.watched[i].fd, SOURCE_WATCHED + i, EPOLLIN) < 0)
-			return fail(err, CORDON_E_INTERNAL, errno, "epoll", "cannot watch the command's network");
-	if (launch->cut_short) {
-		supervise_cut_short(supervision);
-		return 0;
-	}
-	if (supervision->options.sandbox && launch->renames_fd >= 0)
-		supervise_renames(supervision, take_fd(&launch->renames_fd));
-	tell_deadline(supervision);
-	arm_wall(supervision);
-	input_begin(supervision);
-	return begin_watches(supervision, err);
 }
 
 /* ---- output ----------------------------------------------------------------------------------------------------- */
@@ -265,7 +87,7 @@ static void arm_release(struct supervision *supervision)
 			return;
 		}
 	}
-	arm(supervision->release_timer_fd, held_ms);
+	supervise_arm(supervision->release_timer_fd, held_ms);
 }
 
 static void release_output(struct supervision *supervision)
@@ -282,7 +104,7 @@ static void read_output(struct supervision *supervision, int stream, int most)
 	const struct output_filter *filter = &supervision->options.filter;
 	char *chunk = supervision->chunk;
 	while (supervision->stream_fd[stream] >= 0 && most-- != 0) {
-		ssize_t length = read(supervision->stream_fd[stream], chunk, CHUNK);
+		ssize_t length = read(supervision->stream_fd[stream], chunk, SUPERVISE_CHUNK);
 		if (length < 0 && errno == EINTR)
 			continue;
 		if (length < 0 && errno == EAGAIN)
@@ -297,7 +119,7 @@ static void read_output(struct supervision *supervision, int stream, int most)
 		} else {
 			supervise_deliver(supervision, (enum cordon_stream)stream, chunk, (size_t)length);
 		}
-		if (length < CHUNK / 2)
+		if (length < SUPERVISE_CHUNK / 2)
 			return;
 	}
 }
@@ -333,7 +155,7 @@ static void start_draining(struct supervision *supervision)
 	 * its output to may go on; that is what the deadline is for. */
 	for (int stream = CORDON_STDOUT; stream <= CORDON_STDERR; stream++)
 		read_output(supervision, stream, 64);
-	arm(supervision->timer_fd, DRAIN_MS);
+	supervise_arm(supervision->timer_fd, DRAIN_MS);
 }
 
 /* What the reaper of a command in a session's sandbox did not end: the group does, if it ends all. Else the sandbox
@@ -392,7 +214,7 @@ void supervise_kill(struct supervision *supervision)
 {
 	supervision->state = SUPERVISE_KILLING;
 	send_control(supervision, CONTROL_KILL, 0);
-	arm(supervision->timer_fd, KILL_GRACE_MS);
+	supervise_arm(supervision->timer_fd, KILL_GRACE_MS);
 }
 
 void supervise_cut_short(struct supervision *supervision)
@@ -410,7 +232,7 @@ static void look_at_disk(struct supervision *supervision)
 	int pause_ms =
 		supervision->still ? DISK_WATCH_MS : disk_watch_look(supervision->options.disk, supervision->pidfd);
 	if (pause_ms >= 0) {
-		arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
+		supervise_arm(supervision->disk_timer_fd, (uint64_t)pause_ms);
 		return;
 	}
 	supervision->disk_full = true;
@@ -425,7 +247,7 @@ static void look_at_memory(struct supervision *supervision)
 		return;
 	int pause_ms = memory_watch_look(supervision->options.memory, pidfd_number(supervision->pidfd));
 	if (pause_ms >= 0) {
-		arm(supervision->memory_timer_fd, (uint64_t)pause_ms);
+		supervise_arm(supervision->memory_timer_fd, (uint64_t)pause_ms);
 		return;
 	}
 	supervision->memory_full = true;
@@ -448,7 +270,7 @@ static void press(struct supervision *supervision)
 		/* A reaper may have been stopped by its command. */
 		end_rest(supervision);
 		pidfd_kill(supervision->pidfd);
-		arm(supervision->timer_fd, KILL_GRACE_MS);
+		supervise_arm(supervision->timer_fd, KILL_GRACE_MS);
 		return;
 	}
 	cgroup_kill(supervision->options.group);
@@ -458,14 +280,14 @@ static void press(struct supervision *supervision)
 		pidfd_kill(supervision->pidfd);
 	else
 		processes_kill_below(pidfd_number(supervision->pidfd));
-	arm(supervision->timer_fd, KILL_GRACE_MS);
+	supervise_arm(supervision->timer_fd, KILL_GRACE_MS);
 }
 
 /* Found twice in a row: whoever stops cordon as a whole and lets it go on does not reach all of it at one moment. A
  * process that is traced is none of the commands' doing, which cannot trace init. */
 static bool init_is_stopped(struct supervision *supervision)
 {
-	bool stopped = init_can_be_stopped(supervision) && pidfd_is_stopped(supervision->pidfd);
+	bool stopped = supervise_init_can_stop(supervision) && pidfd_is_stopped(supervision->pidfd);
 	supervision->stopped_looks = stopped ? supervision->stopped_looks + 1 : 0;
 	return supervision->stopped_looks > 1;
 }
@@ -487,9 +309,10 @@ static void read_clock(struct supervision *supervision)
 		press(supervision);
 		return;
 	}
-	int look_ms = earlier((int)pause_look(supervision), init_can_be_stopped(supervision) ? STOPPED_LOOK_MS : 0);
+	int look_ms = supervise_earlier((int)pause_look(supervision),
+	                                supervise_init_can_stop(supervision) ? STOPPED_LOOK_MS : 0);
 	if (supervision->state == SUPERVISE_RUNNING && (look_ms || left_ms > 0))
-		arm(supervision->timer_fd, (uint64_t)earlier(left_ms, look_ms));
+		supervise_arm(supervision->timer_fd, (uint64_t)supervise_earlier(left_ms, look_ms));
 }
 
 static void read_timer(struct supervision *supervision)

@@ -1,5 +1,5 @@
-"""A network of its own: loopback, a name server on it, a hosts file and a resolv.conf, and in it a command for each line
-of standard input; prints a JSON list for each: status, output, errors. Run it in new network and mount namespaces.
+"""A network of its own: loopback, a name server on it, a hosts file and a resolv.conf, and in it a command for each
+line of standard input; prints a JSON list for each: status, output, errors. Run it in new network and mount namespaces.
 name-world.py DIRECTORY COMMAND..."""
 import fcntl
 import ipaddress
@@ -13,8 +13,9 @@ import threading
 
 HOSTS = "127.0.0.1 localhost\n10.9.8.7 listed.test\n8.8.4.4 public-listed.test\n"
 NAMES = {
-    "good.test": ["93.184.216.34", "2606:2800:220::1"], "private.test": ["10.0.0.1"], "mixed.test": ["93.184.216.34", "10.0.0.1"],
-    "mapped.test": ["::ffff:169.254.169.254"], "metadata.google.internal": ["93.184.216.34"], "listed.test": ["93.184.216.34"],
+    "good.test": ["93.184.216.34", "2606:2800:220::1"], "private.test": ["10.0.0.1"],
+    "mixed.test": ["93.184.216.34", "10.0.0.1"], "mapped.test": ["::ffff:169.254.169.254"],
+    "metadata.google.internal": ["93.184.216.34"], "listed.test": ["93.184.216.34"],
     "many.test": [f"93.1.0.{i}" for i in range(100)], "localhost": ["93.184.216.34"], "empty.test": [],
 }
 

@@ -88,7 +88,8 @@ def everything(peer, text=b""):
 
 
 def talk(parts, wait=20):
-    """What the proxy says to these bytes, up to the end of the connection; each part but the first when something came back."""
+    """What the proxy says to these bytes, up to the end of the connection; each part but the first when something came
+    back."""
     text = b""
     with socket.create_connection(PROXY, timeout=wait) as peer:
         try:
@@ -181,7 +182,8 @@ def drip(url):
             return "reset"
 
 
-VERBS = {"attempts": attempts, "dialogs": dialogs, "flood": flood, "hold": hold, "names": names, "noise": noise, "drip": drip}
+VERBS = {"attempts": attempts, "dialogs": dialogs, "flood": flood, "hold": hold, "names": names, "noise": noise,
+         "drip": drip}
 with open(sys.argv[2]) as file:
     words = json.load(file)
 print(json.dumps(VERBS[sys.argv[1]](words)), flush=True)

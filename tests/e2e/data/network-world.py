@@ -1,6 +1,7 @@
 """A network of its own, for programs in sandboxes to reach: loopback with public and other addresses, names for them,
-and servers. Run it in new network and mount namespaces: network-world.py DIRECTORY [far]. It prints a line when all of it is
-there; then each line of standard input, a list, is a question about it, and gets a line. It ends with its input."""
+and servers. Run it in new network and mount namespaces: network-world.py DIRECTORY [far]. It prints a line when all of
+it is there; then each line of standard input, a list, is a question about it, and gets a line. It ends with its
+input."""
 import ctypes
 import http.server
 import ipaddress
@@ -17,13 +18,14 @@ import threading
 import time
 
 PUBLIC, PUBLIC6, OTHER = "93.184.216.34", "2606:2800:220::1", "93.184.216.35"
-ADDRESSES = [PUBLIC, PUBLIC6, OTHER, "93.184.216.36", "8.8.8.8", "10.0.0.1", "169.254.169.254", "169.254.1.1", "100.64.0.1"]
+ADDRESSES = [PUBLIC, PUBLIC6, OTHER, "93.184.216.36", "8.8.8.8", "10.0.0.1", "169.254.169.254", "169.254.1.1",
+             "100.64.0.1"]
 NAMES = {
-    "good.test": [PUBLIC, PUBLIC6], "v4.test": [PUBLIC], "v6.test": [PUBLIC6], "other.test": [OTHER], "dead.test": ["93.184.216.36"],
-    "private.test": ["10.0.0.1"], "mixed.test": [PUBLIC, "10.0.0.1"], "mapped.test": ["::ffff:10.0.0.1"], "loop.test": ["127.0.0.1"],
-    "meta.test": ["169.254.169.254"], "shared.test": ["100.64.0.1"], "metadata.google.internal": [PUBLIC],
-    "far.test": ["93.184.217.2"], "silent.test": ["93.184.218.1"], "registry.test": [PUBLIC],
-    "a.wild.test": [PUBLIC], "b.c.wild.test": [PUBLIC6],
+    "good.test": [PUBLIC, PUBLIC6], "v4.test": [PUBLIC], "v6.test": [PUBLIC6], "other.test": [OTHER],
+    "dead.test": ["93.184.216.36"], "private.test": ["10.0.0.1"], "mixed.test": [PUBLIC, "10.0.0.1"],
+    "mapped.test": ["::ffff:10.0.0.1"], "loop.test": ["127.0.0.1"], "meta.test": ["169.254.169.254"],
+    "shared.test": ["100.64.0.1"], "metadata.google.internal": [PUBLIC], "far.test": ["93.184.217.2"],
+    "silent.test": ["93.184.218.1"], "registry.test": [PUBLIC], "a.wild.test": [PUBLIC], "b.c.wild.test": [PUBLIC6],
 }
 PR_SET_PDEATHSIG = 1
 directory = sys.argv[1]
@@ -55,7 +57,8 @@ def answer(question):
     packed = [ipaddress.ip_address(text).packed for text in found or []]
     records = [b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 0, len(each)) + each for each in packed
                if len(each) == {1: 4, 28: 16}.get(kind)]
-    return question[:2] + struct.pack(">HHHHH", 0x8180 | (3 if found is None else 0), 1, len(records), 0, 0) + question[12:end] + b"".join(records)
+    return question[:2] + struct.pack(">HHHHH", 0x8180 | (3 if found is None else 0), 1, len(records), 0,
+                                      0) + question[12:end] + b"".join(records)
 
 
 def serve_udp(server, reply):
@@ -68,8 +71,8 @@ def serve_udp(server, reply):
 # ---- servers ---------------------------------------------------------------------------------------------------------
 
 class Web(http.server.BaseHTTPRequestHandler):
-    """Tells what it was asked; /drip never ends; /big/N is many bytes; /raw/HEX is answered with just these; packages of npm are
-    here, too."""
+    """Tells what it was asked; /drip never ends; /big/N is many bytes; /raw/HEX is answered with just these; packages
+    of npm are here, too."""
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
@@ -81,8 +84,10 @@ class Web(http.server.BaseHTTPRequestHandler):
             return self.wfile.write(bytes.fromhex(self.path[5:]))
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(length) if length else self.read_chunks() if "chunked" in self.headers.get("Transfer-Encoding", "") else b""
-        told = {"method": self.command, "path": self.path, "headers": self.headers.items(), "body": body.decode("latin1")}
-        data = packages.get(self.path) or (b"x" * int(self.path[5:]) if self.path.startswith("/big/") else json.dumps(told).encode())
+        told = {"method": self.command, "path": self.path, "headers": self.headers.items(),
+                "body": body.decode("latin1")}
+        data = packages.get(self.path) or (b"x" * int(self.path[5:]) if self.path.startswith("/big/")
+                                           else json.dumps(told).encode())
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
@@ -154,8 +159,9 @@ def certificates():
         subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.crt", "-days", "2", "-subj", "/CN=world")
-    openssl("req", "-x509", *key, "-keyout", "server.key", "-out", "server.crt", "-days", "2", "-subj", "/CN=good.test", "-CA", "ca.crt",
-            "-CAkey", "ca.key", "-addext", "subjectAltName=DNS:good.test,DNS:other.test", "-addext", "basicConstraints=critical,CA:FALSE")
+    openssl("req", "-x509", *key, "-keyout", "server.key", "-out", "server.crt", "-days", "2", "-subj", "/CN=good.test",
+            "-CA", "ca.crt", "-CAkey", "ca.key", "-addext", "subjectAltName=DNS:good.test,DNS:other.test", "-addext",
+            "basicConstraints=critical,CA:FALSE")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{directory}/server.crt", f"{directory}/server.key")
     return context
@@ -175,7 +181,8 @@ def replace(name, text):
 
 
 def make_network():
-    ip("link set lo up", *(f"addr add {address}/{128 if ':' in address else 32} dev lo {'nodad' if ':' in address else ''}"
+    ip("link set lo up",
+       *(f"addr add {address}/{128 if ':' in address else 32} dev lo {'nodad' if ':' in address else ''}"
                            for address in ADDRESSES))
     if os.access("/etc/shadow", os.W_OK):  # real root: what sshd wants of a system
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
@@ -188,12 +195,13 @@ def make_network():
 
 
 def ip(*orders):
-    subprocess.run(["/bin/ip", "-batch", "-"], input="\n".join(orders) + "\n", text=True, check=True, capture_output=True)
+    subprocess.run(["/bin/ip", "-batch", "-"], input="\n".join(orders) + "\n", text=True, check=True,
+                   capture_output=True)
 
 
 def make_far():
-    """Another machine, as far as packets can tell: a network of its own at the other end of a cable, with a server in it. What
-    is sent through it to yet others is swallowed."""
+    """Another machine, as far as packets can tell: a network of its own at the other end of a cable, with a server in
+    it. What is sent through it to yet others is swallowed."""
     CLONE_NEWNET = 0x40000000
     there, here = os.pipe(), os.pipe()
     pid = os.fork()

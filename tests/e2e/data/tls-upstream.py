@@ -1,5 +1,6 @@
-"""An https service: tls-upstream.py CERTIFICATE KEY ADDRESS PORT. It tells what it was asked, headers and all, as JSON; /stream
-says it in pieces, /chunked/N in chunks of N bytes, /close up to the end of the connection, /plain/N answers N bytes, /silent never."""
+"""An https service: tls-upstream.py CERTIFICATE KEY ADDRESS PORT. It tells what it was asked, headers and all, as JSON;
+/stream says it in pieces, /chunked/N in chunks of N bytes, /close up to the end of the connection, /plain/N answers N
+bytes, /silent never."""
 import http.server
 import json
 import ssl
@@ -24,7 +25,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path.endswith("/silent"):
             time.sleep(1000)
         body = self.body()
-        text = json.dumps({"method": self.command, "path": self.path, "body": body.decode(), "headers": list(self.headers.items())}).encode()
+        text = json.dumps({"method": self.command, "path": self.path, "body": body.decode(),
+                           "headers": list(self.headers.items())}).encode()
         if "/plain/" in self.path:
             text = b"x" * int(self.path.rpartition("/")[2])
         self.send_response(200)

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "driver/windows/windows.h"
+#include "ran.h"
 
 #include <shellapi.h>
 
@@ -27,16 +28,7 @@
 
 static char here[PATH_MAX], data[PATH_MAX + 8], child[PATH_MAX + 16];
 
-/* One command from its start to its end. */
-static struct ran {
-	struct arena arena;
-	struct profile profile;
-	struct sandbox *sandbox;
-	struct running *running;
-	struct outcome outcome;
-	struct cordon_error err;
-	struct command command;
-} ran;
+static struct ran ran;
 
 static void prepare(const char *program, const char *const *arguments)
 {
@@ -54,14 +46,7 @@ static void prepare(const char *program, const char *const *arguments)
 	ran.profile.network = NETWORK_ALL;
 	ran.profile.spawn = true;
 	ran.profile.walls = EVERY_JOB_WALL;
-	ran.command = (struct command){ .arena = &ran.arena,
-		                        .profile = &ran.profile,
-		                        .environment = &ran.profile.environment,
-		                        .cwd_fd = -1,
-		                        .stdin_fd = -1,
-		                        .stdout_cap = 1 << 20,
-		                        .stderr_cap = 1 << 20,
-		                        .interrupt_fd = -1 };
+	ran_prepare(&ran);
 }
 
 static int raise_with(uint32_t optional)
@@ -79,10 +64,7 @@ static int begin(void)
 
 static void finish(void)
 {
-	bool finished = false;
-	while (!finished)
-		assert_int_equal(ran.running->ops->step(ran.running, -1, &finished, &ran.err), 0);
-	assert_int_equal(ran.running->ops->end(ran.running, &ran.outcome, &ran.err), 0);
+	ran_finish(&ran);
 }
 
 static void run(const char *const *arguments)
@@ -95,12 +77,7 @@ static void run(const char *const *arguments)
 
 static void clear(void)
 {
-	if (ran.running)
-		ran.running->ops->free(ran.running);
-	if (ran.sandbox)
-		driver_windows.lower(ran.sandbox);
-	arena_free(&ran.arena);
-	ran = (struct ran){ 0 };
+	ran_clear(&ran, &driver_windows);
 }
 
 #define ARGUMENTS(...) ((const char *const[]){ __VA_ARGS__, NULL })

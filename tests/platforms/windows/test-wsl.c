@@ -14,6 +14,7 @@
 #include "driver/machine.h"
 #include "driver/windows/windows.h"
 #include "driver/wsl/inside.h"
+#include "ran.h"
 
 #include <cmocka.h>
 
@@ -382,16 +383,7 @@ static void reset_asks_for_the_name(void **state)
 
 /* ---- a command --------------------------------------------------------------------------------------------------- */
 
-static struct ran {
-	struct arena arena;
-	struct profile profile;
-	struct mount_op op;
-	struct sandbox *sandbox;
-	struct running *running;
-	struct outcome outcome;
-	struct cordon_error err;
-	struct command command;
-} ran;
+static struct ran ran;
 
 static void prepare(void)
 {
@@ -409,14 +401,7 @@ static void prepare(void)
 		                        .environment = { .items = environment, .count = ARRAY_SIZE(environment) },
 		                        .mounts = { .ops = &ran.op, .count = 1 },
 		                        .walls = WALLS_ALL & ~WALL_BIT(PROGRAMS) };
-	ran.command = (struct command){ .arena = &ran.arena,
-		                        .profile = &ran.profile,
-		                        .environment = &ran.profile.environment,
-		                        .cwd_fd = -1,
-		                        .stdin_fd = -1,
-		                        .stdout_cap = 1 << 20,
-		                        .stderr_cap = 1 << 20,
-		                        .interrupt_fd = -1 };
+	ran_prepare(&ran);
 }
 
 static int raise_walls(void)
@@ -427,21 +412,13 @@ static int raise_walls(void)
 
 static void finish(void)
 {
-	bool finished = false;
 	assert_int_equal(driver_wsl.start(ran.sandbox, &ran.command, &ran.running, &ran.err), 0);
-	while (!finished)
-		assert_int_equal(ran.running->ops->step(ran.running, -1, &finished, &ran.err), 0);
-	assert_int_equal(ran.running->ops->end(ran.running, &ran.outcome, &ran.err), 0);
+	ran_finish(&ran);
 }
 
 static void clear(void)
 {
-	if (ran.running)
-		ran.running->ops->free(ran.running);
-	if (ran.sandbox)
-		driver_wsl.lower(ran.sandbox);
-	arena_free(&ran.arena);
-	ran = (struct ran){ 0 };
+	ran_clear(&ran, &driver_wsl);
 }
 
 #define COMMAND_IS(status, answer) USER "/bin/sh /run/cordon/" SPLIT status SPLIT answer "\n"

@@ -35,7 +35,8 @@ ALWAYS = ["static/layers", "static/exports"]
 
 def changed(root):
     """Files that differ from the last commit, and such as git does not know yet."""
-    text = subprocess.run(["git", "status", "--porcelain", "-uall", "--no-renames"], cwd=root, check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["git", "status", "--porcelain", "-uall", "--no-renames"], cwd=root, check=True,
+                          capture_output=True, text=True).stdout
     return [line[3:] for line in text.splitlines() if line[0] != "D" and line[1] != "D"]
 
 
@@ -63,9 +64,11 @@ def unit_tests(root, build, files):
 
 def choose(root, build, files):
     """(names of C tests, files for pytest, scripts) that concern these files."""
-    files = [str(pathlib.Path(file).resolve().relative_to(root)) if pathlib.Path(file).exists() else file for file in files]
+    files = [str(pathlib.Path(file).resolve().relative_to(root)) if pathlib.Path(file).exists() else file
+             for file in files]
     python = [file for file in files if pathlib.PurePath(file).name.startswith("test_") and file.endswith(".py")]
-    sources = [file for file in files if file.startswith(("src/", "include/", "tests/unit/", "fuzz/", "tests/support/"))]
+    sources = [file for file in files
+               if file.startswith(("src/", "include/", "tests/unit/", "fuzz/", "tests/support/"))]
     for file in sources:
         python += room_tests(file)
     return unit_tests(root, build, sources) if sources else [], list(dict.fromkeys(python)), ALWAYS if sources else []

@@ -37,7 +37,8 @@ class Account:
 
 
 def stage(root, account, build, build_files):
-    """Where `account` can read and run what was built: the checkout itself, or a copy where a parent is closed to it."""
+    """Where `account` can read and run what was built: the checkout itself, or a copy where a parent is closed to
+    it."""
     wanted = [root / "tests/run", *(root / build / name for name in build_files)]
     if all(subprocess.run([*account.prefix, "test", "-r", str(path)]).returncode == 0 for path in wanted):
         return root, None
@@ -64,7 +65,8 @@ def footprint():
 
 
 def is_of_another(group):
-    """A control group is named after its supervisor (cordon-PID-ID): one that lives, and is none of ours, is another's."""
+    """A control group is named after its supervisor (cordon-PID-ID): one that lives, and is none of ours, is
+    another's."""
     pid = os.path.basename(group).split("-")[1:2]
     return bool(pid) and pid[0].isdigit() and os.path.isdir(f"/proc/{pid[0]}")
 

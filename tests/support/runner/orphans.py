@@ -15,7 +15,8 @@ def children():
     """Of all threads. Those of one that ends meanwhile become another's, which may have been asked before."""
     while True:
         try:
-            return {int(pid) for task in pathlib.Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()}
+            return {int(pid) for task in pathlib.Path("/proc/self/task").iterdir()
+                    for pid in (task / "children").read_text().split()}
         except (FileNotFoundError, ProcessLookupError):
             continue
 

@@ -1,5 +1,5 @@
-"""What a lane found: cases, read from TAP (our C and script tests) or JUnit (pytest); the verdict on skips, and on cases
-that fail once."""
+"""What a lane found: cases, read from TAP (our C and script tests) or JUnit (pytest); the verdict on skips, and on
+cases that fail once."""
 import functools
 import os
 import re
@@ -28,7 +28,8 @@ def read_tap(text, returncode, name):
             title, skip, reason = re.match(r"(.*?)\s*(#\s*SKIP\b\s*(.*))?$", result[2], re.I).groups()
             if skip:
                 said = [note[len("# skip:"):].strip() for note in notes if note.startswith("# skip:")]
-                cases.append(Case(f"{name}: {title or reason}", "skipped", said[-1] if said else reason if title else ""))
+                cases.append(Case(f"{name}: {title or reason}", "skipped",
+                                  said[-1] if said else reason if title else ""))
             else:
                 cases.append(Case(f"{name}: {title}", "failed" if result[1] else "passed", "\n".join(notes)))
             notes = []
@@ -94,8 +95,8 @@ def passes_twice(case):
 
 def try_again(cases, wait_for_others=lambda: False):
     """A failed case that may be run again and passes twice by itself is unsteady, not failed: a loaded machine must not
-    hide what the other cases say. It stays marked, to be mended. What a sanitizer found is there whenever it shows. Others that
-    take what is left of the machine are only waited for where it does not: they may take minutes."""
+    hide what the other cases say. It stays marked, to be mended. What a sanitizer found is there whenever it shows.
+    Others that take what is left of the machine are only waited for where it does not: they may take minutes."""
     wrong = [case for case in cases if case.outcome == "failed" and case.again]
     if len(wrong) <= AGAIN_MAX:
         for case in wrong:
