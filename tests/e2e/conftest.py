@@ -111,7 +111,7 @@ class Cordon:
 
 class Terminal:
     """A process in the foreground of a terminal of its own, as a person would have it."""
-    def __init__(self, argv, cwd, env, rows=24, columns=80):
+    def __init__(self, argv, cwd, env, rows=24, columns=80, controls=True):
         self.master, self.slave = pty.openpty()
         self.resize(rows, columns)
         self.settings = termios.tcgetattr(self.slave)
@@ -120,7 +120,8 @@ class Terminal:
         if self.pid == 0:
             try:
                 os.setsid()
-                fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+                if controls:
+                    fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
                 for fd in range(3):
                     os.dup2(self.slave, fd)
                 os.closerange(3, 256)
@@ -168,12 +169,18 @@ class Terminal:
             self.read(0)
         return self.status if self.status >= 0 else 128 - self.status
 
+    def hang_up(self):
+        for fd in (self.master, self.slave):
+            os.close(fd)
+        self.master = self.slave = -1
+
     def close(self):
         if self.status is None:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        os.close(self.master)
-        os.close(self.slave)
+        for fd in (self.master, self.slave):
+            if fd >= 0:
+                os.close(fd)
 
 
 @pytest.fixture

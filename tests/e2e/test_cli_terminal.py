@@ -56,6 +56,16 @@ def test_without_tty_there_is_none(terminal, option):
     assert session.output.replace(b"\r\n", b"\n") == b"not a tty\nno stdout\nno tty\n"
 
 
+def test_one_that_controls_nobody_is_read_all_the_same(terminal):
+    """As under `docker exec -t`, or where a program opens one for another; and what reads it ends when it is hung up."""
+    session = terminal("run", "--tty", "--", "sh", controls=False)
+    session.type("echo $((6 * 7))\n")
+    session.expect("42")
+    session.hang_up()
+    wait_until(lambda: os.waitpid(session.pid, os.WNOHANG)[0])
+    session.status = 0
+
+
 def test_the_size_is_the_callers(terminal):
     session = terminal("run", "--tty", "-c", "sleep 0.2; stty size", rows=33, columns=101)
     assert session.end() == 0 and session.output == b"33 101\r\n"

@@ -4,6 +4,7 @@
  * process, hence the file's own state. */
 #include "door/cli/terminal.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -17,7 +18,9 @@ static volatile sig_atomic_t is_changed;
 
 bool terminal_is_ours(void)
 {
-	return tcgetpgrp(STDIN_FILENO) == getpgrp();
+	pid_t group = tcgetpgrp(STDIN_FILENO);
+	/* One that controls no process of this session stops nobody who reads it. */
+	return group == getpgrp() || (group < 0 && errno == ENOTTY);
 }
 
 void terminal_restore(void)

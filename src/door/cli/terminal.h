@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <termios.h>
 
-/* Is standard input a terminal that this process may read now, without being stopped for it? */
+/* Standard input is a terminal: may this process read it now, without being stopped for it? */
 bool terminal_is_ours(void);
 /* tcsetattr(); what was before the first change comes back by terminal_restore() or at the end of the process, however
  * it ends. */
