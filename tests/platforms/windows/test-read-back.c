@@ -35,6 +35,7 @@ static enum {
 	TOKEN_PRIVILEGES_KEPT,
 	TOKEN_GROUP_KEPT,
 	TOKEN_OTHERS_ALIKE,
+	TOKEN_OPEN,
 	JOB_NOT_KILLED,
 	JOB_BREAKAWAY,
 	JOB_MEMORY_MORE,
@@ -95,6 +96,8 @@ static BOOL WINAPI token_information(HANDLE token, TOKEN_INFORMATION_CLASS class
 		((TOKEN_PRIVILEGES *)bytes)->PrivilegeCount = lie == TOKEN_PRIVILEGES_KEPT ? 2 : 1;
 	if (class == TokenGroups && token == restricted)
 		deny_groups(bytes);
+	if (class == TokenDefaultDacl && lie == TOKEN_OPEN)
+		((TOKEN_DEFAULT_DACL *)bytes)->DefaultDacl->AceCount--;
 	if (class == TokenGroups && token != restricted && lie == TOKEN_OTHERS_ALIKE)
 		deny_groups(bytes);
 	return TRUE;
@@ -435,7 +438,8 @@ static void the_proxy_has_walls_of_its_own(void **state)
 		enum cordon_wall wall;
 	} rows[] = {
 		{ TOKEN_MEDIUM, CORDON_WALL_FILESYSTEM }, { TOKEN_PRIVILEGES_KEPT, CORDON_WALL_PRIVILEGES },
-		{ JOB_NOT_KILLED, CORDON_WALL_LIFETIME }, { JOB_BREAKAWAY, CORDON_WALL_LIFETIME },
+		{ TOKEN_OPEN, CORDON_WALL_PRIVILEGES }, { JOB_NOT_KILLED, CORDON_WALL_LIFETIME },
+		{ JOB_BREAKAWAY, CORDON_WALL_LIFETIME },
 		{ JOB_PROCESSES_MORE, CORDON_WALL_SPAWN }, { JOB_UI_LESS, CORDON_WALL_IPC },
 	};
 	struct proxy_process process;
@@ -455,6 +459,17 @@ static void the_proxy_has_walls_of_its_own(void **state)
 		assert_string_equal(ran.err.boundary, cordon_wall_name(rows[i].wall));
 		proxy_end(&process);
 	}
+	clear();
+}
+
+/* What tries the filters is no more the caller's than a command is. */
+static void the_probe_finds_nothing_of_the_callers(void **state)
+{
+	(void)state;
+	assert_int_equal(_putenv("OF_THE_CALLER=a secret"), 0);
+	int result = raise_all();
+	assert_int_equal(_putenv("OF_THE_CALLER="), 0);
+	assert_int_equal(result, 0);
 	clear();
 }
 
@@ -511,6 +526,7 @@ int main(void)
 		cmocka_unit_test_setup(listed_hosts_have_a_port, begin),
 		cmocka_unit_test_setup(filters_that_do_nothing_refuse, begin),
 		cmocka_unit_test_setup(the_proxy_has_walls_of_its_own, begin),
+		cmocka_unit_test_setup(the_probe_finds_nothing_of_the_callers, begin),
 		cmocka_unit_test_setup(whatever_fails_refuses, begin),
 		cmocka_unit_test_setup(whatever_reads_back_otherwise_refuses, begin),
 	};
