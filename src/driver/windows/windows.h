@@ -111,7 +111,8 @@ extern const struct driver driver_windows;
  * cannot. */
 int windows_raise(const struct driver *driver, const struct walls *walls, uint32_t optional,
                   struct sandbox **ret_sandbox, struct cordon_error *err) must_check;
-/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. */
+/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. Where it fails, either may
+ * be there, to be closed. */
 bool windows_pipe(HANDLE *ret_ours, HANDLE *ret_theirs, bool to_child);
 /* What running.c starts and follows. */
 struct windows_launch {
