@@ -1,9 +1,9 @@
 /* The process of cordon-proxy: see driver/proxy.h. The program lies beside cordon's own. It has a restricted token of
  * its own at Low integrity, which the filters of commands let pass, and a job object in which no other process fits;
  * its standard input has the words by which it takes its socket, and it inherits no other handle. Commands run at the
- * same integrity level as the same user: what keeps them from its memory, where their tokens and the secrets are, is the
- * access list of the process and its threads. In the place of a pidfd there is the handle of the job: what is in it ends
- * with the last handle of it. */
+ * same integrity level as the same user: what keeps them from its memory, where their tokens and the secrets are, is
+ * the access list of the process and its threads. In the place of a pidfd there is the handle of the job: what is in it
+ * ends with the last handle of it. */
 #include <sys/socket.h>
 
 #include "driver/windows/windows.h"

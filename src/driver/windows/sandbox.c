@@ -148,7 +148,7 @@ static void describe(const struct sandbox *sandbox, struct arena *arena, const s
 		{ CORDON_WALL_FILESYSTEM, "Low integrity: writes; reads are its user's" },
 		{ CORDON_WALL_PRIVILEGES, "restricted token" },
 		{ CORDON_WALL_NETWORK,
-		  "filtering platform: connections; names are looked up by a service of the system" },
+		  "filtering platform: connections; not names and shares, which the system asks for" },
 		{ CORDON_WALL_LIFETIME, "job object" },
 		{ CORDON_WALL_IPC, "job object: windows, clipboard, handles of others" },
 		{ CORDON_WALL_SPAWN, "job object" },

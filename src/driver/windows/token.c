@@ -73,7 +73,7 @@ static bool set_low(HANDLE token)
 	return set;
 }
 
-/* ---- who may open a process of cordon-proxy -------------------------------------------------------------------------- */
+/* ---- who may open a process of cordon-proxy ---------------------------------------------------------------------- */
 
 PSECURITY_DESCRIPTOR windows_closed_descriptor(void)
 {
@@ -111,7 +111,7 @@ static bool close_default_access(HANDLE token)
 	return closed;
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------------ */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *err)
 {

@@ -31,8 +31,8 @@ wchar_t *windows_environment_block(const struct strings *environment);
 /* ---- token.c ----------------------------------------------------------------------------------------------------- */
 
 /* The caller's own with every group denied but Everyone, Users and the logon's, without privileges, at Low integrity.
- * The proxy's has Authenticated Users besides, by which the filters of commands tell it from those, and what it makes is
- * closed to commands. *ret_held gets 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
+ * The proxy's has Authenticated Users besides, by which the filters of commands tell it from those, and what it makes
+ * is closed to commands. *ret_held gets 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
 enum windows_token_use { WINDOWS_TOKEN_OF_COMMAND, WINDOWS_TOKEN_OF_PROXY };
 int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held,
                   struct cordon_error *err) must_check;
@@ -111,8 +111,8 @@ extern const struct driver driver_windows;
  * cannot. */
 int windows_raise(const struct driver *driver, const struct walls *walls, uint32_t optional,
                   struct sandbox **ret_sandbox, struct cordon_error *err) must_check;
-/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. Where it fails, either may
- * be there, to be closed. */
+/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. Where it fails, either
+ * may be there, to be closed. */
 bool windows_pipe(HANDLE *ret_ours, HANDLE *ret_theirs, bool to_child);
 /* What running.c starts and follows. */
 struct windows_launch {

@@ -296,8 +296,9 @@ static void the_filters_of_no_network(void **state)
 	char text[512];
 	(void)state;
 	assert_int_equal(raise_all(), 0);
-	/* Asked for in one transaction of a session that leaves nothing behind, and each read back. */
-	char wanted[2048] = "open begin add_sublayer ";
+	/* Asked for in one transaction of a session that leaves nothing behind, and each read back; but for the
+	 * sublayer. */
+	char wanted[2048] = "open add_sublayer close open begin ";
 	for (int i = 0; i < 12; i++)
 		strcat(wanted, "add_filter ");
 	strcat(wanted, "commit get_sublayer free ");
@@ -316,6 +317,7 @@ static void the_filters_of_no_network(void **state)
 			assert_int_equal(filter->action.type, FWP_ACTION_BLOCK);
 			assert_int_equal(filter->weight.uint8, 0);
 			assert_non_null(strstr(text, "O:LSD:(A;;CC;;;"));
+			assert_non_null(strstr(text, "(A;;CC;;;AN)"));
 			assert_null(strstr(text, ";AU)"));
 		} else {
 			assert_int_equal(filter->action.type, FWP_ACTION_PERMIT);
@@ -381,6 +383,23 @@ static void the_proxys_port_is_the_only_way(void **state)
 	assert_int_equal(permits, 1);
 	windows_filters_end(filters);
 	CloseHandle(token);
+}
+
+/* What one sublayer blocks no other lets through, so that of two sandboxes neither would reach its proxy. */
+static void sandboxes_share_a_sublayer(void **state)
+{
+	(void)state;
+	assert_int_equal(raise_all(), 0);
+	GUID first = wfp->sublayer.subLayerKey;
+	/* It outlives the session in which it was made, which is no other's. */
+	assert_int_equal(wfp->sublayer_session_flags, 0);
+	clear();
+	begin(NULL);
+	wfp->failing = "add_sublayer";
+	wfp->error = (DWORD)0x80320009;
+	assert_int_equal(raise_all(), 0);
+	assert_true(IsEqualGUID(&first, &wfp->sublayer.subLayerKey));
+	clear();
 }
 
 /* Of listed hosts: the filters are for the port that raise() listens at, and that is handed out once. */
@@ -492,7 +511,7 @@ static void whatever_fails_refuses(void **state)
 		for (int denied_or_not = 0; denied_or_not < 2; denied_or_not++) {
 			begin(NULL);
 			wfp->failing = calls[i];
-			wfp->error = denied_or_not ? ERROR_ACCESS_DENIED : 0x80320009;
+			wfp->error = denied_or_not ? ERROR_ACCESS_DENIED : 0x80320012;
 			refused();
 		}
 	begin(NULL);
@@ -523,6 +542,7 @@ int main(void)
 		cmocka_unit_test_setup(the_filters_of_no_network, begin),
 		cmocka_unit_test_setup(a_network_that_is_granted_has_no_filters, begin),
 		cmocka_unit_test_setup(the_proxys_port_is_the_only_way, begin),
+		cmocka_unit_test_setup(sandboxes_share_a_sublayer, begin),
 		cmocka_unit_test_setup(listed_hosts_have_a_port, begin),
 		cmocka_unit_test_setup(filters_that_do_nothing_refuse, begin),
 		cmocka_unit_test_setup(the_proxy_has_walls_of_its_own, begin),
