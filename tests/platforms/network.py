@@ -141,6 +141,12 @@ class Network:
         self.check("network: a command cannot open the proxy or its threads", ("status", found[0], 0),
                    ("rights", re.findall("(?m)^(?:process|thread) .*", found[1]), []), ("there", found[1], re.compile("1 processes, [1-9]")))
 
+        before = self.path.stat()
+        found = self.run("write", self.program.wine.path(self.path), "another")
+        after = self.path.stat()
+        self.check("network: nor put another program in its place", ("status", found[0], 1), ("size", after.st_size, before.st_size),
+                   ("inode", after.st_ino, before.st_ino))
+
     def tokens(self):
         for name, show in (("none", ""), ("a wrong one", "Proxy-Authorization: Basic " + base64.b64encode(b"cordon:" + b"0" * 64).decode() + "|")):
             self.check(f"network: {name} of the tokens is refused", ("answer", self.get(f"http://localhost:{self.site}/", show)[1],

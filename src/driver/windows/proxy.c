@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/windows/path.h"
-#include "base/windows/wide.h"
+#include "base/windows/nt.h"
 #include "cordon.h"
 #include "driver/proxy.h"
 #include "profile/unwall.h"
@@ -33,10 +32,10 @@ static int unavailable(struct cordon_error *err, int os_errno, const char *reaso
 
 /* ---- the program --------------------------------------------------------------------------------------------------- */
 
+/* As long as it is open nothing writes to it, and no other takes its place: a command might, before it is started. */
 static int open_beside(void)
 {
 	static const wchar_t name[] = L"cordon-proxy.exe";
-	char native[PATH_MAX], path[PATH_MAX];
 	DWORD length = GetModuleFileNameW(NULL, program, PATH_MAX);
 	wchar_t *slash = wcsrchr(program, L'\\');
 	if (!length || !slash || (size_t)(slash + 1 - program) + ARRAY_SIZE(name) > PATH_MAX) {
@@ -44,11 +43,12 @@ static int open_beside(void)
 		return -1;
 	}
 	wcscpy(slash + 1, name);
-	if (wide_to_text(program, native, sizeof(native)) < 0 || windows_path_read(native, path, sizeof(path))) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	HANDLE file = CreateFileW(program, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING,
+	                          FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+	if (file != INVALID_HANDLE_VALUE)
+		return nt_descriptor(file, O_RDONLY);
+	errno = win32_errno(GetLastError());
+	return -1;
 }
 
 static void find_program(void)
@@ -246,10 +246,10 @@ void proxy_end(struct proxy_process *process)
 {
 	HANDLE job = job_of(process);
 	proxy_kill(process);
-	for (int i = 0; job && i < END_MS && windows_job_count(job); i++)
-		Sleep(1);
-	if (job)
+	if (job) {
+		windows_job_await(job, END_MS);
 		CloseHandle(job);
+	}
 	process->pidfd = -1;
 	close_fd(&process->fd);
 	close_fd(&process->child_fd);

@@ -49,8 +49,8 @@ static void lower(struct sandbox *sandbox)
 	if (windows->job) {
 		TerminateJobObject(windows->job, 1);
 		/* Its filters stay for as long as it. */
-		for (int i = 0; windows->filters && i < END_MS && windows_job_count(windows->job); i++)
-			Sleep(1);
+		if (windows->filters)
+			windows_job_await(windows->job, END_MS);
 		CloseHandle(windows->job);
 	}
 	windows_filters_end(windows->filters);

@@ -51,6 +51,8 @@ int windows_job(const struct profile *profile, HANDLE *ret_job, uint32_t *ret_he
                 struct cordon_error *err) must_check;
 /* How many processes are in it. */
 unsigned windows_job_count(HANDLE job);
+/* Until there is none, or this time is over. */
+void windows_job_await(HANDLE job, unsigned ms);
 
 /* ---- filters.c --------------------------------------------------------------------------------------------------- */
 
