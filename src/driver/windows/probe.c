@@ -1,6 +1,6 @@
 /* Are connections denied? That filters read back does not say that they match: so, with the token of the command, a
- * process of cordon-proxy tries to connect to a listener that is there for it alone, which must fail, and where hosts are
- * listed to the port of the proxy, which must succeed (proxy/begin-windows.c). */
+ * process of cordon-proxy tries to connect to a listener that is there for it alone, which must fail, and where hosts
+ * are listed to the port of the proxy, which must succeed (proxy/begin-windows.c). */
 #include <sys/socket.h>
 
 #include "driver/windows/windows.h"

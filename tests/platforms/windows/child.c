@@ -98,7 +98,8 @@ static void try_process(DWORD id)
 
 static void try_thread(DWORD id)
 {
-	static const DWORD rights[] = { THREAD_SET_CONTEXT, THREAD_GET_CONTEXT, THREAD_SUSPEND_RESUME, THREAD_TERMINATE };
+	static const DWORD rights[] = { THREAD_SET_CONTEXT, THREAD_GET_CONTEXT, THREAD_SUSPEND_RESUME,
+		                        THREAD_TERMINATE };
 	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
 		if (OpenThread(rights[i], FALSE, id))
 			printf("thread %lx\n", (unsigned long)rights[i]);
