@@ -16,7 +16,7 @@ void seal_prepare(int socket_fd)
 	if (!ReadFile(input, words.bytes, sizeof(words.bytes), &got, NULL) || got != sizeof(words.bytes) ||
 	    socket_adopt(socket_fd, &words) < 0)
 		_exit(1);
-	CloseHandle(input);
+	close(STDIN_FILENO);
 }
 
 int seal_enter_network(int fd, bool is_in_user)

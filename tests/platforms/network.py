@@ -77,7 +77,7 @@ class Network:
         self.check("network: cordon-proxy.exe links with no undefined symbol", ("trouble", trouble, ""))
         if not trouble:
             self.program.wine.own(self.path)
-            for name in ("changeable", "probe", "requests", "tokens", "tunnels", "bulk", "crowd", "killed", "rows", "resolver"):
+            for name in ("changeable", "probe", "requests", "closed", "tokens", "tunnels", "bulk", "crowd", "killed", "rows", "resolver"):
                 getattr(self, name)()
 
     def run(self, *words, hosts=None, options=()):
@@ -135,6 +135,18 @@ class Network:
         none = self.program.cordon("run", "--net", "none", "--", self.program.child, "talk", "0", "x")
         self.check("network: none has no proxy", ("status", none[0], 90))
 
+    def closed(self):
+        """To a command, which is the same user's: the proxy's memory has the tokens of others, and secrets."""
+        found = self.run("seize", f"GET http://localhost:{self.site}/ HTTP/1.1|Host: localhost|@Connection: close||")
+        self.check("network: a command cannot open the proxy or its threads", ("status", found[0], 0),
+                   ("rights", re.findall("(?m)^(?:process|thread) .*", found[1]), []), ("there", found[1], re.compile("1 processes, [1-9]")))
+
+        before = self.path.stat()
+        found = self.run("write", self.program.wine.path(self.path), "another")
+        after = self.path.stat()
+        self.check("network: nor put another program in its place", ("status", found[0], 1), ("size", after.st_size, before.st_size),
+                   ("inode", after.st_ino, before.st_ino))
+
     def tokens(self):
         for name, show in (("none", ""), ("a wrong one", "Proxy-Authorization: Basic " + base64.b64encode(b"cordon:" + b"0" * 64).decode() + "|")):
             self.check(f"network: {name} of the tokens is refused", ("answer", self.get(f"http://localhost:{self.site}/", show)[1],
@@ -155,12 +167,17 @@ class Network:
                     return greeted, answer, reply[:2], take_all(client)
             self.check("network: SOCKS with the token", ("answers", socks(token), (b"\5\2", b"\1\0", b"\5\0", b"over socks<end>")))
             self.check("network: SOCKS without it", ("answers", socks("0" * 64), (b"\5\2", b"\1\1")))
-        try:
-            after = socket.create_connection(("127.0.0.1", port), 5)
-            after.close()
-        except OSError:
-            after = None
-        self.check("network: the port ends with its command", ("connection", after, None))
+        self.check("network: the port ends with its command", ("refused", self.refuses(port), True))
+
+    def refuses(self, port):
+        """At some time: what was killed may take a moment."""
+        for _ in range(PATIENCE):
+            try:
+                socket.create_connection(("127.0.0.1", port), 5).close()
+            except OSError:
+                return True
+            time.sleep(1)
+        return False
 
     def connect(self, port, token, to):
         client = socket.create_connection(("127.0.0.1", port), PATIENCE)

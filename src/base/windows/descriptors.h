@@ -9,7 +9,7 @@ enum entry_kind { ENTRY_FREE, ENTRY_SOCKET, ENTRY_EPOLL };
 struct entry {
 	enum entry_kind kind;
 	SOCKET socket;                  /* it never waits; who wants to, waits beside it */
-	bool waits;
+	bool waits, was_reset;          /* the latter: and has said so */
 	unsigned send_ms;               /* how long it waits to send; 0: without end */
 	DWORD peer;                     /* see socket_has_peer() */
 	/* By edge: what was told, and was not denied by EAGAIN since. */

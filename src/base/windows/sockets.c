@@ -221,8 +221,8 @@ int system_bind(int fd, const struct sockaddr *address, socklen_t size)
 	SOCKET socket = of(fd);
 	if (socket == INVALID_SOCKET)
 		return -1;
-	setsockopt(socket, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&alone, sizeof(alone));
-	return bind(socket, address, size) == 0 ? 0 : socket_fail();
+	return setsockopt(socket, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&alone, sizeof(alone)) == 0 &&
+	                       bind(socket, address, size) == 0 ? 0 : socket_fail();
 }
 
 int system_listen(int fd, int backlog)
@@ -246,8 +246,13 @@ int system_connect(int fd, const struct sockaddr *address, socklen_t size)
 int system_accept4(int fd, struct sockaddr *ret_address, socklen_t *size, int flags)
 {
 	SOCKET socket = of(fd);
-	return socket == INVALID_SOCKET ? -1 : take_socket(accept(socket, ret_address, size),
-	                                                   !(flags & SOCK_NONBLOCK));
+	if (socket == INVALID_SOCKET)
+		return -1;
+	SOCKET accepted = accept(socket, ret_address, size);
+	if (accepted != INVALID_SOCKET || WSAGetLastError() != WSAECONNRESET)
+		return take_socket(accepted, !(flags & SOCK_NONBLOCK));
+	/* Linux has another word for it. */
+	return fail_with(ECONNABORTED);
 }
 
 ssize_t system_recv(int fd, void *bytes, size_t size, int flags)
@@ -259,7 +264,12 @@ ssize_t system_recv(int fd, void *bytes, size_t size, int flags)
 	do
 		got = recv(entry->socket, bytes, size_of(size), flags & ~MSG_DONTWAIT);
 	while (got < 0 && await(entry, false, flags));
-	return got;
+	if (got >= 0 || errno != ECONNRESET)
+		return got;
+	/* Windows goes on saying so; Linux says it once, and then that there is no more. */
+	bool was_reset = entry->was_reset;
+	entry->was_reset = true;
+	return was_reset ? 0 : -1;
 }
 
 ssize_t system_send(int fd, const void *bytes, size_t size, int flags)
@@ -351,11 +361,25 @@ static int accept_from(int listener, const struct sockaddr_in *from)
 		if (!is_ready(of(listener), false, -1))
 			return socket_fail();
 		int fd = system_accept4(listener, (struct sockaddr *)&peer, &size, 0);
-		if (fd < 0 || is_at(&peer, from))
+		if (fd < 0 ? errno != ECONNABORTED && errno != EAGAIN : is_at(&peer, from))
 			return fd;
-		socket_close(fd);
+		if (fd >= 0)
+			socket_close(fd);
 	}
 	return fail_with(EAGAIN);
+}
+
+/* Until it is connected, or is not going to be: other programs may have taken the room at the listener. */
+static int await_connected(int fd)
+{
+	fd_set done = { 1, { of(fd) } }, failed = done;
+	int error = 0;
+	socklen_t size = sizeof(error);
+	if (select(0, NULL, &done, &failed, NULL) < 0)
+		return socket_fail();
+	if (system_getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		return -1;
+	return error ? fail_with(error) : 0;
 }
 
 static int make_pair(int listener, int ret_fds[2])
@@ -367,9 +391,7 @@ static int make_pair(int listener, int ret_fds[2])
 		return -1;
 	if (system_connect(ret_fds[0], (struct sockaddr *)&there, size) < 0 && errno != EINPROGRESS)
 		return -1;
-	if (!is_ready(of(ret_fds[0]), true, -1))
-		return socket_fail();
-	if (system_getsockname(ret_fds[0], (struct sockaddr *)&here, &size) < 0)
+	if (await_connected(ret_fds[0]) < 0 || system_getsockname(ret_fds[0], (struct sockaddr *)&here, &size) < 0)
 		return -1;
 	ret_fds[1] = accept_from(listener, &here);
 	return ret_fds[1] < 0 ? -1 : 0;

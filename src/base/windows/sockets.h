@@ -42,8 +42,8 @@ int system_socket(int family, int type, int protocol);
 int system_socketpair(int family, int type, int protocol, int ret_fds[2]);
 int system_bind(int fd, const struct sockaddr *address, socklen_t size);
 int system_listen(int fd, int backlog);
+/* Never waits, as the next one. */
 int system_connect(int fd, const struct sockaddr *address, socklen_t size);
-/* Never waits. */
 int system_accept4(int fd, struct sockaddr *ret_address, socklen_t *size, int flags);
 ssize_t system_recv(int fd, void *bytes, size_t size, int flags);
 ssize_t system_send(int fd, const void *bytes, size_t size, int flags);

@@ -4,9 +4,13 @@
  * is there for denying only, so an access list that allows that group does not match it. In a sublayer of our own, at
  * each layer where a connection is made, accepted or listened for: what matches that group is let go on to the other
  * sublayers, first; then, where there is a proxy, its port of the loopback address; then everything of this user is
- * blocked. The session is dynamic: the filters are gone when the engine is closed or this process ends, and the job is
- * killed then as well. fwpuclnt.dll is loaded from the system directory when it is needed; headers have none of its
- * GUIDs. */
+ * blocked, and of whoever is anonymous, which every program can make itself.
+ *
+ * What any sublayer blocks is blocked, and the filters of one sandbox match the commands of the user's others: so all
+ * sandboxes have one sublayer in common, where the port of each proxy comes before what blocks. It is there until the
+ * machine starts anew, and without filters does nothing. The session of the filters is dynamic: they are gone when the
+ * engine is closed or this process ends, and the job is killed then as well. fwpuclnt.dll is loaded from the system
+ * directory when it is needed; headers have none of its GUIDs. */
 #include "driver/windows/windows.h"
 
 #include <fwpmu.h>
@@ -17,6 +21,9 @@
 
 #ifndef FWPM_SESSION_FLAG_DYNAMIC
 #define FWPM_SESSION_FLAG_DYNAMIC 0x1
+#endif
+#ifndef FWP_E_ALREADY_EXISTS
+#define FWP_E_ALREADY_EXISTS ((HRESULT)0x80320009)
 #endif
 #ifndef FWPM_FILTER_FLAG_DISABLED
 #define FWPM_FILTER_FLAG_DISABLED 0x20
@@ -43,6 +50,7 @@ static const struct {
 	{ { 0x88bb5dad, 0x76d7, 0x4227, { 0x9c, 0x71, 0xdf, 0x0a, 0x3e, 0xd7, 0xbe, 0x7e } }, false, false },
 	{ { 0x7ac9de24, 0x17dd, 0x4814, { 0xb4, 0xbd, 0xa9, 0xfb, 0xc9, 0x5a, 0x32, 0x1b } }, false, true },
 };
+static const GUID common_sublayer = { 0x5f0d7a34, 0x6a0e, 0x4c0b, { 0x9d, 0x5b, 0x3b, 0x1e, 0xc4, 0x72, 0x90, 0xd8 } };
 static const GUID by_user = { 0xaf043a0a, 0xb34d, 0x4f86, { 0x97, 0x9c, 0xc9, 0x03, 0x71, 0xaf, 0x6e, 0x66 } };
 static const GUID by_protocol = { 0x3971ef2b, 0x623e, 0x4f9a, { 0x8c, 0xb1, 0x6e, 0x79, 0xb8, 0x06, 0xb9, 0xa7 } };
 static const GUID by_address = { 0xb235ae9a, 0x1d64, 0x49b8, { 0xa4, 0x4c, 0x5f, 0xf3, 0xd9, 0x09, 0x50, 0x45 } };
@@ -111,7 +119,8 @@ static bool plan(struct windows_filters *all, uint16_t port)
 {
 	all->sublayer.displayData.name = (wchar_t *)(uintptr_t)L"cordon";
 	all->sublayer.weight = SUBLAYER_WEIGHT;
-	bool named = SUCCEEDED(CoCreateGuid(&all->sublayer.subLayerKey));
+	all->sublayer.subLayerKey = common_sublayer;
+	bool named = true;
 	for (size_t i = 0; i < ARRAY_SIZE(layers); i++) {
 		add(all, i, WEIGHT_OTHERS, FWP_ACTION_PERMIT, &all->others_blob, 0);
 		if (port && layers[i].outgoing && !layers[i].v6)
@@ -157,7 +166,7 @@ static bool describe_tokens(struct windows_filters *all, HANDLE token)
 		return false;
 	bool fits = wcslen(sid) < 200;
 	if (fits)
-		swprintf(text, ARRAY_SIZE(text), L"O:LSD:(A;;CC;;;%ls)", sid);
+		swprintf(text, ARRAY_SIZE(text), L"O:LSD:(A;;CC;;;%ls)(A;;CC;;;AN)", sid);
 	LocalFree(sid);
 	if (!fits || !ConvertStringSecurityDescriptorToSecurityDescriptorW(text, SDDL_REVISION_1, &all->all, &size))
 		return false;
@@ -182,15 +191,28 @@ static bool load(struct windows_filters *all)
 	return true;
 }
 
+/* In a session that is not dynamic, with which the filters of other sandboxes would lose it. */
+static DWORD add_sublayer(const struct windows_filters *all)
+{
+	const FWPM_SESSION0 session = { .displayData = { .name = (wchar_t *)(uintptr_t)L"cordon" } };
+	HANDLE engine;
+	DWORD error = all->call.open(NULL, RPC_C_AUTHN_WINNT, NULL, &session, &engine);
+	if (error != ERROR_SUCCESS)
+		return error;
+	error = all->call.add_sublayer(engine, &all->sublayer, NULL);
+	all->call.close(engine);
+	return error == (DWORD)FWP_E_ALREADY_EXISTS ? ERROR_SUCCESS : error;
+}
+
 static DWORD ask(struct windows_filters *all)
 {
 	const FWPM_SESSION0 session = { .displayData = { .name = (wchar_t *)(uintptr_t)L"cordon" },
 		                        .flags = FWPM_SESSION_FLAG_DYNAMIC };
-	DWORD error = all->call.open(NULL, RPC_C_AUTHN_WINNT, NULL, &session, &all->engine);
+	DWORD error = add_sublayer(all);
+	if (error == ERROR_SUCCESS)
+		error = all->call.open(NULL, RPC_C_AUTHN_WINNT, NULL, &session, &all->engine);
 	if (error == ERROR_SUCCESS)
 		error = all->call.begin(all->engine, 0);
-	if (error == ERROR_SUCCESS)
-		error = all->call.add_sublayer(all->engine, &all->sublayer, NULL);
 	for (size_t i = 0; error == ERROR_SUCCESS && i < all->count; i++)
 		error = all->call.add_filter(all->engine, &all->filters[i], NULL, NULL);
 	/* What is not committed is gone with the engine. */

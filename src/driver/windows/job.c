@@ -93,3 +93,9 @@ unsigned windows_job_count(HANDLE job)
 	return QueryInformationJobObject(job, JobObjectBasicAccountingInformation, &now, sizeof(now), NULL)
 	               ? now.ActiveProcesses : 0;
 }
+
+void windows_job_await(HANDLE job, unsigned ms)
+{
+	for (ULONGLONG begun = GetTickCount64(); windows_job_count(job) && GetTickCount64() - begun < ms;)
+		Sleep(1);
+}

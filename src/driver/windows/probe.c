@@ -1,6 +1,6 @@
 /* Are connections denied? That filters read back does not say that they match: so, with the token of the command, a
- * process of cordon-proxy tries to connect to a listener that is there for it alone, which must fail, and where hosts are
- * listed to the port of the proxy, which must succeed (proxy/begin-windows.c). */
+ * process of cordon-proxy tries to connect to a listener that is there for it alone, which must fail, and where hosts
+ * are listed to the port of the proxy, which must succeed (proxy/begin-windows.c). */
 #include <sys/socket.h>
 
 #include "driver/windows/windows.h"
@@ -12,11 +12,9 @@
 /* The status that it ends with; -1: it was not started, or does not end. */
 static int run(HANDLE token, HANDLE job, wchar_t *line)
 {
-	STARTUPINFOW startup = { .cb = sizeof(startup) };
 	PROCESS_INFORMATION made;
 	DWORD status = 0;
-	if (!CreateProcessAsUserW(token, windows_proxy_program(), line, NULL, NULL, FALSE,
-	                          CREATE_SUSPENDED | CREATE_NO_WINDOW, NULL, NULL, &startup, &made))
+	if (!windows_proxy_create(token, line, NULL, &made))
 		return -1;
 	bool ended = AssignProcessToJobObject(job, made.hProcess) && ResumeThread(made.hThread) != (DWORD)-1 &&
 	             WaitForSingleObject(made.hProcess, PROBE_MS) == WAIT_OBJECT_0 &&
@@ -47,9 +45,11 @@ bool windows_probe(HANDLE token, int listener, uint16_t port, const char **ret_w
 	swprintf(line, ARRAY_SIZE(line), L"cordon-proxy probe %u %u", (unsigned)denied, (unsigned)port);
 	int status = run(token, job, line);
 	CloseHandle(job);
-	/* What connected while that was tried is no client of the proxy's. */
-	for (int fd; listener >= 0 && (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0;)
-		close(fd);
+	/* What connected while that was tried is no client of the proxy's. Not more than fits: others may go on
+	 * connecting. */
+	for (int i = 0, fd; i < WINDOWS_PROXY_BACKLOG && listener >= 0; i++)
+		if ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+			close(fd);
 	if (status >= 0 && status < (int)ARRAY_SIZE(whys))
 		*ret_why = whys[status];
 	return status == 0;

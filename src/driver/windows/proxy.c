@@ -1,7 +1,9 @@
 /* The process of cordon-proxy: see driver/proxy.h. The program lies beside cordon's own. It has a restricted token of
  * its own at Low integrity, which the filters of commands let pass, and a job object in which no other process fits;
- * its standard input has the words by which it takes its socket, and it inherits no other handle. In the place of a pidfd there is the handle of the job:
- * what is in it ends with the last handle of it. */
+ * its standard input has the words by which it takes its socket, and it inherits no other handle. Commands run at the
+ * same integrity level as the same user: what keeps them from its memory, where their tokens and the secrets are, is
+ * the access list of the process and its threads. In the place of a pidfd there is the handle of the job: what is in it
+ * ends with the last handle of it. */
 #include <sys/socket.h>
 
 #include "driver/windows/windows.h"
@@ -10,13 +12,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/windows/path.h"
-#include "base/windows/wide.h"
+#include "base/windows/nt.h"
 #include "cordon.h"
 #include "driver/proxy.h"
 #include "profile/unwall.h"
 
-#define BACKLOG 128
 #define END_MS 2000
 
 static pthread_once_t program_once = PTHREAD_ONCE_INIT;
@@ -32,10 +32,10 @@ static int unavailable(struct cordon_error *err, int os_errno, const char *reaso
 
 /* ---- the program --------------------------------------------------------------------------------------------------- */
 
+/* As long as it is open nothing writes to it, and no other takes its place: a command might, before it is started. */
 static int open_beside(void)
 {
 	static const wchar_t name[] = L"cordon-proxy.exe";
-	char native[PATH_MAX], path[PATH_MAX];
 	DWORD length = GetModuleFileNameW(NULL, program, PATH_MAX);
 	wchar_t *slash = wcsrchr(program, L'\\');
 	if (!length || !slash || (size_t)(slash + 1 - program) + ARRAY_SIZE(name) > PATH_MAX) {
@@ -43,11 +43,12 @@ static int open_beside(void)
 		return -1;
 	}
 	wcscpy(slash + 1, name);
-	if (wide_to_text(program, native, sizeof(native)) < 0 || windows_path_read(native, path, sizeof(path))) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	HANDLE file = CreateFileW(program, GENERIC_READ, FILE_SHARE_READ, NULL, OPEN_EXISTING,
+	                          FILE_FLAG_OPEN_REPARSE_POINT, NULL);
+	if (file != INVALID_HANDLE_VALUE)
+		return nt_descriptor(file, O_RDONLY);
+	errno = win32_errno(GetLastError());
+	return -1;
 }
 
 static void find_program(void)
@@ -75,11 +76,6 @@ int proxy_program_fd(struct cordon_error *err)
 	return fail_remedy(err, "put it there; or use --net none, or --net all for the host's whole network");
 }
 
-const wchar_t *windows_proxy_program(void)
-{
-	return program;
-}
-
 int proxy_gateway_fd(struct cordon_error *err)
 {
 	return unavailable(err, 0, "gateways are not built for Windows");
@@ -92,7 +88,7 @@ int windows_proxy_listen(uint16_t *ret_port)
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
 	socklen_t size = sizeof(address);
 	auto_close int fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, BACKLOG) < 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) < 0 || listen(fd, WINDOWS_PROXY_BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &size) < 0)
 		return -1;
 	*ret_port = ntohs(address.sin_port);
@@ -144,6 +140,40 @@ static void make_environment(wchar_t ret_block[MAX_PATH + 16])
 	ret_block[end + 1] = L'\0';
 }
 
+/* Libraries are looked for in the working directory, too, and a command writes to the caller's: so it is the system's.
+ * Without a console, for which there would be a process more. */
+bool windows_proxy_create(HANDLE token, wchar_t *line, HANDLE input, PROCESS_INFORMATION *ret_made)
+{
+	wchar_t environment[MAX_PATH + 16], directory[MAX_PATH + 1];
+	char room[256];
+	SIZE_T size = sizeof(room);
+	STARTUPINFOEXW startup = { .StartupInfo = { .cb = sizeof(startup),
+		                                    .dwFlags = STARTF_USESTDHANDLES,
+		                                    .hStdInput = input },
+		                   .lpAttributeList = (LPPROC_THREAD_ATTRIBUTE_LIST)(void *)room };
+	SECURITY_ATTRIBUTES closed = { .nLength = sizeof(closed),
+		                       .lpSecurityDescriptor = windows_closed_descriptor() };
+	UINT length = GetSystemDirectoryW(directory, MAX_PATH + 1);
+	bool made = false;
+	make_environment(environment);
+	if (!closed.lpSecurityDescriptor || !length || length > MAX_PATH ||
+	    !InitializeProcThreadAttributeList(startup.lpAttributeList, 1, 0, &size)) {
+		LocalFree(closed.lpSecurityDescriptor);
+		return false;
+	}
+	if (!input || UpdateProcThreadAttribute(startup.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &input,
+	                                        sizeof(input), NULL, NULL))
+		made = CreateProcessAsUserW(token, program, line, &closed, &closed, input != NULL,
+		                            CREATE_SUSPENDED | DETACHED_PROCESS | EXTENDED_STARTUPINFO_PRESENT |
+		                                    CREATE_UNICODE_ENVIRONMENT,
+		                            environment, directory, &startup.StartupInfo, ret_made);
+	DWORD error = GetLastError();
+	DeleteProcThreadAttributeList(startup.lpAttributeList);
+	LocalFree(closed.lpSecurityDescriptor);
+	SetLastError(error);
+	return made;
+}
+
 /* Looked at, and given the words by which it takes its socket. */
 static int brief(const struct proxy_process *process, const PROCESS_INFORMATION *made, HANDLE job, HANDLE input,
                  struct cordon_error *err)
@@ -164,29 +194,11 @@ static int brief(const struct proxy_process *process, const PROCESS_INFORMATION 
 static int create(const struct proxy_process *process, HANDLE token, HANDLE job, HANDLE ends[2],
                   struct cordon_error *err)
 {
-	wchar_t line[64], environment[MAX_PATH + 16];
-	char room[256];
-	SIZE_T size = sizeof(room);
-	STARTUPINFOEXW startup = { .StartupInfo = { .cb = sizeof(startup),
-		                                    .dwFlags = STARTF_USESTDHANDLES,
-		                                    .hStdInput = ends[1] },
-		                   .lpAttributeList = (LPPROC_THREAD_ATTRIBUTE_LIST)(void *)room };
 	PROCESS_INFORMATION made;
-	make_environment(environment);
+	wchar_t line[64];
 	swprintf(line, ARRAY_SIZE(line), L"cordon-proxy %hs", CORDON_VERSION);
-	if (!InitializeProcThreadAttributeList(startup.lpAttributeList, 1, 0, &size) ||
-	    !UpdateProcThreadAttribute(startup.lpAttributeList, 0, PROC_THREAD_ATTRIBUTE_HANDLE_LIST, &ends[1],
-	                               sizeof(ends[1]), NULL, NULL))
-		return windows_fail(err, CORDON_WALL_DESCRIPTORS, GetLastError(),
-		                    "the list of handles that the proxy inherits cannot be made");
-	BOOL started = CreateProcessAsUserW(token, program, line, NULL, NULL, TRUE,
-	                                    CREATE_SUSPENDED | CREATE_NO_WINDOW | EXTENDED_STARTUPINFO_PRESENT |
-	                                            CREATE_UNICODE_ENVIRONMENT,
-	                                    environment, NULL, &startup.StartupInfo, &made);
-	DWORD error = GetLastError();
-	DeleteProcThreadAttributeList(startup.lpAttributeList);
-	if (!started)
-		return windows_fail(err, CORDON_WALL_NETWORK, error, "the proxy cannot be started");
+	if (!windows_proxy_create(token, line, ends[1], &made))
+		return windows_fail(err, CORDON_WALL_NETWORK, GetLastError(), "the proxy cannot be started");
 	int result = brief(process, &made, job, ends[0], err);
 	if (result == 0)
 		ResumeThread(made.hThread);
@@ -234,10 +246,10 @@ void proxy_end(struct proxy_process *process)
 {
 	HANDLE job = job_of(process);
 	proxy_kill(process);
-	for (int i = 0; job && i < END_MS && windows_job_count(job); i++)
-		Sleep(1);
-	if (job)
+	if (job) {
+		windows_job_await(job, END_MS);
 		CloseHandle(job);
+	}
 	process->pidfd = -1;
 	close_fd(&process->fd);
 	close_fd(&process->child_fd);

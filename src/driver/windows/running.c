@@ -55,11 +55,10 @@ bool windows_pipe(HANDLE *ret_ours, HANDLE *ret_theirs, bool to_child)
 		return false;
 	/* A command that does not read must not stop us. */
 	DWORD mode = PIPE_READMODE_BYTE | PIPE_NOWAIT;
-	if (to_child && !SetNamedPipeHandleState(writing, &mode, NULL, NULL))
-		return false;
 	*ret_ours = to_child ? writing : reading;
 	*ret_theirs = to_child ? reading : writing;
-	return SetHandleInformation(*ret_ours, HANDLE_FLAG_INHERIT, 0);
+	return (!to_child || SetNamedPipeHandleState(writing, &mode, NULL, NULL)) &&
+	       SetHandleInformation(*ret_ours, HANDLE_FLAG_INHERIT, 0);
 }
 
 /* Created so that it does not run, put into the job, looked at, and only then let go. */

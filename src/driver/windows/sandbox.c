@@ -49,8 +49,8 @@ static void lower(struct sandbox *sandbox)
 	if (windows->job) {
 		TerminateJobObject(windows->job, 1);
 		/* Its filters stay for as long as it. */
-		for (int i = 0; windows->filters && i < END_MS && windows_job_count(windows->job); i++)
-			Sleep(1);
+		if (windows->filters)
+			windows_job_await(windows->job, END_MS);
 		CloseHandle(windows->job);
 	}
 	windows_filters_end(windows->filters);
@@ -148,7 +148,7 @@ static void describe(const struct sandbox *sandbox, struct arena *arena, const s
 		{ CORDON_WALL_FILESYSTEM, "Low integrity: writes; reads are its user's" },
 		{ CORDON_WALL_PRIVILEGES, "restricted token" },
 		{ CORDON_WALL_NETWORK,
-		  "filtering platform: connections; names are looked up by a service of the system" },
+		  "filtering platform: connections; not names and shares, which the system asks for" },
 		{ CORDON_WALL_LIFETIME, "job object" },
 		{ CORDON_WALL_IPC, "job object: windows, clipboard, handles of others" },
 		{ CORDON_WALL_SPAWN, "job object" },

@@ -1,7 +1,9 @@
-/* The token that a command runs with: see windows.h. */
+/* The tokens of commands and of the proxy: see windows.h. */
 #include "driver/windows/windows.h"
 
 #include <sddl.h>
+
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -71,6 +73,46 @@ static bool set_low(HANDLE token)
 	return set;
 }
 
+/* ---- who may open a process of cordon-proxy ---------------------------------------------------------------------- */
+
+PSECURITY_DESCRIPTOR windows_closed_descriptor(void)
+{
+	PSECURITY_DESCRIPTOR descriptor = NULL;
+	ConvertStringSecurityDescriptorToSecurityDescriptorW(L"D:P(A;;GA;;;SY)(A;;GA;;;BA)(A;;RC;;;OW)", SDDL_REVISION_1,
+	                                                     &descriptor, NULL);
+	return descriptor;
+}
+
+static bool same_access(ACL *a, ACL *b)
+{
+	for (DWORD i = 0; i < a->AceCount && a->AceCount == b->AceCount; i++) {
+		void *one, *other;
+		if (!GetAce(a, i, &one) || !GetAce(b, i, &other) ||
+		    ((ACE_HEADER *)one)->AceSize != ((ACE_HEADER *)other)->AceSize ||
+		    memcmp(one, other, ((ACE_HEADER *)one)->AceSize) != 0)
+			return false;
+	}
+	return a->AceCount == b->AceCount;
+}
+
+/* Of what a process with this token makes: threads, above all. */
+static bool close_default_access(HANDLE token)
+{
+	PSECURITY_DESCRIPTOR descriptor = windows_closed_descriptor();
+	TOKEN_DEFAULT_DACL wanted = { 0 };
+	BOOL has = FALSE, is_default;
+	bool closed = false;
+	if (descriptor && GetSecurityDescriptorDacl(descriptor, &has, &wanted.DefaultDacl, &is_default) && has) {
+		(void)!SetTokenInformation(token, TokenDefaultDacl, &wanted, sizeof(wanted));
+		auto_free TOKEN_DEFAULT_DACL *now = windows_token_information(token, TokenDefaultDacl);
+		closed = now && now->DefaultDacl && same_access(now->DefaultDacl, wanted.DefaultDacl);
+	}
+	LocalFree(descriptor);
+	return closed;
+}
+
+/* ---- making one -------------------------------------------------------------------------------------------------- */
+
 int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held, struct cordon_error *err)
 {
 	HANDLE own, token = NULL;
@@ -90,8 +132,9 @@ int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_h
 	if (!made)
 		return windows_fail(err, CORDON_WALL_PRIVILEGES, error, "a restricted token cannot be made");
 	(void)!set_low(token);
-	*ret_held =
-		(is_restricted(use, token) ? WALL_BIT(PRIVILEGES) : 0) | (windows_is_low(token) ? WALL_BIT(FILESYSTEM) : 0);
+	bool is_closed = use != WINDOWS_TOKEN_OF_PROXY || close_default_access(token);
+	*ret_held = (is_closed && is_restricted(use, token) ? WALL_BIT(PRIVILEGES) : 0) |
+	            (windows_is_low(token) ? WALL_BIT(FILESYSTEM) : 0);
 	*ret_token = token;
 	return 0;
 }

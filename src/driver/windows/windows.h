@@ -31,12 +31,15 @@ wchar_t *windows_environment_block(const struct strings *environment);
 /* ---- token.c ----------------------------------------------------------------------------------------------------- */
 
 /* The caller's own with every group denied but Everyone, Users and the logon's, without privileges, at Low integrity.
- * The proxy's has Authenticated Users besides, by which the filters of commands tell it from those. *ret_held gets
- * 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
+ * The proxy's has Authenticated Users besides, by which the filters of commands tell it from those, and what it makes
+ * is closed to commands. *ret_held gets 1 << wall for what reads back: PRIVILEGES, FILESYSTEM. */
 enum windows_token_use { WINDOWS_TOKEN_OF_COMMAND, WINDOWS_TOKEN_OF_PROXY };
 int windows_token(enum windows_token_use use, HANDLE *ret_token, uint32_t *ret_held,
                   struct cordon_error *err) must_check;
 bool windows_is_low(HANDLE token);
+/* For processes and threads that have their user and their integrity level in common with commands: only the system and
+ * administrators, whom no command is, open them. To be LocalFree()d; or NULL. */
+PSECURITY_DESCRIPTOR windows_closed_descriptor(void);
 /* The caller's to free(), or NULL. */
 void *windows_token_information(HANDLE token, TOKEN_INFORMATION_CLASS class);
 
@@ -48,6 +51,8 @@ int windows_job(const struct profile *profile, HANDLE *ret_job, uint32_t *ret_he
                 struct cordon_error *err) must_check;
 /* How many processes are in it. */
 unsigned windows_job_count(HANDLE job);
+/* Until there is none, or this time is over. */
+void windows_job_await(HANDLE job, unsigned ms);
 
 /* ---- filters.c --------------------------------------------------------------------------------------------------- */
 
@@ -61,8 +66,11 @@ void windows_filters_end(struct windows_filters *filters);
 
 /* A listener at a port of 127.0.0.1 that is free, for the proxy; -1. */
 int windows_proxy_listen(uint16_t *ret_port);
-/* Once proxy_program_fd() has found it. */
-const wchar_t *windows_proxy_program(void);
+/* How many connections wait there at most. */
+#define WINDOWS_PROXY_BACKLOG 128
+/* Of the program, once proxy_program_fd() has found it: a process that is suspended, shares nothing with the caller but
+ * the handle `input` (or NULL), and that no command opens. False with GetLastError(). */
+bool windows_proxy_create(HANDLE token, wchar_t *line, HANDLE input, PROCESS_INFORMATION *ret_made);
 
 /* ---- probe.c ------------------------------------------------------------------------------------------------------- */
 
@@ -105,7 +113,8 @@ extern const struct driver driver_windows;
  * cannot. */
 int windows_raise(const struct driver *driver, const struct walls *walls, uint32_t optional,
                   struct sandbox **ret_sandbox, struct cordon_error *err) must_check;
-/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. */
+/* A pipe: the child's end is inheritable, and to be named in the list of handles; ours is not. Where it fails, either
+ * may be there, to be closed. */
 bool windows_pipe(HANDLE *ret_ours, HANDLE *ret_theirs, bool to_child);
 /* What running.c starts and follows. */
 struct windows_launch {

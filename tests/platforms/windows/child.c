@@ -4,6 +4,7 @@
 #include <string.h>
 #include <winsock2.h>
 #include <windows.h>
+#include <tlhelp32.h>
 
 static void put(const wchar_t *text)
 {
@@ -85,6 +86,47 @@ static int talk(int port, const wchar_t *text)
 	return 0;
 }
 
+static void try_process(DWORD id)
+{
+	static const DWORD rights[] = { PROCESS_VM_READ, PROCESS_VM_WRITE, PROCESS_VM_OPERATION, PROCESS_CREATE_THREAD,
+		                        PROCESS_DUP_HANDLE, PROCESS_QUERY_INFORMATION, PROCESS_SUSPEND_RESUME,
+		                        PROCESS_TERMINATE };
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (OpenProcess(rights[i], FALSE, id))
+			printf("process %lx\n", (unsigned long)rights[i]);
+}
+
+static void try_thread(DWORD id)
+{
+	static const DWORD rights[] = { THREAD_SET_CONTEXT, THREAD_GET_CONTEXT, THREAD_SUSPEND_RESUME,
+		                        THREAD_TERMINATE };
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		if (OpenThread(rights[i], FALSE, id))
+			printf("thread %lx\n", (unsigned long)rights[i]);
+}
+
+/* The rights with which it can open processes of cordon-proxy.exe and their threads; then how many there are. */
+static int seize(void)
+{
+	HANDLE all = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS | TH32CS_SNAPTHREAD, 0);
+	PROCESSENTRY32W process = { .dwSize = sizeof(process) };
+	THREADENTRY32 thread = { .dwSize = sizeof(thread) };
+	int processes = 0, threads = 0;
+	for (BOOL more = Process32FirstW(all, &process); more; more = Process32NextW(all, &process)) {
+		if (wcscmp(process.szExeFile, L"cordon-proxy.exe"))
+			continue;
+		try_process(process.th32ProcessID);
+		processes++;
+		for (more = Thread32First(all, &thread); more; more = Thread32Next(all, &thread))
+			if (thread.th32OwnerProcessID == process.th32ProcessID) {
+				try_thread(thread.th32ThreadID);
+				threads++;
+			}
+	}
+	printf("%d processes, %d threads\n", processes, threads);
+	return 0;
+}
+
 int wmain(int argc, wchar_t **argv);
 int wmain(int argc, wchar_t **argv)
 {
@@ -150,15 +192,22 @@ int wmain(int argc, wchar_t **argv)
 		put(value);
 		return 0;
 	}
-	/* In the place of cordon-proxy.exe: how it ends is written beside it. */
+	/* In the place of cordon-proxy.exe: how it ends is written beside it. 42: it finds what is its caller's. */
 	if (!wcscmp(what, L"probe")) {
 		int status = 0;
+		wchar_t directory[1024];
+		GetCurrentDirectoryW(1024, directory);
+		if (_wgetenv(L"OF_THE_CALLER") || !_wgetenv(L"SYSTEMROOT") || !wcsstr(_wcslwr(directory), L"system32"))
+			return 42;
 		wcscpy(wcsrchr(self, L'\\') + 1, L"probe-status");
 		FILE *file = _wfopen(self, L"r");
 		return file && fscanf(file, "%d", &status) == 1 ? status : 0;
 	}
 	if (!wcscmp(what, L"talk"))
 		return talk(_wtoi(argv[2]), argv[3]);
+	/* Once the proxy, which begins with its first connection, has answered. */
+	if (!wcscmp(what, L"seize"))
+		return talk(0, argv[2]) ? 1 : seize();
 	if (!wcscmp(what, L"stay")) {
 		wchar_t value[256] = L"";
 		GetEnvironmentVariableW(argv[2], value, 256);

@@ -53,6 +53,7 @@ EXPORT DWORD WINAPI FwpmTransactionCommit0(HANDLE engine)
 EXPORT DWORD WINAPI FwpmSubLayerAdd0(HANDLE engine, const FWPM_SUBLAYER0 *sublayer, PSECURITY_DESCRIPTOR descriptor)
 {
 	fake_wfp.sublayer = *sublayer;
+	fake_wfp.sublayer_session_flags = fake_wfp.session_flags;
 	return descriptor ? ERROR_INVALID_PARAMETER : called("add_sublayer", engine);
 }
 

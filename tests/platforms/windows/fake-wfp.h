@@ -26,7 +26,7 @@ struct fake_wfp {
 		LIE_MAX
 	} lie;
 	unsigned lying_filter;
-	UINT32 session_flags;
+	UINT32 session_flags, sublayer_session_flags;
 	bool open, committed;
 	FWPM_SUBLAYER0 sublayer;
 	unsigned count;

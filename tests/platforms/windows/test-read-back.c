@@ -35,6 +35,7 @@ static enum {
 	TOKEN_PRIVILEGES_KEPT,
 	TOKEN_GROUP_KEPT,
 	TOKEN_OTHERS_ALIKE,
+	TOKEN_OPEN,
 	JOB_NOT_KILLED,
 	JOB_BREAKAWAY,
 	JOB_MEMORY_MORE,
@@ -95,6 +96,8 @@ static BOOL WINAPI token_information(HANDLE token, TOKEN_INFORMATION_CLASS class
 		((TOKEN_PRIVILEGES *)bytes)->PrivilegeCount = lie == TOKEN_PRIVILEGES_KEPT ? 2 : 1;
 	if (class == TokenGroups && token == restricted)
 		deny_groups(bytes);
+	if (class == TokenDefaultDacl && lie == TOKEN_OPEN)
+		((TOKEN_DEFAULT_DACL *)bytes)->DefaultDacl->AceCount--;
 	if (class == TokenGroups && token != restricted && lie == TOKEN_OTHERS_ALIKE)
 		deny_groups(bytes);
 	return TRUE;
@@ -293,8 +296,9 @@ static void the_filters_of_no_network(void **state)
 	char text[512];
 	(void)state;
 	assert_int_equal(raise_all(), 0);
-	/* Asked for in one transaction of a session that leaves nothing behind, and each read back. */
-	char wanted[2048] = "open begin add_sublayer ";
+	/* Asked for in one transaction of a session that leaves nothing behind, and each read back; but for the
+	 * sublayer. */
+	char wanted[2048] = "open add_sublayer close open begin ";
 	for (int i = 0; i < 12; i++)
 		strcat(wanted, "add_filter ");
 	strcat(wanted, "commit get_sublayer free ");
@@ -313,6 +317,7 @@ static void the_filters_of_no_network(void **state)
 			assert_int_equal(filter->action.type, FWP_ACTION_BLOCK);
 			assert_int_equal(filter->weight.uint8, 0);
 			assert_non_null(strstr(text, "O:LSD:(A;;CC;;;"));
+			assert_non_null(strstr(text, "(A;;CC;;;AN)"));
 			assert_null(strstr(text, ";AU)"));
 		} else {
 			assert_int_equal(filter->action.type, FWP_ACTION_PERMIT);
@@ -380,6 +385,23 @@ static void the_proxys_port_is_the_only_way(void **state)
 	CloseHandle(token);
 }
 
+/* What one sublayer blocks no other lets through, so that of two sandboxes neither would reach its proxy. */
+static void sandboxes_share_a_sublayer(void **state)
+{
+	(void)state;
+	assert_int_equal(raise_all(), 0);
+	GUID first = wfp->sublayer.subLayerKey;
+	/* It outlives the session in which it was made, which is no other's. */
+	assert_int_equal(wfp->sublayer_session_flags, 0);
+	clear();
+	begin(NULL);
+	wfp->failing = "add_sublayer";
+	wfp->error = (DWORD)0x80320009;
+	assert_int_equal(raise_all(), 0);
+	assert_true(IsEqualGUID(&first, &wfp->sublayer.subLayerKey));
+	clear();
+}
+
 /* Of listed hosts: the filters are for the port that raise() listens at, and that is handed out once. */
 static void listed_hosts_have_a_port(void **state)
 {
@@ -435,7 +457,8 @@ static void the_proxy_has_walls_of_its_own(void **state)
 		enum cordon_wall wall;
 	} rows[] = {
 		{ TOKEN_MEDIUM, CORDON_WALL_FILESYSTEM }, { TOKEN_PRIVILEGES_KEPT, CORDON_WALL_PRIVILEGES },
-		{ JOB_NOT_KILLED, CORDON_WALL_LIFETIME }, { JOB_BREAKAWAY, CORDON_WALL_LIFETIME },
+		{ TOKEN_OPEN, CORDON_WALL_PRIVILEGES }, { JOB_NOT_KILLED, CORDON_WALL_LIFETIME },
+		{ JOB_BREAKAWAY, CORDON_WALL_LIFETIME },
 		{ JOB_PROCESSES_MORE, CORDON_WALL_SPAWN }, { JOB_UI_LESS, CORDON_WALL_IPC },
 	};
 	struct proxy_process process;
@@ -458,6 +481,17 @@ static void the_proxy_has_walls_of_its_own(void **state)
 	clear();
 }
 
+/* What tries the filters is no more the caller's than a command is. */
+static void the_probe_finds_nothing_of_the_callers(void **state)
+{
+	(void)state;
+	assert_int_equal(_putenv("OF_THE_CALLER=a secret"), 0);
+	int result = raise_all();
+	assert_int_equal(_putenv("OF_THE_CALLER="), 0);
+	assert_int_equal(result, 0);
+	clear();
+}
+
 static void refused(void)
 {
 	assert_int_equal(raise_all(), -1);
@@ -477,7 +511,7 @@ static void whatever_fails_refuses(void **state)
 		for (int denied_or_not = 0; denied_or_not < 2; denied_or_not++) {
 			begin(NULL);
 			wfp->failing = calls[i];
-			wfp->error = denied_or_not ? ERROR_ACCESS_DENIED : 0x80320009;
+			wfp->error = denied_or_not ? ERROR_ACCESS_DENIED : 0x80320012;
 			refused();
 		}
 	begin(NULL);
@@ -508,9 +542,11 @@ int main(void)
 		cmocka_unit_test_setup(the_filters_of_no_network, begin),
 		cmocka_unit_test_setup(a_network_that_is_granted_has_no_filters, begin),
 		cmocka_unit_test_setup(the_proxys_port_is_the_only_way, begin),
+		cmocka_unit_test_setup(sandboxes_share_a_sublayer, begin),
 		cmocka_unit_test_setup(listed_hosts_have_a_port, begin),
 		cmocka_unit_test_setup(filters_that_do_nothing_refuse, begin),
 		cmocka_unit_test_setup(the_proxy_has_walls_of_its_own, begin),
+		cmocka_unit_test_setup(the_probe_finds_nothing_of_the_callers, begin),
 		cmocka_unit_test_setup(whatever_fails_refuses, begin),
 		cmocka_unit_test_setup(whatever_reads_back_otherwise_refuses, begin),
 	};
