@@ -1,10 +1,12 @@
 /* cordon_file_do(): a file tool takes the walk. Its roots are the workspace and what was granted, as step 3 resolved
  * them; each is opened anew and must still be what it was then. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path-given.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "api/watch.h"
@@ -239,6 +241,18 @@ static int check_tool(const char *name, const struct files_tool **ret_tool, stru
 	return nearest ? fail_remedy(err, "did you mean %s?", nearest) : -1;
 }
 
+/* As cordon writes it, which may be in `room`. */
+static int take_path(const char **path, char room[PATH_MAX], struct cordon_error *err)
+{
+	const char *why, *given = *path ? path_given(*path, room, PATH_MAX, &why) : NULL;
+	if (*path && !given) {
+		fail(err, CORDON_E_INVALID_REQUEST, 0, *path, "%s", why);
+		return fail_boundary(err, "request");
+	}
+	*path = given;
+	return 0;
+}
+
 struct owned_result {
 	struct cordon_file_result result;       /* first: it is what the caller has */
 	char *json;
@@ -246,11 +260,15 @@ struct owned_result {
 };
 
 static int call_tool(struct cordon *cordon, const struct cordon_request *request, const char *tool,
-                     const struct cordon_file *file, struct watch *watched, struct cordon_file_result **ret_result,
+                     const struct cordon_file *asked, struct watch *watched, struct cordon_file_result **ret_result,
                      struct cordon_error *err)
 {
+	struct cordon_file taken = *asked;
+	const struct cordon_file *file = &taken;
 	struct file_walk file_walk = { .cordon = cordon, .arguments = file, .watch = watched };
-	if (check_tool(tool, &file_walk.tool, err) < 0)
+	char rooms[2][PATH_MAX];
+	if (check_tool(tool, &file_walk.tool, err) < 0 || take_path(&taken.path, rooms[0], err) < 0 ||
+	    take_path(&taken.to, rooms[1], err) < 0)
 		return -1;
 	struct owned_result *owned = calloc(1, sizeof(*owned));
 	if (!owned)

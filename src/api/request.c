@@ -95,6 +95,15 @@ static int set_path(struct cordon_request *request, const struct setting *settin
 	return set_list(request, setting, value, err);
 }
 
+/* Where it begins is known when the command is started. */
+static int set_directory(struct cordon_request *request, const struct setting *setting, const char *value,
+                         struct cordon_error *err)
+{
+	char room[PATH_MAX];
+	const char *why, *given = path_given(value, room, sizeof(room), &why);
+	return given ? set_text(request, setting, given, err) : bad(err, value, setting->key, why);
+}
+
 static int set_flag(struct cordon_request *request, const struct setting *setting, const char *value,
                     struct cordon_error *err)
 {
@@ -356,7 +365,7 @@ static const struct setting settings[] = {
 	  "its approver is behind a client that may answer by itself" },
 	{ "client-ref", set_client_ref, AT(client_ref), 0, 0, NULL, "what the caller knows it by, for the ledger" },
 	{ "cpu", set_amount, AT(granted.limits.cpu_percent), 1, 1000000, &amount_share, "processor time, of one core" },
-	{ "cwd", set_text, AT(cwd), 0, 0, NULL, "the working directory" },
+	{ "cwd", set_directory, AT(cwd), 0, 0, NULL, "the working directory" },
 	{ "device", set_path, AT(granted.devices), 0, 0, NULL, "a device node" },
 	{ "disk", set_amount, AT(granted.limits.disk_bytes), MiB, MiB << 30, &amount_size, "disk space" },
 	{ "driver", set_text, AT(driver), 0, 0, NULL, "what raises the walls" },

@@ -13,7 +13,7 @@ ASKING = {"network": [], "spawn": ["--no-spawn"], "limit_memory": ["--memory", "
           "limit_cpu": ["--cpu", "50%"], "programs": ["--program", "C:\\windows\\system32\\hostname.exe"]}
 PATIENCE = 60
 # Commands that the program has not on Windows, and how each ends: a hook that fails must end with 2, or agents take it for consent.
-MISSING = {"serve": 125, "rpc": 125, "mcp": 125, "exec-server": 125, "agent": 125, "setup": 125, "shell": 125, "hook": 2}
+MISSING = {"serve": 125, "rpc": 125, "exec-server": 125, "agent": 125, "setup": 125, "shell": 125, "hook": 2}
 
 
 class Program:

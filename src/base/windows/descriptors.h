@@ -1,10 +1,12 @@
-/* The table behind sockets.c and epoll.c. */
+/* The table behind sockets.c, epoll.c and eventfd.c. */
 #pragma once
+#include <stdatomic.h>
+
 #include "base/windows/sockets.h"
 
 struct interests;
 
-enum entry_kind { ENTRY_FREE, ENTRY_SOCKET, ENTRY_EPOLL };
+enum entry_kind { ENTRY_FREE, ENTRY_SOCKET, ENTRY_EPOLL, ENTRY_EVENT };
 
 struct entry {
 	enum entry_kind kind;
@@ -16,6 +18,7 @@ struct entry {
 	uint32_t told;
 	int watched_by;                 /* the descriptor of an epoll; 0: none */
 	struct interests *interests;    /* of an epoll */
+	atomic_bool is_set;             /* of an eventfd */
 };
 
 /* NULL and EBADF. */

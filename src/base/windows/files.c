@@ -11,6 +11,7 @@
 
 #include <stdarg.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
@@ -100,16 +101,23 @@ FILE *system_fopen(const char *path, const char *mode)
 	return stream;
 }
 
-FILE *system_temporary(void)
+int memfd_create(const char *purpose, unsigned flags)
 {
 	wchar_t directory[MAX_PATH + 1], name[MAX_PATH + 64];
 	unsigned long long random;
+	(void)purpose;
+	(void)flags;
 	if (!GetTempPathW(MAX_PATH + 1, directory) || getrandom(&random, sizeof(random), 0) < 0)
-		return NULL;
+		return fail_with(EIO);
 	_snwprintf(name, MAX_PATH + 64, L"%lscordon-%016llx", directory, random);
 	HANDLE handle = CreateFileW(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, NULL, CREATE_NEW,
 	                            FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
-	int fd = handle == INVALID_HANDLE_VALUE ? -1 : nt_descriptor(handle, O_RDWR);
+	return handle == INVALID_HANDLE_VALUE ? fail_with(win32_errno(GetLastError())) : nt_descriptor(handle, O_RDWR);
+}
+
+FILE *system_temporary(void)
+{
+	int fd = memfd_create("", MFD_CLOEXEC);
 	return fd < 0 ? NULL : _fdopen(fd, "w+b");
 }
 

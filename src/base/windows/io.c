@@ -200,7 +200,8 @@ int flock(int fd, int operation)
 	                          (operation & LOCK_NB ? LOCKFILE_FAIL_IMMEDIATELY : 0));
 }
 
-/* Slots one by one, since what is locked together can only be unlocked together. */
+/* Slots one by one, since what is locked together can only be unlocked together. A lock for reading does not become one
+ * for writing: that is refused, as if others held one, too. */
 static int lock_slots(HANDLE handle, const struct flock *lock)
 {
 	off_t count = lock->l_len ? lock->l_len : 65536;
@@ -209,9 +210,9 @@ static int lock_slots(HANDLE handle, const struct flock *lock)
 			unlock_range(handle, RANGES_AT + lock->l_start + i, 1);
 		return 0;
 	}
+	DWORD kind = lock->l_type == F_WRLCK ? LOCKFILE_EXCLUSIVE_LOCK : 0;
 	for (off_t i = 0; i < count; i++)
-		if (lock_range(handle, RANGES_AT + lock->l_start + i, 1,
-		               LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY) < 0) {
+		if (lock_range(handle, RANGES_AT + lock->l_start + i, 1, kind | LOCKFILE_FAIL_IMMEDIATELY) < 0) {
 			while (i--)
 				unlock_range(handle, RANGES_AT + lock->l_start + i, 1);
 			return fail_with(EAGAIN);

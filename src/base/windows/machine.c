@@ -8,6 +8,8 @@
 #include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
+#include "base/pid.h"
+#include "base/windows/path.h"
 #include "base/windows/wide.h"
 
 static int fail_with(int number)
@@ -37,6 +39,17 @@ int fstatvfs(int fd, struct statvfs *ret_info)
 	if (!GetDiskFreeSpaceExW(path, &available, NULL, NULL))
 		return fail_with(win32_errno(GetLastError()));
 	*ret_info = (struct statvfs){ 1, available.QuadPart };
+	return 0;
+}
+
+int pid_own_program(char *ret_path, size_t size)
+{
+	wchar_t wide[PATH_MAX];
+	char native[PATH_MAX];
+	DWORD length = GetModuleFileNameW(NULL, wide, PATH_MAX);
+	if (!length || length >= PATH_MAX || wide_to_text(wide, native, sizeof(native)) < 0 ||
+	    windows_path_read(native, ret_path, size))
+		return -ENAMETOOLONG;
 	return 0;
 }
 

@@ -157,7 +157,7 @@ int socket_close(int fd)
 		epoll_forget(entry->watched_by, fd);
 	if (entry->kind == ENTRY_SOCKET)
 		closesocket(entry->socket);
-	else
+	else if (entry->kind == ENTRY_EPOLL)
 		epoll_free(entry->interests);
 	entry_free(fd);
 	return 0;
@@ -180,6 +180,8 @@ short socket_look(int fd, short events)
 		return 0;
 	if (entry->kind == ENTRY_EPOLL)
 		return epoll_look(fd, events);
+	if (entry->kind == ENTRY_EVENT)
+		return events & POLL_IN && atomic_load(&entry->is_set) ? POLL_IN : 0;
 	return (short)((events & POLL_IN && is_ready(entry->socket, false, 0) ? POLL_IN : 0) |
 	               (events & POLL_OUT && is_ready(entry->socket, true, 0) ? POLL_OUT : 0));
 }

@@ -59,7 +59,7 @@ int system_getsockopt(int fd, int level, int name, void *ret_value, socklen_t *s
 
 /* ---- for what handles descriptors of every kind ------------------------------------------------------------------ */
 
-/* Is it a socket, or what epoll_create1() gives? */
+/* Is it a socket, or what epoll_create1() or eventfd() gives? */
 bool socket_is(int fd);
 int socket_close(int fd);
 /* What poll() tells of it now. */

@@ -27,6 +27,8 @@
 
 #define SYSTEM_NAME "windows"
 #define SYSTEM_PATH_GIVEN /* see base/path-given.h */
+#define SYSTEM_WITHOUT_BASH /* commands come as a program and its arguments */
+#define SYSTEM_WITHOUT_JOBS /* see session/jobs.h: nothing here is a named pipe of a directory, and none is watched */
 
 /* ---- types and numbers ------------------------------------------------------------------------------------------- */
 

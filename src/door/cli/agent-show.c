@@ -10,17 +10,8 @@
 #include "door/agent/agent.h"
 #include "door/cli/agent.h"
 #include "door/cli/report.h"
-#include "door/cli/self.h"
 
 #define LABEL_WIDTH 12
-
-/* Where the profiles that ship are, beside the program. */
-static const char *share_directory(struct arena *arena)
-{
-	const char *directory = NULL;
-	struct cordon_error err;
-	return self_beneath_prefix(arena, "share/cordon/agents", &directory, &err) < 0 ? NULL : directory;
-}
 
 /* As a shell finds it. */
 static const char *find_program(struct arena *arena, const char *name)
@@ -38,39 +29,10 @@ static const char *find_program(struct arena *arena, const char *name)
 	return NULL;
 }
 
-static int read_profile(struct arena *arena, struct agent_found *found, struct cordon_error *err)
-{
-	if (agent_profile_find(arena, found->name, share_directory(arena), &found->source, err) < 0)
-		return -1;
-	const char *file = found->source.file ? found->source.file : arena_printf(arena, "%s.toml", found->name);
-	return file ? agent_profile_parse(arena, file, found->source.text, found->source.length, &found->profile, err)
-	            : fail_oom(err);
-}
-
-int agent_profile_of(struct arena *arena, const char *name, const struct agent_profile **ret_profile,
-                     struct cordon_error *err)
-{
-	struct agent_found *found = arena_alloc(arena, sizeof(*found));
-	struct cordon_error why;
-	if (!found)
-		return fail_oom(err);
-	found->name = name;
-	if (read_profile(arena, found, &why) == 0) {
-		*ret_profile = &found->profile;
-		return 0;
-	}
-	if (why.class != CORDON_E_NOT_FOUND) {
-		*err = why;
-		return -1;
-	}
-	*ret_profile = NULL;
-	return 0;
-}
-
 int agent_find(struct arena *arena, const char *name, struct agent_found *ret_found, struct cordon_error *err)
 {
 	struct agent_found found = { .name = name };
-	if (read_profile(arena, &found, err) < 0)
+	if (agent_profile_read(arena, &found, err) < 0)
 		return -1;
 	if (!found.profile.program) {
 		fail(err, CORDON_E_CONFIG_INVALID, 0, found.source.file ? found.source.file : name,
@@ -232,7 +194,7 @@ int agent_list(struct arena *arena, bool as_json, struct cordon_error *err)
 {
 	struct strings names;
 	struct json json;
-	if (agent_profile_names(arena, share_directory(arena), &names, err) < 0)
+	if (agent_profile_names(arena, agent_profile_share(arena), &names, err) < 0)
 		return -1;
 	json_init(&json);
 	json_object_begin(&json);

@@ -1,4 +1,4 @@
-/* Where agents cannot be set up, start no server of cordon's, and have cordon for no shell: each of these is refused.
+/* Where agents cannot be set up, have cordon for no shell, and start no server but that of MCP: each of these is refused.
  * Agents take the exit status 2 of a hook for a refusal, and some of them take any other failure for consent. */
 #include "door/cli/cli.h"
 #include "door/cli/missing.h"
@@ -30,12 +30,6 @@ int cli_shell(char **words)
 {
 	(void)words;
 	return missing_command(COMMAND_SHELL, ELSEWHERE, STATUS_REFUSED);
-}
-
-int cli_mcp(char **words)
-{
-	(void)words;
-	return missing_command(COMMAND_MCP, ELSEWHERE, STATUS_REFUSED);
 }
 
 int cli_exec_server(char **words)

@@ -15,6 +15,7 @@
 #define SHELL "/bin/bash"
 #define PROGRESS_MS 100
 #define PROGRESS_SIZE 4096
+#define LOOK_MS 10              /* at a command that has no descriptor to wait for */
 
 /* ---- arguments ------------------------------------------------------------------------------------------------- */
 
@@ -34,7 +35,12 @@ static const struct rpc_param capability_params[] = {
 	{ NULL, RPC_TEXT, false, NULL },
 };
 static const struct rpc_param preflight_params[] = {
-	{ "command", RPC_TEXT, true, NULL }, { "cwd", RPC_TEXT, false, NULL }, { "fs_read", RPC_TEXTS, false, NULL },
+#ifdef SYSTEM_WITHOUT_BASH
+	{ "argv", RPC_TEXTS, true, NULL },
+#else
+	{ "command", RPC_TEXT, true, NULL },
+#endif
+	{ "cwd", RPC_TEXT, false, NULL }, { "fs_read", RPC_TEXTS, false, NULL },
 	{ "fs_write", RPC_TEXTS, false, NULL }, { "hosts", RPC_TEXTS, false, NULL }, { NULL, RPC_TEXT, false, NULL },
 };
 
@@ -217,6 +223,12 @@ bool mcp_is_cancelled(struct mcp_call *call)
 	return cancelled;
 }
 
+static int wait_ms(const struct cordon_execution *execution, const struct progress *progress)
+{
+	int left = progress_timeout(progress);
+	return cordon_execution_fd(execution) < 0 && (left < 0 || left > LOOK_MS) ? LOOK_MS : left;
+}
+
 /* Until the command has ended, or the call is cancelled. */
 static int follow(struct mcp_call *call, struct cordon_execution *execution, struct progress *progress,
                   struct cordon_error *err)
@@ -225,7 +237,7 @@ static int follow(struct mcp_call *call, struct cordon_execution *execution, str
 	while (!finished) {
 		struct pollfd fds[] = { { .fd = cordon_execution_fd(execution), .events = POLLIN },
 			                { .fd = call->cancel_fd, .events = POLLIN } };
-		if (poll(fds, 2, progress_timeout(progress)) < 0 && errno != EINTR)
+		if (poll(fds, 2, wait_ms(execution, progress)) < 0 && errno != EINTR)
 			return fail(err, CORDON_E_INTERNAL, errno, "poll", "cannot wait for the command");
 		if (progress_timeout(progress) == 0)
 			send_progress(progress);

@@ -7,12 +7,18 @@
 
 #define TTL_MS 3600000          /* the tools are the same as long as this server lives */
 
+#ifdef SYSTEM_WITHOUT_JOBS
+#define KEPT "Files in the workspace last from one command to the next."
+#else
+#define KEPT "Files, /tmp and background jobs last as long as the session."
+#endif
+
 static const char instructions[] =
 	"Commands run in a sandbox that the kernel enforces: the workspace is writable, the system is read-only, and "
         "there is no network "
 	"unless a host was granted. What was refused is listed in `denials`; where it can be asked for, "
         "`request_capability` has the "
-	"arguments to call the tool of that name with. Files, /tmp and background jobs last as long as the session.";
+	"arguments to call the tool of that name with. " KEPT;
 
 static const char *const legacy_versions[] = { "2025-11-25", "2025-06-18" };
 

@@ -1,4 +1,5 @@
-/* The tools, a row each, in the order in which clients see them. Schemas are JSON text, as the protocol wants them. */
+/* The tools, a row each, in the order in which clients see them. Schemas are JSON text, as the protocol wants them. Where a
+ * system has no bash there is no tool for scripts, and where it has no jobs there is none for these. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -21,6 +22,14 @@
 	WHOLE("timeout_ms", "end the command after this time; a lower limit of the session holds") "," \
 	TEXTS("env", "variables for the command, each NAME=VALUE") "," \
 	TEXT("stdin", "text that the command reads")
+
+#ifdef SYSTEM_WITHOUT_BASH
+#define COMMAND TEXTS("argv", "the program and its arguments")
+#define COMMAND_NEEDED "\"argv\""
+#else
+#define COMMAND TEXT("command", "the script, as bash -c takes it")
+#define COMMAND_NEEDED "\"command\""
+#endif
 
 #define STRING "{\"type\":\"string\"}"
 #define INTEGER "{\"type\":\"integer\"}"
@@ -116,15 +125,18 @@
 #define JOB_ID TEXT("id", "the job's id, as job_start returned it")
 
 const struct mcp_tool mcp_tools[] = {
+#ifndef SYSTEM_WITHOUT_BASH
 	{ "shell", "Run a shell command",
 	  "Runs a script by bash in the sandbox of this session and returns its output. Files in the workspace and /tmp persist from one "
 	  "command to the next. What was refused is listed in denials.",
 	  CLOSED(TEXT("command", "the script, as bash -c takes it") "," COMMAND_SETTINGS, "\"command\""),
 	  COMMAND_RESULT, false, true, false, true, mcp_shell },
+#endif
 	{ "exec", "Run a program",
 	  "Runs one program with its arguments in the sandbox of this session, without a shell.",
 	  CLOSED(TEXTS("argv", "the program and its arguments") "," COMMAND_SETTINGS, "\"argv\""), COMMAND_RESULT,
 	  false, true, false, true, mcp_exec },
+#ifndef SYSTEM_WITHOUT_JOBS
 	{ "job_start", "Start a background job",
 	  "Starts a command in the background, such as a server or a long build, and returns its id at once.",
 	  CLOSED(TEXT("command", "the script, as bash -c takes it") "," TEXT("cwd", "directory to start in, inside the workspace or a granted path") "," WHOLE(
@@ -148,6 +160,7 @@ const struct mcp_tool mcp_tools[] = {
 	{ "job_kill", "End a job", "Ends a job with everything it started, or sends it a signal.",
 	  CLOSED(JOB_ID "," WHOLE("signal", "the signal's number; default: SIGTERM, and SIGKILL 3 s later"), "\"id\""),
 	  CLOSED(FLAG("ended", "false: it was sent a signal"), "\"ended\""), false, true, true, false, mcp_job_kill },
+#endif
 	{ "read_file", "Read a file", "Reads a text file, or some of its lines.",
 	  CLOSED(PATH_GIVEN "," WHOLE("offset", "first line, from 1") "," WHOLE("limit", "how many lines") "," FLAG(
 			 "line_numbers", "begin each line with its number"),
@@ -197,12 +210,12 @@ const struct mcp_tool mcp_tools[] = {
 	{ "preflight", "Would this be allowed?",
 	  "Decides everything that running the command would decide, and runs nothing. A question that a human would be asked is reported, "
 	  "not asked.",
-	  CLOSED(TEXT("command", "the script, as bash -c takes it") "," TEXT("cwd", "directory to start in") "," TEXTS(
+	  CLOSED(COMMAND "," TEXT("cwd", "directory to start in") "," TEXTS(
 			 "fs_read",
 			 "absolute paths to read") "," TEXTS("fs_write",
 	                                                     "absolute paths to read and write") "," TEXTS("hosts",
 	                                                                                                   "HOST:PORT each"),
-	         "\"command\""),
+	         COMMAND_NEEDED),
 	  CLOSED(FLAG("allowed", "whether the command would start without a question") "," TEXT("reason", "why not") "," TEXT(
 			 "remediation", "what to do about it") "," IS("asks", ASKED) "," TO_ASK "," TEXT(
 			 "rule", "the rule that wants a human"),
