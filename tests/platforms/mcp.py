@@ -17,9 +17,10 @@ GARBAGE = [b"no JSON", b"[]", b"\0\0", b"\xff\xfe{}", b"{" * 5000, b'{"jsonrpc":
 class Mcp:
     def __init__(self, program, network):
         self.program, self.network, self.child = program, network, program.child
-        self.clients = []
+        self.clients, self.others = [], ()
 
     def all(self):
+        self.others = {row["id"] for row in self.sessions()}
         for name in ("shipped", "listed", "commands", "time", "cancelled", "crowd", "files", "asking", "hosts", "garbage", "end", "end_of_a_command",
                      "abandoned"):
             try:
@@ -48,7 +49,9 @@ class Mcp:
         return [self.start(*options, era=era, **settings) for era in ("legacy", "modern")]
 
     def sessions(self):
-        return json.loads(self.program.cordon("session", "list", "--json")[1])["sessions"]
+        """But for those that other tests have made."""
+        listed = json.loads(self.program.cordon("session", "list", "--json")[1])["sessions"]
+        return [row for row in listed if row["id"] not in self.others]
 
     def is_gone(self, process):
         """Within the time that what must happen may take."""
