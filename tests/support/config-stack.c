@@ -31,7 +31,7 @@ int stack_teardown(void **state)
 
 int stack_parse(const char *name, const char *text, struct config_file *file, struct cordon_error *err)
 {
-	const struct config_reader reader = { &arena, name, "/home/me" };
+	const struct config_reader reader = { &arena, name, "/h/me" };
 	return config_parse(&reader, text, strlen(text), file, err);
 }
 

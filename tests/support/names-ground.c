@@ -59,9 +59,9 @@ int ground_teardown(void **state)
 	host_watch_free(ground->host_watch);
 	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", ground->root, ground->root,
 	         ground->cache);
-	int status = system(command);
 	close(ground->root_fd);
 	close(ground->cache_fd);
+	int status = system(command);
 	arena_free(&ground->arena);
 	free(ground);
 	return status;
@@ -112,6 +112,15 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 bool ground_has(const struct ground *ground, enum name_kind kind, const char *path)
 {
 	return names_get(&ground->names, kind, path);
+}
+
+void ground_exchange(const struct ground *ground, const char *one, const char *other)
+{
+	if (renameat2(ground->root_fd, one, ground->root_fd, other, RENAME_EXCHANGE) == 0)
+		return;
+	assert_int_equal(renameat(ground->root_fd, one, ground->root_fd, "exchanged"), 0);
+	assert_int_equal(renameat(ground->root_fd, other, ground->root_fd, one), 0);
+	assert_int_equal(renameat(ground->root_fd, "exchanged", ground->root_fd, other), 0);
 }
 
 void ground_many(const struct ground *ground, unsigned count)

@@ -31,6 +31,8 @@ const struct names *ground_find(struct ground *ground, bool cached, uint64_t bud
 bool ground_has(const struct ground *ground, enum name_kind kind, const char *path);
 
 /* Enough directories for the cache to be worth it. */
+/* Two directories change places. */
+void ground_exchange(const struct ground *ground, const char *one, const char *other);
 void ground_many(const struct ground *ground, unsigned count);
 
 bool ground_is_cached(const struct ground *ground, struct names_cache_key *ret_key);

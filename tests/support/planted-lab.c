@@ -47,9 +47,9 @@ int lab_teardown(void **state)
 	struct lab *lab = *state;
 	char command[256];
 	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s %s", lab->root, lab->root, lab->quarantine);
-	int status = system(command);
 	close(lab->root_fd);
 	close(lab->quarantine_fd);
+	int status = system(command);
 	arena_free(&lab->arena);
 	free(lab);
 	return status;

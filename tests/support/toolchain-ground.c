@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "system-has.h"
 #include "toolchain-ground.h"
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -81,7 +82,9 @@ void ground_file(const char *path, const char *content)
 	}
 	size_t length = strlen(path);
 	char *arrow = strstr(parent, "->");
-	if (arrow) {
+	if (arrow && !HAS_LINKS) {
+		return;
+	} else if (arrow) {
 		*arrow = '\0';
 		assert_int_equal(symlink(arrow + 2, parent), 0);
 	} else if (path[length - 1] != '/') {

@@ -19,6 +19,7 @@
 #include "base/remove.h"
 #include "policy/card.h"
 #include "approval/queue.h"
+#include "system-has.h"
 
 #include <cmocka.h>
 
@@ -144,10 +145,10 @@ static void test_one_answer(void **state)
 	assert_int_equal(lstat(path_of(ground, wait.id, "card.json"), &info), 0);
 	assert_int_equal(info.st_mode & 07777, 0600);
 	assert_false(take(ground, &wait, NULL, &taken));
-	assert_true(wait.notify_fd >= 0 && !is_ready(wait.notify_fd));
+	assert_true(!HAS_WATCH || (wait.notify_fd >= 0 && !is_ready(wait.notify_fd)));
 	assert_int_equal(waiting(ground), 1);
 	assert_int_equal(answer(ground, wait.id, ground->hash, APPROVAL_SESSION), 0);
-	assert_true(is_ready(wait.notify_fd));
+	assert_true(!HAS_WATCH || is_ready(wait.notify_fd));
 	assert_int_equal(waiting(ground), 0);
 	assert_true(take(ground, &wait, NULL, &taken));
 	assert_int_equal(taken.outcome, APPROVAL_SESSION);
@@ -243,6 +244,8 @@ static void test_forged_answers(void **state)
 	};
 	for (size_t i = 0; i <= ARRAY_SIZE(forged) + 1; i++) {
 		struct approval_answer taken;
+		if (i == ARRAY_SIZE(forged) && !HAS_LINKS)
+			continue;
 		struct approval_wait wait = post(ground);
 		const char *path = path_of(ground, wait.id, "answer.json");
 		if (i < ARRAY_SIZE(forged)) {
@@ -400,11 +403,13 @@ static void test_a_queue_that_is_not_ours(void **state)
 	struct ground *ground = *state;
 	struct approval_wait wait;
 	const char *path = arena_printf(&ground->arena, "%s/approvals", ground->data);
-	assert_int_equal(symlink("/tmp", path), 0);
-	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL,
-	               "");
-	assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INTERNAL, "");
-	assert_int_equal(unlink(path), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("/tmp", path), 0);
+		assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err),
+		               CORDON_E_INTERNAL, "");
+		assert_refused(ground, answer(ground, ground->question.id, NULL, APPROVAL_ONCE), CORDON_E_INTERNAL, "");
+		assert_int_equal(unlink(path), 0);
+	}
 	assert_int_equal(mkdir(path, 0700) + chmod(path, 0777), 0);
 	assert_refused(ground, approvals_post(ground->data, &ground->question, &wait, &ground->err), CORDON_E_INTERNAL,
 	               "");

@@ -85,17 +85,17 @@ static void test_others(void **state)
 
 static void test_gateways(void **state)
 {
-	static const char before[] = GATEWAY("api.example.com", "x-key", "MODEL_URL", "/etc/hostname");
+	static const char before[] = GATEWAY("api.example.com", "x-key", "MODEL_URL", "/e/hostname");
 	static const char *const others[] = {
-		"", GATEWAY("api.example.org", "x-key", "MODEL_URL", "/etc/hostname"),
-		GATEWAY("api.example.com/v1", "x-key", "MODEL_URL", "/etc/hostname"),
-		GATEWAY("api.example.com", "x-other", "MODEL_URL", "/etc/hostname"),
-		GATEWAY("api.example.com", "x-key", "OTHER_URL", "/etc/hostname"),
-		GATEWAY("api.example.com", "x-key", "MODEL_URL", "/etc/passwd"),
+		"", GATEWAY("api.example.org", "x-key", "MODEL_URL", "/e/hostname"),
+		GATEWAY("api.example.com/v1", "x-key", "MODEL_URL", "/e/hostname"),
+		GATEWAY("api.example.com", "x-other", "MODEL_URL", "/e/hostname"),
+		GATEWAY("api.example.com", "x-key", "OTHER_URL", "/e/hostname"),
+		GATEWAY("api.example.com", "x-key", "MODEL_URL", "/e/passwd"),
 	};
 	(void)state;
 	assert_true(
-		is_same_with(before, GATEWAY("api.example.com", "x-key", "MODEL_URL", "/etc/hostname") "# comment\n"));
+		is_same_with(before, GATEWAY("api.example.com", "x-key", "MODEL_URL", "/e/hostname") "# comment\n"));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		assert_false(is_same_with(before, others[i]));
 }

@@ -1,5 +1,6 @@
 /* Writing, editing, making, removing, renaming. */
 #include "files-ground.h"
+#include "system-has.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -68,12 +69,12 @@ static void writing(void **state)
 	assert_false(written.created);
 	assert_string_equal(get("work/new"), "two");
 	assert_int_equal(stat(at("work/new"), &info), 0);
-	assert_int_equal(info.st_mode & 07777, 0750);
+	assert_true(!HAS_MODES || (info.st_mode & 07777) == 0750);
 	/* A program that becomes another loses its bits. */
 	assert_int_equal(chmod(at("work/new"), 04755), 0);
 	assert_int_equal(write_simply("new", "three"), CORDON_OK);
 	assert_int_equal(stat(at("work/new"), &info), 0);
-	assert_int_equal(info.st_mode & 07777, 0755);
+	assert_true(!HAS_MODES || (info.st_mode & 07777) == 0755);
 	assert_int_equal(write_text("new", &(struct files_write){ .data = "", .create = true }),
 	                 CORDON_E_INVALID_REQUEST);
 	assert_int_equal(write_simply("empty", ""), CORDON_OK);
@@ -246,14 +247,18 @@ static void removing(void **state)
 	(void)state;
 	put("outside/kept", "kept");
 	put("work/file", "text");
-	assert_int_equal(symlink("../outside/kept", at("work/link")), 0);
-	assert_int_equal(symlink("../outside", at("work/directory-link")), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("../outside/kept", at("work/link")), 0);
+		assert_int_equal(symlink("../outside", at("work/directory-link")), 0);
+	}
 	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
 	put("work/dir/inner", "text");
 	assert_int_equal(remove_it("file", false), CORDON_OK);
 	assert_int_equal(remove_it("file", false), CORDON_E_NOT_FOUND);
-	assert_int_equal(remove_it("link", false), CORDON_OK);
-	assert_int_equal(remove_it("directory-link", true), CORDON_OK);
+	if (HAS_LINKS) {
+		assert_int_equal(remove_it("link", false), CORDON_OK);
+		assert_int_equal(remove_it("directory-link", true), CORDON_OK);
+	}
 	assert_string_equal(get("outside/kept"), "kept");
 	assert_int_equal(remove_it("dir", false), CORDON_E_INVALID_REQUEST);
 	assert_int_equal(mkdir(at("work/dir/.git"), 0755), 0);

@@ -1,5 +1,6 @@
 /* Which paths a file tool may open, and as what. Each with openat2() and without. */
 #include "files-ground.h"
+#include "system-has.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,13 +19,16 @@ static void fill(void)
 	put("read/other", "other");
 	assert_int_equal(mkdir(at("work/dir"), 0755), 0);
 	put("work/dir/inner", "inner");
-	assert_int_equal(symlink("dir/inner", at("work/link-in")), 0);
-	assert_int_equal(symlink("../outside/secret", at("work/link-out")), 0);
-	assert_int_equal(symlink(at("outside"), at("work/link-absolute")), 0);
-	assert_int_equal(symlink("nothing", at("work/link-dangling")), 0);
-	assert_int_equal(symlink("/proc/self/root", at("work/link-magic")), 0);
-	assert_int_equal(symlink("link-loop", at("work/link-loop")), 0);
-	put("work/name\nwith\nnewlines", "odd");
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("dir/inner", at("work/link-in")), 0);
+		assert_int_equal(symlink("../outside/secret", at("work/link-out")), 0);
+		assert_int_equal(symlink(at("outside"), at("work/link-absolute")), 0);
+		assert_int_equal(symlink("nothing", at("work/link-dangling")), 0);
+		assert_int_equal(symlink("/proc/self/root", at("work/link-magic")), 0);
+		assert_int_equal(symlink("link-loop", at("work/link-loop")), 0);
+	}
+	if (HAS_SPECIAL_FILES)
+		put("work/name\nwith\nnewlines", "odd");
 }
 
 static const struct {
@@ -81,6 +85,9 @@ static void paths_open_or_do_not(void **state)
 		ground_no_openat2 = round;
 		for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 			char path[256];
+			if ((!HAS_LINKS && strstr(rows[i].path, "link")) ||
+			    (!HAS_SPECIAL_FILES && strchr(rows[i].path, '\n')))
+				continue;
 			_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
 			snprintf(path, sizeof(path), rows[i].path, ground);
 			_Pragma("GCC diagnostic pop")
@@ -118,7 +125,7 @@ static void names_are_refused_whatever_the_case(void **state)
 	fill();
 	const char *const directories[] = { "work/dir/.SSH", "work/.aws", "work/.git", "work/.git/hooks", "work/.GIT" };
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
-		assert_int_equal(mkdir(at(directories[i]), 0755), 0);
+		assert_true(mkdir(at(directories[i]), 0755) == 0 || (!HAS_CASE && errno == EEXIST));
 	for (size_t i = 0; i < ARRAY_SIZE(hidden); i++) {
 		char path[64];
 		snprintf(path, sizeof(path), "work/%s", hidden[i]);
@@ -131,6 +138,8 @@ static void names_are_refused_whatever_the_case(void **state)
 	put("work/.git/config", "[core]\n");
 	assert_int_equal(refused(".git/config", 0), CORDON_OK);
 	/* By another name. */
+	if (!HAS_LINKS)
+		return;
 	assert_int_equal(symlink(".env", at("work/innocent")), 0);
 	assert_int_equal(refused("innocent", 0), CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(symlink(".git/config", at("work/settings")), 0);
@@ -159,13 +168,14 @@ static void only_regular_files_have_content(void **state)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct files_content content;
 	static const char *const others[] = { "dir", "pipe", "socket" };
+	size_t count = HAS_SPECIAL_FILES ? ARRAY_SIZE(others) : 1;
 	(void)state;
 	fill();
-	assert_int_equal(mkfifo(at("work/pipe"), 0644), 0);
+	assert_true(!HAS_SPECIAL_FILES || mkfifo(at("work/pipe"), 0644) == 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", at("work/socket"));
 	auto_close int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+	assert_true(!HAS_SPECIAL_FILES || bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(opens(others[i], 0, &place), CORDON_OK);
 		assert_int_equal(files_read(&place, &(struct files_read){ 0 }, &content, &ground_err), -1);
 		assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
@@ -226,7 +236,7 @@ static void tool_rules_hold_for_both_names(void **state)
 	assert_int_equal(
 		strings_add(files.arena, &ground_rules.denied_paths, arena_strdup(files.arena, at("work/dir"))), 0);
 	assert_int_equal(refused("dir/inner", 0), CORDON_E_CAPABILITY_DENIED);
-	assert_int_equal(refused("link-in", 0), CORDON_E_CAPABILITY_DENIED);
+	assert_true(!HAS_LINKS || refused("link-in", 0) == CORDON_E_CAPABILITY_DENIED);
 	assert_int_equal(refused("file", 0), CORDON_OK);
 	assert_int_equal(rules_add(files.arena, &ground_rules, "read", at("work/file"), RULE_ASK, "here", NULL), 0);
 	assert_int_equal(opens("file", 0, &place), CORDON_OK);

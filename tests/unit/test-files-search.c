@@ -1,5 +1,6 @@
 /* Listing, finding, searching. */
 #include "files-ground.h"
+#include "system-has.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,10 +68,10 @@ static void fill(void)
 	put("work/.ssh/config", "TODO\n");
 	put("work/.git/HEAD", "TODO\n");
 	put_bytes("work/binary", "\0TODO\n", 6);
-	put("work/name\nnewline", "nothing\n");
+	put(HAS_SPECIAL_FILES ? "work/name\nnewline" : "work/name line", "nothing\n");
 	put("outside/secret", "TODO\n");
-	assert_int_equal(symlink("../outside", at("work/link")), 0);
-	assert_int_equal(mkfifo(at("work/pipe"), 0644), 0);
+	assert_true(!HAS_LINKS || symlink("../outside", at("work/link")) == 0);
+	assert_true(!HAS_SPECIAL_FILES || mkfifo(at("work/pipe"), 0644) == 0);
 }
 
 static void listing(void **state)
@@ -79,9 +80,15 @@ static void listing(void **state)
 	(void)state;
 	fill();
 	assert_string_equal(all(run(LIST, ".", NULL), "entries", "name"),
-	                    ".env .git .gitignore .ssh a.log binary build keep.log link name\nnewline pipe src sub");
+	                    HAS_LINKS && HAS_SPECIAL_FILES ?
+	                            ".env .git .gitignore .ssh a.log binary build keep.log link name\nnewline pipe "
+	                            "src sub" :
+	                            ".env .git .gitignore .ssh a.log binary build keep.log name line src sub");
 	assert_string_equal(all(run(LIST, ".", NULL), "entries", "type"),
-	                    "hidden directory file hidden file file directory file link file fifo directory directory");
+	                    HAS_LINKS && HAS_SPECIAL_FILES ?
+	                            "hidden directory file hidden file file directory file link file fifo directory "
+	                            "directory" :
+	                            "hidden directory file hidden file file directory file file directory directory");
 	json_t *answer = run(LIST, ".", &two);
 	assert_true(json_is_true(json_object_get(answer, "more")));
 	json_decref(answer);
@@ -108,7 +115,8 @@ static void finding(void **state)
 		"src/main.c");
 	assert_string_equal(all(run(FIND, ".", &(struct files_find){ .kind = 'd' }), "entries", "path"),
 	                    "src src/deep sub");
-	assert_string_equal(all(run(FIND, ".", &(struct files_find){ .kind = 'l' }), "entries", "path"), "link");
+	assert_string_equal(all(run(FIND, ".", &(struct files_find){ .kind = 'l' }), "entries", "path"),
+	                    HAS_LINKS ? "link" : "");
 	assert_null(run(FIND, ".", &(struct files_find){ .globs = bad, .glob_count = 1 }));
 	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
 }
@@ -146,7 +154,8 @@ static void searching(void **state)
 	assert_string_equal(all(run(GREP, "src/gen.c", &(struct files_grep){ .pattern = "TODO", .pattern_length = 4 }),
 	                        "matches", "path"),
 	                    "src/gen.c");
-	assert_null(run(GREP, "pipe", &(struct files_grep){ .pattern = "TODO", .pattern_length = 4 }));
+	if (HAS_SPECIAL_FILES)
+		assert_null(run(GREP, "pipe", &(struct files_grep){ .pattern = "TODO", .pattern_length = 4 }));
 	assert_null(run(GREP, ".", &(struct files_grep){ .pattern = "(", .pattern_length = 1 }));
 	assert_int_equal(ground_err.class, CORDON_E_INVALID_REQUEST);
 }

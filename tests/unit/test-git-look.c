@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "planted-lab.h"
+#include "system-has.h"
 
 /* Other ways than .git/config by which git comes to a configuration. */
 static void test_ways_to_a_configuration(void **state)
@@ -44,7 +45,10 @@ static void test_ways_to_a_configuration(void **state)
 	lab_make(lab, "n/.git", "gitdir: ../.git/modules/not-there\n", 0644);
 	lab_make(lab, "d/.git/HEAD", "", 0644);
 	lab_make(lab, "k/x", "", 0644);
-	assert_int_equal(symlinkat("../evil", lab->root_fd, "k/.git"), 0);
+	if (HAS_LINKS)
+		assert_int_equal(symlinkat("../evil", lab->root_fd, "k/.git"), 0);
+	else
+		lab_make(lab, "k/.git", "gitdir: ../evil\n", 0644);
 	lab_check(lab, true);
 	static const char *const gone[] = { ".git/commondir",
 		                            ".git/config.worktree",
@@ -97,7 +101,7 @@ static void test_worktrees_elsewhere(void **state)
 		                              "../../../m\nworktree = ../../../esc" };
 	assert_int_equal(mkdirat(lab->root_fd, "away", 0755), 0);
 	assert_int_equal(mkdirat(lab->root_fd, "plain", 0755), 0);
-	assert_int_equal(symlinkat("away", lab->root_fd, "esc"), 0);
+	assert_true(!HAS_LINKS || symlinkat("away", lab->root_fd, "esc") == 0);
 	lab_make(lab, "away/.git", "gitdir: ../.git/modules/m\n", 0644);
 	lab_make(lab, "away/in/.git", "gitdir: ../../.git/modules/m\n", 0644);
 	lab_record(lab);
@@ -131,11 +135,12 @@ static void test_repository_swapped(void **state)
 	lab_check(lab, true);
 	assert_int_equal(lab->planted.count, 0);
 	assert_int_equal(renameat(lab->root_fd, ".git/modules/m", lab->root_fd, "old"), 0);
-	assert_int_equal(symlinkat("../../elsewhere", lab->root_fd, ".git/modules/m"), 0);
+	assert_true(!HAS_LINKS || symlinkat("../../elsewhere", lab->root_fd, ".git/modules/m") == 0);
 	lab_check(lab, true);
 	lab_assert_moved(lab, "m/.git", "gitdir: ../.git/modules/m\n");
-	lab_assert_moved(lab, ".git/modules/m", "../../elsewhere");
-	assert_int_equal(lab->planted.count, 2);
+	if (HAS_LINKS)
+		lab_assert_moved(lab, ".git/modules/m", "../../elsewhere");
+	assert_int_equal(lab->planted.count, 1 + HAS_LINKS);
 	assert_true(lab_exists(lab, "own/.git"));
 }
 

@@ -18,6 +18,7 @@
 #include "paths/planted/git-progress.h"
 #include "paths/index/look.h"
 #include "skip.h"
+#include "system-has.h"
 
 #define MERGE "rebase-merge/"
 #define APPLY "rebase-apply/"
@@ -157,19 +158,22 @@ static void test_files(void **state)
 	memset(large, '#', sizeof(large) - 1);
 	make(ground, TODO, large);
 	assert_int_equal(unlinkat(ground->fd, "sequencer/opts", 0), 0);
-	assert_int_equal(symlinkat("/dev/null", ground->fd, "sequencer/opts"), 0);
+	assert_true(!HAS_LINKS || symlinkat("/dev/null", ground->fd, "sequencer/opts") == 0);
 	assert_int_equal(unlinkat(ground->fd, MERGE "strategy", 0), 0);
-	assert_int_equal(mkfifoat(ground->fd, MERGE "strategy", 0600), 0);
+	assert_true(!HAS_SPECIAL_FILES || mkfifoat(ground->fd, MERGE "strategy", 0600) == 0);
 	assert_int_equal(unlinkat(ground->fd, "BISECT_NAMES", 0), 0);
 	assert_int_equal(mkdirat(ground->fd, "BISECT_NAMES", 0755), 0);
-	assert_string_equal(judge(ground), " " TODO " " MERGE "strategy sequencer/opts");
+	const char *others = HAS_LINKS && HAS_SPECIAL_FILES ? " " MERGE "strategy sequencer/opts" : "";
+	assert_string_equal(judge(ground), *others ? " " TODO " " MERGE "strategy sequencer/opts" : " " TODO);
 	large[sizeof(large) - 2] = '\0';
 	make(ground, TODO, large);
-	assert_string_equal(judge(ground), " " MERGE "strategy sequencer/opts");
+	assert_string_equal(judge(ground), others);
 	/* One that may not be listed hides nothing from git, so it must hide nothing here. */
-	assert_int_equal(fchmodat(ground->fd, "sequencer", 0311, 0), 0);
-	assert_string_equal(judge(ground), " " MERGE "strategy sequencer/opts");
-	assert_int_equal(fchmodat(ground->fd, "sequencer", 0755, 0), 0);
+	if (HAS_MODES) {
+		assert_int_equal(fchmodat(ground->fd, "sequencer", 0311, 0), 0);
+		assert_string_equal(judge(ground), others);
+		assert_int_equal(fchmodat(ground->fd, "sequencer", 0755, 0), 0);
+	}
 }
 
 static int stop(void *arg, const char *name, const struct names_stat *stat, const char *reason)

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "arena-ground.h"
+#include "system-has.h"
 
 static char base[64], home[96];
 
@@ -120,9 +121,11 @@ static void test_what_is_none(void **state)
 	make(home, ".ssh");
 	make(home, ".cache");
 	make(home, ".npm");
-	assert_int_equal(symlink(home, arena_printf(&arena, "%s/.cache/pip", home)), 0);
-	assert_int_equal(symlink("/", arena_printf(&arena, "%s/.cache/uv", home)), 0);
-	assert_int_equal(symlink("../.ssh", arena_printf(&arena, "%s/.npm/_cacache", home)), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink(home, arena_printf(&arena, "%s/.cache/pip", home)), 0);
+		assert_int_equal(symlink("/", arena_printf(&arena, "%s/.cache/uv", home)), 0);
+		assert_int_equal(symlink("../.ssh", arena_printf(&arena, "%s/.npm/_cacache", home)), 0);
+	}
 	assert_int_equal(close(open(arena_printf(&arena, "%s/.ccache", home), O_CREAT | O_WRONLY, 0600)), 0);
 	assert_int_equal(find(NULL, NULL).caches.count, 0);
 	/* What can be written already, a part of it, or what it is a part of. */

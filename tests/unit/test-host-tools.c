@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/remove.h"
+#include "system-has.h"
 
 static char top[PATH_MAX];
 
@@ -128,6 +129,8 @@ static void a_change_is_seen_at_once(void **state)
 	const char *before = ask(&arena, kept, &request);
 	assert_string_equal(before, ask(&arena, kept, &request));
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		if (!HAS_LINKS && strstr(changes[i].change, "home/.cargo"))
+			continue;
 		sh(changes[i].change);
 		host_watch_poll(host_watch);
 		const char *after = ask(&arena, kept, &request), *anew = ask_anew(&arena, &request);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "net/hosts.h"
+#include "system-has.h"
 
 static size_t find(const char *text, size_t length, const char *name, char ret_first[ADDRESS_TEXT_SIZE])
 {
@@ -108,10 +109,12 @@ static void files(void **state)
 	assert_int_equal(hosts_read(path, &hosts, &err), 0);
 	assert_int_equal(hosts_find(&hosts, "a", &address, 1), 0);
 	hosts_free(&hosts);
-	assert_int_equal(hosts_read("/", &hosts, &err), -1);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(hosts_read(path, &hosts, &err), -1);
-	unlink(path);
+	assert_int_equal(hosts_read(".", &hosts, &err), -1);
+	if (HAS_SPECIAL_FILES) {
+		assert_int_equal(mkfifo(path, 0600), 0);
+		assert_int_equal(hosts_read(path, &hosts, &err), -1);
+		unlink(path);
+	}
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <sched.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "base/cleanup.h"
 #include "ledger-calls.h"
 #include "skip.h"
+#include "system-has.h"
 
 static void put_text(const char *path, const char *text)
 {
@@ -151,18 +153,22 @@ static void what_is_not_ours(void **state)
 	snprintf(other, sizeof(other), "%s/other", ground->root);
 
 	assert_int_equal(rename(ground->file, other), 0);
-	assert_int_equal(symlink(other, ground->file), 0);
-	ground_must_refuse(ground->ledger, ELOOP, "cannot be opened");
-	ground_holds(other, "{\"a\":1}\n");
-	assert_int_equal(unlink(ground->file), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink(other, ground->file), 0);
+		ground_must_refuse(ground->ledger, ELOOP, "cannot be opened");
+		ground_holds(other, "{\"a\":1}\n");
+		assert_int_equal(unlink(ground->file), 0);
+	}
 
 	assert_int_equal(mkdir(ground->file, 0700), 0);
 	ground_must_refuse(ground->ledger, EISDIR, "cannot be opened");
 	assert_int_equal(rmdir(ground->file), 0);
 
-	assert_int_equal(mkfifo(ground->file, 0600), 0);
-	ground_must_refuse(ground->ledger, 0, "not a regular file");
-	assert_int_equal(unlink(ground->file), 0);
+	if (HAS_SPECIAL_FILES) {
+		assert_int_equal(mkfifo(ground->file, 0600), 0);
+		ground_must_refuse(ground->ledger, 0, "not a regular file");
+		assert_int_equal(unlink(ground->file), 0);
+	}
 
 	assert_int_equal(rename(other, ground->file), 0);
 	assert_int_equal(chmod(ground->file, 0622), 0);
@@ -185,6 +191,8 @@ static void what_is_not_ours(void **state)
 		ledger_unref(fresh);
 	}
 
+	if (!HAS_LINKS)
+		return;
 	assert_int_equal(rename(ground->directory, other), 0);
 	assert_int_equal(symlink(other, ground->directory), 0);
 	assert_int_equal(ledger_open(ground->data, false, &fresh, &err), 0);
@@ -276,9 +284,11 @@ static void a_key_that_is_none(void **state)
 	ground_write(path, "no key\n");
 	ground_must_refuse(fresh, EKEYREJECTED, "not a key");
 	ground_write(path, key);
-	assert_int_equal(chmod(path, 0640), 0);
-	ground_must_refuse(fresh, EPERM, "read by other users");
-	assert_int_equal(chmod(path, 0600), 0);
+	if (HAS_MODES) {
+		assert_int_equal(chmod(path, 0640), 0);
+		ground_must_refuse(fresh, EPERM, "read by other users");
+		assert_int_equal(chmod(path, 0600), 0);
+	}
 	ground_append(fresh, "{\"b\":2}");
 	ground_intact(ground, true);
 	ledger_unref(fresh);
@@ -305,6 +315,13 @@ static void a_head_that_is_set_back(void **state)
 	free(head);
 }
 
+static void *let_go(void *fd)
+{
+	usleep(50000);
+	flock(*(int *)fd, LOCK_UN);
+	return NULL;
+}
+
 static void a_lock_that_is_held(void **state)
 {
 	struct ground *ground = *state;
@@ -315,15 +332,21 @@ static void a_lock_that_is_held(void **state)
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	skip_sleep = true;
 	ground_must_refuse(ground->ledger, EAGAIN, "locked by another process");
-	skip_sleep = false;
-	pid_t pid = fork();
-	if (!pid) {
-		usleep(50000);
-		flock(fd, LOCK_UN);
-		_exit(0);
-	}
+	close(fd);
+}
+
+static void a_lock_that_is_let_go(void **state)
+{
+	struct ground *ground = *state;
+	ground_append(ground->ledger, "{\"a\":1}");
+	char head[160];
+	snprintf(head, sizeof(head), "%s/head", ground->directory);
+	int fd = open(head, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	pthread_t thread;
+	assert_int_equal(pthread_create(&thread, NULL, let_go, &fd), 0);
 	ground_append(ground->ledger, "{\"b\":2}");
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	pthread_join(thread, NULL);
 	close(fd);
 	ground_holds(ground->file, "{\"a\":1}\n{\"b\":2}\n");
 }
@@ -354,7 +377,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(a_full_disk), CASE(a_file_size_limit), CASE(no_permission), CASE(what_is_not_ours),
 		CASE(what_went_away), CASE(a_head_or_key_that_is_gone), CASE(a_key_that_is_none),
-		CASE(a_head_that_is_set_back), CASE(a_lock_that_is_held), CASE(to_the_disk),
+		CASE(a_head_that_is_set_back), CASE(a_lock_that_is_held), CASE(a_lock_that_is_let_go),
+		CASE(to_the_disk),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "ledger-calls.h"
+#include "system-has.h"
 
 static void rows_are_lines_in_the_days_file(void **state)
 {
@@ -108,8 +109,9 @@ static void a_signature_frees_no_file(void **state)
 		ground_intact(ground, true);
 	}
 	ground_write(victim, "as it was");
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(unlink(spare) | (i ? link(victim, spare) : symlink(victim, spare)), 0);
+	for (int i = !HAS_LINKS; i < 2; i++) {
+		assert_true(unlink(spare) == 0 || errno == ENOENT);
+		assert_int_equal(i ? link(victim, spare) : symlink(victim, spare), 0);
 		write_rows(ground->ledger, 2, 64, 0);
 		char *text = ground_slurp(victim);
 		assert_string_equal(text, "as it was");
@@ -149,7 +151,7 @@ static void many_processes(void **state)
 
 static void *thread_main(void *arg)
 {
-	write_rows(arg, 0, 300, 50);
+	write_rows(arg, 0, 300 / EACH, 50);
 	return NULL;
 }
 
@@ -162,7 +164,7 @@ static void many_threads(void **state)
 	for (int i = 0; i < 8; i++)
 		pthread_join(threads[i], NULL);
 	struct tally tally = ground_read_all(ground->file);
-	assert_int_equal(tally.rows, 8 * 300);
+	assert_int_equal(tally.rows, 8 * 300 / EACH);
 	assert_int_equal(tally.torn + tally.repairs, 0);
 	ground_intact(ground, true);
 }

@@ -64,7 +64,7 @@ static int set_up(void **state)
 	execution->verdict.session =
 		(struct verdict_session){ .id = "s",
 		                          .workspace = { .path = "/work" },
-		                          .workspace_fd = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC) };
+		                          .workspace_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC) };
 	execution->verdict.profile.limits = (struct limits){ .memory_bytes = 64 << 20,
 		                                             .processes = 64,
 		                                             .open_files = 1024,

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "names-ground.h"
+#include "system-has.h"
 #include "paths/index/walk.h"
 
 static void test_small_is_not_cached(void **state)
@@ -60,7 +61,7 @@ static void test_changes_are_seen(void **state)
 	/* two directories change places */
 	ground_settle();
 	ground_find(ground, true, BUDGET_US);
-	assert_int_equal(renameat2(ground->root_fd, "many/d2", ground->root_fd, "many/d3", RENAME_EXCHANGE), 0);
+	ground_exchange(ground, "many/d2", "many/d3");
 	ground_find(ground, true, BUDGET_US);
 	assert_false(ground_has(ground, NAME_MASKED, "many/d2/sub/moved/.env"));
 	assert_true(ground_has(ground, NAME_MASKED, "many/d3/sub/moved/.env"));
@@ -71,7 +72,7 @@ static void test_changes_are_seen(void **state)
 	assert_true(ground_has(ground, NAME_MASKED, "many/d7/sub/leaf/key.pem"));
 	/* a link in place of a known directory is not followed */
 	assert_int_equal(renameat(ground->root_fd, "many/d7", ground->root_fd, "aside"), 0);
-	assert_int_equal(symlinkat("../aside", ground->root_fd, "many/d7"), 0);
+	assert_true(!HAS_LINKS || symlinkat("../aside", ground->root_fd, "many/d7") == 0);
 	ground_find(ground, true, BUDGET_US);
 	assert_false(ground_has(ground, NAME_MASKED, "many/d7/sub/leaf/key.pem"));
 	assert_true(ground_has(ground, NAME_MASKED, "aside/sub/leaf/key.pem"));
@@ -331,7 +332,7 @@ static void test_corrupt_cache(void **state)
 	}
 	free(bytes);
 	assert_int_equal(unlinkat(ground->cache_fd, key.name, 0), 0);
-	assert_int_equal(mkfifoat(ground->cache_fd, key.name, 0600), 0);
+	assert_true(!HAS_SPECIAL_FILES || mkfifoat(ground->cache_fd, key.name, 0600) == 0);
 	ground_find(ground, true, BUDGET_US);
 	assert_int_equal(ground->names.count, 2);
 }

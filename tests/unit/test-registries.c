@@ -16,6 +16,7 @@
 #include "arena-ground.h"
 #include "base/remove.h"
 #include "host/registries.h"
+#include "system-has.h"
 
 static char home[] = "/tmp/cordon-registries-XXXXXX";
 
@@ -128,11 +129,14 @@ static void the_first_that_sets_a_key_decides(void **state)
 	write_file("lib/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
 	           "  default: 'https://own.example.com/',\n", 0600);
 	write_file("bin/x", "", 0600);
-	assert_int_equal(symlink("../lib/npm/bin/npm", arena_printf(&arena, "%s/bin/npm", home)), 0);
 	/* A scope alone leaves the tool's own default in force, which is found beside the program. */
-	found("npm", installed, "scope.example.com:443 own.example.com:443",
-	      arena_printf(&arena, "%s/.npmrc %s/lib/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
-	                   home, home));
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("../lib/npm/bin/npm", arena_printf(&arena, "%s/bin/npm", home)), 0);
+		found("npm", installed, "scope.example.com:443 own.example.com:443",
+		      arena_printf(&arena,
+		                   "%s/.npmrc %s/lib/npm/node_modules/@npmcli/config/lib/definitions/definitions.js",
+		                   home, home));
+	}
 	write_file(".npmrc", "registry=https://a.example.com\n", 0600);
 	found("npm", installed, "a.example.com:443", arena_printf(&arena, "%s/.npmrc", home));
 	found("npm", chosen, "env.example.com:443", "npm_config_registry");

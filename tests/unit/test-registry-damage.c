@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "registry-ground.h"
+#include "system-has.h"
 
 #include <cmocka.h>     /* after ours: it has a macro fail() */
 
@@ -41,7 +42,7 @@ static void damaged_records(void **state)
 	char *good = ground_get(ground, path, &length), *text = arena_alloc(&ground->arena, length + 100);
 	assert_true(length > 200);
 	/* Cut anywhere; what is refused stays as it is. */
-	for (size_t cut = 0; cut < length; cut++) {
+	for (size_t cut = 0; cut < length; cut += EACH) {
 		ground_put(path, good, cut);
 		must_refuse(ground, "a cut");
 		ground_get(ground, path, &now);
@@ -93,12 +94,16 @@ static void other_things_in_its_place(void **state)
 		assert_int_equal(chown(path, 0, 0), 0);
 	}
 	assert_int_equal(rename(path, aside), 0);
-	assert_int_equal(symlink("aside", path), 0);
-	must_refuse(ground, "a link");
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	must_refuse(ground, "a pipe");
-	assert_int_equal(unlink(path), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("aside", path), 0);
+		must_refuse(ground, "a link");
+		assert_int_equal(unlink(path), 0);
+	}
+	if (HAS_SPECIAL_FILES) {
+		assert_int_equal(mkfifo(path, 0600), 0);
+		must_refuse(ground, "a pipe");
+		assert_int_equal(unlink(path), 0);
+	}
 	assert_int_equal(mkdir(path, 0700), 0);
 	must_refuse(ground, "a directory");
 	assert_int_equal(rmdir(path), 0);
@@ -112,9 +117,11 @@ static void other_things_in_its_place(void **state)
 		   *moved = arena_printf(&ground->arena, "%s/moved", ground->data);
 	char *trimmed = arena_strndup(&ground->arena, directory, strlen(directory) - 1);
 	assert_int_equal(rename(trimmed, moved), 0);
-	assert_int_equal(symlink("../moved", trimmed), 0);
-	must_refuse(ground, "a linked directory");
-	assert_int_equal(unlink(trimmed), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("../moved", trimmed), 0);
+		must_refuse(ground, "a linked directory");
+		assert_int_equal(unlink(trimmed), 0);
+	}
 	ground_put(trimmed, "", 0);
 	must_refuse(ground, "a file for a directory");
 	assert_int_equal(unlink(trimmed), 0);

@@ -17,7 +17,12 @@
 #include "base/cleanup.h"
 #include "base/remove.h"
 
+/* Windows has no path that is longer than 32767. */
+#ifdef _WIN32
+#define DEEP 150
+#else
 #define DEEP 3000
+#endif
 
 struct ground {
 	char root[64];

@@ -17,6 +17,7 @@
 #undef fail
 #include "base/remove.h"
 #include "session/ring.h"
+#include "system-has.h"
 
 static char ground[] = "/tmp/cordon-ring-XXXXXX";
 static int ground_fd;
@@ -117,10 +118,14 @@ static void test_what_is_no_ring(void **state)
 	assert_int_equal(ring_open(ground_fd, "ring", &fd), 0);
 	assert_int_equal(truncate(path, 9), 0);
 	assert_int_equal(ring_read(fd, 0, buffer, sizeof(buffer), &part), -EBADMSG);
-	assert_int_equal(symlinkat("ring", ground_fd, "link"), 0);
-	assert_int_equal(ring_open(ground_fd, "link", &other), -ELOOP);
-	assert_int_equal(mkfifoat(ground_fd, "fifo", 0600), 0);
-	assert_int_equal(ring_open(ground_fd, "fifo", &other), -EPERM);
+	if (HAS_LINKS) {
+		assert_int_equal(symlinkat("ring", ground_fd, "link"), 0);
+		assert_int_equal(ring_open(ground_fd, "link", &other), -ELOOP);
+	}
+	if (HAS_SPECIAL_FILES) {
+		assert_int_equal(mkfifoat(ground_fd, "fifo", 0600), 0);
+		assert_int_equal(ring_open(ground_fd, "fifo", &other), -EPERM);
+	}
 	assert_int_equal(ring_open(ground_fd, "none", &other), -ENOENT);
 }
 

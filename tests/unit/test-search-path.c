@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "arena-ground.h"
+#include "system-has.h"
 
 static void directories(void **state)
 {
@@ -22,15 +23,16 @@ static void directories(void **state)
 	struct strings found, links;
 	assert_non_null(mkdtemp(base));
 	assert_int_equal(mkdir(arena_printf(&arena, "%s/bin", base), 0755), 0);
-	assert_int_equal(symlink("bin", arena_printf(&arena, "%s/link", base)), 0);
+	assert_true(!HAS_LINKS || symlink("bin", arena_printf(&arena, "%s/link", base)) == 0);
 	const char *path =
 		arena_printf(&arena, "%s/link::relative:.:%s/missing:/etc/passwd:%s/bin/:%s", base, base, base, base);
 	assert_int_equal(search_path_directories(&arena, path, &found, &links), 0);
 	snprintf(command, sizeof(command), "rm -rf %s", base);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(found.count, 2);
-	assert_int_equal(links.count, 1);
-	assert_string_equal(links.items[0], base);
+	assert_int_equal(links.count, HAS_LINKS);
+	if (HAS_LINKS)
+		assert_string_equal(links.items[0], base);
 	assert_string_equal(found.items[0], arena_printf(&arena, "%s/bin", base));
 	assert_string_equal(found.items[1], base);
 	assert_int_equal(search_path_directories(&arena, NULL, &found, &links), 0);
@@ -58,6 +60,8 @@ static void packages(void **state)
 		  false },
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!HAS_LINKS && strstr(rows[i].line, "ln -s"))
+			continue;
 		snprintf(command, sizeof(command), "cd %s && %s", base, rows[i].line);
 		assert_int_equal(system(command), 0);
 		assert_int_equal(search_path_is_of_packages(bin), rows[i].expected);

@@ -18,6 +18,7 @@
 #include "host/kernel-mounts.h"
 #include "session/registry.h"
 #include "walk.h"
+#include "system-has.h"
 
 /* Without credentials in the configuration. */
 bool credentials_are_configured(const struct config *config)
@@ -74,7 +75,16 @@ int kernel_mounts_beneath(const char *path, const char **ret_type)
 	return -mounts_unreadable;
 }
 
-static char search_path[] = "PATH=/usr/bin:/bin", *environment[] = { search_path, NULL };
+#ifdef _WIN32
+#define PROGRAM "cmd"
+#define PROGRAM_FILE "**/cmd.exe"
+#define PROGRAM_DIRECTORY "/c/windows/system32"
+#else
+#define PROGRAM "sh"
+#define PROGRAM_FILE "**/sh"
+#define PROGRAM_DIRECTORY "/bin"
+#endif
+static char search_path[] = "PATH=/c/none:" PROGRAM_DIRECTORY, *environment[] = { search_path, NULL };
 
 char *const *request_environment(const struct cordon_request *request)
 {
@@ -132,7 +142,7 @@ static int set_up(void **state)
 	make_file(ground, "data/.env");
 	make_file(ground, "out/plain");
 	ground->cordon = (struct cordon){ .data_dir = in(ground, "own"), .approver = { .interrupt_fd = -1 } };
-	strings_add(&ground->arena, &ground->request.argv, "sh");
+	strings_add(&ground->arena, &ground->request.argv, PROGRAM);
 	ground->config.baseline.spawn = true;
 	ground->config.baseline.limits =
 		(struct limits){ .memory_bytes = 1000, .wall_ms = 60000, .stdout_bytes = 4096 };
@@ -362,12 +372,12 @@ static void test_rules_about_the_program(void **state)
 	assert_taken(ground, 0);
 	/* What was judged is what starts. */
 	assert_non_null(ground->verdict.grants.program.path);
-	assert_int_equal(rules_add(&ground->arena, rules, "run", "**/sh", RULE_ASK, "FILE:2", &ground->err), 0);
+	assert_int_equal(rules_add(&ground->arena, rules, "run", PROGRAM_FILE, RULE_ASK, "FILE:2", &ground->err), 0);
 	assert_taken(ground, 1);
 	assert_non_null(strstr(gate.question.rule, "FILE:2"));
 	assert_int_equal(gate.excess.fs_read.count, 0);
 	rules_next_layer(rules);
-	assert_int_equal(rules_add(&ground->arena, rules, "run", "**/sh", RULE_DENY, "FILE:3", &ground->err), 0);
+	assert_int_equal(rules_add(&ground->arena, rules, "run", PROGRAM_FILE, RULE_DENY, "FILE:3", &ground->err), 0);
 	want(ground, &ground->request.granted.fs_write, "out");
 	assert_refused(ground, CORDON_E_CAPABILITY_DENIED, "");
 	assert_string_equal(ground->err.boundary, "policy");
@@ -426,7 +436,7 @@ static void test_what_cannot_be_granted_is_refused_before_anybody_is_asked(void 
 		ground->request.granted.fs_read = (struct strings){ 0 };
 		strings_add(&ground->arena, &ground->request.granted.fs_read, rows[i].path);
 		assert_int_equal(take(ground), -1);
-		assert_non_null(strstr(ground->err.reason, rows[i].reason));
+		assert_true(!HAS_ROOT || strstr(ground->err.reason, rows[i].reason));
 		assert_int_equal(gate.calls, 0);
 	}
 	want(ground, &ground->request.granted.fs_read, "own");

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/remove.h"
+#include "system-has.h"
 #include "walk.h"
 
 #include <cmocka.h>
@@ -41,10 +42,12 @@ static int set_up(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(directories); i++)
 		assert_int_equal(mkdir(in(ground, directories[i]), 0700), 0);
-	assert_int_equal(symlink("../out", in(ground, "work/leaves")), 0);
-	assert_int_equal(symlink("sub", in(ground, "work/stays")), 0);
-	assert_int_equal(symlink("nowhere", in(ground, "work/dangles")), 0);
-	assert_int_equal(symlink("loop", in(ground, "work/loop")), 0);
+	if (HAS_LINKS) {
+		assert_int_equal(symlink("../out", in(ground, "work/leaves")), 0);
+		assert_int_equal(symlink("sub", in(ground, "work/stays")), 0);
+		assert_int_equal(symlink("nowhere", in(ground, "work/dangles")), 0);
+		assert_int_equal(symlink("loop", in(ground, "work/loop")), 0);
+	}
 	snprintf(ground->work, sizeof(ground->work), "%s/work", ground->top);
 	ground->workspace = (struct place){ .path = ground->work, .is_directory = true };
 	ground->facts = (struct cwd_facts){
@@ -108,7 +111,8 @@ static void test_beneath_the_workspace(void **state)
 	const char *sub = in(ground, "work/sub");
 	assert_enters(ground, "sub", sub);
 	assert_enters(ground, "./sub//", sub);
-	assert_enters(ground, "stays", sub);
+	if (HAS_LINKS)
+		assert_enters(ground, "stays", sub);
 	assert_enters(ground, sub, sub);
 	assert_enters(ground, in(ground, "out/../work/./sub/"), sub);
 	assert_enters(ground, ground->work, ground->work);
@@ -142,7 +146,8 @@ static void test_leaving_is_denied(void **state)
 	static const char leads_out[] = "leads out of the workspace and of every granted path";
 	assert_denied(ground, "..", leads_out);
 	assert_denied(ground, "sub/../../out", leads_out);
-	assert_denied(ground, "leaves", leads_out);
+	if (HAS_LINKS)
+		assert_denied(ground, "leaves", leads_out);
 	assert_denied(ground, in(ground, "out"), leads_out);
 	assert_denied(ground, in(ground, "work/../out"), leads_out);
 	assert_denied(ground, "/", leads_out);
@@ -153,8 +158,10 @@ static void test_what_is_not_there_is_denied(void **state)
 {
 	struct ground *ground = *state;
 	assert_denied(ground, "missing", "cannot enter the working directory");
-	assert_denied(ground, "dangles", "cannot enter the working directory");
-	assert_denied(ground, "loop", "loop of symbolic links");
+	if (HAS_LINKS) {
+		assert_denied(ground, "dangles", "cannot enter the working directory");
+		assert_denied(ground, "loop", "loop of symbolic links");
+	}
 	assert_int_equal(close(open(in(ground, "work/file"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
 	assert_denied(ground, "file", "cannot enter the working directory");
 }

@@ -30,6 +30,8 @@ int credentials_set_variables(struct arena *arena, const struct verdict *verdict
 	return 0;
 }
 
+#include "system-has.h"
+
 #include <cmocka.h>
 
 /* ---- what the step calls beyond its own parts -------------------------------------------------------------------- */
@@ -259,7 +261,7 @@ static const char *variable(const struct profile *profile, const char *name)
 {
 	size_t length = strlen(name);
 	for (size_t i = 0; i < profile->environment.count; i++)
-		if (!strncmp(profile->environment.items[i], name, length) &&
+		if (!(HAS_CASE ? strncmp : strncasecmp)(profile->environment.items[i], name, length) &&
 		    profile->environment.items[i][length] == '=')
 			return profile->environment.items[i] + length + 1;
 	return NULL;

@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "host/toolchain-table.h"
+#include "system-has.h"
 #include "toolchain-ground.h"
 
 struct layout {
@@ -132,6 +133,8 @@ static void test_every_row(void **state)
 		const struct layout *layout = layout_of(&rows[i]);
 		if (!layout)
 			fail_msg("no layout for %s %s", rows[i].name, rows[i].places[0]);
+		if (!HAS_LINKS && strstr(layout->files, "->"))
+			continue;
 		ground_again(ground);
 		ground->about = arena_printf(&ground->arena, "%s %s", layout->name, layout->place);
 		ground_files(ground, layout->files);
@@ -242,7 +245,7 @@ static void test_found_by_path(void **state)
 	ground_files(ground, "T/uv/uv H/.local/bin/uv->T/uv/uv");
 	ground_environment(ground, "PATH=H/.local/bin");
 	ground_find(ground, ground->home, NULL);
-	ground_found(ground, "H/.local/bin T/uv/uv", "", "");
+	ground_found(ground, HAS_LINKS ? "H/.local/bin T/uv/uv" : "H/.local/bin", "", "");
 }
 
 /* A home that is reached by a link: both names are shown and both are masked. */

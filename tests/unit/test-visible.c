@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 #include "base/visible.h"
+#include "system-has.h"
 
 static char *quoted(const char *text)
 {
@@ -114,7 +115,7 @@ static void test_quote_is_unambiguous(void **state)
 	(void)state;
 	static char *made[256 * 256];
 	size_t count = 0;
-	for (unsigned first = 1; first < 256; first++)
+	for (unsigned first = 1; first < 256; first += EACH)
 		for (unsigned second = 0; second < 256; second++) {
 			char text[] = { (char)first, (char)second, '\0' };
 			made[count] = quoted(text);

@@ -200,8 +200,21 @@ int flock(int fd, int operation)
 	                          (operation & LOCK_NB ? LOCKFILE_FAIL_IMMEDIATELY : 0));
 }
 
-/* Slots one by one, since what is locked together can only be unlocked together. A lock for reading does not become one
- * for writing: that is refused, as if others held one, too. */
+/* A handle's lock is in its own way, so another kind takes its place: not at once, as elsewhere. Who changes one holds
+ * another that all who do so need. Where that fails, the lock that was there was one for reading. */
+static int lock_slot(HANDLE handle, int64_t at, short type)
+{
+	const DWORD kind = type == F_WRLCK ? LOCKFILE_EXCLUSIVE_LOCK : 0;
+	OVERLAPPED where = at_offset(at);
+	bool held = UnlockFileEx(handle, 0, 1, 0, &where);
+	if (lock_range(handle, at, 1, kind | LOCKFILE_FAIL_IMMEDIATELY) == 0)
+		return 0;
+	if (held)
+		lock_range(handle, at, 1, LOCKFILE_FAIL_IMMEDIATELY);
+	return -1;
+}
+
+/* Slots one by one, since what is locked together can only be unlocked together. */
 static int lock_slots(HANDLE handle, const struct flock *lock)
 {
 	off_t count = lock->l_len ? lock->l_len : 65536;
@@ -210,9 +223,8 @@ static int lock_slots(HANDLE handle, const struct flock *lock)
 			unlock_range(handle, RANGES_AT + lock->l_start + i, 1);
 		return 0;
 	}
-	DWORD kind = lock->l_type == F_WRLCK ? LOCKFILE_EXCLUSIVE_LOCK : 0;
 	for (off_t i = 0; i < count; i++)
-		if (lock_range(handle, RANGES_AT + lock->l_start + i, 1, kind | LOCKFILE_FAIL_IMMEDIATELY) < 0) {
+		if (lock_slot(handle, RANGES_AT + lock->l_start + i, lock->l_type) < 0) {
 			while (i--)
 				unlock_range(handle, RANGES_AT + lock->l_start + i, 1);
 			return fail_with(EAGAIN);

@@ -25,35 +25,6 @@ static NTSTATUS set_information(HANDLE handle, void *information, size_t size, i
 	return NtSetInformationFile(handle, &status, information, (ULONG)size, (FILE_INFORMATION_CLASS) class);
 }
 
-/* As POSIX has it: the name goes at once, whoever has the file open. Where the file system cannot, when the last
- * closes it. */
-static int remove_handle(HANDLE handle)
-{
-	ULONG how = 0x1 | 0x2 | 0x10; /* delete, POSIX semantics, even if read-only */
-	NTSTATUS status = set_information(handle, &how, sizeof(how), INFORMATION_DISPOSITION_EX);
-	if (status >= 0 || (ULONG)status == 0xC0000101u)
-		return status < 0 ? nt_errno(status) : 0;
-	BOOLEAN delete = TRUE;
-	status = set_information(handle, &delete, sizeof(delete), INFORMATION_DISPOSITION);
-	return status < 0 ? nt_errno(status) : 0;
-}
-
-int unlinkat(int fd, const char *path, int flags)
-{
-	HANDLE handle;
-	int number = nt_open(fd, path, DELETE | FILE_READ_ATTRIBUTES | (flags & AT_REMOVEDIR ? FILE_LIST_DIRECTORY : 0),
-	                     FILE_OPEN, FILE_OPEN_REPARSE_POINT, false, &handle);
-	if (number)
-		return fail_with(number);
-	bool directory = nt_is_directory(handle) && !nt_is_link(handle);
-	if (directory != !!(flags & AT_REMOVEDIR))
-		number = directory ? EISDIR : ENOTDIR;
-	else
-		number = remove_handle(handle);
-	CloseHandle(handle);
-	return fail_with(number);
-}
-
 /* Gives the file of `handle` another name: FILE_RENAME_INFORMATION and FILE_LINK_INFORMATION have one form. */
 static NTSTATUS give_name(HANDLE handle, HANDLE root, const wchar_t *name, ULONG flags, int class)
 {
@@ -72,6 +43,49 @@ static NTSTATUS give_name(HANDLE handle, HANDLE root, const wchar_t *name, ULONG
 	NTSTATUS status = set_information(handle, information, sizeof(*information), class);
 	free(information);
 	return status;
+}
+
+/* What goes when it is closed has no name where it was any more, if the directory for temporary files is on the same
+ * volume: else what is open somewhere would be listed still, and its directory could not be removed. */
+static void move_away(HANDLE handle)
+{
+	wchar_t directory[MAX_PATH + 1], name[MAX_PATH + 64];
+	unsigned long long random;
+	if (!GetTempPathW(MAX_PATH + 1, directory) || getrandom(&random, sizeof(random), 0) < 0)
+		return;
+	_snwprintf(name, MAX_PATH + 64, L"\\??\\%lscordon-gone-%016llx", directory, random);
+	give_name(handle, NULL, name, 0, INFORMATION_RENAME);
+}
+
+/* As POSIX has it: the name goes at once, whoever has the file open. Where the file system cannot (FAT, wine), the file
+ * goes when the last closes it. */
+static int remove_handle(HANDLE handle)
+{
+	ULONG how = 0x1 | 0x2 | 0x10; /* delete, POSIX semantics, even if read-only */
+	NTSTATUS status = set_information(handle, &how, sizeof(how), INFORMATION_DISPOSITION_EX);
+	if (status >= 0 || (ULONG)status == 0xC0000101u)
+		return status < 0 ? nt_errno(status) : 0;
+	BOOLEAN delete = TRUE;
+	status = set_information(handle, &delete, sizeof(delete), INFORMATION_DISPOSITION);
+	if (status >= 0)
+		move_away(handle);
+	return status < 0 ? nt_errno(status) : 0;
+}
+
+int unlinkat(int fd, const char *path, int flags)
+{
+	HANDLE handle;
+	int number = nt_open(fd, path, DELETE | FILE_READ_ATTRIBUTES | (flags & AT_REMOVEDIR ? FILE_LIST_DIRECTORY : 0),
+	                     FILE_OPEN, FILE_OPEN_REPARSE_POINT, false, &handle);
+	if (number)
+		return fail_with(number);
+	bool directory = nt_is_directory(handle) && !nt_is_link(handle);
+	if (directory != !!(flags & AT_REMOVEDIR))
+		number = directory ? EISDIR : ENOTDIR;
+	else
+		number = remove_handle(handle);
+	CloseHandle(handle);
+	return fail_with(number);
 }
 
 /* The name to give, in the directory that it shall be in. */

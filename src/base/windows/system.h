@@ -227,6 +227,9 @@ int setenv(const char *name, const char *value, int replace);
 #define SYSTEM_COMPARE_NAMES strncasecmp
 /* And names of files. */
 #define SYSTEM_COMPARE_PATHS strcasecmp
+/* A program is named without these, too; and no bit of a mode says what is one. */
+#define SYSTEM_PROGRAM_ENDINGS "", ".exe", ".com"
+#define SYSTEM_RUNS_ANY_FILE
 #define SYSTEM_ENV_NAMES                                                                                               \
 	"SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "OS", "NUMBER_OF_PROCESSORS",                     \
 		"PROCESSOR_ARCHITECTURE"

@@ -11,7 +11,7 @@
 /* The first candidate that is a file; *ret_path as Windows writes it. */
 static int find_program(const struct command *command, wchar_t ret_path[PATH_MAX], struct cordon_error *err)
 {
-	static const char *const endings[] = { "", ".exe", ".com" };
+	static const char *const endings[] = { SYSTEM_PROGRAM_ENDINGS };
 	const struct profile *profile = command->profile;
 	for (size_t i = 0; i < profile->candidates.count; i++)
 		for (size_t e = 0; e < ARRAY_SIZE(endings); e++) {

@@ -148,8 +148,9 @@ static void take_unreadable(struct names_walk *walk, const struct names_listing 
 		forget(at);
 	} else if (open_errno == EACCES && names_stat(walk->root_fd, path, &stat) && S_ISDIR(stat.mode)) {
 		remember(at, &stat, looked_ns);
-		/* With search permission, files in it can be opened by name. */
-		if (is_closed(walk, &stat) || faccessat(walk->root_fd, *path ? path : ".", X_OK, AT_EACCESS) == 0)
+		/* A command can open up its user's own. With search permission, files in it can be opened by name. */
+		if ((walk->user && stat.user == walk->user) ||
+		    faccessat(walk->root_fd, *path ? path : ".", X_OK, AT_EACCESS) == 0)
 			at->flags |= NAMES_CLOSED;
 		else if (!directory)
 			walk->root_errno = 0;   /* nor can the command look into it */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/may-run.h"
 #include "paths/planted/git-file.h"
 #include "paths/index/look.h"
 #include "paths/index/table.h"
@@ -280,7 +281,21 @@ bool git_look_is_sample(const char *leaf)
 	return length >= 7 && !strcmp(leaf + length - 7, ".sample");
 }
 
-bool git_look_could_run(const struct names_stat *stat)
+/* What a repository has in a directory that is called hooks, as that of a submodule can be. No hook has such a name. */
+static bool is_of_repository(const char *leaf)
 {
-	return S_ISLNK(stat->mode) || (S_ISREG(stat->mode) && (stat->mode & 0111 || stat->links > 1));
+	static const char *const names[] = { "HEAD",       "ORIG_HEAD",   "FETCH_HEAD",      "MERGE_HEAD",  "config",
+		                             "index",      "packed-refs", "config.worktree", "description", "commondir",
+		                             "gitdir",     "shallow",     "COMMIT_EDITMSG" };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(leaf, names[i]))
+			return true;
+	return false;
+}
+
+bool git_look_could_run(const char *leaf, const struct names_stat *stat)
+{
+	return S_ISLNK(stat->mode) ||
+	       (S_ISREG(stat->mode) && (stat->mode & 0111 || stat->links > 1 ||
+	                                (mode_may_run(stat->mode) && !is_of_repository(leaf))));
 }

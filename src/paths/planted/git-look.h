@@ -75,6 +75,6 @@ int git_look_each(const struct git_look *look, const char *path, size_t max,
 
 /* Whether git would run a hook that is this, or could be made to by its other name. */
 struct names_stat;
-bool git_look_could_run(const struct names_stat *stat);
+bool git_look_could_run(const char *leaf, const struct names_stat *stat);
 /* A hook that git never runs. */
 bool git_look_is_sample(const char *leaf);

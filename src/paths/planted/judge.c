@@ -134,7 +134,7 @@ static int judge_hook(void *arg, int fd, const char *leaf)
 	struct names_stat stat;
 	char path[NAMES_ENTRY_SIZE];
 	if (git_look_is_sample(leaf) || hooks->found.count > HOOKS_MAX || !names_stat(fd, leaf, &stat) ||
-	    !git_look_could_run(&stat))
+	    !git_look_could_run(leaf, &stat))
 		return 0;
 	snprintf(path, sizeof(path), "%s/%s", hooks->directory, leaf);
 	if (stat.ctime_ns < hooks->check->older_ns || seen_is_same(hooks->check->before, path, &stat))

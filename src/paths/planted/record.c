@@ -19,7 +19,7 @@ static int record_entry(void *arg, int fd, const char *leaf)
 	struct names_stat stat;
 	if ((directory->is_hooks && git_look_is_sample(leaf)) || !names_stat(fd, leaf, &stat))
 		return 0;
-	if (directory->is_hooks && !git_look_could_run(&stat))
+	if (directory->is_hooks && !git_look_could_run(leaf, &stat))
 		return 0;
 	if (recording->before->count >= SEEN_MAX || names_now_us() > recording->deadline_us) {
 		recording->before->complete = false;

@@ -1,0 +1,2 @@
+#pragma once
+#define SECCOMP_MODE_FILTER 2

@@ -1,0 +1,2 @@
+#pragma once
+#define makedev(major, minor) 0
