@@ -4,15 +4,15 @@ Every name in tests/unit/meson.build is in UNITS, or in one row of NOT_RUN, or l
 Windows."""
 
 UNITS = """
-address approvals arena audit-read capability capability-json capability-laws capture card complaint config config-
-narrow config-same config-store config-trust cover deliver-proxy dns dns-answer driver egress-ask egress-plan egress-
-row env error etc files-change files-edit files-ignore files-pattern files-place files-read files-search find git-
-config git-file git-identity git-index git-look git-progress git-settings git-tree git-user glob host host-cache host-
-tools hosts http-chunk http-request http-response id json judged ledger ledger-refused limits manifest names names-
-cache options planted planted-ground planted-unlock registries registry registry-damage remove report ring rpc rules
-search-path secrets-filter secrets-own secrets-scan secrets-screen sha256 shown socks step-audit step-capability step-
-cwd step-profile step-run step-session text toml toolchain toolchain-hostile ulimit url utc utf8 vcs-config verify
-visible walk windows-path wsl-text
+address approvals arena audit-read capability capability-json capability-laws capture card complaint config
+config-narrow config-same config-store config-trust cover deliver-proxy dns dns-answer driver egress-ask egress-plan
+egress-row env error etc files-change files-edit files-ignore files-pattern files-place files-read files-search find
+git-config git-file git-identity git-index git-look git-progress git-settings git-tree git-user glob host host-cache
+host-tools hosts http-chunk http-request http-response id json judged ledger ledger-refused limits manifest names
+names-cache options planted planted-ground planted-unlock registries registry registry-damage remove report ring rpc
+rules search-path secrets-filter secrets-own secrets-scan secrets-screen sha256 shown socks step-audit step-capability
+step-cwd step-profile step-run step-session text toml toolchain toolchain-hostile ulimit url utc utf8 vcs-config
+verify visible walk windows-path wsl-text
 """.split()
 
 # Cases that are not run, by what they ask for that Windows or wine has not.
