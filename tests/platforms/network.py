@@ -216,18 +216,30 @@ class Network:
         self.check("network: eight megabytes there and back", ("status", status, b"200"), ("length", len(back), BULK + 5), ("same", back[:BULK] == body, True))
 
     def crowd(self):
-        """Many at a time; silent ones hold up nobody."""
+        """Many at a time; silent ones hold up nobody. No wall: one that fails must pass twice after that, and is named."""
+        found = self.one_crowd()
+        if found != {}:
+            print(f"# UNSTEADY network: sixty tunnels among forty silent clients: {found}", flush=True)
+            found = {**self.one_crowd(), **self.one_crowd()}
+        self.check("network: sixty tunnels among forty silent clients", ("what went wrong, by client", found, {}))
+
+    def one_crowd(self):
+        """{client: what went wrong}"""
+        wrong = {}
         with self.command() as (port, token, _):
             silent = [socket.create_connection(("127.0.0.1", port), PATIENCE) for _ in range(40)]
-            answers = []
 
             def one(number):
+                wrong[number] = "no end"
                 client, status = self.connect(port, token, f"127.0.0.1:{self.echo}")
                 with client:
                     text = f"client {number} ".encode() * 100
                     client.sendall(text)
                     client.shutdown(socket.SHUT_WR)
-                    answers.append((status, take_all(client) == text + b"<end>"))
+                    got = take_all(client)
+                    wrong[number] = (status, len(text), len(got), got[:40], got[-40:])
+                    if status == b"200" and got == text + b"<end>":
+                        del wrong[number]
             threads = [threading.Thread(target=one, args=(i,)) for i in range(60)]
             for thread in threads:
                 thread.start()
@@ -235,7 +247,7 @@ class Network:
                 thread.join(PATIENCE)
             for client in silent:
                 client.close()
-        self.check("network: sixty tunnels among forty silent clients", ("answers", sorted(set(answers)), [(b"200", True)]), ("count", len(answers), 60))
+        return dict(wrong)
 
     def killed(self):
         """A proxy that ends early takes its connections along, and the command is told."""
